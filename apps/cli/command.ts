@@ -45,7 +45,7 @@ export type Command = {
   timeout_ms?: number
   /** How often a retryable refusal is sent again; 0 for commands that repeat by themselves. */
   repeats?: number
-  // biome-ignore lint/suspicious/noConfusingVoidType: most commands have nothing to say beyond that they are done
+  // biome-ignore lint/suspicious/noConfusingVoidType: most commands end with EXIT.done
   run: (context: Context, args: string[], values: Values) => Promise<ExitCode | void>
 }
 

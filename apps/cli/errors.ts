@@ -36,7 +36,7 @@ export class CliError extends Error {
   }
 }
 
-/** An end that is told in one line: the fault, then the remedy. */
+/** A failure in one line: the fault, then the remedy. */
 export const failure = (exit: ExitCode, fault: string, remedy = ''): CliError =>
   Object.assign(new CliError(exit, `${fault} ${remedy}`.trimEnd()), { fault, remedy })
 

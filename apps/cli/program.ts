@@ -13,7 +13,7 @@ const EXIT_CODES =
 const NOUNS: Record<string, string> = {
   session: 'your own sessions',
   context: 'the platforms that you work with',
-  gate: 'gates: what waits for a decision',
+  gate: 'gates: decisions that operations wait for',
   intent: 'intents: what should be true',
   plan: 'plans: how an intent is carried out',
   op: 'operations: started plans',

@@ -43,7 +43,7 @@ export const COMMANDS: readonly Command[] = [
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`)
 
-/** Runs one command line and answers its exit code; every end that is not a success is told on stderr. */
+/** Runs one command line and returns its exit code; a failure is reported on stderr. */
 export const run = async (argv: string[], env: NodeJS.ProcessEnv = process.env): Promise<ExitCode> => {
   try {
     const line = parseLine(COMMANDS, argv, versionOfClient())

@@ -3,7 +3,7 @@ import { usageError } from '../errors.ts'
 import { withQuery } from '../session/api.ts'
 import { second, word, zoned } from '../terminal/output.ts'
 
-/** Where each log of acts is read. Sign-ins and changes of users tell less of a row than the others. */
+/** Where each log of acts is read. The logs of sign-ins and users have fewer columns. */
 const SOURCES: Record<string, string> = {
   operations: '/api/v1/audit',
   catalog: '/api/v1/audit/catalog',

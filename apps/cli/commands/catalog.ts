@@ -12,7 +12,7 @@ type Place = Static<typeof TopologyList>['items'][number]
 const LEVELS = ['region', 'datacenter', 'layer', 'segment']
 const asYaml = (body: unknown): string[] => stringify(body).trimEnd().split('\n')
 
-/** What the catalog is made of: types, places, capabilities. */
+/** Types, places and capabilities of the catalog. */
 export const catalogCommands: Command[] = [
   {
     name: 'type list',
@@ -119,7 +119,7 @@ const countsOf = (counts: Record<string, number>): string =>
     .map(([name, count]) => `${count} ${name}`)
     .join(', ')
 
-/** Each place under the one that holds it; an edge leads from what is held to its container. */
+/** Each place under its container; an edge leads from the content to the container. */
 const treeLines = ({ nodes, edges, truncated }: TopologyGraph): string[] => {
   const parents = new Map(edges.map(({ from, to }) => [from, to]))
   const known = new Set(nodes.map(({ resource_id }) => resource_id))

@@ -11,7 +11,7 @@ const FILE = {
 type Version = Static<typeof VersionItem>
 type Relation = Static<typeof RelationshipItem>
 
-/** The catalog: what exists and how it is. */
+/** Resources: their state, versions and relationships. */
 export const resourceCommands: Command[] = [
   {
     name: 'resource list',

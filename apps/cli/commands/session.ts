@@ -13,7 +13,7 @@ type Session = {
   current: boolean
 }
 
-/** Who one is, and the way to every endpoint that has no command of its own. */
+/** The signed-in person, and a way to every endpoint that has no command of its own. */
 export const sessionCommands: Command[] = [
   {
     name: 'login',

@@ -7,7 +7,7 @@ import { CliError, EXIT, usageError } from '../errors.ts'
 import { examine } from '../session/doctor.ts'
 import { SHELLS, wordsAfter } from '../terminal/completion.ts'
 
-/** What helps to work with the client itself. `commands` are all, these among them. */
+/** Tools for the client itself. `commands` are all commands, including these. */
 export const toolCommands = (commands: () => readonly Command[]): Command[] => [
   {
     name: 'doctor',
@@ -59,7 +59,7 @@ export const toolCommands = (commands: () => readonly Command[]): Command[] => [
   },
 ]
 
-/** The page of whatever has this id, whole or by its end. */
+/** The page of the object with this id, whole or by its end. */
 const pathOf = async ({ api }: Context, given: string): Promise<string> => {
   const [operations, intents] = await Promise.all([
     api.list<OperationSummary>('/api/v1/operations', { page_size: '500' }, false),
@@ -93,7 +93,7 @@ const pathOf = async ({ api }: Context, given: string): Promise<string> => {
   throw usageError(`No operation, plan, intent or resource has the id ${JSON.stringify(given)}, or you may not see it.`)
 }
 
-/** Opening is a comfort: the address stands above in any case. */
+/** A convenience: the address is printed in any case. */
 const browse = (url: string, { env, out }: Context): void => {
   const system = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open'
   const child = spawn(env.BROWSER || system, [url], { detached: true, stdio: 'ignore' })

@@ -9,7 +9,7 @@ import { operationId } from './operation.ts'
 
 const MAX_BYTES = 512 * 1_048_576
 
-/** What an operation can prove: its chain, as a file that anybody checks without us. */
+/** The evidence of an operation: its chain, as a file that anyone can verify offline. */
 export const evidenceCommands: Command[] = [
   {
     name: 'evidence list',
@@ -100,15 +100,15 @@ type Held = Exclude<ReturnType<typeof verifyEvidence>, { fault: unknown }>
 const endOf = ({ ended }: Held): string =>
   ended
     ? `ENDED    ${ended.status ?? 'as the last record says'}, ${moment(ended.at)}`
-    : 'NOT ENDED  No record tells of an end: the chain goes on, or was cut where it was signed.'
+    : 'NOT ENDED  No record of an end: the chain continues, or was cut where it was signed.'
 
-/** By whose right: what was counted, or that an older build left nothing to count. */
+/** The recount of votes and starts; the chain of an older build has no votes to count. */
 const countOf = ({ counted, decisions, starts, oldest_ms }: Held): string[] =>
   counted
     ? [
         `COUNTED  ${decisions} decisions by their votes, ${starts} starts behind gates; voters proved at most ${(oldest_ms / 1000).toFixed(1)} s before`,
       ]
-    : ['FORM ONLY  An older build made this chain: it does not say by whose votes its gates were passed.']
+    : ['FORM ONLY  An older build made this chain: it does not record whose votes passed its gates.']
 
 const NAMES = {
   record: (line: number) => `record ${line}`,

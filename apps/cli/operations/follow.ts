@@ -73,7 +73,7 @@ export const followCommands: Command[] = [
   },
 ]
 
-/** What a person must do before it goes on: decide a gate, or see to a node that is held. */
+/** The step that a person must take before the operation continues: decide a gate, or attend to a held node. */
 const personNeeded = (operation: Operation, through_gates: boolean): string | undefined => {
   const { operation_id, open_gates, status, blocked_on } = operation
   const gate = open_gates.find((open) => open.status === 'waiting')

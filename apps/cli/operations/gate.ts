@@ -10,7 +10,7 @@ import { operationId } from './operation.ts'
 const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the gate' } } as const
 const MAX_SHOWN = 30
 
-/** Gates: what waits for people, and the decision on exactly what was shown. */
+/** Gates: decisions that operations wait for, each on exactly the subject that was shown. */
 export const gateCommands: Command[] = [
   {
     name: 'inbox',
@@ -108,7 +108,7 @@ export const gateCommands: Command[] = [
 
 type Decided = Gate & { dry_run?: true; effect?: Record<string, unknown> }
 
-/** `--dry-run` asks the server what would happen; nothing is changed. */
+/** With `--dry-run` the server answers with the effect and changes no state. */
 export const withDryRun = ({ dry_run }: Context, body: Record<string, unknown>) =>
   dry_run ? { ...body, dry_run } : body
 
@@ -140,7 +140,7 @@ const operationOf = async ({ api }: Context, gate_id: string): Promise<string> =
   )
 }
 
-/** The digest that the decision covers: of what was shown here and confirmed, or given by who reviewed it elsewhere. */
+/** The digest that the decision covers: of the subject that was shown and confirmed here, or given with --digest. */
 const reviewed = async ({ out, yes, dry_run }: Context, gate: Gate, given: string | undefined): Promise<string> => {
   if (given !== undefined) return given
   if (yes) throw usageError('--yes needs --digest: the digest that `gate show` printed when it was reviewed.')
@@ -148,8 +148,7 @@ const reviewed = async ({ out, yes, dry_run }: Context, gate: Gate, given: strin
   if (shown !== gate.digest)
     throw new CliError(
       EXIT.error,
-      'failed   what the server shows is not what it asks to approve.',
-      'hint     Ask an engineer; do not approve.',
+      'The server shows another subject than the one it asks to approve. Do not approve; report this to an engineer.',
     )
   for (const line of gateLines(gate)) out.note(line)
   if (!dry_run) await confirm('Approve this?')

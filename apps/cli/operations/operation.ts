@@ -14,7 +14,7 @@ export const operationId = (context: Context, given: string): Promise<string> =>
 export const readOperation = async (context: Context, given: string): Promise<Operation> =>
   context.api.get(`/api/v1/operations/${await operationId(context, given)}`)
 
-/** Operations: what is running, how far it is and what it waits for. */
+/** Operations: their state, progress, nodes and logs. */
 export const operationCommands: Command[] = [
   {
     name: 'op list',

@@ -10,7 +10,7 @@ import { operationId } from './operation.ts'
 const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the patch' } } as const
 const MAX_SHOWN = 30
 
-/** Patches: what changes the graph of a running operation, and the decision on exactly what was shown. */
+/** Patches: changes to the graph of a running operation, each decided on exactly the subject that was shown. */
 export const patchCommands: Command[] = [
   {
     name: 'patch list',
@@ -130,7 +130,7 @@ const readPatch = async (context: Context, given: string, values: Values) => {
   return { path, patch: await context.api.get<Patch>(path) }
 }
 
-/** The file is the changes alone, for the graph as it is now, or names the revision that they were made for. */
+/** The file has the changes alone, for the current graph, or names the revision that they were made for. */
 const proposalOf = async ({ api }: Context, path: string, document: unknown) => {
   const given: Partial<Patch> | null = Array.isArray(document) ? { changes: document } : (document as Partial<Patch>)
   if (!Array.isArray(given?.changes)) throw usageError('The file holds neither a list of changes nor {changes: […]}.')
@@ -138,7 +138,7 @@ const proposalOf = async ({ api }: Context, path: string, document: unknown) => 
   return { base_revision: given.base_revision ?? plan_revision, changes: given.changes }
 }
 
-/** The digest that the approval covers: of what was shown here and confirmed, or given by who reviewed it elsewhere. */
+/** The digest that the approval covers: of the subject that was shown and confirmed here, or given with --digest. */
 const reviewed = async ({ out, yes, dry_run }: Context, patch: Patch, given: string | undefined): Promise<string> => {
   if (given !== undefined) return given
   if (yes) throw usageError('--yes needs --digest: the digest that `patch show` printed when it was reviewed.')
@@ -147,8 +147,7 @@ const reviewed = async ({ out, yes, dry_run }: Context, patch: Patch, given: str
   if (shown !== patch.digest)
     throw new CliError(
       EXIT.error,
-      'failed   what the server shows is not what it asks to approve.',
-      'hint     Ask an engineer; do not approve.',
+      'The server shows another subject than the one it asks to approve. Do not approve; report this to an engineer.',
     )
   for (const line of patchLines(patch)) out.note(line)
   if (!dry_run) await confirm('Approve this?')
@@ -185,7 +184,7 @@ const effectLines = ({
   rearmed_gates,
 }: Pick<Patch, 'diff_graph' | 'held_nodes' | 'rearmed_gates'>) => [
   ...diffLines(diff_graph),
-  held_nodes.length === 0 ? '  holds nothing' : `  held until decided: ${held_nodes.join(', ')}`,
+  held_nodes.length === 0 ? '  holds no node' : `  held until decided: ${held_nodes.join(', ')}`,
   ...(rearmed_gates.length > 0 ? [`  asks again: ${rearmed_gates.join(', ')}`] : []),
 ]
 

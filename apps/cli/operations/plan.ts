@@ -21,7 +21,7 @@ const planId = async (context: Context, given: string): Promise<string> => {
   return plan_id
 }
 
-/** From what should be true to what will be done: intents, plans, the start. */
+/** Intents, their plans, and the start of a plan. */
 export const planCommands: Command[] = [
   {
     name: 'intent create',

@@ -2,7 +2,7 @@ import { type Command, text } from '../command.ts'
 import { usageError } from '../errors.ts'
 import { readPrivate, settingsFile, writePrivate } from './private-file.ts'
 
-/** A named platform, so that nobody types addresses. Sign-ins stand in the credentials file, by address. */
+/** Platforms by name, in place of addresses. Sign-ins are in the credentials file, by address. */
 export type Contexts = { current: string | null; contexts: Record<string, { url: string }> }
 
 const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/i

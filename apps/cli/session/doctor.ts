@@ -3,14 +3,14 @@ import { CliError } from '../errors.ts'
 import { moment } from '../terminal/output.ts'
 import { versionOfClient } from '../version.ts'
 
-/** One thing that was looked at; what is wrong carries its remedy. */
+/** The result of one check; a fault carries its remedy. */
 export type Finding = { check: string; ok: boolean; said: string; remedy?: string }
 
 const PATIENCE_MS = 5000
 /** Tokens are refreshed ten seconds before their end: a clock that is off by less does no harm. */
 const MAX_SKEW_MS = 5000
 
-/** What can keep this client from its server, in the order in which it would be noticed. */
+/** Checks what can keep this client from its server, in the order in which a person would notice it. */
 export const examine = async (context: Context): Promise<Finding[]> => {
   const { api, credentials, env } = context
   const address = await reachable(api.url)
@@ -54,7 +54,7 @@ const reachable = async (
       : bad(
           'server',
           `${url} answers ${reply.status}`,
-          'It is not ready yet, or no Signalbox: npm run doctor there says what is wrong',
+          'It is not ready yet, or not a Signalbox. On its machine, npm run doctor names the fault',
         )
     return { finding, date: reply.headers.get('date') ?? '', took_ms }
   } catch (error) {
@@ -82,8 +82,8 @@ const signIn = (credentials: Context['credentials'], url: string): Finding => {
   try {
     const entry = credentials.get(url)
     return entry
-      ? good('credentials', `of ${entry.username} in ${credentials.file}, for nobody else to read`)
-      : bad('credentials', 'nobody is signed in here', 'signalbox login NAME')
+      ? good('credentials', `of ${entry.username} in ${credentials.file}, which only you may read`)
+      : bad('credentials', 'you are not signed in', 'signalbox login NAME')
   } catch (error) {
     return refusal('credentials', error)
   }
@@ -110,13 +110,13 @@ const session = async ({ api }: Context): Promise<Finding> => {
     const ends = sessions.find(({ current }) => current)?.expires_at
     return ends
       ? good('session', `ends ${moment(ends)} at the latest`)
-      : bad('session', 'it is none of your sessions', 'signalbox login NAME')
+      : bad('session', 'it is not one of your sessions', 'signalbox login NAME')
   } catch (error) {
     return refusal('session', error)
   }
 }
 
-/** The server greets a stream at once: what does not come is held back on the way. */
+/** The server greets a stream at once: a greeting that does not come is held back by a proxy. */
 const stream = async ({ api }: Context): Promise<Finding> => {
   const end = new AbortController()
   const timer = setTimeout(() => end.abort(), PATIENCE_MS)
@@ -132,7 +132,7 @@ const stream = async ({ api }: Context): Promise<Finding> => {
     if (!end.signal.aborted) return refusal('stream', error)
     return bad(
       'stream',
-      `nothing came within ${PATIENCE_MS / 1000} s`,
+      `no event came within ${PATIENCE_MS / 1000} s`,
       'A proxy holds answers back: turn its buffering off for /api/v1/events (nginx: proxy_buffering off)',
     )
   } finally {
