@@ -64,7 +64,9 @@ const ROOMS = {
     ['operations'],
   ],
   'apps/cli': [
-    ['import'],
+    ['terminal'],
+    ['session'],
+    ['import', 'operations'],
     ['import/kubernetes', 'import/netbox', 'import/terraform', 'import/table', 'import/run'],
     ['commands'],
   ],
@@ -84,7 +86,6 @@ const ROOMS = {
 const MOST_FILES = 12
 /** One file a noun or a page: these grow with the product. */
 const WIDE = {
-  'apps/cli': 16,
   'apps/catalog/graph': 14,
   'apps/console/words/en': 20,
   'apps/shared/contracts/catalog': 18,

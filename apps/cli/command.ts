@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
-import type { Api } from './api.ts'
-import type { Credentials } from './credentials.ts'
 import { type ExitCode, usageError } from './errors.ts'
-import type { Output } from './output.ts'
+import type { Api } from './session/api.ts'
+import type { Credentials } from './session/credentials.ts'
+import type { Output } from './terminal/output.ts'
 
 export type Values = Record<string, string | boolean | undefined>
 
@@ -39,11 +39,13 @@ export type Command = {
   takes?: string
   about: string
   /** Command lines without the program's name, shown below the help. */
-  examples?: readonly string[]
+  examples: readonly string[]
   options?: Record<string, Option>
-  /** How long a request may take, where half a minute is too long. */
+  /** How long a request may take, if half a minute is too long. */
   timeout_ms?: number
-  // biome-ignore lint/suspicious/noConfusingVoidType: most commands have nothing to say beyond that they are done
+  /** How often a retryable refusal is sent again; 0 for commands that repeat by themselves. */
+  repeats?: number
+  // biome-ignore lint/suspicious/noConfusingVoidType: most commands end with EXIT.done
   run: (context: Context, args: string[], values: Values) => Promise<ExitCode | void>
 }
 

@@ -1,4 +1,6 @@
-/** What scripts branch on (design of the command line: one number, one meaning). */
+import type { Problem } from '../shared/contracts/client/problem.ts'
+
+/** Exit codes, for scripts (console.md section 11). */
 export const EXIT = {
   done: 0,
   error: 1,
@@ -15,16 +17,20 @@ export const EXIT = {
 } as const
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
-/** An end that is told in lines on stderr; nothing else of it is shown. */
+/** An end with an exit code: its lines go to stderr, and no stack. */
 export class CliError extends Error {
   readonly exit: ExitCode
+  /** The fault and its remedy, in one line; a refusal of the API has more. */
   readonly lines: string[]
-  /** How long to wait before the same request with the same key may be sent again; nothing where that does not help. */
+  /** How long to wait before the same request with the same key may be sent again; undefined if a repeat cannot help. */
   retry_after_ms: number | undefined
-  /** The server was not reached, or not able to answer: reading again later may do. */
+  /** The server was not reached, or could not answer: a later read may succeed. */
   passing = false
-  /** The sentence of the API alone. */
+  /** The sentence of a refusal of the API. */
   detail = ''
+  /** The two halves of a single line. */
+  fault = ''
+  remedy = ''
   constructor(exit: ExitCode, ...lines: string[]) {
     super(lines[0])
     this.exit = exit
@@ -32,42 +38,34 @@ export class CliError extends Error {
   }
 }
 
-export const usageError = (message: string) =>
-  new CliError(EXIT.usage, message, 'hint     signalbox --help lists the commands.')
+/** A failure in one line: the fault, then the remedy. */
+export const failure = (exit: ExitCode, fault: string, remedy = ''): CliError =>
+  Object.assign(new CliError(exit, `${fault} ${remedy}`.trimEnd()), { fault, remedy })
 
-type Problem = {
-  category?: string
-  code?: string
-  detail?: string
-  hint?: string
-  request_id?: string
-  retryable?: boolean
-  retry_after_ms?: number
-  violations?: { pointer: string; message: string }[]
-}
+/** A command line that cannot be carried out. */
+export const usageError = (fault: string, remedy?: string): CliError => failure(EXIT.usage, fault, remedy)
 
 /** A refusal of the API: category and code for scripts, the sentence and the next step for people. */
-export const refused = (status: number, problem: Problem): CliError => {
-  const { category = `http_${status}`, code = '', detail = '', hint, request_id, violations = [] } = problem
-  const word = status >= 500 ? 'failed  ' : 'refused '
+export const refused = (problem: Problem, remedy: string | undefined): CliError => {
+  const { status, category, code, detail, hint = 'Try again later.', request_id, violations = [] } = problem
   const error = new CliError(
-    exitOf(status, category),
-    `${word} ${category}/${code}: ${detail}`,
+    exitOf(problem),
+    `${status >= 500 ? 'failed  ' : 'refused '} ${category}/${code}: ${detail}`,
     ...violations.map(({ pointer, message }) => `         ${pointer || '/'} ${message}`),
-    `hint     ${HINTS[code] ?? hint ?? 'Try again later.'}${request_id ? `        request ${request_id}` : ''}`,
+    `hint     ${remedy ?? HINTS[code] ?? hint}${request_id ? `        request ${request_id}` : ''}`,
   )
-  error.passing = status === 429 || status >= 500
   error.detail = detail
+  error.passing = status === 429 || status >= 500
   if (problem.retryable) error.retry_after_ms = problem.retry_after_ms ?? 1000
   return error
 }
 
-/** Where this client has a word for what the API asks for. */
+/** Remedies by means of this client. */
 const HINTS: Record<string, string> = {
-  reauth_required: 'Prove it with your password: signalbox login NAME, then the same command again.',
+  reauth_required: 'Sign in again: signalbox login NAME. Then repeat the command.',
 }
 
-const exitOf = (status: number, category: string): ExitCode => {
+const exitOf = ({ status, category }: Problem): ExitCode => {
   if (status === 401) return EXIT.sign_in
   if (category === 'validation_error' && (status === 400 || status === 422)) return EXIT.usage
   if (status === 404 || status === 429 || status >= 500) return EXIT.error

@@ -1,8 +1,12 @@
+import './older-node.ts'
 import { run } from './run.ts'
 
-// Whoever reads our output may stop reading: `signalbox … | head` is no failure.
+// A reader may stop early: `signalbox … | head` is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
   process.exit()
 })
-process.exitCode = await run(process.argv.slice(2))
+// No await at the top: the packaged client is one CommonJS file (apps/platform/package.ts).
+void run(process.argv.slice(2)).then((code) => {
+  process.exitCode = code
+})

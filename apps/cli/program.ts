@@ -1,7 +1,7 @@
 import { Argument, CommanderError, Command as Node, Option as Switch } from 'commander'
-import { type Command, GLOBAL, type Option, type Values } from './command.ts'
+import { type Command, commandOf, GLOBAL, type Option, type Values } from './command.ts'
 import { usageError } from './errors.ts'
-import { dim } from './output.ts'
+import { dim } from './terminal/output.ts'
 
 /** The words of one command line, taken apart. */
 export type Line = { command: Command; args: string[]; values: Values }
@@ -13,7 +13,7 @@ const EXIT_CODES =
 const NOUNS: Record<string, string> = {
   session: 'your own sessions',
   context: 'the platforms that you work with',
-  gate: 'gates: what waits for a decision',
+  gate: 'gates: decisions that operations wait for',
   intent: 'intents: what should be true',
   plan: 'plans: how an intent is carried out',
   op: 'operations: started plans',
@@ -48,6 +48,20 @@ const quietly = (node: Node): Node =>
     .configureOutput({ writeErr: () => {}, outputError: () => {} })
     .showHelpAfterError(false)
 
+/** Gives the node the arguments, options and help of a command. */
+const describe = (leaf: Node, { about, takes = '', options = {}, examples }: Command): Node => {
+  leaf.description(about).helpOption('-h, --help', 'print help')
+  for (const name of takes.split(' ').filter(Boolean)) leaf.addArgument(argumentOf(name))
+  for (const [name, option] of Object.entries(options)) leaf.addOption(switchOf(name, option))
+  leaf.optionsGroup('Options of every command:')
+  for (const [name, option] of Object.entries<Option>(GLOBAL))
+    if (!options[name]) leaf.addOption(switchOf(name, option))
+  return leaf.addHelpText(
+    'after',
+    `\nExamples:\n${examples.map((line) => `  ${dim('$')} signalbox ${line}`).join('\n')}`,
+  )
+}
+
 /**
  * Finds the command of a line and takes its words apart. Answers 'shown' after help or the version. Throws a usage error
  * that names the nearest command, option or value.
@@ -56,6 +70,8 @@ export const parseLine = (commands: readonly Command[], argv: readonly string[],
   let found: Line | undefined
   const root = quietly(new Node('signalbox'))
     .description('Reviewed plans for infrastructure, from a terminal.')
+    // The version is asked for before a command: `resource update --version 3` is an option of that one.
+    .enablePositionalOptions()
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .helpCommand('help [command]', 'print the help of a command')
@@ -71,19 +87,7 @@ export const parseLine = (commands: readonly Command[], argv: readonly string[],
   }
   for (const command of commands) {
     const [noun = '', verb] = command.name.split(' ')
-    const leaf = quietly(parentOf(noun, verb !== undefined).command(verb ?? noun))
-      .description(command.about)
-      .helpOption('-h, --help', 'print help')
-    for (const name of (command.takes ?? '').split(' ').filter(Boolean)) leaf.addArgument(argumentOf(name))
-    for (const [name, option] of Object.entries(command.options ?? {})) leaf.addOption(switchOf(name, option))
-    leaf.optionsGroup('Options of every command:')
-    for (const [name, option] of Object.entries<Option>(GLOBAL))
-      if (!command.options?.[name]) leaf.addOption(switchOf(name, option))
-    if (command.examples)
-      leaf.addHelpText(
-        'after',
-        `\nExamples:\n${command.examples.map((line) => `  ${dim('$')} signalbox ${line}`).join('\n')}`,
-      )
+    const leaf = describe(quietly(parentOf(noun, verb !== undefined).command(verb ?? noun)), command)
     leaf.action(() => {
       found = { command, args: leaf.args, values: valuesOf(leaf) }
     })
@@ -99,9 +103,11 @@ export const parseLine = (commands: readonly Command[], argv: readonly string[],
     if (error.exitCode === 0) return 'shown'
     if (error.code === 'commander.help') {
       nouns.get(argv[0] ?? '')?.outputHelp()
-      throw usageError(`"${argv[0]}" needs one of the commands above.`)
+      const first = commands.find(({ name }) => name.startsWith(`${argv[0]} `))?.name
+      throw usageError(`"${argv[0]}" needs one of the commands above.`, `Try: signalbox ${first}`)
     }
-    throw usageError(sentenceOf(error.message))
+    const path = commandOf(commands, [...argv])?.name ?? (nouns.has(argv[0] ?? '') ? argv[0] : undefined)
+    throw usageError(sentenceOf(error.message), `See: signalbox ${path === undefined ? '' : `${path} `}--help`)
   }
   return found ?? 'shown'
 }

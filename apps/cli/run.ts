@@ -1,33 +1,37 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import { createApi } from './api.ts'
 import { type Command, type Context, text } from './command.ts'
 import { auditCommands } from './commands/audit.ts'
 import { catalogCommands } from './commands/catalog.ts'
-import { evidenceCommands } from './commands/evidence.ts'
-import { gateCommands } from './commands/gate.ts'
 import { importCommands } from './commands/import.ts'
-import { operationCommands } from './commands/operation.ts'
-import { patchCommands } from './commands/patch.ts'
-import { planCommands } from './commands/plan.ts'
 import { resourceCommands } from './commands/resource.ts'
 import { sessionCommands } from './commands/session.ts'
 import { toolCommands } from './commands/tools.ts'
 import { userCommands } from './commands/user.ts'
-import { contextCommands, urlOf } from './contexts.ts'
-import { createCredentials } from './credentials.ts'
 import { CliError, EXIT, type ExitCode, usageError } from './errors.ts'
-import { createOutput, type Format, showTimesIn } from './output.ts'
-import { parseLine } from './program.ts'
-import { selectionOf } from './select.ts'
+import { evidenceCommands } from './operations/evidence.ts'
+import { followCommands } from './operations/follow.ts'
+import { gateCommands } from './operations/gate.ts'
+import { operationCommands } from './operations/operation.ts'
+import { patchCommands } from './operations/patch.ts'
+import { planCommands } from './operations/plan.ts'
+import { steerCommands } from './operations/steer.ts'
+import { type Line, parseLine } from './program.ts'
+import { createApi } from './session/api.ts'
+import { contextCommands, urlOf } from './session/contexts.ts'
+import { createCredentials } from './session/credentials.ts'
+import { createOutput, type Format, showTimesIn } from './terminal/output.ts'
+import { isList, repeatList } from './terminal/repeat.ts'
+import { selectionOf } from './terminal/select.ts'
 import { versionOfClient } from './version.ts'
 
-const COMMANDS: readonly Command[] = [
+export const COMMANDS: readonly Command[] = [
   ...sessionCommands,
   ...contextCommands,
   ...toolCommands(() => COMMANDS),
   ...gateCommands,
   ...planCommands,
   ...operationCommands,
+  ...followCommands,
+  ...steerCommands,
   ...patchCommands,
   ...evidenceCommands,
   ...auditCommands,
@@ -37,21 +41,32 @@ const COMMANDS: readonly Command[] = [
   ...importCommands,
 ]
 
-/** Runs one command line and answers its exit code; every end that is not a success is told on stderr. */
+const say = (line: string): void => void process.stderr.write(`${line}\n`)
+
+/** Runs one command line and returns its exit code; a failure is reported on stderr. */
 export const run = async (argv: string[], env: NodeJS.ProcessEnv = process.env): Promise<ExitCode> => {
   try {
-    return await runCommand(argv, env)
+    const line = parseLine(COMMANDS, argv, versionOfClient())
+    return line === 'shown' ? EXIT.done : await carryOut(line, env)
   } catch (error) {
     if (!(error instanceof CliError)) throw error
-    for (const line of error.lines) process.stderr.write(`${line}\n`)
+    for (const line of error.lines) say(line)
     return error.exit
   }
 }
 
-const runCommand = async (argv: string[], env: NodeJS.ProcessEnv): Promise<ExitCode> => {
-  const line = parseLine(COMMANDS, argv, versionOfClient())
-  if (line === 'shown') return EXIT.done
-  const { command, args, values } = line
+/** Carries the line out; where an option is at fault, the help of the command says what it takes. */
+const carryOut = async (line: Line, env: NodeJS.ProcessEnv): Promise<ExitCode> => {
+  try {
+    return await runCommand(line, env)
+  } catch (error) {
+    if (!(error instanceof CliError) || error.exit !== EXIT.usage || !error.message.startsWith('--')) throw error
+    throw usageError(error.message, `See: signalbox ${line.command.name} --help`)
+  }
+}
+
+const runCommand = async ({ command, args, values }: Line, env: NodeJS.ProcessEnv): Promise<ExitCode> => {
+  if (values.watch === true && !isList(command)) throw usageError(`--watch repeats lists; ${command.name} is none.`)
   chooseZone(text(values, 'zone') ?? 'UTC')
   const credentials = createCredentials(env)
   const context: Context = {
@@ -61,6 +76,8 @@ const runCommand = async (argv: string[], env: NodeJS.ProcessEnv): Promise<ExitC
       token: env.SIGNALBOX_TOKEN || undefined,
       idempotency_key: text(values, 'idempotency-key'),
       timeout_ms: command.timeout_ms,
+      repeats: command.repeats,
+      say,
     }),
     credentials,
     env,
@@ -79,39 +96,7 @@ const runCommand = async (argv: string[], env: NodeJS.ProcessEnv): Promise<ExitC
     await context.out.settled()
     return ended
   }
-  if (values.watch !== true) return act()
-  if (!/(^| )(list|inbox)$/.test(command.name)) throw usageError(`--watch repeats lists; ${command.name} is none.`)
-  return watchList(act)
-}
-
-const WATCH_MS = 2000
-
-/** Prints a list again whenever it changes; at a terminal in the same place. Ends by Ctrl-C. */
-const watchList = async (print: () => Promise<ExitCode>): Promise<ExitCode> => {
-  let shown: string | undefined
-  process.once('SIGINT', () => process.exit(EXIT.interrupted))
-  for (;;) {
-    const now = await captured(print)
-    if (now !== shown) process.stdout.write(process.stdout.isTTY ? `\u001b[H\u001b[2J${now}` : now)
-    shown = now
-    await delay(WATCH_MS)
-  }
-}
-
-/** What `print` would have written to stdout. */
-const captured = async (print: () => Promise<unknown>): Promise<string> => {
-  const write = process.stdout.write
-  let text = ''
-  process.stdout.write = ((chunk: string | Uint8Array) => {
-    text += String(chunk)
-    return true
-  }) as typeof write
-  try {
-    await print()
-    return text
-  } finally {
-    process.stdout.write = write
-  }
+  return values.watch === true ? repeatList(act, context.out) : act()
 }
 
 const chooseZone = (name: string): void => {

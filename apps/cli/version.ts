@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs'
+import manifest from '../../package.json' with { type: 'json' }
 
 /** The version of this client: that of its package. */
-export const versionOfClient = (): string =>
-  (JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }).version
+export const versionOfClient = (): string => manifest.version

@@ -1,12 +1,12 @@
-import createClient from 'openapi-fetch'
+import createClient, { type Client } from 'openapi-fetch'
 import type { components, paths } from './schema.d.ts'
-import { type Send, type Tokens, withKey, withRepeats, withToken } from './send.ts'
+import { type Repeats, type Send, type Tokens, withKey, withRepeats, withToken } from './send.ts'
 
 export type { Code, Problem } from '../shared/contracts/client/problem.ts'
 export { type EventsOptions, events } from './events.ts'
 export { ProblemError, read } from './problem.ts'
 export type { components, operations, paths } from './schema.d.ts'
-export type { Send, Tokens } from './send.ts'
+export type { Repeats, Send, Tokens } from './send.ts'
 /** A named schema of the API: `Schema<'Operation'>`. */
 export type Schema<Name extends keyof components['schemas']> = components['schemas'][Name]
 
@@ -16,24 +16,28 @@ export type SignalboxOptions = {
   /** An access token, or where tokens come from. */
   token?: string | Tokens['token']
   renew?: NonNullable<Tokens['renew']>
-  /** How often a request is repeated that may be: after the time in Retry-After; 3 unless said. */
-  repeats?: number
+  /** How a retryable refusal is repeated. Default: 3 times, after waits of at most 10 s. */
+  repeats?: Partial<Repeats>
   fetch?: Send
 }
 
+/** Calls by path, `send` for whole requests: both with token, key and repeats. */
+export type Signalbox = Client<paths> & { url: string; send: Send }
+
+const REPEATS = { times: 3, longest_wait_ms: 10_000 }
+
 /**
  * A typed client of the public API: `read(signalbox.GET('/api/v1/gates'))`. Every mutation has one Idempotency-Key for
- * itself and its repeats; a 401 is repeated once with a renewed token; an answer that may be repeated is, after its time.
+ * itself and its repeats. A 401 is repeated once with a renewed token, a retryable refusal after its Retry-After.
  */
 export const createSignalbox = ({
   url,
   token,
   renew,
-  repeats = 3,
+  repeats,
   fetch: call = (request) => fetch(request),
-}: SignalboxOptions) => {
+}: SignalboxOptions): Signalbox => {
   const tokens: Tokens = { token: typeof token === 'function' ? token : () => token, ...(renew && { renew }) }
-  const send = withKey(withRepeats(withToken(call, tokens), repeats))
+  const send = withKey(withRepeats(withToken(call, tokens), { ...REPEATS, ...repeats }))
   return { ...createClient<paths>({ baseUrl: url, fetch: send }), url, send }
 }
-export type Signalbox = ReturnType<typeof createSignalbox>

@@ -1,6 +1,7 @@
+import type { Problem } from '../shared/contracts/client/problem.ts'
 import { problemOf } from './problem.ts'
 
-/** Sends one request. A request is sent once: what repeats sends copies. */
+/** Sends one request once: a repeat sends a copy. */
 export type Send = (request: Request) => Promise<Response>
 
 const READS = new Set(['GET', 'HEAD'])
@@ -39,18 +40,28 @@ const bearing = (request: Request, token: Token): Request => {
   return request
 }
 
-const LONGEST_WAIT_MS = 10_000
+/** When a refused request is sent again. */
+export type Repeats = {
+  /** How often at most. */
+  times: number
+  /** A longer wait than this is not waited for: the refusal is the answer. */
+  longest_wait_ms: number
+  /** Told before each wait. */
+  onRepeat?: (problem: Problem, wait_ms: number) => void
+}
 
-/** Sends again what may be repeated, at most so often, each time after Retry-After. */
+/** Sends again what the server marks as retryable, each time after the wait that it names (Retry-After). */
 export const withRepeats =
-  (send: Send, repeats: number): Send =>
+  (send: Send, { times, longest_wait_ms, onRepeat }: Repeats): Send =>
   async (request) => {
     for (let repeated = 0; ; repeated += 1) {
       const answer = await send(request.clone())
-      if (answer.ok || repeated >= repeats) return answer
-      const { retryable, retry_after_ms = 1000 } = await problemOf(answer.clone())
-      if (!retryable || retry_after_ms > LONGEST_WAIT_MS) return answer
-      await pause(retry_after_ms, request.signal)
+      if (answer.ok || repeated >= times) return answer
+      const problem = await problemOf(answer.clone())
+      const wait_ms = problem.retry_after_ms ?? 1000
+      if (!problem.retryable || wait_ms > longest_wait_ms) return answer
+      onRepeat?.(problem, wait_ms)
+      await pause(wait_ms, request.signal)
     }
   }
 

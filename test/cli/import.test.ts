@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createApi } from '../../apps/cli/api.ts'
 import { choose } from '../../apps/cli/import/choose.ts'
 import { containersFirst, type Found, type Reader } from '../../apps/cli/import/items.ts'
 import { readKubernetes } from '../../apps/cli/import/kubernetes/read.ts'
@@ -16,6 +15,7 @@ import { readNetbox } from '../../apps/cli/import/netbox/read.ts'
 import { sendItems } from '../../apps/cli/import/send.ts'
 import { BOUNDS, parseSource, SourceError } from '../../apps/cli/import/source.ts'
 import { readTerraform } from '../../apps/cli/import/terraform/read.ts'
+import { createApi } from '../../apps/cli/session/api.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 
 /** What readers make of files, without a server; test/cli/cli.test.ts sends what they made. */
@@ -388,7 +388,7 @@ describe('the command, before it asks a server', () => {
       await once(server, 'listening')
       try {
         const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-        const api = createApi({ url, credentials: {} as never, token: 't', idempotency_key: undefined })
+        const api = createApi({ url, credentials: {} as never, token: 't', idempotency_key: undefined, repeats: 0 })
         const items = Array.from({ length: 12 }, (_, i) => ({
           external_id: `i${i}`,
           type_key: 'infra.service',

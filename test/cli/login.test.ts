@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createApi } from '../../apps/cli/api.ts'
-import { createCredentials } from '../../apps/cli/credentials.ts'
+import { createApi } from '../../apps/cli/session/api.ts'
+import { createCredentials } from '../../apps/cli/session/credentials.ts'
 import { loginBusy, problemOf } from '../../apps/shared/errors.ts'
 import { type Auth, PASSWORD, send, startAuth } from '../session/support/auth.ts'
 
@@ -14,7 +14,8 @@ let auth: Auth
 let gateway: Awaited<ReturnType<Auth['addGateway']>>
 const home = mkdtempSync(join(tmpdir(), 'signalbox-cli-'))
 const credentials = createCredentials({ XDG_CONFIG_HOME: home })
-const client = (url: string) => createApi({ url, credentials, token: undefined, idempotency_key: undefined })
+const client = (url: string, say = (_: string) => {}) =>
+  createApi({ url, credentials, token: undefined, idempotency_key: undefined, say })
 
 beforeAll(async () => {
   auth = await startAuth({ GATEWAY__LIMITS__LOGIN_NAME: '8/600/8' })
@@ -51,7 +52,7 @@ const busyAtFirst = async (times: number, refusal: () => ReturnType<typeof login
 describe('signalbox login', () => {
   it('is a known device from the second time on, also after a logout, whatever strangers do', async () => {
     const api = client(gateway.url)
-    await api.login('eva', PASSWORD, () => {})
+    await api.login('eva', PASSWORD)
     const file = join(home, 'signalbox/devices.json')
     expect(statSync(file).mode & 0o777).toBe(0o600)
     await api.logout()
@@ -60,7 +61,7 @@ describe('signalbox login', () => {
     for (let i = 0; i < 10; i++) await guess()
     expect((await guess()).status).toBe(429)
     // The name in another spelling is the same person.
-    await api.login('EVA', PASSWORD, () => {})
+    await api.login('EVA', PASSWORD)
     expect(readFileSync(file, 'utf8')).not.toContain(PASSWORD)
     expect(credentials.device(gateway.url, 'eva')).toMatch(/^d1\./)
     expect(credentials.device('https://elsewhere.test', 'eva')).toBeUndefined()
@@ -70,9 +71,9 @@ describe('signalbox login', () => {
     const busy = await busyAtFirst(2, () => loginBusy(60))
     try {
       const said: string[] = []
-      await client(busy.url).login('olga', PASSWORD, (line) => void said.push(line))
+      await client(busy.url, (line) => void said.push(line)).login('olga', PASSWORD)
       expect(said).toEqual(Array(2).fill('The server is busy. Trying again in 1 s.'))
-      await expect(client(gateway.url).login('nobody', PASSWORD, (line) => void said.push(line))).rejects.toThrow(
+      await expect(client(gateway.url, (line) => void said.push(line)).login('nobody', PASSWORD)).rejects.toThrow(
         /invalid_credentials/,
       )
       expect(said.length).toBe(2)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { harmless } from '../../apps/cli/output.ts'
+import { harmless } from '../../apps/cli/terminal/output.ts'
 
 describe('what others wrote', () => {
   it('steers no terminal and turns no letters, however deep it stands; the words stay', () => {

@@ -1,27 +1,40 @@
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { urlOf } from '../../apps/cli/contexts.ts'
-import { selectionOf } from '../../apps/cli/select.ts'
+import { parseLine } from '../../apps/cli/program.ts'
+import { COMMANDS as COMMAND_LIST } from '../../apps/cli/run.ts'
+import { urlOf } from '../../apps/cli/session/contexts.ts'
+import { selectionOf } from '../../apps/cli/terminal/select.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { compileCacheDir } from '../../apps/platform/run/compile-cache.ts'
+import { until } from '../support/until.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'signalbox-program-'))
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 type Ran = { code: number | null; out: string; err: string }
-const signalbox = (...args: string[]): Promise<Ran> =>
+const signalbox = (...args: string[]): Promise<Ran> => spawned(args)
+const spawned = (args: string[], env: Record<string, string> = {}): Promise<Ran> =>
   new Promise((resolve) => {
     const child = spawn(process.execPath, [join(ROOT, 'apps/cli/main.ts'), ...args], {
       cwd: home,
-      env: { PATH: process.env.PATH, XDG_CONFIG_HOME: home, NO_COLOR: '1', NODE_COMPILE_CACHE: compileCacheDir() },
+      env: {
+        PATH: process.env.PATH,
+        XDG_CONFIG_HOME: home,
+        NO_COLOR: '1',
+        NODE_COMPILE_CACHE: compileCacheDir(),
+        ...env,
+      },
     })
     const ran: Ran = { code: null, out: '', err: '' }
     child.stdout.on('data', (chunk: Buffer) => (ran.out += chunk))
     child.stderr.on('data', (chunk: Buffer) => (ran.err += chunk))
     child.on('close', (code) => resolve({ ...ran, code }))
+    child.stdin.end()
   })
 
 /** Every command of the client, by noun. */
@@ -45,6 +58,12 @@ const COMMANDS: Record<string, string> = {
 }
 const namedIn = (help: string) => [...help.matchAll(/^ {2}([a-z][a-z-]*)(?= )/gm)].map(([, name]) => name)
 
+/** The words of an example, as a shell hands them over: without quotes and without redirections. */
+const wordsOf = (line: string): string[] =>
+  [...line.replace(/ (<|>>?) \S+/g, '').matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
+    ([, single, double, bare]) => single ?? double ?? bare ?? '',
+  )
+
 describe('help', () => {
   it.each(Object.entries(COMMANDS))('names the commands of "%s"', async (noun, verbs) => {
     const { code, out } = await (noun === '' ? signalbox('--help') : signalbox('help', noun))
@@ -59,6 +78,17 @@ describe('help', () => {
       '--mode <MODE> how to cancel (choices: "graceful", "compensate", "force")',
     )
   })
+
+  it.each(COMMAND_LIST.map((command) => [command.name, command] as const))(
+    'of "%s" has examples, which are taken as they stand',
+    (name, { examples }) => {
+      expect(examples.length).toBeGreaterThan(0)
+      for (const example of examples) {
+        const line = parseLine(COMMAND_LIST, wordsOf(example), '0')
+        expect(line === 'shown' ? line : line.command.name, example).toBe(name)
+      }
+    },
+  )
 
   it('names the version', async () => {
     expect(await signalbox('--version')).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) })
@@ -89,6 +119,110 @@ describe('a line that is wrong', () => {
     expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(said) })
     if (args.length > 1) expect(out).toBe('')
   })
+})
+
+/** Something that listens at the address and is no Signalbox. */
+const listening = async (status: number, type: string, body: string, use: (url: string) => Promise<void>) => {
+  const server = createServer((req, res) => {
+    req.resume().on('end', () => res.writeHead(status, { 'content-type': type }).end(body))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  try {
+    await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  } finally {
+    server.close()
+  }
+}
+
+describe('a newcomer', () => {
+  const inbox = (...more: string[]) => spawned(['inbox', ...more], { SIGNALBOX_TOKEN: 'none' })
+
+  it('is told in one line what is wrong and what to do: not signed in, no server, no address, an address in the clear', async () => {
+    expect(await signalbox('inbox')).toMatchObject({
+      code: 9,
+      err: 'You are not signed in at http://localhost:8080. Run: signalbox login NAME\n',
+    })
+    const { code, err } = await inbox('--url', 'http://127.0.0.1:2')
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: expect.stringMatching(
+        /^http:\/\/127\.0\.0\.1:2 did not answer: .*ECONNREFUSED.*\. Start the platform, or name .*\n$/,
+      ),
+    })
+    expect(await inbox('--url', 'prod')).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/^"prod" is not .* Name one .*\n$/),
+    })
+    expect(await inbox('--url', 'http://example.com')).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/ https .*\n$/),
+    })
+    expect(await signalbox('gate', 'list')).toMatchObject({
+      code: 2,
+      err: '--op is missing. See: signalbox gate list --help\n',
+    })
+  })
+
+  it('is told when the address is of something else', async () => {
+    await listening(200, 'text/html', '<html></html>', async (url) => {
+      expect(await inbox('--url', url)).toMatchObject({ code: 1, err: expect.stringContaining('is a web page.') })
+      const login = await signalbox('login', 'eva', '--url', url, '--password-stdin')
+      expect(login).toMatchObject({ code: 1, err: expect.stringMatching(/^http.*\n$/) })
+    })
+    for (const type of ['text/plain', 'application/json'])
+      await listening(404, type, '"no"', async (url) => {
+        const told = {
+          code: 1,
+          err: expect.stringContaining('answered 404 without an explanation. Is it a Signalbox?'),
+        }
+        expect(await inbox('--url', url)).toMatchObject(told)
+        expect(await signalbox('login', 'eva', '--url', url, '--password-stdin')).toMatchObject(told)
+      })
+  })
+
+  it('whose command got no answer is told how to repeat it without a second effect', async () => {
+    await listening(200, 'application/json', '{', async (url) => {
+      const { code, err } = await spawned(['api', 'POST', '/v1/intents', '--url', url], { SIGNALBOX_TOKEN: 'none' })
+      expect({ code, err }).toEqual({
+        code: 1,
+        err: expect.stringMatching(/Repeat it with --idempotency-key [0-9a-f-]{36}\n$/),
+      })
+    })
+  })
+})
+
+describe('watching a list', () => {
+  it('prints it again when it changes, new lines alone with --jsonl, and goes on after an outage', async () => {
+    let names = ['a']
+    let away = false
+    const server = createServer((req, res) => {
+      if (away) return void req.socket.destroy()
+      const items = names.map((type_key) => ({ type_key, title: type_key, actions: [] }))
+      res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ items, next_page_token: null }))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const child = spawn(process.execPath, [join(ROOT, 'apps/cli/main.ts'), 'type', 'list', '--watch', '--jsonl'], {
+      env: { PATH: process.env.PATH, XDG_CONFIG_HOME: home, SIGNALBOX_URL: url, SIGNALBOX_TOKEN: 't' },
+    })
+    let out = ''
+    let err = ''
+    child.stdout.on('data', (chunk: Buffer) => (out += chunk))
+    child.stderr.on('data', (chunk: Buffer) => (err += chunk))
+    const seen = () => [...out.matchAll(/"type_key":"(\w)"/g)].map(([, name]) => name).join('')
+    try {
+      await until(() => seen() === 'a', { what: 'the first list' })
+      away = true
+      await until(() => err.includes('Trying again until it answers.'), { what: 'the outage' })
+      names = ['a', 'b']
+      away = false
+      await until(() => seen() === 'ab', { what: 'the new line', timeout_ms: 30_000 })
+      expect(err).toContain('It answers again.')
+    } finally {
+      child.kill()
+      server.close()
+    }
+  }, 60_000)
 })
 
 describe('contexts', () => {

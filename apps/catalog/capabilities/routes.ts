@@ -17,7 +17,7 @@ import { notFound } from '../../shared/errors.ts'
 import { errorReplies } from '../../shared/http/app.ts'
 import { pageSizeOf, rowsFrom } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'
-import { drawingOfDefinitions } from '../graph/formats.ts'
+import { drawingOfDefinitions, TEXT_TYPES } from '../graph/formats.ts'
 import { sendDrawn } from '../graph/send.ts'
 import type { StoredCapability } from '../packs/registry.ts'
 import { awaitChange } from '../read/freshness.ts'
@@ -102,6 +102,8 @@ export const capabilitiesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; 
           'Definitions and the types that provide or require them, with counts of providers and of needs that are bound, could be, or cannot. Example: ?capability_key=compute.slots',
         tags: side.tags,
         querystring: CapabilityGraphQuery,
+        'x-errors': [404],
+        'x-text-types': TEXT_TYPES,
         response: { 200: CapabilityGraph, ...errorReplies },
       },
       preHandler: side.guard(),
@@ -120,6 +122,7 @@ export const capabilitiesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; 
           'Ranked by priority and what is free. attr.<name>=value, gte:n or lte:n asks for attributes; requirement_of for what a requirement needs. Example: ?capability_key=compute.slots&attr.cpu_cores=gte:8&min_free=2&explain=true',
         tags: side.tags,
         querystring: ProvidersQuery,
+        'x-errors': [404],
         response: { 200: ProviderList, ...errorReplies },
       },
       preHandler: side.guard(),

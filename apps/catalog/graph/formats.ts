@@ -14,6 +14,9 @@ export const FORMATS = {
   dot: { type: 'text/vnd.graphviz; charset=utf-8', write: (drawing: Drawing) => dot(drawing) },
 } as const
 
+/** For the schema of a route that sends these formats. */
+export const TEXT_TYPES = Object.values(FORMATS).map(({ type }) => type.replace(/;.*/, ''))
+
 const ageOf = ({ watermark, time, lag_ms }: Graph['as_of']): [string, string][] => [
   ['watermark', watermark],
   ['as_of', time],

@@ -4,7 +4,7 @@ import { Graph, GraphQuery as Query } from '../../shared/contracts/catalog/graph
 import { errorReplies } from '../../shared/http/app.ts'
 import { readNeedsGraph } from '../capabilities/graphs.ts'
 import type { CatalogDeps } from '../deps.ts'
-import { drawingOf, drawingOfNeeds } from '../graph/formats.ts'
+import { drawingOf, drawingOfNeeds, TEXT_TYPES } from '../graph/formats.ts'
 import { sendDrawn } from '../graph/send.ts'
 import { LEVELS } from '../packs/registry.ts'
 import type { Side } from '../read/sides.ts'
@@ -51,6 +51,8 @@ export const graphsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: 
           description,
           tags: side.tags,
           querystring: Query,
+          'x-errors': [404],
+          'x-text-types': TEXT_TYPES,
           response: { 200: Graph, ...errorReplies },
         },
         preHandler: side.guard(),
@@ -75,6 +77,8 @@ export const graphsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: 
           'A page of resources with what they provide (to a capability) and require (a node with its state and why nothing meets it), and by whom it is satisfied. unsatisfied_only shows what is missing. Example: ?region_id=eu1&unsatisfied_only=true',
         tags: side.tags,
         querystring: NeedsGraphQuery,
+        'x-errors': [404],
+        'x-text-types': TEXT_TYPES,
         response: { 200: NeedsGraph, ...errorReplies },
       },
       preHandler: side.guard(),

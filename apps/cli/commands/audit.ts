@@ -1,9 +1,9 @@
-import { withQuery } from '../api.ts'
 import { type Command, type Context, text, type Values } from '../command.ts'
 import { usageError } from '../errors.ts'
-import { second, word, zoned } from '../output.ts'
+import { withQuery } from '../session/api.ts'
+import { second, word, zoned } from '../terminal/output.ts'
 
-/** Where each log of acts is read. Sign-ins and changes of users tell less of a row than the others. */
+/** Where each log of acts is read. The logs of sign-ins and users have fewer columns. */
 const SOURCES: Record<string, string> = {
   operations: '/api/v1/audit',
   catalog: '/api/v1/audit/catalog',
@@ -33,8 +33,8 @@ const FILTERS = {
 export const auditCommands: Command[] = [
   {
     name: 'audit list',
-    about:
-      'Acts, the newest first; --source operations (default), catalog, users or sign-ins. --all follows to the end.',
+    about: 'Lists acts, the newest first, of one --source. --all follows to the end.',
+    examples: ['audit list --actor user:eva', 'audit list --source sign-ins --from 2026-11-01T00:00:00Z'],
     options: FILTERS,
     run: async ({ api, out, all }, _, values) => {
       const { path, query } = sourceOf(values)
@@ -55,7 +55,8 @@ export const auditCommands: Command[] = [
   },
   {
     name: 'audit export',
-    about: 'The same as one JSON object a line on stdout, page by page to the end.',
+    about: 'Prints acts as one JSON object per line, page by page to the end.',
+    examples: ['audit export --source catalog > audit.jsonl'],
     options: FILTERS,
     run: exportRows,
   },

@@ -3,20 +3,21 @@ import { stringify } from 'yaml'
 import type { CapabilityDefinition } from '../../shared/contracts/catalog/capabilities.ts'
 import type { TopologyGraph, TopologyList } from '../../shared/contracts/catalog/topology.ts'
 import type { ResourceType } from '../../shared/contracts/catalog/types.ts'
-import { withQuery } from '../api.ts'
 import { type Command, text } from '../command.ts'
 import { usageError } from '../errors.ts'
-import { word } from '../output.ts'
+import { withQuery } from '../session/api.ts'
+import { word } from '../terminal/output.ts'
 
 type Place = Static<typeof TopologyList>['items'][number]
 const LEVELS = ['region', 'datacenter', 'layer', 'segment']
 const asYaml = (body: unknown): string[] => stringify(body).trimEnd().split('\n')
 
-/** What the catalog is made of: types, places, capabilities. */
+/** Types, places and capabilities of the catalog. */
 export const catalogCommands: Command[] = [
   {
     name: 'type list',
-    about: 'Types of resources with their packs.',
+    about: 'Lists resource types with their packs.',
+    examples: ['type list --all'],
     run: async ({ api, out, all }) =>
       out.list(
         await api.list<ResourceType>('/api/v1/resource-types', {}, all),
@@ -34,7 +35,8 @@ export const catalogCommands: Command[] = [
   {
     name: 'type show',
     takes: 'TYPE',
-    about: 'One type: lifecycle, schemas, relationships, capabilities, actions.',
+    about: 'Shows one type: lifecycle, schemas, relationships, capabilities, actions.',
+    examples: ['type show fleet.host'],
     run: async ({ api, out }, [key = '']) =>
       out.one(
         await api.get<ResourceType>(`/api/v1/resource-types/${encodeURIComponent(key)}`),
@@ -44,7 +46,8 @@ export const catalogCommands: Command[] = [
   },
   {
     name: 'topology list',
-    about: 'Places of one --level (region unless said: datacenter, layer, segment), with what is in each.',
+    about: 'Lists the places of one --level (default: region), with their resources.',
+    examples: ['topology list', 'topology list --level segment --region eu1'],
     options: {
       level: { type: 'string', choices: ['region', 'datacenter', 'layer', 'segment'], about: 'the level of places' },
       region: { type: 'string', about: 'places of this region only' },
@@ -69,7 +72,8 @@ export const catalogCommands: Command[] = [
   {
     name: 'topology show',
     takes: '[REGION]',
-    about: 'The places as a tree, of all regions or of one.',
+    about: 'Shows the places as a tree, of all regions or of one.',
+    examples: ['topology show', 'topology show eu1'],
     run: async ({ api, out }, [region_id]) =>
       out.one(
         await api.get<TopologyGraph>(withQuery('/api/v1/topology/graph', { region_id })),
@@ -79,7 +83,8 @@ export const catalogCommands: Command[] = [
   },
   {
     name: 'capability list',
-    about: 'Definitions of capabilities with the number of their providers.',
+    about: 'Lists definitions of capabilities with the number of their providers.',
+    examples: ['capability list'],
     run: async ({ api, out, all }) =>
       out.list(
         await api.list<CapabilityDefinition>('/api/v1/capabilities/definitions', {}, all),
@@ -97,7 +102,8 @@ export const catalogCommands: Command[] = [
   {
     name: 'capability show',
     takes: 'CAPABILITY',
-    about: 'One definition: attributes, rules of matching, providers by status and region.',
+    about: 'Shows one definition: attributes, matching rules, providers by status and region.',
+    examples: ['capability show compute.slots'],
     run: async ({ api, out }, [key = '']) =>
       out.one(
         await api.get<CapabilityDefinition>(`/api/v1/capabilities/definitions/${encodeURIComponent(key)}`),
@@ -113,7 +119,7 @@ const countsOf = (counts: Record<string, number>): string =>
     .map(([name, count]) => `${count} ${name}`)
     .join(', ')
 
-/** Each place under the one that holds it; an edge leads from what is held to its container. */
+/** Each place under its container; an edge leads from the content to the container. */
 const treeLines = ({ nodes, edges, truncated }: TopologyGraph): string[] => {
   const parents = new Map(edges.map(({ from, to }) => [from, to]))
   const known = new Set(nodes.map(({ resource_id }) => resource_id))

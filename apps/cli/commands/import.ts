@@ -15,7 +15,7 @@ import { digestOf, parseSource, readSource, SourceError } from '../import/source
 import { readMapping } from '../import/table/mapping.ts'
 import { csvRows, jsonRows, readRows } from '../import/table/read.ts'
 import { readTerraform } from '../import/terraform/read.ts'
-import { progress } from '../terminal.ts'
+import { progress } from '../terminal/ask.ts'
 
 const OPTIONS = {
   'source-name': { type: 'string', value: 'NAME', about: 'the name of the source system' },
@@ -42,6 +42,7 @@ const importer = ({ kind, about, read, mapped = false, examples }: Importer): Co
   about: `${about} A repeated import changes nothing, so an interrupted one is repeated. --dry-run shows the differences; --report FILE names every field that no type has.`,
   options: mapped ? { ...MAPPING, ...OPTIONS } : OPTIONS,
   examples,
+  repeats: 0,
   run: async (context, [file = ''], values) => {
     const { name, size } = checked(values)
     const into = await containerOf(context, text(values, 'into'))

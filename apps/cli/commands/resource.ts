@@ -3,7 +3,7 @@ import { stringify } from 'yaml'
 import type { RelationshipItem } from '../../shared/contracts/catalog/relationships.ts'
 import type { ResourceDocument, ResourceView, VersionItem } from '../../shared/contracts/catalog/resources.ts'
 import { type Command, needed, readDocument, text } from '../command.ts'
-import { minute, short, word, zoned } from '../output.ts'
+import { minute, short, word, zoned } from '../terminal/output.ts'
 
 const FILE = {
   file: { type: 'string', short: 'f', value: 'FILE', about: 'a file of YAML or JSON; - is stdin' },
@@ -11,11 +11,12 @@ const FILE = {
 type Version = Static<typeof VersionItem>
 type Relation = Static<typeof RelationshipItem>
 
-/** The catalog: what exists and how it is. */
+/** Resources: their state, versions and relationships. */
 export const resourceCommands: Command[] = [
   {
     name: 'resource list',
-    about: 'Resources; --filter takes the filter language of the API, --type one type.',
+    about: 'Lists resources; --filter takes the filter language of the API, --type one type.',
+    examples: ['resource list --type fleet.host', `resource list --filter "health_status = 'unhealthy'" --watch`],
     options: {
       filter: { type: 'string', value: 'EXPR', about: 'the filter language of the API' },
       type: { type: 'string', about: 'one type only' },
@@ -41,7 +42,8 @@ export const resourceCommands: Command[] = [
   {
     name: 'resource show',
     takes: 'RESOURCE',
-    about: 'One resource with its desired and observed state.',
+    about: 'Shows one resource with its desired and observed state.',
+    examples: ['resource show eu1-web-01'],
     run: async ({ api, out }, [id = '']) => {
       const resource = await api.get<ResourceDocument>(`/api/v1/resources/${encodeURIComponent(id)}`)
       out.one(
@@ -54,6 +56,7 @@ export const resourceCommands: Command[] = [
   {
     name: 'resource create',
     about: 'Creates a resource from a file of YAML or JSON; - is stdin.',
+    examples: ['resource create -f host.yaml'],
     options: FILE,
     run: async ({ api, out }, _, values) => {
       const resource = await api.post<ResourceDocument>('/api/v1/resources', readDocument(needed(values, 'file')))
@@ -67,7 +70,8 @@ export const resourceCommands: Command[] = [
   {
     name: 'resource update',
     takes: 'RESOURCE',
-    about: 'Changes a resource by a merge patch from a file, on the version that is current now or on --version.',
+    about: 'Changes a resource by a merge patch from a file, based on the current version or on --version.',
+    examples: ['resource update eu1-web-01 -f change.yaml', 'resource update eu1-web-01 -f change.yaml --version 3'],
     options: { ...FILE, version: { type: 'string', value: 'N', about: 'the version that the change is based on' } },
     run: async ({ api, out }, [id = ''], values) => {
       const path = `/api/v1/resources/${encodeURIComponent(id)}`
@@ -88,7 +92,8 @@ export const resourceCommands: Command[] = [
   {
     name: 'resource history',
     takes: 'RESOURCE',
-    about: 'Its versions: when, by whom, what.',
+    about: 'Lists the versions of a resource: when, by whom, what.',
+    examples: ['resource history eu1-web-01'],
     run: async ({ api, out, all }, [id = '']) =>
       out.list(
         await api.list<Version>(`/api/v1/resources/${encodeURIComponent(id)}/versions`, {}, all),
@@ -105,7 +110,8 @@ export const resourceCommands: Command[] = [
   {
     name: 'resource relations',
     takes: 'RESOURCE',
-    about: 'What it is related to; --type one type of relationship.',
+    about: 'Lists the relationships of a resource; --type one type of them.',
+    examples: ['resource relations eu1-web-01', 'resource relations eu1-web-01 --type contained_in'],
     options: { type: { type: 'string', about: 'one type only' } },
     run: async ({ api, out, all }, [id = ''], values) =>
       out.list(

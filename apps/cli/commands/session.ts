@@ -1,6 +1,6 @@
 import { type Command, readDocument, text, wholeId } from '../command.ts'
-import { minute, short, zoned } from '../output.ts'
-import { ask, readPassword } from '../terminal.ts'
+import { ask, readPassword } from '../terminal/ask.ts'
+import { minute, short, zoned } from '../terminal/output.ts'
 
 type Me = { username: string; roles: string[]; permissions: string[]; groups: string[]; counts: { gates_mine: number } }
 type Session = {
@@ -13,22 +13,28 @@ type Session = {
   current: boolean
 }
 
-/** Who one is, and the way to every endpoint that has no command of its own. */
+/** The signed-in person, and a way to every endpoint that has no command of its own. */
 export const sessionCommands: Command[] = [
   {
     name: 'login',
     takes: '[NAME]',
     about: 'Signs in and keeps the session in the credentials file.',
+    examples: [
+      'login eva',
+      'login eva --url https://signalbox.example.com',
+      'login eva --password-stdin < password.txt',
+    ],
     options: { 'password-stdin': { type: 'boolean', about: 'read the password from stdin' } },
     run: async ({ api, out }, [given], values) => {
       const name = given ?? (await ask('name:', 'signalbox login NAME'))
-      await api.login(name, await readPassword(values['password-stdin'] === true), out.note)
+      await api.login(name, await readPassword(values['password-stdin'] === true))
       out.note(`Signed in at ${api.url} as ${name}.`)
     },
   },
   {
     name: 'logout',
     about: 'Ends the session, here and on the server.',
+    examples: ['logout', 'logout --context prod'],
     run: async ({ api, out }) => {
       await api.logout()
       out.note('Signed out.')
@@ -36,7 +42,8 @@ export const sessionCommands: Command[] = [
   },
   {
     name: 'whoami',
-    about: 'Who is signed in, with roles and groups.',
+    about: 'Shows who is signed in, with roles and groups.',
+    examples: ['whoami', 'whoami --select permissions -o json'],
     run: async ({ api, out }) => {
       const me = await api.get<Me>('/api/v1/me')
       out.one(
@@ -52,8 +59,12 @@ export const sessionCommands: Command[] = [
   {
     name: 'api',
     takes: 'METHOD PATH',
-    about:
-      'Any endpoint: signalbox api GET /v1/operations. Paths below /api; -d takes a file of JSON or YAML, - is stdin.',
+    about: 'Calls any endpoint. Paths below /api start with /v1/; -d takes a file of JSON or YAML, - is stdin.',
+    examples: [
+      'api GET /v1/operations',
+      'api POST /v1/intents -d intent.yaml',
+      `api PATCH /v1/resources/eu1-web-01 -d change.json --if-match '"3"'`,
+    ],
     options: {
       data: { type: 'string', short: 'd', value: 'FILE', about: 'the body: a file of JSON or YAML; - is stdin' },
       'if-match': { type: 'string', value: 'ETAG', about: 'the version that the request is based on' },
@@ -72,7 +83,8 @@ export const sessionCommands: Command[] = [
   },
   {
     name: 'session list',
-    about: 'Your own sessions.',
+    about: 'Lists your own sessions.',
+    examples: ['session list'],
     run: async ({ api, out, all }) => {
       const sessions = await api.list<Session>('/api/v1/sessions', {}, all)
       out.list(
@@ -93,6 +105,7 @@ export const sessionCommands: Command[] = [
     name: 'session revoke',
     takes: 'SESSION',
     about: 'Ends one of your sessions.',
+    examples: ['session revoke 77b0aa'],
     run: async (context, [given = '']) => {
       const id = await wholeId<Session>(context, given, '/api/v1/sessions', (session) => session.id)
       await context.api.send('DELETE', `/api/v1/sessions/${id}`)

@@ -3,15 +3,16 @@ import type { IntentRow } from '../../shared/contracts/operations/intents.ts'
 import type { OperationSummary } from '../../shared/contracts/operations/operations.ts'
 import { paint } from '../../shared/data/print.ts'
 import type { Command, Context } from '../command.ts'
-import { SHELLS, wordsAfter } from '../completion.ts'
-import { examine } from '../doctor.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
+import { examine } from '../session/doctor.ts'
+import { SHELLS, wordsAfter } from '../terminal/completion.ts'
 
-/** What helps to work with the client itself. `commands` are all, these among them. */
+/** Tools for the client itself. `commands` are all commands, including these. */
 export const toolCommands = (commands: () => readonly Command[]): Command[] => [
   {
     name: 'doctor',
-    about: 'Looks at what can keep this client from its server: one line each, with the remedy.',
+    about: 'Checks what can keep this client from its server: one line each, with the remedy.',
+    examples: ['doctor', 'doctor --context prod -o json'],
     run: async (context) => {
       const findings = await examine(context)
       context.out.one(
@@ -30,8 +31,8 @@ export const toolCommands = (commands: () => readonly Command[]): Command[] => [
   {
     name: 'open',
     takes: 'ID',
-    about:
-      'The page of an operation, plan, intent or resource in the console: prints its address, at a terminal opens it.',
+    about: 'Prints the console page of an operation, plan, intent or resource; at a terminal it opens it.',
+    examples: ['open 77b0aa', 'open eu1-web-01'],
     run: async (context, [given = '']) => {
       const page = { url: `${context.api.url}${await pathOf(context, given)}` }
       context.out.one(
@@ -46,8 +47,10 @@ export const toolCommands = (commands: () => readonly Command[]): Command[] => [
     name: 'completion',
     takes: 'SHELL [WORD…]',
     about:
-      'A script for bash, zsh or fish that completes commands, options and recent ids: eval "$(signalbox completion bash)".',
+      'Prints a script that completes commands, options and recent ids: eval "$(signalbox completion bash)". Shells: bash, zsh, fish.',
+    examples: ['completion bash >> ~/.bashrc', 'completion fish > ~/.config/fish/completions/signalbox.fish'],
     timeout_ms: 2000,
+    repeats: 0,
     run: async (context, [shell = '', ...typed]) => {
       if (shell === 'words') for (const word of await wordsAfter(context, commands(), typed)) context.out.print(word)
       else if (SHELLS[shell]) context.out.print(SHELLS[shell])
@@ -56,7 +59,7 @@ export const toolCommands = (commands: () => readonly Command[]): Command[] => [
   },
 ]
 
-/** The page of whatever has this id, whole or by its end. */
+/** The page of the object with this id, whole or by its end. */
 const pathOf = async ({ api }: Context, given: string): Promise<string> => {
   const [operations, intents] = await Promise.all([
     api.list<OperationSummary>('/api/v1/operations', { page_size: '500' }, false),
@@ -90,7 +93,7 @@ const pathOf = async ({ api }: Context, given: string): Promise<string> => {
   throw usageError(`No operation, plan, intent or resource has the id ${JSON.stringify(given)}, or you may not see it.`)
 }
 
-/** Opening is a comfort: the address stands above in any case. */
+/** A convenience: the address is printed in any case. */
 const browse = (url: string, { env, out }: Context): void => {
   const system = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open'
   const child = spawn(env.BROWSER || system, [url], { detached: true, stdio: 'ignore' })

@@ -1,7 +1,7 @@
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
 import { usageError } from '../errors.ts'
-import { word } from '../output.ts'
-import { confirm } from '../terminal.ts'
+import { confirm } from '../terminal/ask.ts'
+import { word } from '../terminal/output.ts'
 
 type User = { id: string; username: string; status: string; roles: string[]; groups: string[] }
 type Made = { user: User; enrolment: { url: string; expires_at: string } }
@@ -11,6 +11,7 @@ export const userCommands: Command[] = [
   {
     name: 'user list',
     about: 'Accounts with their roles and groups; --status and --q narrow them.',
+    examples: ['user list --status active', 'user list --q ev'],
     options: {
       status: { type: 'string', about: 'accounts of this status only' },
       q: { type: 'string', value: 'TEXT', about: 'names that contain this' },
@@ -33,6 +34,7 @@ export const userCommands: Command[] = [
     takes: 'NAME',
     about:
       'Makes an account, with --role everywhere if given, and prints the one-time link by which it gets its password.',
+    examples: ['user create eva --role approver'],
     options: { role: { type: 'string', about: 'the role to grant' } },
     run: async ({ api, out }, [username = ''], values) => {
       const role = text(values, 'role')
@@ -53,6 +55,7 @@ export const userCommands: Command[] = [
     name: 'user unlock',
     takes: 'NAME',
     about: 'Forgets the failed sign-ins of an account.',
+    examples: ['user unlock eva'],
     run: async (context, [given = '']) => {
       const { id, username } = await find(context, given)
       await context.api.send('POST', `/api/v1/admin/users/${id}/unlock`)
@@ -66,6 +69,7 @@ function acting(verb: 'disable' | 'enable', about: string): Command {
     name: `user ${verb}`,
     takes: 'NAME',
     about,
+    examples: [`user ${verb} eva --reason 'on leave'`],
     options: { reason: { type: 'string', value: 'TEXT', about: 'why; recorded' } },
     run: async (context: Context, [given = '']: string[], values: Values) => {
       const reason = needed(values, 'reason')

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ImportItem, ImportReply, ImportResult } from '../../shared/contracts/catalog/imports.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { uuidv7 } from '../../shared/ids.ts'
-import type { Api } from '../api.ts'
 import { CliError, EXIT } from '../errors.ts'
+import type { Api } from '../session/api.ts'
 import { containersFirst } from './items.ts'
 
 export type Plan = {

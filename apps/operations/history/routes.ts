@@ -74,6 +74,7 @@ const getEvidenceRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'd
         tags: ['history'],
         params: OperationParams,
         querystring: EvidenceQuery,
+        'x-text-types': ['application/jsonl'],
         response: { 200: Evidence, ...errorReplies },
       },
       preHandler: read,

@@ -2,9 +2,13 @@ import { stripVTControlCharacters, styleText } from 'node:util'
 
 type Colour = 'green' | 'red' | 'yellow' | 'cyan' | 'magenta' | 'gray'
 
-export const paint = (text: string, colour: Colour): string => styleText(colour, text, { stream: process.stdout })
-export const bold = (text: string): string => styleText('bold', text, { stream: process.stdout })
-export const dim = (text: string): string => styleText('dim', text, { stream: process.stdout })
+/** Node 20 styles every text that it is given, so the stream is asked here; it knows NO_COLOR and FORCE_COLOR. */
+const styled = (style: Colour | 'bold' | 'dim', text: string): string =>
+  process.stdout.isTTY && process.stdout.hasColors() ? styleText(style, text, { validateStream: false }) : text
+
+export const paint = (text: string, colour: Colour): string => styled(colour, text)
+export const bold = (text: string): string => styled('bold', text)
+export const dim = (text: string): string => styled('dim', text)
 
 /** The colour of a state word; the word is always there too. */
 export const stateColour = (state: string): Colour =>

@@ -19,6 +19,8 @@ declare module 'fastify' {
     'x-reply-headers'?: readonly ('etag' | 'location')[]
     /** Refusals beside those that follow from the request's parts. */
     'x-errors'?: readonly number[]
+    /** Content types of the same answer as text, chosen by a query parameter. */
+    'x-text-types'?: readonly string[]
   }
 }
 
@@ -39,6 +41,7 @@ export type Operation = {
   'x-scope'?: string
   'x-reply-headers'?: readonly string[]
   'x-errors'?: readonly number[]
+  'x-text-types'?: readonly string[]
 }
 type PathItem = Record<string, Operation | undefined>
 export type Document = {
@@ -127,10 +130,12 @@ export const completeDocument = (document: Document, about: Documented, problem:
     operation.security = securityOf(operation, internal)
     addExamples(operation, lacks)
     addReplyHeaders(operation)
+    addTextTypes(operation)
     for (const status of [...refusalsOf(path, method, operation, internal), ...(about.refusals ?? [])])
       operation.responses[status] ??= refusalOf(status)
     delete operation['x-reply-headers']
     delete operation['x-errors']
+    delete operation['x-text-types']
   }
   if (missing.length > 0) throw new Error(`${about.title} is not described wholly:\n${missing.join('\n')}`)
   return {
@@ -184,8 +189,8 @@ const ofType = (type: string, { examples, ...media }: Media): Media => {
   return examples ? { ...media, example: Object.values(examples).find(fits)?.value } : media
 }
 
-const has = (operation: Operation, header: string) =>
-  operation.parameters?.some((parameter) => parameter.in === 'header' && parameter.name === header) ?? false
+const has = (operation: Operation, name: string, place = 'header') =>
+  operation.parameters?.some((parameter) => parameter.in === place && parameter.name === name) ?? false
 
 const addReplyHeaders = (operation: Operation): void => {
   const named = ['x-request-id', ...(operation['x-reply-headers'] ?? [])]
@@ -197,6 +202,13 @@ const addReplyHeaders = (operation: Operation): void => {
     reply.description = reply.description === 'Default Response' ? (MEANING[status] ?? 'Done.') : reply.description
   }
 }
+
+const addTextTypes = (operation: Operation): void => {
+  const reply = operation.responses[200]
+  if (reply && 'content' in reply)
+    for (const type of operation['x-text-types'] ?? []) Object.assign(reply.content, { [type]: { schema: TEXT } })
+}
+const TEXT = { type: 'string' }
 
 const MEANING: Record<string, string> = {
   200: 'Done; the answer.',
@@ -224,6 +236,8 @@ const refusalsOf = (path: string, method: string, operation: Operation, internal
     400,
     ...(security.length > 0 ? [401, 403] : []),
     ...(path.includes('{') ? [404] : []),
+    // What was there at a time may be past its retention.
+    ...(has(operation, 'at', 'query') ? [410] : []),
     ...(command ? [404, 409, 422] : []),
     ...(has(operation, 'if-match') ? [412] : []),
     ...(WRITES.has(method.toUpperCase()) ? [413, 415] : []),

@@ -1,24 +1,43 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { ROOT } from '../../../apps/platform/base/paths.ts'
 import { PUBLIC_DOCUMENT } from '../../../apps/platform/check/openapi/files.ts'
 import { ROLES, startOperation, startWorld } from '../world.ts'
 
 /**
- * What the world's own tools make of the document, against a started platform: a Python client is generated and used,
- * and schemathesis sends what the document allows. `npm run test:clients` starts it with the tools in PYTHON_BIN.
+ * The document in the hands of other tools, against a started platform: a generated Python client and our packed one are
+ * used, and schemathesis sends what the document allows. `npm run test:clients` starts it with the tools in PYTHON_BIN.
  */
 const bin = (name: string) => join(process.env.PYTHON_BIN ?? '', name)
 const CONFIG = 'project_name_override: signalbox\npackage_name_override: signalbox_client\npost_hooks: []\n'
 
-const run = (program: string, args: string[], env: Record<string, string> = {}): Promise<void> =>
+type Where = { env?: Record<string, string>; cwd?: string }
+const run = (program: string, args: string[], { env = {}, cwd }: Where = {}): Promise<void> =>
   new Promise((resolve, reject) => {
-    const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...env } })
+    const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...env }, ...(cwd && { cwd }) })
     child.on('error', reject)
     child.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`${program} ended with ${code}`))))
   })
+
+/** Our own client from its tarball: checked by TypeScript and run, in a folder that has nothing else. */
+const provePacked = async (env: Record<string, string>): Promise<void> => {
+  const cwd = mkdtempSync(join(tmpdir(), 'signalbox-packed-'))
+  try {
+    await run('npm', ['pack', '--silent', '--pack-destination', cwd], { cwd: join(ROOT, 'apps/client') })
+    const tarball = readdirSync(cwd).find((name) => name.endsWith('.tgz'))
+    await run('npm', ['install', '--no-audit', '--no-fund', '--silent', `./${tarball}`], { cwd })
+    copyFileSync(new URL('../packed/client.mjs', import.meta.url), join(cwd, 'client.mjs'))
+    symlinkSync(join(ROOT, 'node_modules/@types'), join(cwd, 'node_modules/@types'))
+    const check = ['--noEmit', '--strict', '--checkJs', '--module', 'nodenext', '--target', 'es2024', '--types', 'node']
+    await run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), ...check, 'client.mjs'], { cwd })
+    await run(process.execPath, ['client.mjs'], { cwd, env: { ...env, NODE_OPTIONS: '' } })
+  } finally {
+    rmSync(cwd, { recursive: true, force: true })
+  }
+}
 
 const scratch = mkdtempSync(join(tmpdir(), 'signalbox-python-'))
 const world = await startWorld({
@@ -45,12 +64,12 @@ try {
     output,
   ]
   await run(bin('openapi-python-client'), [...generate, '--fail-on-warning'])
+  const known = { SIGNALBOX_URL: url, PASSWORD: world.password }
   await run(bin('python'), [fileURLToPath(new URL('client.py', import.meta.url))], {
-    CLIENT_DIR: scratch,
-    SIGNALBOX_URL: url,
-    PASSWORD: world.password,
-    OPERATION_ID: operation_id,
+    env: { ...known, CLIENT_DIR: scratch, OPERATION_ID: operation_id },
   })
+  const other = await startOperation(world, (await world.login('zoe')).access_token)
+  await provePacked({ ...known, OPERATION_ID: other.operation_id })
 
   const checks = 'not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance'
   const limits = [

@@ -2,7 +2,7 @@ import type { ImportItem, ImportReply } from '../../../shared/contracts/catalog/
 import type { ResourceView } from '../../../shared/contracts/catalog/resources.ts'
 import type { Context } from '../../command.ts'
 import { CliError, EXIT } from '../../errors.ts'
-import { confirm } from '../../terminal.ts'
+import { confirm } from '../../terminal/ask.ts'
 import { byExternalId, ID_NOTE, type Known, patchResource, SOURCE_LABEL } from './known.ts'
 
 export type Pruned = {

@@ -1,4 +1,4 @@
-import { usageError } from './errors.ts'
+import { usageError } from '../errors.ts'
 
 /** Applies a JSONata expression to what would be printed. */
 export type Selection = (body: unknown) => Promise<unknown>

@@ -2,19 +2,20 @@ import type { Patch, PatchReply } from '../../shared/contracts/operations/patche
 import { digest } from '../../shared/data/digest.ts'
 import { type Command, type Context, needed, readDocument, text, type Values, wholeId } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
-import { dim, minute, moment, short, word, zoned } from '../output.ts'
-import { confirm } from '../terminal.ts'
+import { confirm } from '../terminal/ask.ts'
+import { dim, minute, moment, short, word, zoned } from '../terminal/output.ts'
 import { withDryRun } from './gate.ts'
 import { operationId } from './operation.ts'
 
 const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the patch' } } as const
 const MAX_SHOWN = 30
 
-/** Patches: what changes the graph of a running operation, and the decision on exactly what was shown. */
+/** Patches: changes to the graph of a running operation, each decided on exactly the subject that was shown. */
 export const patchCommands: Command[] = [
   {
     name: 'patch list',
-    about: 'The patches of an operation, in the order of proposal.',
+    about: 'Lists the patches of an operation, in the order of proposal.',
+    examples: ['patch list --op 77b0aa'],
     options: OP,
     run: async (context, _, values) => {
       const { api, out, all } = context
@@ -35,7 +36,8 @@ export const patchCommands: Command[] = [
   {
     name: 'patch show',
     takes: 'PATCH',
-    about: 'What a patch changes, what it holds, who must agree, and the digest that an approval names.',
+    about: 'Shows what a patch changes, what it holds, who must agree, and the digest that an approval names.',
+    examples: ['patch show 5d21f0 --op 77b0aa'],
     options: OP,
     run: async (context, [given = ''], values) => {
       const { patch } = await readPatch(context, given, values)
@@ -46,6 +48,7 @@ export const patchCommands: Command[] = [
     name: 'patch propose',
     about:
       'Proposes changes from a file: a list of changes, or {base_revision, changes}; - is stdin. --dry-run checks them.',
+    examples: ["patch propose --op 77b0aa -f changes.yaml --reason 'reinstall the host' --dry-run"],
     options: {
       ...OP,
       file: { type: 'string', short: 'f', value: 'FILE', about: 'the file of changes; - is stdin' },
@@ -76,7 +79,8 @@ export const patchCommands: Command[] = [
   {
     name: 'patch approve',
     takes: 'PATCH',
-    about: 'Approves what is shown; without a terminal --yes needs --digest, the one that was reviewed.',
+    about: 'Approves what is shown. Without a terminal, --yes needs --digest: the one that was reviewed.',
+    examples: ['patch approve 5d21f0 --op 77b0aa'],
     options: {
       ...OP,
       digest: { type: 'string', about: 'the digest that you reviewed' },
@@ -93,7 +97,8 @@ export const patchCommands: Command[] = [
   {
     name: 'patch reject',
     takes: 'PATCH',
-    about: 'Rejects it, with the reason; who proposed it takes it back so.',
+    about: 'Rejects a patch, with the reason; its proposer withdraws it this way.',
+    examples: ["patch reject 5d21f0 --op 77b0aa --comment 'not needed'"],
     options: { ...OP, comment: { type: 'string', value: 'TEXT', about: 'what to record beside the vote' } },
     run: async (context, [given = ''], values) => {
       const comment = needed(values, 'comment')
@@ -125,7 +130,7 @@ const readPatch = async (context: Context, given: string, values: Values) => {
   return { path, patch: await context.api.get<Patch>(path) }
 }
 
-/** The file is the changes alone, for the graph as it is now, or names the revision that they were made for. */
+/** The file has the changes alone, for the current graph, or names the revision that they were made for. */
 const proposalOf = async ({ api }: Context, path: string, document: unknown) => {
   const given: Partial<Patch> | null = Array.isArray(document) ? { changes: document } : (document as Partial<Patch>)
   if (!Array.isArray(given?.changes)) throw usageError('The file holds neither a list of changes nor {changes: […]}.')
@@ -133,7 +138,7 @@ const proposalOf = async ({ api }: Context, path: string, document: unknown) => 
   return { base_revision: given.base_revision ?? plan_revision, changes: given.changes }
 }
 
-/** The digest that the approval covers: of what was shown here and confirmed, or given by who reviewed it elsewhere. */
+/** The digest that the approval covers: of the subject that was shown and confirmed here, or given with --digest. */
 const reviewed = async ({ out, yes, dry_run }: Context, patch: Patch, given: string | undefined): Promise<string> => {
   if (given !== undefined) return given
   if (yes) throw usageError('--yes needs --digest: the digest that `patch show` printed when it was reviewed.')
@@ -142,8 +147,7 @@ const reviewed = async ({ out, yes, dry_run }: Context, patch: Patch, given: str
   if (shown !== patch.digest)
     throw new CliError(
       EXIT.error,
-      'failed   what the server shows is not what it asks to approve.',
-      'hint     Ask an engineer; do not approve.',
+      'The server shows another subject than the one it asks to approve. Do not approve; report this to an engineer.',
     )
   for (const line of patchLines(patch)) out.note(line)
   if (!dry_run) await confirm('Approve this?')
@@ -180,7 +184,7 @@ const effectLines = ({
   rearmed_gates,
 }: Pick<Patch, 'diff_graph' | 'held_nodes' | 'rearmed_gates'>) => [
   ...diffLines(diff_graph),
-  held_nodes.length === 0 ? '  holds nothing' : `  held until decided: ${held_nodes.join(', ')}`,
+  held_nodes.length === 0 ? '  holds no node' : `  held until decided: ${held_nodes.join(', ')}`,
   ...(rearmed_gates.length > 0 ? [`  asks again: ${rearmed_gates.join(', ')}`] : []),
 ]
 

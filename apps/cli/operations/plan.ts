@@ -3,8 +3,8 @@ import type { Operation } from '../../shared/contracts/operations/operations.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { type Command, type Context, isWholeId, needed, readDocument, text, wholeId } from '../command.ts'
 import { EXIT, usageError } from '../errors.ts'
-import { dim, minute, moment, short, word, zoned } from '../output.ts'
-import { confirm } from '../terminal.ts'
+import { confirm } from '../terminal/ask.ts'
+import { dim, minute, moment, short, word, zoned } from '../terminal/output.ts'
 
 const MAX_SHOWN = 20
 const intentId = (context: Context, given: string) =>
@@ -21,11 +21,12 @@ const planId = async (context: Context, given: string): Promise<string> => {
   return plan_id
 }
 
-/** From what should be true to what will be done: intents, plans, the start. */
+/** Intents, their plans, and the start of a plan. */
 export const planCommands: Command[] = [
   {
     name: 'intent create',
     about: 'Creates an intent from a file of YAML or JSON; - is stdin.',
+    examples: ['intent create -f intent.yaml', 'intent create -f - -o id < intent.json'],
     options: { file: { type: 'string', short: 'f', value: 'FILE', about: 'a file of YAML or JSON; - is stdin' } },
     run: async ({ api, out, dry_run }, _, values) => {
       const document = readDocument(needed(values, 'file')) as Record<string, unknown>
@@ -42,7 +43,8 @@ export const planCommands: Command[] = [
   },
   {
     name: 'intent list',
-    about: 'Intents, the newest first.',
+    about: 'Lists intents, the newest first.',
+    examples: ['intent list', 'intent list --all -o json'],
     run: async ({ api, out, all }) =>
       out.list(
         await api.list<IntentRow>('/api/v1/intents', {}, all),
@@ -59,7 +61,8 @@ export const planCommands: Command[] = [
   {
     name: 'intent show',
     takes: 'INTENT',
-    about: 'One intent: what should be true, why, for what, and what came of it.',
+    about: 'Shows one intent: the goal, the reason, the targets and the outcome.',
+    examples: ['intent show 91c2e4'],
     run: async (context, [given = '']) =>
       context.out.one(
         await context.api.get<IntentView>(`/api/v1/intents/${await intentId(context, given)}`),
@@ -70,7 +73,8 @@ export const planCommands: Command[] = [
   {
     name: 'plan preview',
     takes: 'INTENT',
-    about: 'Plans an intent: what would change, in which order, behind which gates.',
+    about: 'Plans an intent: the changes, their order and their gates.',
+    examples: ['plan preview 91c2e4'],
     run: async (context, [given = '']) => {
       const path = `/api/v1/intents/${await intentId(context, given)}/plan-preview`
       context.out.one(await context.api.post<PlanView>(path, {}), planLines, ({ plan_id }) => plan_id)
@@ -79,7 +83,8 @@ export const planCommands: Command[] = [
   {
     name: 'plan show',
     takes: 'PLAN',
-    about: 'A plan, with the hash that a start names. --exit-code: 8 when something would change, 0 when nothing.',
+    about: 'Shows a plan, with the hash that a start names. --exit-code exits 8 if the plan changes anything.',
+    examples: ['plan show 91c2e4', 'plan show 91c2e4 --exit-code'],
     options: { 'exit-code': { type: 'boolean', about: 'exit 8 if the plan would change anything' } },
     run: async (context, [given = ''], values) => {
       const plan = await context.api.get<PlanView>(`/api/v1/plans/${await planId(context, given)}`)
@@ -90,7 +95,8 @@ export const planCommands: Command[] = [
   {
     name: 'plan start',
     takes: 'PLAN',
-    about: 'Starts what was reviewed; --yes needs --digest, the hash that plan show printed.',
+    about: 'Starts the reviewed plan; --yes needs --digest, the hash that plan show printed.',
+    examples: ['plan start 91c2e4', 'plan start 91c2e4 --yes --digest sha256:1f3a9c02…'],
     options: { digest: { type: 'string', about: 'the hash that you reviewed' } },
     run: async (context, [given = ''], values) => {
       const { api, out, yes, dry_run } = context

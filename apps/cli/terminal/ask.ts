@@ -1,12 +1,12 @@
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
-import { CliError, EXIT } from './errors.ts'
+import { CliError, EXIT, usageError } from '../errors.ts'
 
 const asking = () => process.stdin.isTTY === true && process.stderr.isTTY === true
 
-/** Asks a person; where nobody can answer, `--yes` (or the named option) is what is missing. */
+/** Asks a person. Without a terminal it throws, and `instead` names the option to pass. */
 export const ask = async (question: string, instead: string): Promise<string> => {
-  if (!asking()) throw new CliError(EXIT.usage, `${question} Nobody is here to answer.`, `hint     ${instead}`)
+  if (!asking()) throw usageError(`${question} There is no terminal to answer at.`, instead)
   const lines = createInterface({ input: process.stdin, output: process.stderr })
   try {
     return (await lines.question(`${question} `)).trim()
@@ -16,25 +16,24 @@ export const ask = async (question: string, instead: string): Promise<string> =>
 }
 
 export const confirm = async (question: string): Promise<void> => {
-  const answer = await ask(`${question} [y/N]`, 'Pass --yes to go on without a question.')
+  const answer = await ask(`${question} [y/N]`, 'Pass --yes to skip the question.')
   if (!/^y(es)?$/i.test(answer)) throw new CliError(EXIT.error, 'Nothing was sent.')
 }
 
-/** A password: from a prompt that shows nothing, or the first line of stdin. */
+/** A password: from a prompt without echo, or the first line of stdin. */
 export const readPassword = async (from_stdin: boolean): Promise<string> => {
   if (from_stdin) {
     const chunks: Buffer[] = []
     for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
     return Buffer.concat(chunks).toString('utf8').split(/\r?\n/)[0] ?? ''
   }
-  if (!asking())
-    throw new CliError(EXIT.usage, 'The password is missing.', 'hint     Pipe it in with --password-stdin.')
+  if (!asking()) throw usageError('The password is missing.', 'Pipe it in with --password-stdin.')
   const lines = createInterface({
     input: process.stdin,
     output: new Writable({ write: (_, __, done) => done() }),
     terminal: true,
   })
-  // Asked only now: until here the terminal itself shows what is typed.
+  // Only now: before createInterface the terminal itself echoes the input.
   process.stderr.write('password: ')
   try {
     return await lines.question('')
@@ -50,7 +49,7 @@ export const bar = (done: number, total: number): string => {
   return `${'#'.repeat(filled)}${'.'.repeat(BAR - filled)}`
 }
 
-/** A bar on a terminal's stderr with the rate, as wide as there is room for; elsewhere nothing. */
+/** A bar with the rate on a terminal's stderr, as wide as there is room; silent elsewhere. */
 export const progress = (total: number, done_word: string) => {
   const stream = process.stderr
   const shown = stream.isTTY === true
@@ -76,7 +75,7 @@ const CLEAR_LINE = '\u001b[K'
 const CLEAR_BELOW = '\u001b[J'
 const CLEAR_ALL = '\u001b[2J\u001b[H'
 
-/** Lines on stdout that are drawn over by the next ones; the last stay. Only for a terminal. */
+/** Lines on a terminal that the next ones overwrite; the last stay. */
 export const liveLines = () => {
   const stream = process.stdout
   let drawn = 0
@@ -89,7 +88,7 @@ export const liveLines = () => {
   return {
     rows: (): number => stream.rows ?? 24,
     draw: (lines: string[]): void => {
-      // After a change of size nobody knows where the old lines ended.
+      // After a change of size the end of the old lines is unknown.
       const back = resized ? CLEAR_ALL : drawn > 0 ? `\u001b[${drawn}A` : ''
       const shown = lines.slice(0, Math.max(1, (stream.rows ?? 24) - 1))
       stream.write(
@@ -105,13 +104,13 @@ export const liveLines = () => {
   }
 }
 
-/** The line as far as there is room, with its colours, which take none. */
+/** The line, cut to the width; colors take no room. */
 const clip = (line: string, width: number): string => {
   let room = width
   return (
     line
       .replaceAll(/[\n\t]/g, ' ')
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: this is what is looked for
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with one
       .split(/(\u001b\[[\d;]*m)/)
       .map((piece, at) => {
         if (at % 2 === 1) return piece

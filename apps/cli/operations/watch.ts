@@ -1,33 +1,33 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { operationLook } from '../shared/contracts/client/status.ts'
-import { NODE_STATES } from '../shared/contracts/operations/graph.ts'
-import type { NodeSummary } from '../shared/contracts/operations/nodes.ts'
-import type { Operation, Timeline } from '../shared/contracts/operations/operations.ts'
-import { table } from '../shared/data/print.ts'
-import { type Page, withQuery } from './api.ts'
-import type { Context } from './command.ts'
-import { CliError } from './errors.ts'
-import { dim, harmless, second, short, word } from './output.ts'
-import { bar, liveLines } from './terminal.ts'
+import { operationLook } from '../../shared/contracts/client/status.ts'
+import { NODE_STATES } from '../../shared/contracts/operations/graph.ts'
+import type { NodeSummary } from '../../shared/contracts/operations/nodes.ts'
+import type { Operation, Timeline } from '../../shared/contracts/operations/operations.ts'
+import { table } from '../../shared/data/print.ts'
+import type { Context } from '../command.ts'
+import { CliError } from '../errors.ts'
+import { type Page, withQuery } from '../session/api.ts'
+import { bar, liveLines } from '../terminal/ask.ts'
+import { dim, harmless, second, short, word } from '../terminal/output.ts'
 
 type Event = Timeline['events'][number]
-/** What is known of the operation; `lost` says since when and why it is not of now. */
+/** The last known state; `lost` says since when and why it is not current. */
 type View = { operation: Operation; nodes: NodeSummary[]; events: Event[]; lost?: { at: string; why: string } }
 
-/** The server holds a question for news so long. */
+/** How long the server holds a request for news. */
 const NEWS_MS = 5000
 const TICK_MS = 1000
 const BACK_OFF_MS = [1000, 2000, 4000, 8000, 16_000, 30_000]
-/** Of so many nodes it is said how they are; the rest is counted. */
+/** So many nodes are listed; the rest are counted. */
 const NODES = 100
 const QUIET = new Set(['pending', 'gated', 'succeeded', 'skipped', 'cancelled', 'compensated', 'removed'])
-/** Failed, unknown, under way or next. */
+/** Failed, unknown, running or next. */
 const LIVELY = NODE_STATES.filter((state) => !QUIET.has(state))
 
 /**
- * Follows an operation to its end: at a terminal a table that is drawn over, elsewhere one line for each thing that
- * happens. A cut connection is said and followed on from the last thing that was heard, as often as it takes. Answers the
- * ended operation, or nothing when somebody pressed Ctrl-C.
+ * Follows an operation to its end: at a terminal a table in place, elsewhere one line for each thing that
+ * happens. A lost connection is reported and resumed behind the last event, as often as it takes. Returns the
+ * ended operation, or undefined after Ctrl-C.
  */
 export const watch = async (
   context: Context,
@@ -83,7 +83,7 @@ const follow = async (
       shows.show(view, events)
       if (isOver(operation) && after >= last_seq) return operation
     } catch (error) {
-      // Whoever has seen nothing yet is told at once; what has been seen may be cut and come back.
+      // A first request that fails is an error; later the connection may be lost and come back.
       if (!view || !(error instanceof CliError) || !error.passing) throw error
       const wait_ms = BACK_OFF_MS[Math.min(failures, BACK_OFF_MS.length - 1)]
       view = { ...view, lost: view.lost ?? { at: new Date().toISOString(), why: error.lines[0] ?? '' } }
@@ -113,7 +113,7 @@ const onScreen = (): Shows => {
   const live = liveLines()
   let shown: View | undefined
   const draw = () => shown && live.draw(viewLines(shown, live.rows()))
-  // How long something has been running goes on without news.
+  // Durations grow without news.
   const ticking = setInterval(draw, TICK_MS)
   return {
     show: (view) => {
@@ -127,10 +127,10 @@ const onScreen = (): Shows => {
   }
 }
 
-/** Rows that the table of nodes leaves to what happened last. */
+/** Rows for the last events, below the table of nodes. */
 const LAST_EVENTS = 6
 
-/** Everything about the operation that a screen of so many rows has room for: what waits for a person comes first. */
+/** The operation on a screen of so many rows: first the items that wait for a person. */
 const viewLines = ({ operation, nodes, events, lost }: View, rows: number): string[] => {
   const { title, status, progress, blocked_on, open_gates } = operation
   const head = [

@@ -1,7 +1,7 @@
-import { type Command, type Context, commandOf, GLOBAL, type Option } from './command.ts'
+import { type Command, type Context, commandOf, GLOBAL, type Option } from '../command.ts'
 import { short } from './output.ts'
 
-/** What a shell runs once: it asks this program for the words that may come next, and takes file names beside them. */
+/** The script that a shell runs once: it asks this program for the next words, and adds file names. */
 export const SHELLS: Record<string, string> = {
   bash: `# eval "$(signalbox completion bash)"
 _signalbox() {
@@ -62,8 +62,8 @@ IDS.OP = IDS.OPERATION as (typeof IDS)[string]
 IDS.ID = IDS.OPERATION as (typeof IDS)[string]
 
 /**
- * The words that may stand in the place of the last of these: nouns, verbs, options, and recent ids of who is signed
- * in. A server that cannot be asked is no error here: then there are none.
+ * The words that may replace the last typed one: nouns, verbs, options, and recent ids that the signed-in person sees.
+ * Without an answer of the server there are no ids, and no error.
  */
 export const wordsAfter = async (
   context: Context,

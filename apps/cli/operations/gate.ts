@@ -3,18 +3,19 @@ import type { GateSubject } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
-import { dim, minute, moment, short, word, zoned } from '../output.ts'
-import { confirm } from '../terminal.ts'
+import { confirm } from '../terminal/ask.ts'
+import { dim, minute, moment, short, word, zoned } from '../terminal/output.ts'
 import { operationId } from './operation.ts'
 
 const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the gate' } } as const
 const MAX_SHOWN = 30
 
-/** Gates: what waits for people, and the decision on exactly what was shown. */
+/** Gates: decisions that operations wait for, each on exactly the subject that was shown. */
 export const gateCommands: Command[] = [
   {
     name: 'inbox',
-    about: 'Gates that wait, the nearest deadline first; --for all shows those of others too.',
+    about: 'Lists waiting gates, the nearest deadline first; --for all adds those of others.',
+    examples: ['inbox', 'inbox --for all --watch', "inbox --select 'gate_id' -o json"],
     options: { for: { type: 'string', choices: ['me', 'all'], about: 'whose gates to list' } },
     run: async ({ api, out, all }, _, values) => {
       const gates = await api.list<InboxItem>('/api/v1/gates', { for: text(values, 'for'), sort: 'deadline' }, all)
@@ -35,7 +36,8 @@ export const gateCommands: Command[] = [
   },
   {
     name: 'gate list',
-    about: 'The gates of an operation.',
+    about: 'Lists the gates of an operation.',
+    examples: ['gate list --op 77b0aa'],
     options: OP,
     run: async (context, _, values) => {
       const { api, out, all } = context
@@ -56,7 +58,8 @@ export const gateCommands: Command[] = [
   {
     name: 'gate show',
     takes: 'GATE',
-    about: 'What a gate asks, who may decide, and what will change.',
+    about: 'Shows what a gate asks, who may decide, and what will change.',
+    examples: ['gate show cutover', 'gate show cutover --op 77b0aa -o json'],
     options: OP,
     run: async (context, [gate_id = ''], values) => {
       const { gate } = await readGate(context, gate_id, values)
@@ -66,7 +69,12 @@ export const gateCommands: Command[] = [
   {
     name: 'gate approve',
     takes: 'GATE',
-    about: 'Approves what is shown; without a terminal --yes needs --digest, the one that was reviewed.',
+    about: 'Approves what is shown. Without a terminal, --yes needs --digest: the one that was reviewed.',
+    examples: [
+      'gate approve cutover',
+      "gate approve cutover --op 77b0aa --comment 'looks right'",
+      'gate approve cutover --op 77b0aa --yes --digest sha256:1f3a9c02…',
+    ],
     options: {
       ...OP,
       digest: { type: 'string', about: 'the digest that you reviewed' },
@@ -83,7 +91,8 @@ export const gateCommands: Command[] = [
   {
     name: 'gate reject',
     takes: 'GATE',
-    about: 'Rejects it, with the reason.',
+    about: 'Rejects a gate, with the reason.',
+    examples: ["gate reject cutover --op 77b0aa --comment 'wrong release'"],
     options: { ...OP, comment: { type: 'string', value: 'TEXT', about: 'what to record beside the vote' } },
     run: async (context, [gate_id = ''], values) => {
       const comment = needed(values, 'comment')
@@ -99,7 +108,7 @@ export const gateCommands: Command[] = [
 
 type Decided = Gate & { dry_run?: true; effect?: Record<string, unknown> }
 
-/** `--dry-run` asks the server what would happen; nothing is changed. */
+/** With `--dry-run` the server answers with the effect and changes no state. */
 export const withDryRun = ({ dry_run }: Context, body: Record<string, unknown>) =>
   dry_run ? { ...body, dry_run } : body
 
@@ -131,7 +140,7 @@ const operationOf = async ({ api }: Context, gate_id: string): Promise<string> =
   )
 }
 
-/** The digest that the decision covers: of what was shown here and confirmed, or given by who reviewed it elsewhere. */
+/** The digest that the decision covers: of the subject that was shown and confirmed here, or given with --digest. */
 const reviewed = async ({ out, yes, dry_run }: Context, gate: Gate, given: string | undefined): Promise<string> => {
   if (given !== undefined) return given
   if (yes) throw usageError('--yes needs --digest: the digest that `gate show` printed when it was reviewed.')
@@ -139,8 +148,7 @@ const reviewed = async ({ out, yes, dry_run }: Context, gate: Gate, given: strin
   if (shown !== gate.digest)
     throw new CliError(
       EXIT.error,
-      'failed   what the server shows is not what it asks to approve.',
-      'hint     Ask an engineer; do not approve.',
+      'The server shows another subject than the one it asks to approve. Do not approve; report this to an engineer.',
     )
   for (const line of gateLines(gate)) out.note(line)
   if (!dry_run) await confirm('Approve this?')

@@ -4,17 +4,18 @@ import type { Evidence } from '../../shared/contracts/operations/operations.ts'
 import { verifyEvidence } from '../../shared/events/evidence.ts'
 import { type Command, text } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
-import { minute, moment, zoned } from '../output.ts'
+import { minute, moment, zoned } from '../terminal/output.ts'
 import { operationId } from './operation.ts'
 
 const MAX_BYTES = 512 * 1_048_576
 
-/** What an operation can prove: its chain, as a file that anybody checks without us. */
+/** The evidence of an operation: its chain, as a file that anyone can verify offline. */
 export const evidenceCommands: Command[] = [
   {
     name: 'evidence list',
     takes: 'OP',
-    about: 'The records of an operation, in the order of the chain; --all follows it to the end.',
+    about: 'Lists the records of an operation, in the order of the chain; --all follows it to the end.',
+    examples: ['evidence list 77b0aa --all'],
     run: async (context, [given = '']) => {
       const { api, out, all } = context
       const path = `/api/v1/operations/${await operationId(context, given)}/evidence`
@@ -40,7 +41,8 @@ export const evidenceCommands: Command[] = [
   {
     name: 'evidence export',
     takes: 'OP',
-    about: 'The whole chain with its signed head on stdout, as evidence verify takes it.',
+    about: 'Prints the whole chain with its signed head, as evidence verify reads it.',
+    examples: ['evidence export 77b0aa > evidence.jsonl'],
     run: async (context, [given = '']) => {
       const path = `/api/v1/operations/${await operationId(context, given)}/evidence?format=jsonl`
       process.stdout.write(await context.api.get<string>(path))
@@ -48,7 +50,8 @@ export const evidenceCommands: Command[] = [
   },
   {
     name: 'evidence keys',
-    about: 'The public keys of exports, for evidence verify --keys: keep them apart from what they prove.',
+    about: 'Prints the public keys of exports, for evidence verify --keys. Keep them apart from the exports.',
+    examples: ['evidence keys > keys.json'],
     run: async ({ api, out }) => {
       out.print(JSON.stringify(await api.get('/api/v1/evidence/keys'), null, 2))
     },
@@ -57,7 +60,8 @@ export const evidenceCommands: Command[] = [
     name: 'evidence verify',
     takes: 'FILE',
     about:
-      'Checks an exported file, counts its votes again and names the first record that does not hold. With --keys FILE it asks no server.',
+      'Verifies an exported file, recounts its votes and names the first record that fails. With --keys FILE it asks no server.',
+    examples: ['evidence verify evidence.jsonl --keys keys.json', 'evidence verify evidence.jsonl --complete'],
     options: {
       keys: {
         type: 'string',
@@ -96,15 +100,15 @@ type Held = Exclude<ReturnType<typeof verifyEvidence>, { fault: unknown }>
 const endOf = ({ ended }: Held): string =>
   ended
     ? `ENDED    ${ended.status ?? 'as the last record says'}, ${moment(ended.at)}`
-    : 'NOT ENDED  No record tells of an end: the chain goes on, or was cut where it was signed.'
+    : 'NOT ENDED  No record of an end: the chain continues, or was cut where it was signed.'
 
-/** By whose right: what was counted, or that an older build left nothing to count. */
+/** The recount of votes and starts; the chain of an older build has no votes to count. */
 const countOf = ({ counted, decisions, starts, oldest_ms }: Held): string[] =>
   counted
     ? [
         `COUNTED  ${decisions} decisions by their votes, ${starts} starts behind gates; voters proved at most ${(oldest_ms / 1000).toFixed(1)} s before`,
       ]
-    : ['FORM ONLY  An older build made this chain: it does not say by whose votes its gates were passed.']
+    : ['FORM ONLY  An older build made this chain: it does not record whose votes passed its gates.']
 
 const NAMES = {
   record: (line: number) => `record ${line}`,

@@ -1,16 +1,16 @@
-import type { Context } from './command.ts'
-import { CliError } from './errors.ts'
-import { moment } from './output.ts'
-import { versionOfClient } from './version.ts'
+import type { Context } from '../command.ts'
+import { CliError } from '../errors.ts'
+import { moment } from '../terminal/output.ts'
+import { versionOfClient } from '../version.ts'
 
-/** One thing that was looked at; what is wrong carries its remedy. */
+/** The result of one check; a fault carries its remedy. */
 export type Finding = { check: string; ok: boolean; said: string; remedy?: string }
 
 const PATIENCE_MS = 5000
 /** Tokens are refreshed ten seconds before their end: a clock that is off by less does no harm. */
 const MAX_SKEW_MS = 5000
 
-/** What can keep this client from its server, in the order in which it would be noticed. */
+/** Checks what can keep this client from its server, in the order in which a person would notice it. */
 export const examine = async (context: Context): Promise<Finding[]> => {
   const { api, credentials, env } = context
   const address = await reachable(api.url)
@@ -29,11 +29,16 @@ export const examine = async (context: Context): Promise<Finding[]> => {
 
 const good = (check: string, said: string): Finding => ({ check, ok: true, said })
 const bad = (check: string, said: string, remedy: string): Finding => ({ check, ok: false, said, remedy })
-/** What the API refused, with its own hint. */
+/** A failure of a request, with its own remedy; of a refusal the hint. */
 const refusal = (check: string, error: unknown): Finding => {
   if (!(error instanceof CliError)) throw error
-  const [said = '', ...more] = error.lines
-  return bad(check, said, more.join(' ').replace(/^hint +/, ''))
+  const { fault, remedy, lines } = error
+  const [first = '', ...more] = lines
+  return bad(
+    check,
+    (fault || first).replace(/\.$/, ''),
+    (remedy || more.join(' ').replace(/^hint +/, '')).replace(/^Run: /, '').replace(/\.$/, ''),
+  )
 }
 
 const reachable = async (
@@ -49,7 +54,7 @@ const reachable = async (
       : bad(
           'server',
           `${url} answers ${reply.status}`,
-          'It is not ready yet, or no Signalbox: npm run doctor there says what is wrong',
+          'It is not ready yet, or not a Signalbox. On its machine, npm run doctor names the fault',
         )
     return { finding, date: reply.headers.get('date') ?? '', took_ms }
   } catch (error) {
@@ -77,8 +82,8 @@ const signIn = (credentials: Context['credentials'], url: string): Finding => {
   try {
     const entry = credentials.get(url)
     return entry
-      ? good('credentials', `of ${entry.username} in ${credentials.file}, for nobody else to read`)
-      : bad('credentials', 'nobody is signed in here', 'signalbox login NAME')
+      ? good('credentials', `of ${entry.username} in ${credentials.file}, which only you may read`)
+      : bad('credentials', 'you are not signed in', 'signalbox login NAME')
   } catch (error) {
     return refusal('credentials', error)
   }
@@ -105,13 +110,13 @@ const session = async ({ api }: Context): Promise<Finding> => {
     const ends = sessions.find(({ current }) => current)?.expires_at
     return ends
       ? good('session', `ends ${moment(ends)} at the latest`)
-      : bad('session', 'it is none of your sessions', 'signalbox login NAME')
+      : bad('session', 'it is not one of your sessions', 'signalbox login NAME')
   } catch (error) {
     return refusal('session', error)
   }
 }
 
-/** The server greets a stream at once: what does not come is held back on the way. */
+/** The server greets a stream at once: a greeting that does not come is held back by a proxy. */
 const stream = async ({ api }: Context): Promise<Finding> => {
   const end = new AbortController()
   const timer = setTimeout(() => end.abort(), PATIENCE_MS)
@@ -127,7 +132,7 @@ const stream = async ({ api }: Context): Promise<Finding> => {
     if (!end.signal.aborted) return refusal('stream', error)
     return bad(
       'stream',
-      `nothing came within ${PATIENCE_MS / 1000} s`,
+      `no event came within ${PATIENCE_MS / 1000} s`,
       'A proxy holds answers back: turn its buffering off for /api/v1/events (nginx: proxy_buffering off)',
     )
   } finally {

@@ -1,43 +1,20 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { type Command, text } from './command.ts'
-import { usageError } from './errors.ts'
+import { type Command, text } from '../command.ts'
+import { usageError } from '../errors.ts'
+import { readPrivate, settingsFile, writePrivate } from './private-file.ts'
 
-/** A named platform, so that nobody types addresses. Sign-ins stand in the credentials file, by address. */
+/** Platforms by name, in place of addresses. Sign-ins are in the credentials file, by address. */
 export type Contexts = { current: string | null; contexts: Record<string, { url: string }> }
 
 const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/i
 const DEFAULT_URL = 'http://localhost:8080'
 
-const fileOf = (env: NodeJS.ProcessEnv): string =>
-  join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'signalbox', 'contexts.json')
+const fileOf = (env: NodeJS.ProcessEnv): string => settingsFile(env, 'contexts.json')
 
-/** The contexts of this person; none if the file is not there. Throws a usage error if it is broken. */
-export const readContexts = (env: NodeJS.ProcessEnv): Contexts => {
-  const file = fileOf(env)
-  let source: string
-  try {
-    source = readFileSync(file, 'utf8')
-  } catch {
-    return { current: null, contexts: {} }
-  }
-  try {
-    return JSON.parse(source) as Contexts
-  } catch {
-    throw usageError(
-      `${file} is not JSON. Remove it, then add your contexts again: signalbox context set NAME --url URL`,
-    )
-  }
-}
+/** The contexts of this person. Throws a CliError if the file is broken. */
+export const readContexts = (env: NodeJS.ProcessEnv): Contexts =>
+  readPrivate<Contexts>(fileOf(env), 'signalbox context set NAME --url URL') ?? { current: null, contexts: {} }
 
-const save = (env: NodeJS.ProcessEnv, contexts: Contexts): void => {
-  const file = fileOf(env)
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  const next = `${file}.${process.pid}`
-  writeFileSync(next, `${JSON.stringify(contexts, null, 2)}\n`, { mode: 0o600 })
-  renameSync(next, file)
-}
+const save = (env: NodeJS.ProcessEnv, contexts: Contexts): void => writePrivate(fileOf(env), contexts)
 
 const known = ({ contexts }: Contexts, name: string): { url: string } => {
   const found = Object.hasOwn(contexts, name) ? contexts[name] : undefined
@@ -66,7 +43,7 @@ export const urlOf = (
 const trimmed = (url: string): string => url.replace(/\/+$/, '')
 
 const checkedUrl = (given: string): string => {
-  const url = URL.parse(given)
+  const url = URL.canParse(given) ? new URL(given) : undefined
   if (url && ['http:', 'https:'].includes(url.protocol)) return trimmed(given)
   throw usageError(`--url takes an address such as https://signalbox.example.com, not ${given}.`)
 }
@@ -75,6 +52,7 @@ export const contextCommands: Command[] = [
   {
     name: 'context list',
     about: 'Lists your contexts; the current one is marked.',
+    examples: ['context list'],
     run: async ({ env, out }) => {
       const { current, contexts } = readContexts(env)
       out.list(
@@ -105,6 +83,7 @@ export const contextCommands: Command[] = [
     name: 'context use',
     takes: 'NAME',
     about: 'Makes a context the current one.',
+    examples: ['context use prod'],
     run: async ({ env, out }, [name = '']) => {
       const all = readContexts(env)
       const { url } = known(all, name)
@@ -115,7 +94,8 @@ export const contextCommands: Command[] = [
   {
     name: 'context remove',
     takes: 'NAME',
-    about: 'Forgets a context. Its sign-in stays until signalbox logout --url URL.',
+    about: 'Removes a context. Its sign-in stays until signalbox logout --url URL.',
+    examples: ['context remove prod'],
     run: async ({ env, out }, [name = '']) => {
       const all = readContexts(env)
       known(all, name)

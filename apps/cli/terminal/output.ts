@@ -1,19 +1,19 @@
 import { stripVTControlCharacters } from 'node:util'
 import { stringify } from 'yaml'
-import { dim, paint, stateColour, table } from '../shared/data/print.ts'
-import { usageError } from './errors.ts'
+import { dim, paint, stateColour, table } from '../../shared/data/print.ts'
+import { usageError } from '../errors.ts'
 import type { Selection } from './select.ts'
 
 export type Format = 'table' | 'json' | 'yaml' | 'id'
 export type Column<T> = [title: string, cell: (item: T) => string | number | null | undefined]
 
-/** stdout is data: tables for people, else the API's body as it came. stderr is what goes on beside it. */
+/** stdout is data: tables for people, else the unchanged body of the API. stderr has notes and progress. */
 type Options = { format: Format; jsonl: boolean; select: Selection | undefined }
 export const createOutput = ({ format, jsonl, select }: Options) => {
   const print = (text: string) => void process.stdout.write(`${text}\n`)
   const data = (body: unknown) => print(format === 'yaml' ? stringify(body).trimEnd() : JSON.stringify(body, null, 2))
 
-  /** What --select chooses is printed as JSON, and a text as it is: it goes into variables of scripts. */
+  /** A selection is printed as JSON, a selected text without quotes: it goes into variables of scripts. */
   let selected: Promise<void> = Promise.resolve()
   const selecting = (body: unknown): boolean => {
     if (!select) return false
@@ -28,6 +28,13 @@ export const createOutput = ({ format, jsonl, select }: Options) => {
     return true
   }
 
+  /** Said once, also when the list is watched. */
+  let empty = false
+  const noItems = () => {
+    if (!empty) note('No items.')
+    empty = true
+  }
+
   const tableOf = <T>(items: T[], columns: Column<T>[]): string[] =>
     table(
       columns.map(([title]) => title),
@@ -37,16 +44,16 @@ export const createOutput = ({ format, jsonl, select }: Options) => {
   return {
     jsonl,
     format: jsonl ? ('json' as const) : format,
-    /** Items as a table, or as they came; `id` prints what the next command takes. */
+    /** Items as a table, or unchanged; `id` prints the argument of the next command. */
     list: <T>(items: T[], columns: Column<T>[], idOf: (item: T) => string): void => {
       if (selecting(items)) return
       if (jsonl) for (const item of items) print(JSON.stringify(item))
       else if (format === 'id') for (const item of items) print(idOf(item))
       else if (format !== 'table') data(items)
-      else if (items.length === 0) note('No items.')
+      else if (items.length === 0) noItems()
       else for (const line of tableOf(harmless(items), columns)) print(line)
     },
-    /** One thing: lines for people, or the body as it came. */
+    /** One thing: lines for people, or the unchanged body. */
     one: <T>(body: T, lines: (body: T) => string[], idOf: (body: T) => string): void => {
       if (selecting(body)) return
       if (jsonl) print(JSON.stringify(body))
@@ -56,7 +63,7 @@ export const createOutput = ({ format, jsonl, select }: Options) => {
     },
     print,
     note,
-    /** Resolves when all that was selected is printed; throws what was wrong with the expression. */
+    /** Resolves when all selections are printed. Throws a usage error if the expression failed. */
     settled: (): Promise<void> =>
       selected.catch((error: Error) => {
         throw usageError(`--select failed: ${error.message}`)
@@ -67,11 +74,11 @@ export type Output = ReturnType<typeof createOutput>
 
 const note = (text: string): void => void process.stderr.write(`${text}\n`)
 
-/** Everything that steers a terminal or turns the order of letters: names and logs are written by others. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+/** Characters that control a terminal or reorder letters: names and logs are written by others. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are removed
 const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
-/** The same data, fit to be shown to people: no text in it steers their terminal. */
+/** The same data without control characters, safe to print at a terminal. */
 export const harmless = <T>(data: T): T => {
   if (typeof data === 'string') return stripVTControlCharacters(data).replace(STEERING, '') as T
   if (Array.isArray(data)) return data.map(harmless) as T

@@ -1,0 +1,119 @@
+import type { InterventionReply, NodeReply } from '../../shared/contracts/operations/nodes.ts'
+import type { OperationReply } from '../../shared/contracts/operations/operations.ts'
+import { type Command, needed, readDocument, text, type Values } from '../command.ts'
+import { confirm } from '../terminal/ask.ts'
+import { word } from '../terminal/output.ts'
+import { operationId, operationLines, readOperation } from './operation.ts'
+
+const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the node' } } as const
+
+/** A command on a running operation: asks for confirmation, sends it and shows the resulting status. */
+const steering = (verb: 'pause' | 'resume' | 'cancel', about: string, options: Command['options'] = {}): Command => ({
+  name: `op ${verb}`,
+  takes: 'OPERATION',
+  about,
+  examples: [`op ${verb} 77b0aa --reason 'change window moved'`, `op ${verb} 77b0aa --reason test --dry-run`],
+  options: { reason: { type: 'string', value: 'TEXT', about: 'why; recorded' }, ...options },
+  run: async (context, [given = ''], values) => {
+    const reason = needed(values, 'reason')
+    const { operation_id, title } = await readOperation(context, given)
+    if (!context.yes && !context.dry_run) await confirm(`${verb} "${title}"?`)
+    const mode = text(values, 'mode')
+    const body = {
+      reason,
+      ...(mode !== undefined && { mode }),
+      ...(values['acknowledge-drift'] === true && { acknowledge_drift: true }),
+      ...(context.dry_run && { dry_run: true }),
+    }
+    const reply = await context.api.post<OperationReply & { effect?: unknown }>(
+      `/api/v1/operations/${operation_id}/${verb}`,
+      body,
+    )
+    context.out.one(
+      reply,
+      () => (context.dry_run ? [`Would be: ${JSON.stringify(reply.effect)}`] : operationLines(reply)),
+      () => operation_id,
+    )
+  },
+})
+
+/** Commands on running operations and their nodes. */
+export const steerCommands: Command[] = [
+  steering('pause', 'Pauses an operation: no further node starts.'),
+  steering('resume', 'Resumes an operation; --acknowledge-drift accepts the new values of changed targets.', {
+    'acknowledge-drift': { type: 'boolean', about: 'resume although the targets have changed' },
+  }),
+  steering('cancel', 'Cancels an operation: --mode graceful (default), compensate or force.', {
+    mode: { type: 'string', choices: ['graceful', 'compensate', 'force'], about: 'how to cancel' },
+  }),
+  {
+    name: 'op retry',
+    takes: 'NODE',
+    about: 'Runs a node again, and what depends on it unless --scope node.',
+    examples: ["op retry verify-us1-web-03 --op 77b0aa --reason 'host is back'"],
+    options: {
+      ...OP,
+      reason: { type: 'string', value: 'TEXT', about: 'why; recorded' },
+      scope: { type: 'string', choices: ['node', 'downstream'], about: 'what to run again' },
+    },
+    run: async (context, [node_id = ''], values) => {
+      const { api, out, yes, dry_run } = context
+      const path = `/api/v1/operations/${await operationId(context, needed(values, 'op'))}/nodes/${encodeURIComponent(node_id)}/retry`
+      const scope = text(values, 'scope')
+      const body = { reason: needed(values, 'reason'), ...(scope !== undefined && { scope }) }
+      const { effect } = await api.post<{ effect: { reset_cone?: string[] } }>(path, { ...body, dry_run: true })
+      out.note(`Runs again: ${(effect.reset_cone ?? [node_id]).join(', ')}`)
+      if (dry_run) return
+      if (!yes) await confirm('Retry?')
+      out.one(
+        await api.post<NodeReply>(path, body),
+        ({ state }) => [`${word(state)}   ${node_id}`],
+        () => node_id,
+      )
+    },
+  },
+  {
+    name: 'op intervene',
+    takes: 'NODE',
+    about:
+      'Sets the end of a node by hand: --type skip, mark_succeeded (--note, --outputs FILE), mark_failed (--message) or mark_compensated (--note).',
+    examples: ["op intervene verify-us1-web-03 --op 77b0aa --type skip --reason 'checked by hand'"],
+    options: {
+      ...OP,
+      type: { type: 'string', about: 'the kind of intervention' },
+      reason: { type: 'string', value: 'TEXT', about: 'why; recorded' },
+      ticket: { type: 'string', about: 'the ticket that explains it' },
+      note: { type: 'string', value: 'TEXT', about: 'what you saw' },
+      message: { type: 'string', value: 'TEXT', about: 'the error to record' },
+      outputs: { type: 'string', value: 'JSON', about: 'the outputs of the node' },
+    },
+    run: async (context, [node_id = ''], values) => {
+      const { api, out, yes, dry_run } = context
+      const path = `/api/v1/operations/${await operationId(context, needed(values, 'op'))}/interventions`
+      const body = interventionOf(node_id, values)
+      const { effect } = await api.post<{ effect: { from?: string } }>(path, { ...body, dry_run: true })
+      out.note(`${body.type} of ${node_id}, which is ${effect.from ?? 'unknown'}: at best it ends with exceptions.`)
+      if (dry_run) return
+      if (!yes) await confirm('Intervene?')
+      out.one(
+        await api.post<InterventionReply>(path, body),
+        ({ intervention: { status, gate_id } }) => [
+          `${word(status)}   ${body.type} of ${node_id}`,
+          ...(gate_id ? [`Next, by another person: signalbox gate show ${gate_id} --op ${needed(values, 'op')}`] : []),
+        ],
+        ({ intervention: { intervention_id } }) => intervention_id,
+      )
+    },
+  },
+]
+
+const interventionOf = (node_id: string, values: Values) => {
+  const [note, message, ticket, outputs] = ['note', 'message', 'ticket', 'outputs'].map((name) => text(values, name))
+  const payload = {
+    ...(note !== undefined && { note }),
+    ...(message !== undefined && { message }),
+    ...(outputs !== undefined && { outputs: readDocument(outputs) }),
+  }
+  const type = needed(values, 'type')
+  return { type, node_id, payload, reason: needed(values, 'reason'), ...(ticket !== undefined && { ticket }) }
+}

@@ -1,0 +1,13 @@
+#!/usr/bin/env node
+// The packaged client starts here: on a Node that can run it, with its compiled code kept between starts.
+const { enableCompileCache } = require('node:module')
+const { homedir } = require('node:os')
+const { join } = require('node:path')
+
+if (Number(process.versions.node.split('.')[0]) < 20) {
+  console.error(`signalbox needs Node 20 or newer; this is ${process.version}. Install a newer Node.`)
+  process.exit(2)
+}
+const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache')
+enableCompileCache?.(process.env.NODE_COMPILE_CACHE || join(cache, 'signalbox', 'compile'))
+require('./signalbox.cjs')

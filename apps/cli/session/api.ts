@@ -1,0 +1,190 @@
+import { platform } from 'node:os'
+import { createSignalbox, type Problem, ProblemError, type Repeats, read } from '../../client/index.ts'
+import { problemFrom } from '../../shared/contracts/client/problem.ts'
+import { CliError, EXIT, failure, refused, usageError } from '../errors.ts'
+import type { Credentials } from './credentials.ts'
+import { createRefresh, type TokenReply } from './refresh.ts'
+
+const TIMEOUT_MS = 30_000
+/** A sign-in waits longer for its turn than other requests do. */
+const LOGIN_REPEATS = { times: 30, longest_wait_ms: 30_000 }
+/** By this a person finds this client among their sessions. */
+const AGENT = `signalbox ${platform()}`
+
+export type Reply<T> = { status: number; headers: Headers; body: T }
+export type Page<T> = { items: T[]; next_page_token: string | null }
+
+export type ApiOptions = {
+  url: string
+  credentials: Credentials
+  /** From SIGNALBOX_TOKEN: used as it is, never refreshed. */
+  token: string | undefined
+  /** From --idempotency-key: the key of the one command that is sent. */
+  idempotency_key: string | undefined
+  /** How long one request may take. */
+  timeout_ms?: number | undefined
+  /** How often a retryable refusal is sent again; 3 by default. */
+  repeats?: number | undefined
+  /** Told why and how long a repeat waits. */
+  say?: (line: string) => void
+}
+
+/** The public API as one signed-in person: `@signalbox/client` with the tokens of the credentials file. */
+export const createApi = ({
+  url,
+  credentials,
+  token,
+  idempotency_key,
+  timeout_ms = TIMEOUT_MS,
+  repeats = 3,
+  say = () => {},
+}: ApiOptions) => {
+  refuseCleartext(url)
+  const onRepeat = ({ detail }: Problem, wait_ms: number) =>
+    say(`${detail.replace(/ Try again.*$/, '')} Trying again in ${Math.ceil(wait_ms / 1000)} s.`)
+  const connect = (options: Partial<Repeats>, tokens = {}) =>
+    createSignalbox({ url, ...tokens, repeats: { ...options, onRepeat }, fetch: sender(timeout_ms) })
+
+  const refresh = createRefresh(url, credentials, connect({ times: 0 }))
+  const tokens = token === undefined ? refresh : { token }
+  const signalbox = connect({ times: repeats }, tokens)
+
+  const send = async <T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
+    const request = new Request(`${url}${path}`, {
+      method,
+      headers: {
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(idempotency_key !== undefined && method !== 'GET' && { 'idempotency-key': idempotency_key }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    const act = async () => replyOf<T>(url, await signalbox.send(request))
+    return told(url, act, ({ status }) => {
+      const key = request.headers.get('idempotency-key')
+      if (status === 0 && key !== null)
+        return `The command may have been applied. Repeat it with --idempotency-key ${key}`
+      return status === 401 && token !== undefined
+        ? 'Set SIGNALBOX_TOKEN to a valid access token, or unset it and run: signalbox login NAME'
+        : undefined
+    })
+  }
+
+  const get = <T>(path: string) => send<T>('GET', path).then(({ body }) => body)
+
+  return {
+    url,
+    send,
+    get,
+    /** An answer that does not end by itself, as it comes; the signal ends it. */
+    stream: (path: string, signal: AbortSignal): Promise<Response> =>
+      signalbox.send(new Request(`${url}${path}`, { headers: { accept: STREAM }, signal })),
+    post: <T>(path: string, body: unknown) => send<T>('POST', path, body).then((reply) => reply.body),
+    /** The items of a list: one page, or all of them by the cursor. */
+    list: <T>(path: string, query: Query, all: boolean): Promise<T[]> =>
+      listOf((at) => get<Page<T>>(at), path, query, all),
+    /** Signs in; a busy server is asked again after the time that it names. */
+    login: async (username: string, password: string): Promise<void> => {
+      const device_token = credentials.device(url, username)
+      const body = { grant_type: 'password' as const, username, password, remember_device: true }
+      const tokens: TokenReply = await told(url, () =>
+        read(connect(LOGIN_REPEATS).POST('/v1/token', { body: { ...body, ...(device_token && { device_token }) } })),
+      )
+      await credentials.alone(async () => {
+        refresh.keep(username, tokens)
+        if (tokens.device_token !== undefined) credentials.saveDevice(url, username, tokens.device_token)
+      })
+    },
+    /** Ends the session; the credentials kept here go in any case. */
+    logout: async (): Promise<void> => {
+      try {
+        await send('POST', '/auth/logout')
+      } finally {
+        await credentials.alone(async () => credentials.save(url, undefined))
+      }
+    },
+  }
+}
+export type Api = ReturnType<typeof createApi>
+
+type Query = Record<string, string | undefined>
+const listOf = async <T>(
+  get: (path: string) => Promise<Page<T>>,
+  path: string,
+  query: Query,
+  all: boolean,
+): Promise<T[]> => {
+  const items: T[] = []
+  for (let page_token: string | null | undefined; ; ) {
+    const page = await get(withQuery(path, { ...query, page_token: page_token ?? undefined }))
+    items.push(...page.items)
+    page_token = page.next_page_token
+    if (!all || page_token === null) return items
+  }
+}
+
+const STREAM = 'text/event-stream'
+
+/** An answer with its body: JSON as data, all else as text. Throws a ProblemError for a refusal. */
+const replyOf = async <T>(url: string, answer: Response): Promise<Reply<T>> => {
+  const { ok, status, headers } = answer
+  const text = await answer.text()
+  const type = headers.get('content-type') ?? ''
+  const body = /[/+]json\b/.test(type) && text ? JSON.parse(text) : text
+  if (!ok) throw new ProblemError(problemFrom(status, body, headers.get('retry-after')))
+  if (type.startsWith('text/html')) throw failure(EXIT.error, `${url} is a web page.`, OTHER_ADDRESS)
+  return { status, headers, body: body as T }
+}
+
+/** Sends one request with a limit of time, which a stream does not have. */
+const sender =
+  (timeout_ms: number) =>
+  (request: Request): Promise<Response> => {
+    request.headers.set('user-agent', AGENT)
+    const limits = request.headers.get('accept') === STREAM ? [] : [AbortSignal.timeout(timeout_ms)]
+    return fetch(request, { redirect: 'error', signal: AbortSignal.any([request.signal, ...limits]) })
+  }
+
+/**
+ * Answers as `act`; a refusal and an outage (status 0) become lines for people, with the remedy that is known here or a
+ * general one.
+ */
+const told = async <T>(
+  url: string,
+  act: () => Promise<T>,
+  remedyOf: (failed: { status: number }) => string | undefined = () => undefined,
+): Promise<T> => {
+  try {
+    return await act()
+  } catch (error) {
+    if (error instanceof CliError) throw error
+    if (error instanceof ProblemError) {
+      const { problem } = error
+      if (!problem.code.startsWith('status_')) throw refused(problem, remedyOf(problem))
+      throw passing(`${url} answered ${problem.status} without an explanation. Is it a Signalbox?`, OTHER_ADDRESS)
+    }
+    const why = ((error as Error).cause as Error | undefined)?.message || (error as Error).message
+    const fault = error instanceof SyntaxError ? 'gave an answer that cannot be read' : 'did not answer'
+    throw passing(`${url} ${fault}: ${why}.`, remedyOf({ status: 0 }) ?? OTHER_ADDRESS)
+  }
+}
+
+const OTHER_ADDRESS = 'Start the platform, or name another address: --url, --context or SIGNALBOX_URL.'
+
+const passing = (fault: string, remedy: string): CliError =>
+  Object.assign(failure(EXIT.error, fault, remedy), { passing: true })
+
+/** Tokens are sent in the clear to this machine only. */
+const refuseCleartext = (url: string): void => {
+  const { protocol, hostname } = URL.canParse(url) ? new URL(url) : { protocol: '', hostname: '' }
+  if (protocol === 'https:') return
+  if (protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)) return
+  throw protocol === 'http:'
+    ? usageError(`${url} would send your token unencrypted.`, 'Use its https address.')
+    : usageError(`${JSON.stringify(url)} is not a web address.`, 'Name one such as https://signalbox.example.com.')
+}
+
+export const withQuery = (path: string, query: Query): string => {
+  const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined)
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`
+}

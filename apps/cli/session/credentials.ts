@@ -1,0 +1,85 @@
+import { closeSync, openSync, rmSync, statSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { foldUsername } from '../../shared/auth/username.ts'
+import { CliError, EXIT } from '../errors.ts'
+import { ensureFolder, readPrivate, settingsFile, writePrivate } from './private-file.ts'
+
+/** One sign-in. `retry_key` is kept while a refresh is in flight: its repeat proves who asks. */
+export type Entry = {
+  username: string
+  access_token: string
+  refresh_token: string
+  /** Milliseconds since 1970 by this machine. */
+  expires_at: number
+  retry_key?: string
+}
+
+/** Device tokens by URL and by name: proofs that this person signed in from here before. They outlive a logout. */
+type Devices = Record<string, Record<string, string>>
+
+const LOCK_WAIT_MS = 15_000
+const LOCK_STALE_MS = 30_000
+const AGAIN = 'signalbox login NAME'
+
+/**
+ * The credentials file: one entry per URL, mode 0600, replaced by rename. A file that others may read is refused. Who
+ * changes an entry holds a lock file, so that two processes never use one refresh token.
+ */
+export const createCredentials = (env: NodeJS.ProcessEnv) => {
+  const file = settingsFile(env, 'credentials.json')
+  const devices_file = settingsFile(env, 'devices.json')
+  const lock = `${file}.lock`
+
+  const readAll = () => readPrivate<Record<string, Entry>>(file, AGAIN) ?? {}
+  const readDevices = () => readPrivate<Devices>(devices_file, AGAIN) ?? {}
+
+  const save = (url: string, entry: Entry | undefined): void => {
+    const { [url]: _, ...others } = readAll()
+    writePrivate(file, entry ? { ...others, [url]: entry } : others)
+  }
+
+  const tryLock = (): boolean => {
+    ensureFolder(lock)
+    try {
+      closeSync(openSync(lock, 'wx', 0o600))
+      return true
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
+        throw new CliError(EXIT.error, `${lock} cannot be made: ${(error as Error).message}.`)
+      if (ageOf(lock) > LOCK_STALE_MS) rmSync(lock, { force: true })
+      return false
+    }
+  }
+
+  return {
+    file,
+    get: (url: string): Entry | undefined => readAll()[url],
+    save,
+    /** The token by which this person's device is known there. */
+    device: (url: string, username: string): string | undefined => readDevices()[url]?.[foldUsername(username)],
+    saveDevice: (url: string, username: string, token: string): void => {
+      const all = readDevices()
+      writePrivate(devices_file, { ...all, [url]: { ...all[url], [foldUsername(username)]: token } })
+    },
+    /** Runs alone among all processes of this person. */
+    alone: async <T>(act: () => Promise<T>): Promise<T> => {
+      for (const end = Date.now() + LOCK_WAIT_MS; !tryLock(); await delay(50))
+        if (Date.now() > end)
+          throw new CliError(EXIT.error, `Another signalbox holds ${lock}. Remove the file if none is running.`)
+      try {
+        return await act()
+      } finally {
+        rmSync(lock, { force: true })
+      }
+    },
+  }
+}
+export type Credentials = ReturnType<typeof createCredentials>
+
+const ageOf = (file: string): number => {
+  try {
+    return Date.now() - statSync(file).mtimeMs
+  } catch {
+    return 0
+  }
+}

@@ -1,0 +1,40 @@
+import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { EXIT, failure } from '../errors.ts'
+
+/** A file of this person's settings: `$XDG_CONFIG_HOME/signalbox/NAME`. */
+export const settingsFile = (env: NodeJS.ProcessEnv, name: string): string =>
+  join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'signalbox', name)
+
+/**
+ * The JSON of a file that only its owner may read; undefined if there is none. Throws a CliError if others may read it,
+ * or if it is not JSON; `remedy` says what to do after it is removed.
+ */
+export const readPrivate = <T extends object>(file: string, remedy: string): T | undefined => {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw failure(EXIT.error, `${file} cannot be read: ${(error as Error).message}.`)
+  }
+  if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0)
+    throw failure(EXIT.sign_in, `Others may read ${file}.`, `Run: chmod 600 ${file}`)
+  try {
+    return JSON.parse(text) as T
+  } catch {
+    throw failure(EXIT.sign_in, `${file} is not JSON.`, `Remove it, then run: ${remedy}`)
+  }
+}
+
+/** Replaces the file by rename, so that a reader sees the old or the new one. */
+export const writePrivate = (file: string, value: object): void => {
+  ensureFolder(file)
+  const next = `${file}.${process.pid}`
+  writeFileSync(next, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 })
+  chmodSync(next, 0o600)
+  renameSync(next, file)
+}
+
+export const ensureFolder = (file: string): void => void mkdirSync(dirname(file), { recursive: true, mode: 0o700 })

@@ -1,0 +1,62 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Command } from '../command.ts'
+import { CliError, EXIT, type ExitCode } from '../errors.ts'
+import type { Output } from './output.ts'
+
+const LOOK_MS = 2000
+const AWAY_MS = 10_000
+
+/** Commands that `--watch` repeats: they read, and print many things. */
+export const isList = ({ name }: Command): boolean => /(^| )(list|inbox|nodes|graph|history|relations)$/.test(name)
+
+/**
+ * Prints a list again whenever it changes: at a terminal in the same place, with `--jsonl` only the lines that are new.
+ * A server that is away is asked again. Ends by Ctrl-C.
+ */
+export const repeatList = async (print: () => Promise<ExitCode>, out: Output): Promise<never> => {
+  let shown: string | undefined
+  let away = false
+  process.once('SIGINT', () => process.exit(EXIT.interrupted))
+  for (;;) {
+    try {
+      const now = await captured(print)
+      if (away) out.note('It answers again.')
+      away = false
+      if (now !== shown) process.stdout.write(out.jsonl ? newLines(now, shown ?? '') : screenOf(now))
+      shown = now
+    } catch (error) {
+      // A list that was never shown may have a wrong address; one that was shown comes back.
+      if (shown === undefined || !(error instanceof CliError) || !error.passing) throw error
+      if (!away) out.note(`${error.lines[0]} Trying again until it answers.`)
+      away = true
+    }
+    await delay(away ? AWAY_MS : LOOK_MS)
+  }
+}
+
+const screenOf = (text: string): string => (process.stdout.isTTY ? `\u001b[H\u001b[2J${text}` : text)
+
+const newLines = (now: string, before: string): string => {
+  const known = new Set(before.split('\n'))
+  return now
+    .split('\n')
+    .filter((line) => !known.has(line))
+    .map((line) => `${line}\n`)
+    .join('')
+}
+
+/** What `print` would have written to stdout. */
+const captured = async (print: () => Promise<unknown>): Promise<string> => {
+  const write = process.stdout.write
+  let text = ''
+  process.stdout.write = ((chunk: string | Uint8Array) => {
+    text += String(chunk)
+    return true
+  }) as typeof write
+  try {
+    await print()
+    return text
+  } finally {
+    process.stdout.write = write
+  }
+}

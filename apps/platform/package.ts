@@ -1,0 +1,95 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { build, type Rolldown } from 'vite'
+import { ROOT } from './base/paths.ts'
+import { createScreen } from './base/screen.ts'
+import { buildExecutable, isTarget, TARGETS, thisMachine } from './run/executable.ts'
+
+/**
+ * `npm run package [-- --to FOLDER] [-- --executable [TARGET…]]`: the command line client for machines without this checkout.
+ * `dist/signalbox-<version>.tgz` runs by npx with Node 20 or newer; an executable brings its own Node.
+ */
+const CLI = join(ROOT, 'apps/cli')
+const screen = createScreen()
+
+/** Bundles the client into one file of CommonJS; answers the packages that are in it. */
+const bundle = async (folder: string): Promise<string[]> => {
+  const built = (await build({
+    configFile: false,
+    root: ROOT,
+    logLevel: 'warn',
+    ssr: { noExternal: true },
+    build: {
+      ssr: join(CLI, 'main.ts'),
+      target: 'node20',
+      minify: true,
+      outDir: folder,
+      emptyOutDir: false,
+      rolldownOptions: { output: { format: 'cjs', entryFileNames: 'signalbox.cjs', codeSplitting: false } },
+    },
+  })) as Rolldown.RolldownOutput
+  const modules = built.output.flatMap((chunk) => (chunk.type === 'chunk' ? Object.keys(chunk.modules) : []))
+  const packages = modules.flatMap((id) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(id)?.[1] ?? [])
+  return [...new Set(packages)].sort()
+}
+
+/** The licenses of what is bundled, which ask to be passed on. */
+const licensesOf = (packages: string[]): string =>
+  packages
+    .map((name) => {
+      const folder = join(ROOT, 'node_modules', name)
+      const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry))
+      if (!file) throw new Error(`${name} has no license file, and the client bundles it`)
+      return `${name}\n\n${readFileSync(join(folder, file), 'utf8').trim()}\n`
+    })
+    .join(`\n${'-'.repeat(80)}\n\n`)
+
+const manifestOf = ({ version, license }: { version: string; license: string }) => ({
+  name: 'signalbox',
+  version,
+  description: 'The command line of Signalbox: reviewed plans for infrastructure',
+  license,
+  engines: { node: '>=20' },
+  bin: { signalbox: 'packaged.cjs' },
+})
+
+/** Packs the tarball; answers its path. */
+const pack = async (stage: string, dist: string): Promise<string> => {
+  const root = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string; license: string }
+  const packages = await bundle(stage)
+  writeFileSync(join(stage, 'package.json'), `${JSON.stringify(manifestOf(root), null, 2)}\n`)
+  writeFileSync(join(stage, 'THIRD-PARTY-LICENSES'), licensesOf(packages))
+  for (const file of [join(ROOT, 'LICENSE'), join(CLI, 'README.md'), join(CLI, 'packaged.cjs')])
+    cpSync(file, join(stage, basename(file)))
+  mkdirSync(dist, { recursive: true })
+  const options = ['--silent', '--pack-destination', dist]
+  execFileSync('npm', ['pack', ...options], { cwd: stage, stdio: ['ignore', 'ignore', 'inherit'] })
+  return join(dist, `signalbox-${root.version}.tgz`)
+}
+
+const stage = mkdtempSync(join(tmpdir(), 'signalbox-package-'))
+try {
+  const { values, positionals } = parseArgs({
+    options: { to: { type: 'string', default: join(ROOT, 'dist') }, executable: { type: 'boolean' } },
+    allowPositionals: true,
+  })
+  const dist = resolve(values.to)
+  screen.line('package', await pack(stage, dist), 'green')
+  for (const target of values.executable ? (positionals.length > 0 ? positionals : [thisMachine()]) : []) {
+    if (!isTarget(target)) throw new Error(`There is no executable for ${target}. Name one of ${TARGETS.join(', ')}.`)
+    const output = join(dist, `signalbox-${target}`)
+    screen.line(
+      'executable',
+      await buildExecutable(screen, { main: join(stage, 'signalbox.cjs'), output, target }),
+      'green',
+    )
+  }
+} catch (error) {
+  screen.line('package', (error as Error).message, 'red')
+  process.exitCode = 1
+} finally {
+  rmSync(stage, { recursive: true, force: true })
+}
