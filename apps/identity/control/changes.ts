@@ -70,7 +70,11 @@ export const perform = <K extends ChangeKind>(
       await refuseShown(tx, permitted)
       return request(deps, tx, req, asked as Asked)
     }
-    const done = await permitted.apply({ requested_by: actorOf(req), confirmed_by: null, link: null })
+    const { user_id: _, ...done } = await permitted.apply({
+      requested_by: actorOf(req),
+      confirmed_by: null,
+      link: null,
+    })
     if (permitted.sensitive) await note(deps, tx, req, { ...done, action: 'single_control', reason: done.action })
     await noteDual(deps, tx)
     return done

@@ -6,6 +6,7 @@ import { allow } from '../../shared/auth/http.ts'
 import {
   ChangeState,
   Changes,
+  type ChangeView,
   DecidedChange,
   EnrolmentHalf,
   Reviewed,
@@ -48,10 +49,10 @@ export const changesRoutes: FastifyPluginCallbackTypebox<Options> = (app, { deps
       const [before] = pages.after(page_token, list) ?? []
       const rows = await listChanges(deps.db, { state, before: before ?? undefined, limit: page_size + 1 })
       const { items, next_page_token } = pages.cut(rows, page_size, list, ({ id }) => [id])
-      const [control, views] = await Promise.all([
-        controlOf(deps.db),
-        Promise.all(items.map((row) => viewOfNow(deps.db, row))),
-      ])
+      const control = await controlOf(deps.db)
+      // One after the other: a long list must not take every connection.
+      const views: ChangeView[] = []
+      for (const row of items) views.push(await viewOfNow(deps.db, row))
       return { items: views, next_page_token, as_of: deps.clock.now().toISOString(), control }
     },
   )
