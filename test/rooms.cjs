@@ -81,6 +81,7 @@ const MOST_FILES = 12
 /** One file a noun or a page: these grow with the product. */
 const WIDE = {
   'apps/cli': 16,
+  'apps/cli/commands': 14,
   'apps/catalog/graph': 14,
   'apps/console/words/en': 20,
   'apps/shared/contracts/catalog': 18,

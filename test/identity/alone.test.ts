@@ -13,6 +13,8 @@ import { startIdentity, type TestIdentity } from './support/harness.ts'
 const SENSITIVE = ['approver', 'operator', 'admin']
 const ROLES = [...SENSITIVE, 'viewer', 'planner']
 const STEPS = 120
+/** Acts by their number: what could lead somewhere comes more often. */
+const LIKELY = [0, 0, 0, 1, 2, 3, 4, 5, 6, 6, 6, 7, 8]
 
 type As = ReturnType<TestIdentity['as']>
 let p: TestIdentity
@@ -20,6 +22,7 @@ let hers: Map<string, As>
 let honest: As[]
 let people: string[]
 const groups = ['red', 'blue']
+const outcomes = new Set<string>()
 
 /** A small generator of its own, so that a failing walk can be walked again. */
 const randomOf = (seed: number) => {
@@ -39,7 +42,11 @@ beforeAll(async () => {
   const open = await p.newUser(eve, [], 'open')
   honest = [await p.secondAdmin('bob'), await p.secondAdmin('carl')]
   await p.enrol(open.token)
-  hers = new Map([eve, ...made, open].map((account) => [account.user_id ?? '', account]))
+  // And one that she came by honestly, without rights: no administrator saw its link.
+  const { token } = await enrolHere(p.bootstrap, 'alias', ['viewer'])
+  await p.enrol(token)
+  const alias = p.as(token.split('.')[1])
+  hers = new Map([eve, ...made, alias, open].map((account) => [account.user_id ?? '', account]))
   people = [...hers.keys(), ...honest.map(({ user_id }) => user_id ?? '')]
   for (const group_key of groups) await eve.post('/v1/admin/groups', { group_key, name: group_key })
 })
@@ -71,7 +78,7 @@ describe('one administrator alone', () => {
       const before = new Map<string, string[]>()
       for (const id of hers.keys()) before.set(id, await power(id))
       const halves = new Map<string, string[]>()
-      const outcomes = new Map<string, number>()
+      const eve = [...hers.values()][0] as As
       let names = 0
 
       const grant = (admin: As, to: string[]) => {
@@ -98,9 +105,13 @@ describe('one administrator alone', () => {
           expect(reset.body.enrolment).toBeUndefined()
           return reset
         },
-        (by: As) => by.post(`/v1/admin/users/${one([...hers.keys()])}/${one(['disable', 'enable'])}`, { reason: 'x' }),
+        (by: As) =>
+          by.post(`/v1/admin/users/${one([...hers.keys()].slice(3))}/${one(['disable', 'enable'])}`, { reason: 'x' }),
         async (by: As) => {
-          const { id, digest } = one(await pendingOf(honest[0] as As)) ?? { id: 'none', digest: 'x' }
+          const { id, digest } = one((await pendingOf(honest[0] as As)).slice(0, below(2) ? 3 : 500)) ?? {
+            id: 'none',
+            digest: 'x',
+          }
           return by.post(`/v1/admin/changes/${id}/confirm`, { digest })
         },
         async (by: As) => {
@@ -126,9 +137,9 @@ describe('one administrator alone', () => {
         },
       ]
       for (let step = 0; step < STEPS; step++) {
-        const act = below(acts.length)
+        const act = one(LIKELY)
         const honestly = below(6) === 0 && act === 0
-        const by = honestly ? one(honest) : one([...hers.values()])
+        const by = honestly ? one(honest) : below(3) > 0 ? eve : one([...hers.values()])
         const { status } = honestly
           ? await by.post('/v1/admin/grants', {
               subject_type: 'user',
@@ -137,18 +148,19 @@ describe('one administrator alone', () => {
             })
           : await (acts[act] as (by: As) => Promise<{ status: number }>)(by)
         expect(status).toBeLessThan(500)
-        const name = `${act} ${status}`
-        outcomes.set(name, (outcomes.get(name) ?? 0) + 1)
+        outcomes.add(`${act} ${status}`)
         if (step % 6 === 0 || step === STEPS - 1)
           for (const id of hers.keys())
             for (const role of await power(id))
               expect(before.get(id), `step ${step}: ${role} for an account of hers`).toContain(role)
       }
-      // The walk went somewhere: it asked for changes, and was refused as the second administrator.
-      expect([...outcomes.keys()]).toEqual(expect.arrayContaining(['0 202', '3 202', '4 202', '6 403']))
     },
     120_000,
   )
+})
+
+it('went somewhere on these walks: changes were asked for, and refused for want of a second administrator', () => {
+  expect([...outcomes]).toEqual(expect.arrayContaining(['0 202', '3 202', '4 202', '6 403']))
 })
 
 it('and whoever runs the machine can add to it', async () => {
