@@ -74,7 +74,7 @@ export const refuseClosed = (state: string) =>
     ? undefined
     : conflict('change_closed', `The change is ${state}.`, 'Request it again if it is still needed.')
 
-/** The digest covers the request and the account or group: what was reviewed is what is made. */
+/** The digest covers the request and the account or group: the change that is made is the one that was reviewed. */
 export const refuseDigest = (reviewed: string, current: string) =>
   reviewed === current
     ? undefined

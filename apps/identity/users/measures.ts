@@ -10,7 +10,7 @@ import { refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
 import { detailOf, lockFound, setStatus, viewOf } from './change.ts'
 import { insertUser, refuseNewUser, usernameTaken } from './new.ts'
 
-/** A new account: its link is what two administrators give, whatever its roles. */
+/** A new account: two administrators give its link, whatever its roles. */
 export const createMeasure: Measure<'user.create'> = async ({ tx }, wanted) => {
   const name = refuseNewUser(wanted)
   if (await getUserByFolded(tx, foldUsername(name))) throw usernameTaken(wanted.username)
