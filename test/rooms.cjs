@@ -32,7 +32,7 @@ const ROOMS = {
   ],
   'apps/session': [['browser', 'store'], ['sessions'], ['token']],
   'apps/gateway': [['files', 'proxy'], ['routes'], ['edge'], ['guard']],
-  'apps/identity': [['users']],
+  'apps/identity': [['control'], ['users'], ['groups'], ['grants']],
   'apps/credential': [['hashing', 'passwords']],
   'apps/relay': [['audit', 'commands', 'events']],
   'apps/shared': [

@@ -339,7 +339,7 @@ export interface paths {
         put?: never;
         /**
          * Create a user
-         * @description Creates a user and the link by which the person sets the first password.
+         * @description Creates a user and a link to set the first password; 202 if another administrator must confirm it.
          */
         post: operations["createUser"];
         delete?: never;
@@ -419,7 +419,7 @@ export interface paths {
         put?: never;
         /**
          * Enable a user
-         * @description Enables a disabled user; revives no session.
+         * @description Enables a disabled user; revives no session. 202 with a change if another administrator must confirm it.
          */
         post: operations["enableUser"];
         delete?: never;
@@ -439,7 +439,7 @@ export interface paths {
         put?: never;
         /**
          * Create an enrolment token
-         * @description A new one-time link to set a password.
+         * @description A new one-time link to set a password; 202 if another administrator must confirm it.
          */
         post: operations["createEnrolmentToken"];
         delete?: never;
@@ -506,7 +506,7 @@ export interface paths {
         get?: never;
         /**
          * Add a member to a group
-         * @description Adds a user to a group.
+         * @description Adds a user to a group; 202 if a second administrator must confirm it.
          */
         put: operations["addGroupMember"];
         post?: never;
@@ -535,7 +535,7 @@ export interface paths {
         put?: never;
         /**
          * Grant a role
-         * @description Gives a role to a user or a group.
+         * @description Gives a role to a user or a group; 202 if a second administrator must confirm it.
          */
         post: operations["createGrant"];
         delete?: never;
@@ -578,6 +578,106 @@ export interface paths {
         get: operations["listRoles"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List changes that need two administrators
+         * @description The newest first, with the digest to confirm, and whether two administrators check each other.
+         */
+        get: operations["listChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/changes/{change_id}/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Confirm a change
+         * @description Makes a change that another administrator requested, if its digest is the one that was reviewed.
+         */
+        post: operations["confirmChange"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/changes/{change_id}/half": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Get your half of an enrolment link
+         * @description One half of the link that a confirmed change makes: for its requester, and for its confirmer.
+         */
+        post: operations["createEnrolmentHalf"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/changes/{change_id}/reject": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reject a change
+         * @description Ends a change that waits for a second administrator.
+         */
+        post: operations["rejectChange"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/changes/{change_id}/withdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Withdraw a change
+         * @description Ends a change that the caller requested.
+         */
+        post: operations["withdrawChange"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2318,6 +2418,64 @@ export interface components {
             }[];
             as_of: components["schemas"]["ReadAsOf"];
         };
+        /** @enum {unknown} */
+        ChangeKind: "user.create" | "user.enable" | "user.reset" | "grant.create" | "member.add";
+        /** @enum {unknown} */
+        ChangeState: "pending" | "confirmed" | "rejected" | "withdrawn" | "expired";
+        /** @description Whom the change concerns; the digest covers it. */
+        ChangeSubject: {
+            /** @enum {unknown} */
+            type: "user" | "group";
+            id: string | null;
+            name: string;
+            status: ("ACTIVE" | "DISABLED" | "DELETED") | null;
+            version: number | null;
+            roles: string[];
+            groups: string[];
+            members: string[];
+            /** @description The roles that are given, or that the account has. */
+            gives: string[];
+        };
+        ChangeView: {
+            /** Format: uuid */
+            id: string;
+            kind: components["schemas"]["ChangeKind"];
+            digest: string;
+            /** Format: uuid */
+            requested_by: string;
+            /** Format: date-time */
+            expires_at: string;
+            status: components["schemas"]["ChangeState"];
+            request: {
+                username?: string;
+                grants?: components["schemas"]["NewGrant"][];
+                user_id?: string;
+                group_key?: string;
+                /** @enum {unknown} */
+                subject_type?: "user" | "group";
+                subject_id?: string;
+                role?: string;
+                scope?: components["schemas"]["GrantScope"];
+                expires_at?: string;
+                reason?: string;
+            };
+            subject: components["schemas"]["ChangeSubject"];
+            /** Format: date-time */
+            requested_at: string;
+            decided_by: string | null;
+            decided_at: string | null;
+            user_id: string | null;
+        };
+        Changes: {
+            items: components["schemas"]["ChangeView"][];
+            next_page_token: string | null;
+            /** Format: date-time */
+            as_of: string;
+            control: {
+                dual_since: string | null;
+                notice: string | null;
+            };
+        };
         CommandReply: {
             command: components["schemas"]["CommandView"];
             outcome: ({
@@ -2391,6 +2549,9 @@ export interface components {
                 auth_time: number;
             };
         };
+        DecidedChange: {
+            change: components["schemas"]["ChangeView"];
+        };
         DefinitionList: {
             items: components["schemas"]["CapabilityDefinition"][];
             next_page_token: string | null;
@@ -2426,6 +2587,16 @@ export interface components {
             url: string;
             /** Format: date-time */
             expires_at: string;
+        };
+        EnrolmentHalf: {
+            half: {
+                /** @enum {unknown} */
+                part: "first" | "second";
+                token: string;
+                url: string;
+                /** Format: date-time */
+                expires_at: string;
+            };
         };
         Escalation: {
             level: number;
@@ -3850,6 +4021,20 @@ export interface components {
                 data?: string;
             }[];
         };
+        Pending: {
+            change: components["schemas"]["PendingChange"];
+        };
+        /** @description A change that waits for a second administrator. */
+        PendingChange: {
+            /** Format: uuid */
+            id: string;
+            kind: components["schemas"]["ChangeKind"];
+            digest: string;
+            /** Format: uuid */
+            requested_by: string;
+            /** Format: date-time */
+            expires_at: string;
+        };
         PlaceCounts: {
             resources: number;
             by_health: {
@@ -4477,6 +4662,9 @@ export interface components {
             };
             /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
             dry_run?: boolean;
+        };
+        Reviewed: {
+            digest: string;
         };
         /** @enum {unknown} */
         RoleName: "viewer" | "planner" | "operator" | "approver" | "engineer" | "admin" | "auditor";
@@ -5677,6 +5865,17 @@ export interface operations {
                     };
                 };
             };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pending"];
+                };
+            };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -5880,7 +6079,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["UserMoved"];
+                    "application/json": components["schemas"]["UserMoved"] | components["schemas"]["Pending"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -5925,6 +6124,17 @@ export interface operations {
                     "application/json": {
                         enrolment: components["schemas"]["Enrolment"];
                     };
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pending"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -6134,6 +6344,17 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pending"];
+                };
+            };
             /** @description Done; there is nothing to say. */
             204: {
                 headers: {
@@ -6267,6 +6488,17 @@ export interface operations {
                     "application/json": components["schemas"]["SubjectGrantView"];
                 };
             };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pending"];
+                };
+            };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -6352,6 +6584,213 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listChanges: {
+        parameters: {
+            query: {
+                page_size: number;
+                page_token?: string;
+                status?: components["schemas"]["ChangeState"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Changes"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    confirmChange: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                change_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Reviewed"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DecidedChange"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    createEnrolmentHalf: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                change_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnrolmentHalf"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    rejectChange: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                change_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DecidedChange"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    withdrawChange: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                change_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DecidedChange"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];

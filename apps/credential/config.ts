@@ -12,7 +12,7 @@ const HASHES = Math.min(MOST_HASHES, Math.max(2, availableParallelism()))
 
 const schema = Type.Object({
   CREDENTIAL__DATABASE__URL: settings.postgres(),
-  /** Where it says how it is; without it nobody hears. */
+  /** Where it reports its health; without it no one sees that. */
   CREDENTIAL__REDIS__URL: Type.Optional(settings.redis()),
   AUTH__REDIS__PREFIX: settings.prefix(),
   CREDENTIAL__LISTEN__HOST: settings.host(),
@@ -30,6 +30,8 @@ const schema = Type.Object({
     description: 'The key that signs enrolment links: 32 bytes in base64.',
   }),
   CREDENTIAL__ENROLMENT__TTL_S: settings.integer(3600, 1, 604_800),
+  /** Of a link in two halves. */
+  CREDENTIAL__ENROLMENT__SPLIT_TTL_S: settings.integer(86_400, 1, 604_800),
   UV_THREADPOOL_SIZE: Type.Integer({
     minimum: 14,
     maximum: 1024,

@@ -23,7 +23,10 @@ export const credentialRpc = (deps: CredentialDeps) =>
         const { is_valid, password_version } = await verifyPassword(deps, request, contextOf(context))
         return { isValid: is_valid, passwordVersion: password_version }
       },
-      setPassword: async (request, context) => ({ violations: await setPassword(deps, request, contextOf(context)) }),
+      setPassword: async (request, context) => {
+        const { violations, enrolment_change_id } = await setPassword(deps, request, contextOf(context))
+        return { violations, enrolmentChangeId: enrolment_change_id }
+      },
       changePassword: async (request, context) => {
         const { current_is_valid, violations, password_version } = await changePassword(
           deps,

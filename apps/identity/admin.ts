@@ -2,55 +2,99 @@ import { parseArgs } from 'node:util'
 import { isRole, ROLES } from '../shared/auth/permissions.ts'
 import { AppError } from '../shared/errors.ts'
 import { loadIdentityConfig } from './config.ts'
-import { createDeps } from './deps.ts'
-import { bootstrapAdmin, type Enrolled, Refused, recoverAdmin } from './users/bootstrap.ts'
+import { confirmHere } from './control/changes.ts'
+import { partOfLink } from './control/halves.ts'
+import { createDeps, type IdentityDeps } from './deps.ts'
+import { MEASURES } from './measures.ts'
+import {
+  type BootstrapDeps,
+  bootstrapAdmin,
+  type Enrolled,
+  enrolHere,
+  Refused,
+  recoverAdmin,
+} from './users/bootstrap.ts'
 
-const USAGE = `usage: bootstrap-admin --username NAME [--roles ${ROLES.join(',')}]   or   bootstrap-admin --recover NAME`
+const ALL = ROLES.join(',')
+const USAGE = {
+  'bootstrap-admin': `usage: bootstrap-admin --username NAME [--roles ${ALL}]   or   bootstrap-admin --recover NAME`,
+  enrol: `usage: enrol --username NAME [--roles ${ALL}]   (--roles makes a new account)`,
+  confirm: 'usage: confirm CHANGE',
+} as const
 
 /** `npm run admin -- identity <verb>`: acts that need identity's own keys and database. Each returns its exit code. */
 export const verbs: Record<string, (args: string[]) => Promise<number>> = {
-  'bootstrap-admin': async (args) => {
+  'bootstrap-admin': (args) => {
     const asked = parse(args)
-    if (!asked) {
-      console.error(USAGE)
-      return 2
-    }
-    const config = loadIdentityConfig()
-    const deps = createDeps(config)
-    try {
-      const bootstrap = { db: deps.db, audit_key: deps.keys.audit, credential: deps.credential }
-      print(
-        config.GATEWAY__HTTP__PUBLIC_ORIGIN,
-        asked.recover
-          ? await recoverAdmin(bootstrap, asked.recover)
-          : await bootstrapAdmin(bootstrap, asked.username, asked.roles),
-      )
-      return 0
-    } catch (error) {
-      if (!(error instanceof Refused || error instanceof AppError)) throw error
-      console.error(`Refused: ${error.message}`)
-      return 1
-    } finally {
-      await deps.close()
-    }
+    if (!asked || (asked.username === '') === (asked.recover === '')) return usage('bootstrap-admin')
+    const { username, recover, roles = [] } = asked
+    return acting(async (deps) =>
+      link(
+        deps,
+        recover
+          ? await recoverAdmin(bootstrapOf(deps), recover)
+          : await bootstrapAdmin(bootstrapOf(deps), username, [...new Set(['admin', ...roles])]),
+      ),
+    )
+  },
+  enrol: (args) => {
+    const asked = parse(args)
+    if (!asked || asked.username === '' || asked.recover !== '') return usage('enrol')
+    return acting(async (deps) => link(deps, await enrolHere(bootstrapOf(deps), asked.username, asked.roles)))
+  },
+  confirm: ([change_id, ...more]) => {
+    if (change_id === undefined || change_id.startsWith('-') || more.length > 0) return usage('confirm')
+    return acting(async (deps) => {
+      const { id, kind, subject, user_id } = await confirmHere(deps, MEASURES, change_id)
+      console.error(`Confirmed: ${kind} for ${subject.name}.`)
+      if (user_id === null) return
+      const half = await partOfLink(deps, { id, user_id, part: 'second' })
+      console.error(`The second half of the link of ${subject.name}; whoever requested the change has the first:`)
+      console.log(half.url)
+    })
   },
 }
 
+const usage = async (verb: keyof typeof USAGE): Promise<number> => {
+  console.error(USAGE[verb])
+  return 2
+}
+
+const acting = async (act: (deps: IdentityDeps) => Promise<void>): Promise<number> => {
+  const deps = createDeps(loadIdentityConfig())
+  try {
+    await act(deps)
+    return 0
+  } catch (error) {
+    if (!(error instanceof Refused || error instanceof AppError)) throw error
+    console.error(`Refused: ${error.message}`)
+    return 1
+  } finally {
+    await deps.close()
+  }
+}
+
+const bootstrapOf = ({ db, keys, credential }: IdentityDeps): BootstrapDeps => ({
+  db,
+  audit_key: keys.audit,
+  credential,
+})
+
 /** The link stands alone on the last line of standard output, for scripts. */
-const print = (origin: string, { username, token }: Enrolled) => {
+const link = ({ config }: IdentityDeps, { username, token }: Enrolled): void => {
   console.error(`Open this link within an hour and set the password of ${username}:`)
-  console.log(`${origin}/enrol#${token}`)
+  console.log(`${config.GATEWAY__HTTP__PUBLIC_ORIGIN}/enrol#${token}`)
 }
 
 const NAME = /^[\p{L}\p{M}\p{Nd}._@+-]{1,64}$/u
 
-const parse = (args: string[]): { username: string; roles: string[]; recover: string } | undefined => {
+const parse = (args: string[]): { username: string; roles: string[] | undefined; recover: string } | undefined => {
   try {
     const text = { type: 'string' } as const
     const { values } = parseArgs({ args, options: { username: text, roles: text, recover: text } })
-    const { username = '', roles = 'admin', recover = '' } = values
-    const list = [...new Set(['admin', ...roles.split(',')])]
-    if ((username === '') === (recover === '') || !list.every(isRole)) return undefined
+    const { username = '', roles, recover = '' } = values
+    const list = roles === undefined ? undefined : [...new Set(roles.split(','))]
+    if (list && !list.every(isRole)) return undefined
     return NAME.test(username || recover) ? { username, recover, roles: list } : undefined
   } catch {
     return undefined

@@ -4,13 +4,15 @@ import { AUTH_CODES } from '../shared/http/edge-codes.ts'
 import { serveHealth } from '../shared/http/health.ts'
 import { registerRpc } from '../shared/rpc/client.ts'
 import { audienceOf } from '../shared/service/scopes.ts'
+import { changeEndingRoutes, changesRoutes } from './control/routes.ts'
 import type { IdentityDeps } from './deps.ts'
-import { grantsRoutes } from './grants.routes.ts'
-import { groupsRoutes } from './groups.routes.ts'
+import { grantsRoutes, rolesRoutes } from './grants/routes.ts'
+import { groupsRoutes, membersRoutes } from './groups/routes.ts'
 import { identityRpc } from './identity.rpc.ts'
+import { MEASURES } from './measures.ts'
 import { recordDenial } from './mutations.ts'
 import { userEventsRoutes } from './users/events.routes.ts'
-import { usersRoutes } from './users/routes.ts'
+import { enrolRoutes, movesRoutes, newUsersRoutes, usersRoutes } from './users/routes.ts'
 
 const openapi = { title: 'Signalbox identity', description: 'Users, groups, roles and grants.' }
 
@@ -39,10 +41,10 @@ export const buildApp = (deps: IdentityDeps) => {
   app.addHook('onRequest', async (_req, reply) => {
     reply.header('cache-control', 'no-store')
   })
-  app.register(usersRoutes, { deps })
-  app.register(groupsRoutes, { deps })
-  app.register(grantsRoutes, { deps })
-  app.register(userEventsRoutes, { deps })
+  const plugins = [usersRoutes, enrolRoutes, newUsersRoutes, movesRoutes, groupsRoutes, membersRoutes]
+  const others = [grantsRoutes, rolesRoutes, changeEndingRoutes, userEventsRoutes]
+  for (const routes of [...plugins, ...others]) app.register(routes, { deps })
+  app.register(changesRoutes, { deps, measures: MEASURES })
   app.addHook('onReady', async () => assertRoutesAuthorized(app))
 
   const internal = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 65_536, internal: true })

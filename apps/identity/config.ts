@@ -1,10 +1,11 @@
 import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
 import { loadConfig, settings } from '../shared/config.ts'
+import { RoleName } from '../shared/contracts/identity/users.ts'
 
 const schema = Type.Object({
   IDENTITY__DATABASE__URL: settings.postgres(),
-  /** Where it says how it is; without it nobody hears. */
+  /** Where it reports its health; without it no one sees that. */
   IDENTITY__REDIS__URL: Type.Optional(settings.redis()),
   AUTH__REDIS__PREFIX: settings.prefix(),
   /** Where it hears of killed keys; without it the keys are read each second. */
@@ -16,6 +17,12 @@ const schema = Type.Object({
   IDENTITY__SECRET__KEYS: settings.secretKeys(),
   IDENTITY__SERVICE__KEY_FILE: authSettings.keyFile('identity'),
   AUTH__RPC__CREDENTIAL_URL: settings.url('http://127.0.0.1:7122'),
+  IDENTITY__DUAL__ROLES: Type.Array(RoleName, {
+    default: [],
+    description: 'A JSON array of roles that need two administrators, besides approver, operator and admin.',
+  }),
+  /** How long a change waits for the second administrator. */
+  IDENTITY__DUAL__TTL_S: settings.integer(259_200, 1),
   AUTH__REAUTH__MAX_AGE_S: settings.integer(900, 1),
   GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
   ...authSettings.tokens,

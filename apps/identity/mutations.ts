@@ -25,6 +25,8 @@ export type Change<T> = {
 
 /** Who changes something, as rows and events name them. */
 export const actorOf = (req: FastifyRequest): string => `user:${req.caller.user_id}`
+/** The user's id of such a name; the rest as it stands: "system". */
+export const userOf = (actor: string): string => actor.replace(/^user:/, '')
 
 const requestOf = (deps: IdentityDeps, req: FastifyRequest): IdempotentRequest => ({
   caller: actorOf(req),
@@ -117,5 +119,13 @@ export const rolesChanged = async (tx: Tx, req: FastifyRequest | undefined, user
   }
 }
 
-export const eventActor = (req: FastifyRequest | undefined) =>
+/** How an event of a new status names itself and its cause; a repeat of the request finds it again. */
+export type StatusEvent = { event_id: string; actor: { type: string; id: string }; request_id: string | null }
+export const statusEventOf = (req: FastifyRequest | undefined): StatusEvent => ({
+  event_id: req ? uuidv5(changeIdOf(req), 'status') : uuidv7(),
+  actor: eventActor(req),
+  request_id: req ? String(req.id) : null,
+})
+
+const eventActor = (req: FastifyRequest | undefined) =>
   req ? { type: 'user', id: req.caller.user_id } : { type: 'system', id: 'bootstrap' }

@@ -1,7 +1,14 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { Queryable } from '../../db/client.ts'
-import { getUser, type HeldGrant, heldGrants, type MembershipRow, membershipsOf } from '../../db/identity/queries.ts'
+import {
+  dualSince,
+  getUser,
+  type HeldGrant,
+  heldGrants,
+  type MembershipRow,
+  membershipsOf,
+} from '../../db/identity/queries.ts'
 import type { UserRow } from '../../db/identity/tables.ts'
 import {
   GrantSchema,
@@ -13,6 +20,7 @@ import {
   UserSchema,
   UserStatus,
 } from '../shared/contracts/gen/auth_pb.ts'
+import { userOf } from './mutations.ts'
 
 const STATUS = { ACTIVE: UserStatus.ACTIVE, DISABLED: UserStatus.DISABLED, DELETED: UserStatus.DELETED } as const
 
@@ -26,14 +34,23 @@ export const userMessage = (user: UserRow): User =>
     ...(user.disabled_at && { disabledAt: timestampFromDate(new Date(user.disabled_at)) }),
   })
 
-/** Users by id; the rest as it stands: "system", a provider. */
-const giversOf = (by: string | null): string[] => (by === null ? [] : [by.replace(/^user:/, '')])
+/** Who gave it and who confirmed that: users by id, or "system". */
+const giversOf = (...by: (string | null)[]): string[] => by.flatMap((actor) => (actor === null ? [] : [userOf(actor)]))
 const timeOf = (text: string) => timestampFromDate(new Date(text))
 
-const membershipMessage = ({ group_key, added_at, added_by }: MembershipRow) =>
-  create(MembershipSchema, { groupKey: group_key, since: timeOf(added_at), by: giversOf(added_by) })
+const membershipMessage = ({ group_key, added_at, added_by, confirmed_by }: MembershipRow) =>
+  create(MembershipSchema, { groupKey: group_key, since: timeOf(added_at), by: giversOf(added_by, confirmed_by) })
 
-const grantMessage = ({ id, role, scope, expires_at, via_group_key, created_at, created_by }: HeldGrant) =>
+const grantMessage = ({
+  id,
+  role,
+  scope,
+  expires_at,
+  via_group_key,
+  created_at,
+  created_by,
+  confirmed_by,
+}: HeldGrant) =>
   create(GrantSchema, {
     id,
     role,
@@ -47,7 +64,7 @@ const grantMessage = ({ id, role, scope, expires_at, via_group_key, created_at, 
     ...(expires_at && { expiresAt: timeOf(expires_at) }),
     ...(via_group_key && { viaGroupKey: via_group_key }),
     since: timeOf(created_at),
-    by: giversOf(created_by),
+    by: giversOf(created_by, confirmed_by),
   })
 
 /** A user with everything held now; a user who is not ACTIVE holds nothing. */
@@ -58,7 +75,7 @@ export const principalMessage = async (db: Queryable, user_id: string): Promise<
 
 export const principalsOf = async (db: Queryable, users: UserRow[]): Promise<Principal[]> => {
   const ids = users.map((user) => user.id)
-  const [held, joined] = await Promise.all([heldGrants(db, ids), membershipsOf(db, ids)])
+  const [held, joined, dual] = await Promise.all([heldGrants(db, ids), membershipsOf(db, ids), dualSince(db)])
   return users.map((user) => {
     const own = <R extends { user_id: string }>(rows: R[]) =>
       user.status === 'ACTIVE' ? rows.filter(({ user_id }) => user_id === user.id) : []
@@ -69,7 +86,10 @@ export const principalsOf = async (db: Queryable, users: UserRow[]): Promise<Pri
       groupKeys: memberships.map(({ group_key }) => group_key),
       version: BigInt(user.version),
       memberships: memberships.map(membershipMessage),
-      ...(user.reset_at && { reset: { at: timeOf(user.reset_at), by: giversOf(user.reset_by) } }),
+      ...(user.reset_at && {
+        reset: { at: timeOf(user.reset_at), by: giversOf(user.reset_by, user.reset_confirmed_by) },
+      }),
+      renewalRequired: dual !== undefined && user.link_shown,
     })
   })
 }

@@ -2,7 +2,7 @@ import type { UserRow } from '../../db/identity/tables.ts'
 import { type Role, UNSCOPED_ROLES } from '../shared/auth/permissions.ts'
 import { AppError, type CodeOf } from '../shared/errors.ts'
 
-/** Identity's own rules (auth.md 9): pure, each returns the refusal or nothing. */
+/** Identity's own rules (auth.md 9): pure, each returns the refusal or undefined. */
 
 const denied = (code: CodeOf<'policy_denied'>, detail: string, hint: string) =>
   new AppError('policy_denied', code, detail, { hint })
@@ -16,12 +16,8 @@ export const refuseSelfAction = (caller_id: string, user_id: string, what: strin
     : undefined
 
 /** Nobody grants to themselves or to a group they are in, and nobody adds themselves to a group. */
-export const refuseSelfGrant = (
-  caller: { user_id: string; groups: readonly string[] },
-  subject: { type: 'user' | 'group'; id: string },
-) =>
-  (subject.type === 'user' && subject.id === caller.user_id) ||
-  (subject.type === 'group' && caller.groups.includes(subject.id))
+export const refuseSelfGrant = (requester: string, accounts: readonly string[]) =>
+  accounts.includes(requester)
     ? denied('self_grant', 'You cannot give rights to yourself or to a group you are in.', 'Ask another administrator.')
     : undefined
 
@@ -37,10 +33,60 @@ export const refuseLastAdmin = (before: readonly string[], after: readonly strin
   before.length > 0 && after.length === 0
     ? conflict(
         'last_admin',
-        'This would leave nobody who can administer.',
-        'Make somebody else an administrator first.',
+        'This would leave no one who can administer.',
+        'Make another person an administrator first.',
       )
     : undefined
+
+/** A change is confirmed by another administrator than who requested it and whom it concerns. */
+export const refuseSecondAdmin = (own: boolean) =>
+  own
+    ? denied('second_admin', 'You requested this change, or it concerns you.', 'Another administrator must confirm it.')
+    : undefined
+
+/** What one administrator may sign in as is hers: it gets no right until its person alone knows the credential. */
+export const refuseShownLink = (usernames: readonly string[]) =>
+  usernames.length > 0
+    ? denied(
+        'renewal_required',
+        `One administrator saw the enrolment link of ${usernames.join(', ')}.`,
+        'Renew that credential first: request a new enrolment link.',
+      )
+    : undefined
+
+export const refuseOthersChange = (own: boolean) =>
+  own
+    ? undefined
+    : denied('not_your_change', 'You have no part in this change.', 'Ask whoever requested it, or reject it.')
+
+/** Whoever requested a change must still be an administrator when it is made. */
+export const refuseRequester = (administers: boolean) =>
+  administers
+    ? undefined
+    : conflict(
+        'change_closed',
+        'Whoever requested this change is no longer an administrator.',
+        'Reject it and request it yourself.',
+      )
+
+export const refuseClosed = (state: string) =>
+  state === 'pending'
+    ? undefined
+    : conflict('change_closed', `The change is ${state}.`, 'Request it again if it is still needed.')
+
+/** The digest covers the request and the account or group: the change that is made is the one that was reviewed. */
+export const refuseDigest = (reviewed: string, current: string) =>
+  reviewed === current
+    ? undefined
+    : new AppError('version_conflict', 'digest_moved', 'The account or group has changed since you read it.', {
+        status: 412,
+        hint: 'Read the change again and review it.',
+        extra: { current_digest: current },
+      })
+
+/** Halves are for the newest link of an active account. */
+export const refuseHalf = (open: boolean) =>
+  open ? undefined : conflict('change_closed', 'This change makes no link now.', 'Request a new enrolment link.')
 
 const MOVES: Record<UserRow['status'], UserRow['status'][]> = {
   ACTIVE: ['DISABLED', 'DELETED'],

@@ -1,4 +1,4 @@
-import { and, eq, isNull, sql } from 'drizzle-orm'
+import { and, eq, isNull, lt, sql } from 'drizzle-orm'
 import { type Db, first, type Queryable, type Tx } from '../client.ts'
 import { pruneRows } from '../prune.ts'
 import { credentials, type EnrolmentTokenRow, enrolment_tokens } from './tables.ts'
@@ -6,7 +6,7 @@ import { credentials, type EnrolmentTokenRow, enrolment_tokens } from './tables.
 export const getCredential = (db: Queryable, user_id: string) =>
   db.select().from(credentials).where(eq(credentials.user_id, user_id)).then(first)
 
-/** Writes a user's first hash. Returns nothing when there is one already. */
+/** Writes a user's first hash. Returns undefined when there is one already. */
 export const addCredential = (tx: Tx, row: { user_id: string; password_hash: string; change_id: string }) =>
   tx
     .insert(credentials)
@@ -15,7 +15,7 @@ export const addCredential = (tx: Tx, row: { user_id: string; password_hash: str
     .returning()
     .then(first)
 
-/** Replaces the hash that was read at `version`. Returns nothing when somebody else replaced it first. */
+/** Replaces the hash that was read at `version`. Returns undefined when another change was first. */
 export const replaceCredential = (
   tx: Tx,
   row: { user_id: string; password_hash: string; change_id: string },
@@ -44,7 +44,7 @@ export const addEnrolmentToken = async (tx: Tx, row: Omit<EnrolmentTokenRow, 'us
 export const getEnrolmentToken = (db: Queryable, token_id: string) =>
   db.select().from(enrolment_tokens).where(eq(enrolment_tokens.token_id, token_id)).then(first)
 
-/** Uses a token up. Returns nothing when it was used before. */
+/** Uses a token up. Returns undefined when it was used before. */
 export const useEnrolmentToken = (tx: Tx, token_id: string, used_by: string) =>
   tx
     .update(enrolment_tokens)
@@ -53,12 +53,18 @@ export const useEnrolmentToken = (tx: Tx, token_id: string, used_by: string) =>
     .returning()
     .then(first)
 
-/** Ends every other open link of a user: a new password is the last word. */
-export const supersedeEnrolmentTokens = (tx: Tx, user_id: string) =>
+/** Ends every open link of a user, or those that are older than one: a new password, or a new link, is the last word. */
+export const supersedeEnrolmentTokens = (tx: Tx, user_id: string, than?: Pick<EnrolmentTokenRow, 'token_id'>) =>
   tx
     .update(enrolment_tokens)
     .set({ used_at: sql`clock_timestamp()`, used_by: 'superseded' })
-    .where(and(eq(enrolment_tokens.user_id, user_id), isNull(enrolment_tokens.used_at)))
+    .where(
+      and(
+        eq(enrolment_tokens.user_id, user_id),
+        isNull(enrolment_tokens.used_at),
+        than && lt(enrolment_tokens.token_id, than.token_id),
+      ),
+    )
 
 /** Forgets enrolment tokens a week after their end: as long as a repeat of their use is answered. */
 export const pruneEnrolmentTokens = (db: Db): Promise<number> =>

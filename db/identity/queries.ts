@@ -1,7 +1,7 @@
-import { and, asc, eq, gt, ilike, inArray, or, type SQL, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, ilike, inArray, isNull, or, type SQL, sql } from 'drizzle-orm'
 import { first, type Queryable, type Tx } from '../client.ts'
 import { lockOf } from '../locks.ts'
-import { grants, group_members, groups, outbox, type UserRow, type UserStatus, users } from './tables.ts'
+import { dual_control, grants, group_members, groups, outbox, type UserRow, type UserStatus, users } from './tables.ts'
 
 export const getUser = (db: Queryable, id: string) => db.select().from(users).where(eq(users.id, id)).then(first)
 /** `getUser` with its statement made once: every refresh of everybody asks it. */
@@ -13,6 +13,13 @@ export const preparedGetUser = (db: Queryable) => {
     .prepare('get_user')
   return (id: string) => query.execute({ id }).then(first)
 }
+export const usersByIds = async (db: Queryable, ids: readonly string[]): Promise<UserRow[]> =>
+  ids.length === 0
+    ? []
+    : db
+        .select()
+        .from(users)
+        .where(inArray(users.id, [...ids]))
 export const getUserByFolded = (db: Queryable, folded: string) =>
   db.select().from(users).where(eq(users.folded, folded)).then(first)
 export const lockUser = (tx: Tx, id: string) =>
@@ -29,16 +36,17 @@ export type HeldGrant = {
   user_id: string
   created_at: string
   created_by: string
+  confirmed_by: string | null
 }
 
 /** The grants that hold now for these users, their own and those of their groups. */
 export const heldGrants = async (db: Queryable, user_ids: string[]): Promise<HeldGrant[]> => {
   if (user_ids.length === 0) return []
   const { rows } = await db.execute<HeldGrant>(sql`
-    select g.id, g.role, g.scope, to_char(g.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as expires_at, null as via_group_key, g.subject_id as user_id, g.created_at, g.created_by
+    select g.id, g.role, g.scope, to_char(g.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as expires_at, null as via_group_key, g.subject_id as user_id, g.created_at, g.created_by, g.confirmed_by
     from ${grants} g where g.subject_type = 'user' and g.subject_id = any(${sql.param(user_ids)}::text[]) and (g.expires_at is null or g.expires_at > clock_timestamp())
     union all
-    select g.id, g.role, g.scope, to_char(g.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), m.group_key, m.user_id::text, g.created_at, g.created_by
+    select g.id, g.role, g.scope, to_char(g.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), m.group_key, m.user_id::text, g.created_at, g.created_by, g.confirmed_by
     from ${grants} g join ${group_members} m on m.group_key = g.subject_id
     where g.subject_type = 'group' and m.user_id = any(${sql.param(user_ids)}::uuid[]) and (g.expires_at is null or g.expires_at > clock_timestamp())
     order by role, id`)
@@ -91,18 +99,55 @@ export const listUsers = (
     .limit(limit)
 }
 
-/** Serialises whatever could take away the last administrator. */
+/** Serialises every change of users, groups and grants: what could take away the last administrator, or add a second. */
 export const lockAdmins = (tx: Tx) => tx.execute(sql`select ${lockOf('admins')}`)
 
-/** Active users that hold admin for good, directly or by a group. */
-export const lastingAdmins = async (db: Queryable): Promise<string[]> => {
-  const { rows } = await db.execute<{ id: string }>(sql`
-    select distinct u.id::text as id from ${users} u
+type Administrator = { id: string; link_shown: boolean }
+const administrators = async (db: Queryable): Promise<Administrator[]> => {
+  const { rows } = await db.execute<Administrator>(sql`
+    select distinct u.id::text as id, u.link_shown from ${users} u
     join ${grants} g on g.role = 'admin' and g.expires_at is null
     left join ${group_members} m on g.subject_type = 'group' and m.group_key = g.subject_id and m.user_id = u.id
     where u.status = 'ACTIVE' and ((g.subject_type = 'user' and g.subject_id = u.id::text) or m.user_id is not null)`)
-  return rows.map((row) => row.id)
+  return rows
 }
+
+/** Active users that hold admin for good, directly or by a group. */
+export const lastingAdmins = async (db: Queryable): Promise<string[]> => (await administrators(db)).map(({ id }) => id)
+
+/** Those of them who alone know their credential: two of these check each other. */
+export const provenAdmins = async (db: Queryable): Promise<string[]> =>
+  (await administrators(db)).flatMap(({ id, link_shown }) => (link_shown ? [] : [id]))
+
+/** Since when two administrators check each other; undefined while one suffices. */
+export const dualSince = (db: Queryable): Promise<string | undefined> =>
+  db
+    .select({ since: dual_control.since })
+    .from(dual_control)
+    .then((rows) => rows[0]?.since)
+
+/** Active accounts whose credential one administrator may know. */
+export const shownUsers = (db: Queryable): Promise<string[]> =>
+  db
+    .select({ id: users.id })
+    .from(users)
+    .where(and(eq(users.status, 'ACTIVE'), eq(users.link_shown, true)))
+    .then((rows) => rows.map(({ id }) => id))
+
+/** The roles that a group gives its members now. */
+export const rolesOfGroup = (db: Queryable, group_key: string): Promise<string[]> =>
+  db
+    .selectDistinct({ role: grants.role })
+    .from(grants)
+    .where(
+      and(
+        eq(grants.subject_type, 'group'),
+        eq(grants.subject_id, group_key),
+        or(isNull(grants.expires_at), gt(grants.expires_at, sql`clock_timestamp()`)),
+      ),
+    )
+    .orderBy(asc(grants.role))
+    .then((rows) => rows.map(({ role }) => role))
 
 /** One more change of these users: consumers and caches see a new version. */
 export const bumpUsers = (tx: Tx, user_ids: string[]) =>

@@ -1,5 +1,16 @@
 import { sql } from 'drizzle-orm'
-import { bigint, check, index, jsonb, pgSchema, primaryKey, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core'
+import {
+  bigint,
+  boolean,
+  check,
+  index,
+  jsonb,
+  pgSchema,
+  primaryKey,
+  text,
+  uniqueIndex,
+  uuid,
+} from 'drizzle-orm/pg-core'
 import { auditTable } from '../audit.ts'
 import { at } from '../columns.ts'
 import { idempotencyTable } from '../command/keys.ts'
@@ -25,9 +36,14 @@ export const users = identitySchema.table(
     version: bigint('version', { mode: 'number' }).notNull().default(1),
     created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
     disabled_at: at('disabled_at'),
-    /** When and by whom the credential was last put into somebody else's hands: created with a link, or reset. */
+    /** When and by whom the credential was last put into another person's hands: created with a link, or reset. */
     reset_at: at('reset_at'),
     reset_by: text('reset_by'),
+    reset_confirmed_by: text('reset_confirmed_by'),
+    /** The id under which credential made the last link, where no administrator saw that link whole; else null. */
+    reset_link: text('reset_link'),
+    /** Whether one administrator may know the credential: until the person enrols by a link that nobody else saw whole. */
+    link_shown: boolean('link_shown').notNull().default(true),
   },
   (t) => [
     uniqueIndex('users_folded').on(t.folded),
@@ -57,6 +73,7 @@ export const group_members = identitySchema.table(
     added_at: at('added_at').notNull().default(sql`clock_timestamp()`),
     /** Unknown of those from before it was kept. */
     added_by: text('added_by'),
+    confirmed_by: text('confirmed_by'),
   },
   (t) => [primaryKey({ columns: [t.group_key, t.user_id] }), index().on(t.user_id)],
 )
@@ -73,10 +90,51 @@ export const grants = identitySchema.table(
     expires_at: at('expires_at'),
     created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
     created_by: text('created_by').notNull(),
+    confirmed_by: text('confirmed_by'),
   },
   (t) => [uniqueIndex('grants_once').on(t.subject_type, t.subject_id, t.role, t.scope), index().on(t.role)],
 )
 export type GrantRow = typeof grants.$inferSelect
+
+export type ChangeKind = 'user.create' | 'user.enable' | 'user.reset' | 'grant.create' | 'member.add'
+export type ChangeStatus = 'pending' | 'confirmed' | 'rejected' | 'withdrawn'
+
+/** Changes that wait for a second administrator, and those that were decided (federation.md 2). */
+export const changes = identitySchema.table(
+  'changes',
+  {
+    id: uuid('id').primaryKey(),
+    kind: text('kind').$type<ChangeKind>().notNull(),
+    /** What was asked for, as the measure of this kind takes it. */
+    request: jsonb('request').$type<Record<string, unknown>>().notNull(),
+    status: text('status').$type<ChangeStatus>().notNull().default('pending'),
+    /** Whom it concerns, as it stood at the request or, once decided, at the decision; and the digest of both. */
+    subject: jsonb('subject').$type<Record<string, unknown>>().notNull(),
+    digest: text('digest').notNull(),
+    requested_by: text('requested_by').notNull(),
+    requested_at: at('requested_at').notNull().default(sql`clock_timestamp()`),
+    expires_at: at('expires_at').notNull(),
+    decided_by: text('decided_by'),
+    decided_at: at('decided_at'),
+    /** The account whose enrolment link the change makes, once it is confirmed. */
+    user_id: uuid('user_id'),
+  },
+  (t) => [
+    index().on(t.status, t.id),
+    check('changes_status', sql`${t.status} in ('pending', 'confirmed', 'rejected', 'withdrawn')`),
+  ],
+)
+export type ChangeRow = typeof changes.$inferSelect
+
+/** One row from the moment on when two administrators check each other; it never goes. */
+export const dual_control = identitySchema.table(
+  'dual_control',
+  {
+    id: boolean('id').primaryKey().default(true),
+    since: at('since').notNull().default(sql`clock_timestamp()`),
+  },
+  (t) => [check('dual_control_once', sql`${t.id}`)],
+)
 
 export const user_events = auditTable(identitySchema, 'user_events')
 export const idempotency = idempotencyTable(identitySchema)

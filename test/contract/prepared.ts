@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { EXAMPLE_RESULT } from '../../apps/shared/contracts/catalog/commands.ts'
 import type { Projections } from '../../apps/shared/contracts/catalog/projections.ts'
+import { uuidv7 } from '../../apps/shared/ids.ts'
 import { until } from '../support/until.ts'
 import type { Call } from './requests.ts'
 import { startOperation, type World } from './world.ts'
@@ -29,6 +30,28 @@ const newcomer = async ({ ada }: World) => {
   return { user_id: made.body.user.id, token: made.body.enrolment.token }
 }
 const forNewcomer: Prepare = async (world) => ({ ids: { user_id: (await newcomer(world)).user_id } })
+
+/** A reset that waits, or was confirmed; the account that runs the examples requested it unless another one is named. */
+const forChange = async (
+  world: World,
+  { requested_by, status = 'pending' }: { requested_by?: string; status?: string },
+) => {
+  const { user_id } = await newcomer(world)
+  const change_id = uuidv7()
+  await world.rows(
+    `insert into identity.changes (id, kind, request, status, subject, digest, requested_by, expires_at, user_id)
+     select $1, 'user.reset', jsonb_build_object('user_id', $2::text), $3, '{}', 'x', 'user:' || id, now() + interval '1 h',
+       case $3 when 'confirmed' then $2::uuid end
+     from identity.users where username = $4`,
+    [change_id, user_id, status, requested_by ?? 'zoe'],
+  )
+  if (status === 'confirmed') {
+    await world.rows('update identity.users set reset_link = $1 where id = $2', [change_id, user_id])
+    return { ids: { change_id } }
+  }
+  const list = await world.ada.get<{ items: { id: string; digest: string }[] }>('/v1/admin/changes')
+  return { ids: { change_id }, body: { digest: list.items.find(({ id }) => id === change_id)?.digest } }
+}
 
 /** Two operations of one user never wait for one another here, so each example has one of its own, at its gate. */
 const atGate = async (world: World, token: string) => {
@@ -92,6 +115,10 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
     await ada.post('/v1/admin/groups', { group_key: 'to-be-removed', name: 'To be removed' })
     return { ids: { group_key: 'to-be-removed' } }
   },
+  'POST /v1/admin/changes/{change_id}/confirm': (world) => forChange(world, { requested_by: 'ada' }),
+  'POST /v1/admin/changes/{change_id}/reject': (world) => forChange(world, { requested_by: 'ada' }),
+  'POST /v1/admin/changes/{change_id}/withdraw': (world) => forChange(world, {}),
+  'POST /v1/admin/changes/{change_id}/half': (world) => forChange(world, { status: 'confirmed' }),
   'DELETE /v1/admin/grants/{grant_id}': async (world) => {
     const { user_id } = await newcomer(world)
     const grant = { subject_type: 'user', subject_id: user_id, role: 'viewer' }

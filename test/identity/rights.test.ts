@@ -37,6 +37,7 @@ const bodyOf = (method: string, url: string): unknown => {
     'POST /v1/admin/groups': { group_key: name, name },
     'POST /v1/admin/grants': { subject_type: 'user', subject_id: randomUUID(), role: 'viewer' },
     'PATCH /v1/admin/groups/:group_key': { name },
+    'POST /v1/admin/changes/:change_id/confirm': { digest: 'sha256:0' },
   }
   return bodies[`${method} ${url}`] ?? (/(able|delete)$/.test(url) ? { reason: 'x' } : undefined)
 }
@@ -52,6 +53,7 @@ describe('every route', () => {
         .replace(':user_id', randomUUID())
         .replace(':group_key', 'no-such')
         .replace(':grant_id', randomUUID())
+        .replace(':change_id', randomUUID())
       const anonymous = await p.app.inject({ method: method as 'GET', url: path, headers: { 'idempotency-key': 'k' } })
       expect([method, url, anonymous.statusCode]).toEqual([method, url, 401])
       for (const { role, user } of people) {

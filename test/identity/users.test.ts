@@ -156,6 +156,7 @@ describe('enrolment', () => {
       .from(user_events)
       .where(eq(user_events.object, `user:${user.user_id}`))
     expect(rows.map(({ action, outcome, reason }) => [action, outcome, reason])).toEqual([
+      ['single_control', 'done', 'user.created'],
       ['user.created', 'done', null],
       ['user.enrolled', 'done', null],
       ['user.enrolled', 'denied', 'enrolment_token_invalid'],
@@ -351,6 +352,7 @@ describe('the audit log', () => {
     expect(body.items).toMatchObject([
       { action: 'user.disabled', actor: `user:${ada.user_id}`, outcome: 'done', reason: reason.reason },
       { action: 'user.created', roles: ['admin'] },
+      { action: 'single_control', reason: 'user.created' },
     ])
     const viewer = await p.newUser(ada, ['viewer'])
     await viewer.post('/v1/admin/users', { username: 'x' })

@@ -35,6 +35,7 @@ const principals = {
       group_keys: [],
       memberships: [],
       reset: null,
+      renewal_required: false,
       roles,
       permissions: permissionsOf(roles),
       version: 1,

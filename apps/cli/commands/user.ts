@@ -2,9 +2,11 @@ import { type Command, type Context, needed, text, type Values } from '../comman
 import { usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { word } from '../terminal/output.ts'
+import { changeCommands, isPending, type Pending, tellControl, waiting } from './change.ts'
 
 type User = { id: string; username: string; status: string; roles: string[]; groups: string[] }
 type Made = { user: User; enrolment: { url: string; expires_at: string } }
+type Link = { enrolment: { url: string; expires_at: string } }
 
 /** Accounts of people, for administrators. */
 export const userCommands: Command[] = [
@@ -32,21 +34,55 @@ export const userCommands: Command[] = [
   {
     name: 'user create',
     takes: 'NAME',
-    about:
-      'Makes an account, with --role everywhere if given, and prints the one-time link by which it gets its password.',
+    about: 'Makes an account, with --role everywhere if given, and prints its one-time link or the change that waits.',
     examples: ['user create eva --role approver'],
     options: { role: { type: 'string', about: 'the role to grant' } },
-    run: async ({ api, out }, [username = ''], values) => {
+    run: async (context, [username = ''], values) => {
+      const { api, out } = context
       const role = text(values, 'role')
       const body = { username, grants: role === undefined ? [] : [{ role, scope: {} }] }
+      const made = await api.post<Made | Pending>('/api/v1/admin/users', body)
+      if (isPending(made)) return waiting(context, made)
       out.one(
-        await api.post<Made>('/api/v1/admin/users', body),
+        made,
         ({ user, enrolment }) => [
           `${word(user.status)}   ${user.username}   ${user.id}`,
           `Link, works once: ${enrolment.url}`,
         ],
         ({ user }) => user.id,
       )
+      return tellControl(context)
+    },
+  },
+  {
+    name: 'user grant',
+    takes: 'NAME ROLE',
+    about: 'Gives an account a role everywhere, or asks a second administrator to.',
+    examples: ['user grant eva approver'],
+    run: async (context, [given = '', role = '']) => {
+      const { id, username } = await find(context, given)
+      const body = { subject_type: 'user', subject_id: id, role }
+      const made = await context.api.post<object | Pending>('/api/v1/admin/grants', body)
+      if (isPending(made)) return waiting(context, made)
+      context.out.note(`${username} is ${role}.`)
+      return tellControl(context)
+    },
+  },
+  {
+    name: 'user reset',
+    takes: 'NAME',
+    about: 'Asks for a new one-time link to set a password.',
+    examples: ['user reset eva'],
+    run: async (context, [given = '']) => {
+      const { id, username } = await find(context, given)
+      const made = await context.api.post<Link | Pending>(`/api/v1/admin/users/${id}/enrolment-token`, undefined)
+      if (isPending(made)) return waiting(context, made)
+      context.out.one(
+        made,
+        ({ enrolment }) => [`Link of ${username}, works once: ${enrolment.url}`],
+        ({ enrolment }) => enrolment.url,
+      )
+      return tellControl(context)
     },
   },
   acting('disable', 'Ends every session of an account; nobody signs in with it any more.'),
@@ -62,6 +98,7 @@ export const userCommands: Command[] = [
       context.out.note(`${username} may try again.`)
     },
   },
+  ...changeCommands,
 ]
 
 function acting(verb: 'disable' | 'enable', about: string): Command {
@@ -75,7 +112,8 @@ function acting(verb: 'disable' | 'enable', about: string): Command {
       const reason = needed(values, 'reason')
       const { id, username } = await find(context, given)
       if (!context.yes) await confirm(`${verb} ${username}?`)
-      await context.api.post(`/api/v1/admin/users/${id}/${verb}`, { reason })
+      const made = await context.api.post<object | Pending>(`/api/v1/admin/users/${id}/${verb}`, { reason })
+      if (isPending(made)) return waiting(context, made)
       context.out.note(`${username} is ${verb}d.`)
     },
   }

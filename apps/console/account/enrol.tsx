@@ -1,5 +1,6 @@
 import { Link, useLocation, useNavigate } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
+import { isHalf, joinHalves } from '../../shared/contracts/client/enrolment.ts'
 import { Field } from '../forms/field.tsx'
 import { PasswordField } from '../forms/password.tsx'
 import { Welcome } from '../frame/welcome.tsx'
@@ -10,15 +11,18 @@ import { enrol, newPasswordErrors } from './password.api.ts'
 import { PasswordRules } from './password-rules.tsx'
 import { useSubmission } from './submission.ts'
 
+/** The token of a link that came in two halves; any other text as it is. A half may be pasted with its link. */
+const wholeOf = (token: string, other: string): string => joinHalves(token, other.trim().replace(/^.*#/, '')) ?? token
+
 /** Sets the first password, or a new one, by the token behind `#` of a one-time link. */
 export const EnrolPage = () => {
   const { hash } = useLocation()
   const navigate = useNavigate()
   const { fields, type, busy, done, problem, setProblem, submit } = useSubmission(
-    { token: hash, password: '' },
-    ({ token, password }, key) => enrol(token.trim(), password, key),
+    { token: hash, other: '', password: '' },
+    ({ token, other, password }, key) => enrol(wholeOf(token.trim(), other), password, key),
   )
-  const { token, password } = fields
+  const { token, other, password } = fields
   /** Whether the link brought the token; else it is pasted. */
   const [linked, setLinked] = useState(hash !== '')
 
@@ -68,6 +72,19 @@ export const EnrolPage = () => {
             />
           </Field>
         )}
+        {isHalf(token.trim()) ? (
+          <Field id="enrolment-half" label={tAccount.enrol.half} note={tAccount.enrol.half_note}>
+            <input
+              id="enrolment-half"
+              className="input mono"
+              autoComplete="off"
+              spellCheck={false}
+              value={other}
+              onChange={(event) => type('other', event.target.value)}
+              aria-describedby="enrolment-half-note"
+            />
+          </Field>
+        ) : null}
         <PasswordField
           id="new-password"
           label={tAccount.password.next}

@@ -30,7 +30,7 @@ const LATEST = 0.2
 
 /**
  * Bounds how many hashes run and wait at once, and how many of them one key (an address, a device) may hold, so that a
- * flood of logins costs a bounded amount of memory and processor time and one source cannot take all of it. Urgent ones
+ * flood of logins costs a bounded amount of memory and time. One source cannot take all of it. Urgent ones
  * have a slot of their own, take any other that is free, and go first. Whose turn would not come in time, by how long
  * hashes take now, is told so at once instead of after the wait.
  */

@@ -75,19 +75,20 @@ export const setPassword = async (
   deps: CredentialDeps,
   request: SetPasswordRequest,
   context: CallContext,
-): Promise<PasswordViolation[]> => {
+): Promise<{ violations: PasswordViolation[]; enrolment_change_id: string }> => {
   const { userId: user_id, newPassword, changeId: change_id, queueKey } = request
   if (!isPasswordText(newPassword)) throw refuse('the password is empty or too long')
   if (change_id === '') throw refuse('change_id is missing')
   const token = await openToken(deps, request)
-  if (token.used_by === change_id) return []
+  const enrolment_change_id = token.change_id
+  if (token.used_by === change_id) return { violations: [], enrolment_change_id }
   if (token.used_at !== null) throw enrolmentRefused()
 
   const violations = passwordViolations(
     newPassword,
     await deps.strength.estimate(newPassword, [...PRODUCT, request.username]),
   )
-  if (violations.length > 0) return violations
+  if (violations.length > 0) return { violations, enrolment_change_id }
   const password_hash = await deps.hashing.hash(newPassword, { key: queueKey, signal: context.signal })
   await deps.db.transaction(async (tx) => {
     const used = await useEnrolmentToken(tx, token.token_id, change_id)
@@ -97,7 +98,7 @@ export const setPassword = async (
     await announce(tx, 'password_set', user_id, version, context, {})
   })
   void wakeRelay(deps.db, 'credential')
-  return []
+  return { violations: [], enrolment_change_id }
 }
 
 const enrolmentRefused = () => refuse('the enrolment token is unknown, used or expired', Code.FailedPrecondition)

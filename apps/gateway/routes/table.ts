@@ -95,6 +95,11 @@ const identity = table('identity', '/api/v1', [
   ['POST', '/admin/grants', 'A', 'identity:admin'],
   ['DELETE', '/admin/grants/{grant_id}', 'S', 'identity:admin'],
   ['GET', '/admin/roles', 'R', 'identity:read'],
+  ['GET', '/admin/changes', 'R', 'identity:read'],
+  ['POST', '/admin/changes/{change_id}/confirm', 'A', 'identity:admin'],
+  ['POST', '/admin/changes/{change_id}/half', 'A', 'identity:admin'],
+  ['POST', '/admin/changes/{change_id}/reject', 'S', 'identity:admin'],
+  ['POST', '/admin/changes/{change_id}/withdraw', 'S', 'identity:admin'],
   ['GET', '/admin/user-events', 'R', 'audit:read'],
 ])
 

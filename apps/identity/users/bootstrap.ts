@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { type Client, Code, ConnectError } from '@connectrpc/connect'
+import { eq } from 'drizzle-orm'
 import { appendAuditTo } from '../../../db/audit.ts'
-import type { Db } from '../../../db/client.ts'
+import type { Db, Tx } from '../../../db/client.ts'
 import { getUser, getUserByFolded, lastingAdmins, lockAdmins } from '../../../db/identity/queries.ts'
-import { user_events } from '../../../db/identity/tables.ts'
+import { type UserRow, user_events, users } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import type { Credential } from '../../shared/contracts/gen/auth_pb.ts'
-import { insertUser } from './change.ts'
+import { handedOut } from '../control/links.ts'
+import { rolesChanged } from '../mutations.ts'
+import { insertUser } from './new.ts'
 
 export type BootstrapDeps = {
   db: Db
@@ -18,9 +21,12 @@ export type Enrolled = { username: string; token: string }
 /** Refused for a reason that the person at the keyboard should read. */
 export class Refused extends Error {}
 
+/** Whoever runs this installation gives the link: no administrator of the API sees it. */
+const byMachine = (link: string) => ({ requested_by: 'system', confirmed_by: null, link })
+
 /**
- * Makes the first administrator. Refused once there is one; but the only one, as long as no password was set, gets a new
- * link under the same name.
+ * Makes the first administrator. Refused once there is one; but the only one, until a password is set, gets a new link
+ * under the same name, which ends the older one.
  */
 export const bootstrapAdmin = async (
   deps: BootstrapDeps,
@@ -31,19 +37,17 @@ export const bootstrapAdmin = async (
   const there = only === undefined ? undefined : await getUser(deps.db, only)
   if (there) {
     const same = others.length === 0 && there.folded === foldUsername(username)
-    const token = same ? await enrolmentToken(deps, there.id, true) : undefined
-    if (token !== undefined) return { username: there.username, token }
+    const again = same ? await linkAgain(deps, there) : undefined
+    if (again) return again
     throw new Refused('there is an administrator already; to let one in again use --recover NAME')
   }
+  const link = randomUUID()
   const user = await deps.db.transaction(async (tx) => {
     await lockAdmins(tx)
-    if ((await lastingAdmins(tx)).length > 0) throw new Refused('somebody else has just made an administrator')
-    const made = await insertUser(tx, { username, grants: roles.map((role) => ({ role })) }, 'system')
-    await record(deps, tx, 'user.bootstrapped', made.id, { username: made.username, roles })
-    return made
+    if ((await lastingAdmins(tx)).length > 0) throw new Refused('another administrator was made at the same time')
+    return makeUser(deps, tx, 'user.bootstrapped', { username, roles, link })
   })
-  const token = await enrolmentToken(deps, user.id, false)
-  return { username: user.username, token: token ?? '' }
+  return { username: user.username, token: await enrolmentToken(deps, user.id, link) }
 }
 
 /** A new link for an administrator who cannot get in any more. */
@@ -52,12 +56,71 @@ export const recoverAdmin = async (deps: BootstrapDeps, username: string): Promi
   if (!user || !(await lastingAdmins(deps.db)).includes(user.id)) {
     throw new Refused(`there is no active administrator with the name "${username}"`)
   }
-  await deps.db.transaction((tx) => record(deps, tx, 'user.recovered', user.id, { username: user.username }))
-  const token = await enrolmentToken(deps, user.id, false)
-  return { username: user.username, token: token ?? '' }
+  return handOut(deps, user, 'user.recovered')
 }
 
-type Tx = Parameters<Parameters<Db['transaction']>[0]>[0]
+/**
+ * A link for any active account, or for a new one with these roles: how a second administrator comes in, and how an
+ * account whose link an administrator saw is renewed.
+ */
+export const enrolHere = async (
+  deps: BootstrapDeps,
+  username: string,
+  roles: readonly string[] | undefined,
+): Promise<Enrolled> => {
+  const there = await getUserByFolded(deps.db, foldUsername(username))
+  if (there && roles) throw new Refused(`the account ${there.username} exists already: give no --roles`)
+  if (there && there.status !== 'ACTIVE') throw new Refused(`${there.username} is ${there.status}`)
+  if (there) return handOut(deps, there, 'user.enrolment_created')
+  if (!roles) throw new Refused(`there is no account with the name "${username}"; --roles makes one`)
+  const link = randomUUID()
+  const user = await deps.db.transaction(async (tx) => {
+    await lockAdmins(tx)
+    return makeUser(deps, tx, 'user.created', { username, roles, link })
+  })
+  return { username: user.username, token: await enrolmentToken(deps, user.id, link) }
+}
+
+const makeUser = async (
+  deps: BootstrapDeps,
+  tx: Tx,
+  action: string,
+  { username, roles, link }: { username: string; roles: readonly string[]; link: string },
+): Promise<UserRow> => {
+  const made = await insertUser(tx, { username, grants: roles.map((role) => ({ role })) }, byMachine(link))
+  await record(deps, tx, action, made.id, { username: made.username, roles })
+  return made
+}
+
+const handOut = async (deps: BootstrapDeps, { id, username }: UserRow, action: string): Promise<Enrolled> => {
+  const link = randomUUID()
+  await deps.db.transaction(async (tx) => {
+    await lockAdmins(tx)
+    await tx
+      .update(users)
+      .set(handedOut(byMachine(link)))
+      .where(eq(users.id, id))
+    await rolesChanged(tx, undefined, [id])
+    await record(deps, tx, action, id, { username })
+  })
+  return { username, token: await enrolmentToken(deps, id, link) }
+}
+
+/** Undefined when the user has a password already. */
+const linkAgain = async (deps: BootstrapDeps, { id, username }: UserRow): Promise<Enrolled | undefined> => {
+  const link = randomUUID()
+  try {
+    const token = await enrolmentToken(deps, id, link, true)
+    await deps.db
+      .update(users)
+      .set(handedOut(byMachine(link)))
+      .where(eq(users.id, id))
+    return { username, token }
+  } catch (error) {
+    if (error instanceof ConnectError && error.code === Code.FailedPrecondition) return undefined
+    throw error
+  }
+}
 
 const record = ({ audit_key }: BootstrapDeps, tx: Tx, action: string, user_id: string, after: object) =>
   appendAuditTo(tx, user_events, audit_key, {
@@ -68,22 +131,17 @@ const record = ({ audit_key }: BootstrapDeps, tx: Tx, action: string, user_id: s
     after,
   })
 
-/** Nothing when the user has a password and that is a reason not to. */
 const enrolmentToken = async (
   { credential }: BootstrapDeps,
   userId: string,
-  onlyIfNoPassword: boolean,
-): Promise<string | undefined> => {
+  changeId: string,
+  onlyIfNoPassword = false,
+): Promise<string> => {
   try {
-    const { enrolmentToken: token } = await credential.createEnrolmentToken({
-      userId,
-      changeId: randomUUID(),
-      onlyIfNoPassword,
-    })
-    return token
+    const made = await credential.createEnrolmentToken({ userId, changeId, onlyIfNoPassword, endsOlder: true })
+    return made.enrolmentToken
   } catch (error) {
     const { code } = ConnectError.from(error)
-    if (code === Code.FailedPrecondition) return undefined
     if (code === Code.Unavailable || code === Code.DeadlineExceeded)
       throw new Refused('the credential app does not answer; start it first')
     throw error

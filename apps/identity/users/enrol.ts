@@ -1,14 +1,18 @@
 import { Code, ConnectError } from '@connectrpc/connect'
+import { and, eq } from 'drizzle-orm'
 import { appendAuditTo } from '../../../db/audit.ts'
+import type { Tx } from '../../../db/client.ts'
 import { fingerprintOf, readKey } from '../../../db/command/keys.ts'
 import { runAnswered } from '../../../db/command/run.ts'
 import { getUser } from '../../../db/identity/queries.ts'
-import { idempotency, type UserRow, user_events } from '../../../db/identity/tables.ts'
+import { idempotency, type UserRow, user_events, users } from '../../../db/identity/tables.ts'
 import type { PasswordCode } from '../../shared/contracts/client/password-rules.ts'
 import { AppError } from '../../shared/errors.ts'
 import { isUuid, uuidv5 } from '../../shared/ids.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { lockControl, noteDual } from '../control/dual.ts'
 import type { IdentityDeps } from '../deps.ts'
+import { rolesChanged } from '../mutations.ts'
 
 export type Enrolment = { enrolment_token: string; new_password: string }
 export type EnrolRequest = { request_id: string; queue_key: string; key: string; route: string }
@@ -32,15 +36,35 @@ export const enrol = async (deps: IdentityDeps, body: Enrolment, request: EnrolR
     fingerprint: fingerprintOf(deps.keys.fingerprint, body),
   }
   if (await readKey(deps.db, idempotency, command)) return true
-  await setPassword(deps, user, body, token_id, request)
+  const link = await setPassword(deps, user, body, token_id, request)
   const { replayed } = await runAnswered({ db: deps.db, keys: idempotency }, { request: command }, async (tx) => ({
     effect: undefined,
     keep: async () => {
+      await lockControl(deps, tx)
+      await renewed(tx, user, link)
+      await noteDual(deps, tx)
       await appendAuditTo(tx, user_events, deps.keys.audit, eventOf(user, request, 'done'))
       return { status: 204, body: undefined }
     },
   }))
   return replayed
+}
+
+/**
+ * By the newest link, which no administrator saw whole, the person alone knows the credential. Any other link leaves the
+ * account as it was.
+ */
+const renewed = async (tx: Tx, { id }: UserRow, link: string): Promise<void> => {
+  const own = await tx
+    .update(users)
+    .set({ link_shown: false })
+    .where(and(eq(users.id, id), eq(users.reset_link, link), eq(users.link_shown, true)))
+    .returning({ id: users.id })
+  await rolesChanged(
+    tx,
+    undefined,
+    own.map((user) => user.id),
+  )
 }
 
 const eventOf = (user: UserRow, { request_id }: EnrolRequest, outcome: 'done' | 'denied', reason?: string) => ({
@@ -58,9 +82,9 @@ const setPassword = async (
   { enrolment_token, new_password }: Enrolment,
   token_id: string,
   request: EnrolRequest,
-): Promise<void> => {
+): Promise<string> => {
   try {
-    const { violations } = await deps.credential.setPassword(
+    const { violations, enrolmentChangeId } = await deps.credential.setPassword(
       {
         userId: user.id,
         newPassword: new_password,
@@ -72,6 +96,7 @@ const setPassword = async (
       withRequestId(request.request_id),
     )
     if (violations[0]) throw weakPassword(violations)
+    return enrolmentChangeId
   } catch (error) {
     const code = error instanceof ConnectError ? error.code : undefined
     if (code !== Code.FailedPrecondition && code !== Code.InvalidArgument) throw fromRpc('credential', error)

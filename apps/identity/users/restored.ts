@@ -28,8 +28,8 @@ export const shutOutAgain = (
     if (user.status !== 'ACTIVE') return 'as it is'
     const admins = await lastingAdmins(tx)
     if (admins.includes(user_id) && admins.length === 1) return 'the last administrator'
-    const by = { actor: { type: 'system', id: 'accept-restore' }, request_id: null }
-    await setStatus(tx, by, user, to, uuidv7())
+    const event = { event_id: uuidv7(), actor: { type: 'system', id: 'accept-restore' }, request_id: null }
+    await setStatus(tx, event, user, to)
     await appendAuditTo(tx, user_events, audit_key, {
       actor,
       action: WORDS[to] ?? to,

@@ -1,7 +1,9 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { listUsers } from '../../../db/identity/queries.ts'
 import { allow } from '../../shared/auth/http.ts'
+import { Pending } from '../../shared/contracts/identity/changes.ts'
 import {
   CurrentUser,
   Enrol,
@@ -16,7 +18,8 @@ import { hmacSha256 } from '../../shared/data/digest.ts'
 import { CommandHeaders, errorReplies } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import type { IdentityDeps } from '../deps.ts'
-import { createEnrolment, createUser, detailOf, detailsOf, findUser, moveStatus } from './change.ts'
+import { detailOf, detailsOf, findUser } from './change.ts'
+import { createEnrolment, createUser, enableUser, endUser } from './commands.ts'
 import { enrol } from './enrol.ts'
 
 const UserParams = Type.Object({ user_id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', { maxLength: 64 }) })
@@ -32,7 +35,7 @@ const UserList = Type.Object({
   as_of: text('2026-01-31T12:00:00.000Z'),
 })
 
-/** People: oneself, administration, and the first password. */
+/** People: oneself, and all. */
 export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
   const pages = createPages([deps.keys.page])
 
@@ -54,34 +57,6 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
         ...(await detailOf(deps.db, await findUser(deps.db, user_id))),
         session: { id: session_id, mode, auth_time },
       }
-    },
-  )
-
-  app.post(
-    '/v1/users/enrol',
-    {
-      schema: {
-        operationId: 'enrolUser',
-        summary: 'Set a password by an enrolment token',
-        tags: ['users'],
-        description: 'Sets the first password, or a new one, by a one-time enrolment token.',
-        headers: CommandHeaders,
-        body: Enrol,
-        response: { 204: Type.Null(), ...errorReplies },
-      },
-      preHandler: allow('none', { kind: 'W' }),
-    },
-    async (req, reply) => {
-      const address = String(req.headers['x-forwarded-for'] ?? req.ip)
-      const queue_key = hmacSha256(deps.keys.fingerprint, address).toString('base64url').slice(0, 22)
-      const replayed = await enrol(deps, req.body, {
-        request_id: String(req.id),
-        queue_key,
-        key: req.headers['idempotency-key'],
-        route: `POST ${req.routeOptions.url}`,
-      })
-      if (replayed) reply.header('idempotency-replayed', 'true')
-      return reply.code(204).send(null)
     },
   )
 
@@ -133,7 +108,43 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
       return detailOf(deps.db, user)
     },
   )
+  done()
+}
 
+/** The first password, or a new one, by a one-time link. */
+export const enrolRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
+  app.post(
+    '/v1/users/enrol',
+    {
+      schema: {
+        operationId: 'enrolUser',
+        summary: 'Set a password by an enrolment token',
+        tags: ['users'],
+        description: 'Sets the first password, or a new one, by a one-time enrolment token.',
+        headers: CommandHeaders,
+        body: Enrol,
+        response: { 204: Type.Null(), ...errorReplies },
+      },
+      preHandler: allow('none', { kind: 'W' }),
+    },
+    async (req, reply) => {
+      const address = String(req.headers['x-forwarded-for'] ?? req.ip)
+      const queue_key = hmacSha256(deps.keys.fingerprint, address).toString('base64url').slice(0, 22)
+      const replayed = await enrol(deps, req.body, {
+        request_id: String(req.id),
+        queue_key,
+        key: req.headers['idempotency-key'],
+        route: `POST ${req.routeOptions.url}`,
+      })
+      if (replayed) reply.header('idempotency-replayed', 'true')
+      return reply.code(204).send(null)
+    },
+  )
+  done()
+}
+
+/** Accounts and their links. */
+export const newUsersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
   app.post(
     '/v1/admin/users',
     {
@@ -141,17 +152,18 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
         operationId: 'createUser',
         summary: 'Create a user',
         tags: ['users'],
-        description: 'Creates a user and the link by which the person sets the first password.',
+        description:
+          'Creates a user and a link to set the first password; 202 if another administrator must confirm it.',
         headers: CommandHeaders,
         body: NewUser,
-        response: { 201: Type.Object({ user: UserDetail, enrolment: Enrolment }), ...errorReplies },
+        response: { 201: Type.Object({ user: UserDetail, enrolment: Enrolment }), 202: Pending, ...errorReplies },
       },
       preHandler: allow('identity:admin', { kind: 'A' }),
     },
     async (req, reply) => {
-      const { replayed, body } = await createUser(deps, req, req.body)
+      const { replayed, status, body } = await createUser(deps, req, req.body)
       if (replayed) reply.header('idempotency-replayed', 'true')
-      return reply.code(201).send(body as never)
+      return reply.code(status as 201).send(body as never)
     },
   )
 
@@ -162,64 +174,66 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
         operationId: 'createEnrolmentToken',
         summary: 'Create an enrolment token',
         tags: ['users'],
-        description: 'A new one-time link to set a password.',
+        description: 'A new one-time link to set a password; 202 if another administrator must confirm it.',
         params: UserParams,
         headers: CommandHeaders,
-        response: { 201: Type.Object({ enrolment: Enrolment }), ...errorReplies },
+        response: { 201: Type.Object({ enrolment: Enrolment }), 202: Pending, ...errorReplies },
       },
       preHandler: allow('identity:admin', { kind: 'A' }),
     },
     async (req, reply) => {
-      const { replayed, body } = await createEnrolment(deps, req, req.params.user_id)
+      const { replayed, status, body } = await createEnrolment(deps, req, req.params.user_id)
       if (replayed) reply.header('idempotency-replayed', 'true')
-      return reply.code(201).send(body)
+      return reply.code(status as 201).send(body as never)
     },
   )
+  done()
+}
 
-  const moves = [
-    {
-      verb: 'disable',
-      operationId: 'disableUser',
-      summary: 'Disable a user',
-      to: 'DISABLED',
-      kind: 'S',
-      description: 'Disables a user and ends all sessions.',
-    },
-    {
-      verb: 'delete',
-      operationId: 'deleteUser',
-      summary: 'Delete a user',
-      to: 'DELETED',
-      kind: 'S',
-      description: 'Deletes a user for good and ends all sessions; the name is never used again.',
-    },
-    {
-      verb: 'enable',
-      operationId: 'enableUser',
-      summary: 'Enable a user',
-      to: 'ACTIVE',
-      kind: 'A',
-      description: 'Enables a disabled user; revives no session.',
-    },
-  ] as const
-  for (const { verb, operationId, summary, to, kind, description } of moves) {
+const MOVES = [
+  {
+    verb: 'disable',
+    operationId: 'disableUser',
+    summary: 'Disable a user',
+    kind: 'S',
+    description: 'Disables a user and ends all sessions.',
+    response: { 200: UserMoved, 202: UserMoved, ...errorReplies },
+    move: (deps: IdentityDeps, req: FastifyRequest, user_id: string, reason: string) =>
+      endUser(deps, req, user_id, 'DISABLED', reason),
+  },
+  {
+    verb: 'delete',
+    operationId: 'deleteUser',
+    summary: 'Delete a user',
+    kind: 'S',
+    description: 'Deletes a user for good and ends all sessions; the name is never used again.',
+    response: { 200: UserMoved, 202: UserMoved, ...errorReplies },
+    move: (deps: IdentityDeps, req: FastifyRequest, user_id: string, reason: string) =>
+      endUser(deps, req, user_id, 'DELETED', reason),
+  },
+  {
+    verb: 'enable',
+    operationId: 'enableUser',
+    summary: 'Enable a user',
+    kind: 'A',
+    description:
+      'Enables a disabled user; revives no session. 202 with a change if another administrator must confirm it.',
+    response: { 200: UserMoved, 202: Type.Union([UserMoved, Pending]), ...errorReplies },
+    move: enableUser,
+  },
+] as const
+
+/** Ends accounts, and lets them in again. */
+export const movesRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
+  for (const { verb, kind, response, move, ...about } of MOVES) {
     app.post(
       `/v1/admin/users/:user_id/${verb}`,
       {
-        schema: {
-          operationId,
-          summary,
-          tags: ['users'],
-          description,
-          params: UserParams,
-          headers: CommandHeaders,
-          body: Reason,
-          response: { 200: UserMoved, 202: UserMoved, ...errorReplies },
-        },
+        schema: { ...about, tags: ['users'], params: UserParams, headers: CommandHeaders, body: Reason, response },
         preHandler: allow('identity:admin', { kind }),
       },
       async (req, reply) => {
-        const { replayed, status, body } = await moveStatus(deps, req, req.params.user_id, to, req.body.reason)
+        const { replayed, status, body } = await move(deps, req, req.params.user_id, req.body.reason)
         if (replayed) reply.header('idempotency-replayed', 'true')
         return reply.code(status as 200).send(body as never)
       },

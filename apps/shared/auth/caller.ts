@@ -16,11 +16,11 @@ export type Caller = {
   groups: string[]
   grants: Grant[]
   permissions: ReadonlySet<Permission>
-} & Pick<Principal, 'memberships' | 'reset'>
+} & Pick<Principal, 'memberships' | 'reset' | 'renewal_required'>
 
 export const callerOf = (
   claims: AccessClaims,
-  { user, roles, group_keys, grants, permissions, memberships, reset }: Principal,
+  { user, roles, group_keys, grants, permissions, memberships, reset, renewal_required }: Principal,
 ): Caller => ({
   user_id: user.id,
   username: user.username,
@@ -33,13 +33,14 @@ export const callerOf = (
   permissions,
   memberships,
   reset,
+  renewal_required,
 })
 
 /** Whether the caller proved the password no longer than `max_age_s` ago. */
 export const isFresh = ({ auth_time }: Pick<Caller, 'auth_time'>, max_age_s: number, now: Date): boolean =>
   now.getTime() / 1000 - auth_time <= max_age_s
 
-/** The refusal of an act that needs a fresh proof of the password, or nothing. */
+/** The refusal of an act that needs a fresh proof of the password, or undefined. */
 export const refuseStaleAuth = (
   caller: Pick<Caller, 'auth_time'>,
   max_age_s: number,

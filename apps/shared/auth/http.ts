@@ -151,8 +151,10 @@ export const allow = (
     const principal = await principals.get(claims.sub, kind)
     if (principal?.user.status !== 'ACTIVE') throw tokenRefused(new TokenRejected('subject'), codes)
     req.caller = callerOf(claims, principal)
-    if (holdsAny(req.caller, authorization.permissions)) return
-    const error = permissionMissing(authorization.permissions)
+    const error = holdsAny(req.caller, authorization.permissions)
+      ? refuseUnrenewed(req.caller, authorization)
+      : permissionMissing(authorization.permissions)
+    if (!error) return
     await onDenied?.(req, error)
     throw error
   }
@@ -169,6 +171,23 @@ const holdsAny = (caller: Caller, permissions: readonly RoutePermission[]): bool
   permissions.some(
     (wanted) => wanted === 'self' || (wanted !== 'none' && wanted !== 'bearer' && caller.permissions.has(wanted)),
   )
+
+const DECIDING: ReadonlySet<RoutePermission> = new Set([
+  'gate:decide',
+  'patch:decide',
+  'identity:admin',
+  'session:admin',
+])
+
+/** Once two administrators check each other, no one decides by a credential that an administrator may know. */
+const refuseUnrenewed = (caller: Caller, { permissions, kind }: Authorization): AppError | undefined =>
+  caller.renewal_required &&
+  kind === 'A' &&
+  permissions.every((permission) => DECIDING.has(permission) || !holdsAny(caller, [permission]))
+    ? new AppError('policy_denied', 'renewal_required', 'An administrator saw your enrolment link.', {
+        hint: 'Ask an administrator to request a new enrolment link for you, and set a new password by it.',
+      })
+    : undefined
 
 /** 403 that names what is missing. */
 export const permissionMissing = (permissions: readonly RoutePermission[]): AppError =>

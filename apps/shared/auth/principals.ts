@@ -17,6 +17,8 @@ export type Principal = {
   /** When and by whom the person was put into each group, and their credential last made or reset. */
   memberships: { group_key: string; since: string | null; by: readonly string[] }[]
   reset: { at: string; by: readonly string[] } | null
+  /** An administrator may know the credential: nothing is decided or administered with it. */
+  renewal_required: boolean
   roles: string[]
   permissions: ReadonlySet<Permission>
   version: number
@@ -148,7 +150,15 @@ const STATUS = {
 } as const
 
 /** Reads identity's message. A status that is not stated counts as not ACTIVE. */
-export const principalOf = ({ user, grants, groupKeys, version, memberships, reset }: PrincipalMessage): Principal =>
+export const principalOf = ({
+  user,
+  grants,
+  groupKeys,
+  version,
+  memberships,
+  reset,
+  renewalRequired,
+}: PrincipalMessage): Principal =>
   withGrants(
     {
       user: {
@@ -163,6 +173,7 @@ export const principalOf = ({ user, grants, groupKeys, version, memberships, res
         by,
       })),
       reset: reset?.at ? { at: textOf(reset.at), by: reset.by } : null,
+      renewal_required: renewalRequired,
       version: Number(version),
     },
     grants.map((grant) => ({

@@ -200,6 +200,15 @@ export const CODES = {
     origin_not_allowed: { means: 'Requests from this origin are not allowed.', remedy: 'Use an allowed origin.' },
     self_action: { means: 'You cannot do this to yourself.', remedy: 'Ask another administrator.' },
     self_grant: { means: 'You cannot give rights to yourself.', remedy: 'Ask another administrator.' },
+    second_admin: {
+      means: 'You requested this change, or it concerns you.',
+      remedy: 'Another administrator must confirm it.',
+    },
+    not_your_change: { means: 'You have no part in this change.', remedy: 'Ask whoever requested it, or reject it.' },
+    renewal_required: {
+      means: 'An administrator saw the whole enrolment link of the account.',
+      remedy: 'Request a new enrolment link.',
+    },
     self_approval: { means: 'You requested this operation.', remedy: 'Another person must approve it.' },
     self_patch_approval: { means: 'You proposed this patch.', remedy: 'Another person must approve it.' },
     second_person: { means: 'You have already approved this.', remedy: 'Another person must approve it.' },
@@ -278,6 +287,7 @@ export const CODES = {
       means: 'No active administrator would be left.',
       remedy: 'Make someone else an administrator first.',
     },
+    change_closed: { means: 'The change is no longer open.', remedy: 'Request it again if it is still needed.' },
     user_deleted: { means: 'The user is deleted for good.', remedy: 'Create a new user with another name.' },
     username_taken: { means: 'The username is taken.', remedy: 'Choose another name.' },
     group_exists: { means: 'The group exists already.', remedy: 'Choose another key.' },

@@ -9,7 +9,8 @@ import { createDeps as createCredentialDeps } from '../../../apps/credential/dep
 import { buildApp } from '../../../apps/identity/app.ts'
 import { loadIdentityConfig } from '../../../apps/identity/config.ts'
 import { createDeps } from '../../../apps/identity/deps.ts'
-import { bootstrapAdmin } from '../../../apps/identity/users/bootstrap.ts'
+import { bootstrapAdmin, enrolHere } from '../../../apps/identity/users/bootstrap.ts'
+import { joinHalves } from '../../../apps/shared/contracts/client/enrolment.ts'
 import { newJti, signToken } from '../../../apps/shared/jwt/sign.ts'
 import { outbox } from '../../../db/identity/tables.ts'
 import { testDatabase } from '../../support/database.ts'
@@ -20,6 +21,13 @@ export const PASSWORD = 'Tr0mbone-Glacier-Napkin'
 const ISSUER = 'http://localhost:8080'
 
 type Sent = { body?: unknown; key?: string; headers?: Record<string, string>; auth_time?: number }
+export type Change = {
+  id: string
+  digest: string
+  status: string
+  subject: { gives: string[] }
+  user_id: string | null
+}
 type Reply = { status: number; body: Record<string, unknown> & { code?: string }; headers: Record<string, unknown> }
 
 /** Identity and credential on a database of their own, and a published key under which the test signs user tokens. */
@@ -136,6 +144,47 @@ export const startIdentity = async ({ linked = false } = {}) => {
     const { user, enrolment } = reply.body as { user: { id: string }; enrolment: { token: string } }
     return { ...as(user.id), user_id: user.id, username, token: enrolment.token }
   }
+  /** Another administrator, let in by whoever runs the machine: from now on two check each other. */
+  const secondAdmin = async (username = 'carl', roles = ['admin']): Promise<As & { user_id: string }> => {
+    const { token } = await enrolHere(bootstrap, username, roles)
+    const reply = await enrol(token)
+    if (reply.status !== 204) throw new Error(JSON.stringify(reply.body))
+    const user_id = token.split('.')[1] ?? ''
+    return { ...as(user_id), user_id }
+  }
+  /** The change as it is now. */
+  const change = async (admin: As, id: string): Promise<Change> => {
+    const { body } = await admin.get('/v1/admin/changes?page_size=500')
+    if (!body.items) throw new Error(JSON.stringify(body))
+    const found = (body.items as Change[]).find((item) => item.id === id)
+    if (!found) throw new Error(`no change ${id}`)
+    return found
+  }
+  /** Confirms a change as it is now. */
+  const confirm = async (admin: As, id: string, more: Sent = {}): Promise<Reply> =>
+    admin.post(`/v1/admin/changes/${id}/confirm`, { digest: (await change(admin, id)).digest }, more)
+  /** A user whom two administrators make, and who enrols by both halves of the link. */
+  const newUserByTwo = async (
+    [one, other]: readonly [As, As],
+    roles: string[] = [],
+    username = `u-${randomBytes(4).toString('hex')}`,
+  ): Promise<As & { user_id: string; username: string }> => {
+    const asked = await one.post('/v1/admin/users', { username, grants: roles.map((role) => ({ role })) })
+    const { id } = asked.body.change as { id: string }
+    const confirmed = await confirm(other, id)
+    if (confirmed.status !== 200) throw new Error(JSON.stringify(confirmed.body))
+    const { user_id = '' } = confirmed.body.change as { user_id?: string }
+    const token = await tokenOfHalves([one, other], id)
+    const enrolled = await enrol(token)
+    if (enrolled.status !== 204) throw new Error(JSON.stringify(enrolled.body))
+    return { ...as(user_id), user_id, username }
+  }
+  /** What the person makes of both halves. */
+  const tokenOfHalves = async (parties: readonly [As, As], id: string): Promise<string> => {
+    const halves = await Promise.all(parties.map((admin) => admin.post(`/v1/admin/changes/${id}/half`)))
+    const [first = '', second = ''] = halves.map(({ body }) => (body.half as { token: string }).token)
+    return joinHalves(first, second) ?? ''
+  }
   /** Stands for the relay, which marks a row after it has ended the sessions. */
   const relay = { runs: true }
   const marking = setInterval(() => {
@@ -162,6 +211,11 @@ export const startIdentity = async ({ linked = false } = {}) => {
     enrol,
     firstAdmin,
     newUser,
+    secondAdmin,
+    change,
+    confirm,
+    newUserByTwo,
+    tokenOfHalves,
     relay,
     stop: async () => {
       clearInterval(marking)

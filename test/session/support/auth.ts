@@ -15,7 +15,7 @@ import { createDeps as createGatewayDeps } from '../../../apps/gateway/wire.ts'
 import { buildApp as buildIdentity } from '../../../apps/identity/app.ts'
 import { loadIdentityConfig } from '../../../apps/identity/config.ts'
 import { createDeps as createIdentityDeps } from '../../../apps/identity/deps.ts'
-import { insertUser } from '../../../apps/identity/users/change.ts'
+import { insertUser } from '../../../apps/identity/users/new.ts'
 import { startRelay } from '../../../apps/relay/app.ts'
 import { loadRelayConfig } from '../../../apps/relay/config.ts'
 import { createDeps as createRelayDeps } from '../../../apps/relay/wire.ts'
@@ -181,7 +181,11 @@ export const startAuth = async (env: Record<string, string> = {}) => {
   /** A user with a password and these roles. */
   const addUser = async (username: string, roles: string[] = [], password = PASSWORD) => {
     const user = await identity_deps.db.transaction((tx) =>
-      insertUser(tx, { username, grants: roles.map((role) => ({ role })) }, 'system'),
+      insertUser(
+        tx,
+        { username, grants: roles.map((role) => ({ role })) },
+        { requested_by: 'system', confirmed_by: null, link: null },
+      ),
     )
     await setPassword(user, password)
     return user

@@ -46,6 +46,8 @@ export const enrol = {
   next: 'The link has been used. Sign in with your username and the new password.',
   token: 'Enrollment token',
   token_note: 'The part after # in your enrollment link. It works once.',
+  half: 'The other half of the link',
+  half_note: 'Your link came in two halves, from two administrators. Paste the other one.',
 }
 
 export const display = {

@@ -13,6 +13,7 @@ const TAGS: Record<string, string> = {
   users: 'People: your own account, administration, enrolment.',
   groups: 'Groups of people.',
   grants: 'Roles of people and groups.',
+  changes: 'Changes of users and grants that need two administrators.',
   intents: 'What should be true, and the plans that lead there.',
   plans: 'Plans: read, review and start.',
   procedures: 'The procedures that plans are made of.',

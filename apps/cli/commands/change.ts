@@ -1,0 +1,139 @@
+import { type Command, type Context, wholeId } from '../command.ts'
+import { usageError } from '../errors.ts'
+import { confirm } from '../terminal/ask.ts'
+import { word } from '../terminal/output.ts'
+
+export type Pending = { change: { id: string; kind: string; expires_at: string } }
+type Change = {
+  id: string
+  kind: string
+  status: string
+  digest: string
+  request: { role?: string; group_key?: string; scope?: Record<string, string> }
+  subject: { name: string; roles: string[]; gives: string[]; members: string[] }
+  requested_by: string
+  expires_at: string
+  user_id: string | null
+}
+type Half = { half: { part: string; url: string; expires_at: string } }
+
+const PATH = '/api/v1/admin/changes'
+
+export const isPending = (made: object | undefined): made is Pending => made !== undefined && 'change' in made
+
+/** Says that a second administrator must confirm, and how. */
+export const waiting = ({ out }: Context, made: Pending): void =>
+  out.one(
+    made,
+    ({ change }) => [
+      `Waits for another administrator until ${change.expires_at}: ${change.id}`,
+      `They run: signalbox user confirm ${change.id}`,
+    ],
+    ({ change }) => change.id,
+  )
+
+/** Says when no second administrator checks what this one does. */
+export const tellControl = async ({ api, out }: Context): Promise<void> => {
+  const { control } = await api.get<{ control: { notice: string | null } }>(`${PATH}?page_size=1`)
+  if (control.notice) out.note(control.notice)
+}
+
+/** What a change does, in one line. */
+const sentence = ({ kind, subject, request }: Change): string => {
+  const roles = subject.gives.join(', ') || 'no role'
+  const scope = Object.values(request.scope ?? {}).join(' ')
+  const words: Record<string, string> = {
+    'user.create': `new account ${subject.name} with ${roles}`,
+    'user.enable': `enable ${subject.name}, who has ${roles}`,
+    'user.reset': `new enrolment link for ${subject.name}, who has ${roles}`,
+    'grant.create': `${roles} for ${subject.name}${scope && ` in ${scope}`}${subject.members.length > 0 ? ` and its ${subject.members.length} members` : ''}`,
+    'member.add': `${subject.name} into ${request.group_key}, which gives ${roles}`,
+  }
+  return words[kind] ?? kind
+}
+
+const find = async (context: Context, given: string): Promise<Change> => {
+  const id = await wholeId<Change>(context, given, PATH, (change) => change.id)
+  const changes = await context.api.list<Change>(PATH, { page_size: '500' }, true)
+  const found = changes.find((change) => change.id === id)
+  if (found) return found
+  throw usageError(`There is no change ${JSON.stringify(given)}.`)
+}
+
+const showHalf = async ({ api, out }: Context, id: string): Promise<void> =>
+  out.one(
+    await api.post<Half>(`${PATH}/${id}/half`, undefined),
+    ({ half }) => [
+      `The ${half.part} half of the link: ${half.url}`,
+      'Hand it to the person yourself, never to the other administrator.',
+    ],
+    ({ half }) => half.url,
+  )
+
+/** Changes that need two administrators. */
+export const changeCommands: Command[] = [
+  {
+    name: 'user changes',
+    about: 'Changes that need two administrators, the newest first; --status narrows them.',
+    examples: ['user changes --status pending'],
+    options: {
+      status: {
+        type: 'string',
+        choices: ['pending', 'confirmed', 'rejected', 'withdrawn', 'expired'],
+        about: 'changes of this status only',
+      },
+    },
+    run: async (context, _, { status }) => {
+      const query = { status: typeof status === 'string' ? status : undefined }
+      context.out.list(
+        await context.api.list<Change>(PATH, query, context.all),
+        [
+          ['change', sentence],
+          ['status', (change) => word(change.status)],
+          ['requested by', ({ requested_by }) => requested_by.slice(-6)],
+          ['until', ({ expires_at }) => expires_at],
+          ['id', ({ id }) => id],
+        ],
+        ({ id }) => id,
+      )
+      await tellControl(context)
+    },
+  },
+  {
+    name: 'user confirm',
+    takes: 'CHANGE',
+    about: 'Makes a change that another administrator requested, and prints your half of the link if it makes one.',
+    examples: ['user confirm 77b0aa'],
+    run: async (context, [given = '']) => {
+      const change = await find(context, given)
+      if (!context.yes) await confirm(`Confirm: ${sentence(change)}?`)
+      const { digest } = change
+      const { change: done } = await context.api.post<{ change: Change }>(`${PATH}/${change.id}/confirm`, { digest })
+      context.out.note(`Confirmed: ${sentence(done)}.`)
+      if (done.user_id !== null) await showHalf(context, done.id)
+    },
+  },
+  ending('reject', 'Ends a change of another administrator.'),
+  ending('withdraw', 'Ends a change that you requested.'),
+  {
+    name: 'user half',
+    takes: 'CHANGE',
+    about: 'Prints your half of the enrolment link that a confirmed change makes.',
+    examples: ['user half 77b0aa'],
+    run: async (context, [given = '']) => showHalf(context, (await find(context, given)).id),
+  },
+]
+
+function ending(verb: 'reject' | 'withdraw', about: string): Command {
+  return {
+    name: `user ${verb}`,
+    takes: 'CHANGE',
+    about,
+    examples: [`user ${verb} 77b0aa`],
+    run: async (context: Context, [given = '']: string[]) => {
+      const change = await find(context, given)
+      await context.api.post(`${PATH}/${change.id}/${verb}`, undefined)
+      context.out.note(`${word(verb === 'reject' ? 'rejected' : 'withdrawn')}: ${sentence(change)}.`)
+    },
+  }
+}

@@ -1,0 +1,62 @@
+import { appendAuditTo } from '../../../db/audit.ts'
+import type { Queryable, Tx } from '../../../db/client.ts'
+import { dualSince, lastingAdmins, lockAdmins, provenAdmins, shownUsers } from '../../../db/identity/queries.ts'
+import { dual_control, user_events } from '../../../db/identity/tables.ts'
+import type { Role } from '../../shared/auth/permissions.ts'
+import type { IdentityDeps } from '../deps.ts'
+import { rolesChanged } from '../mutations.ts'
+import { refuseLastAdmin, throwIf } from '../rules.ts'
+
+/** Roles that two administrators give; a deployment adds to them and removes none. */
+const SENSITIVE: readonly Role[] = ['approver', 'operator', 'admin']
+
+export type ControlDeps = Pick<IdentityDeps, 'config' | 'keys'>
+
+export const isSensitive = ({ config }: Pick<ControlDeps, 'config'>, role: string): boolean =>
+  [...SENSITIVE, ...config.IDENTITY__DUAL__ROLES].includes(role as Role)
+
+/**
+ * Takes the lock under which users, groups and grants change, one after the other. Returns whether two administrators
+ * check each other.
+ */
+export const lockControl = async (deps: Pick<ControlDeps, 'keys'>, tx: Tx): Promise<boolean> => {
+  await lockAdmins(tx)
+  return noteDual(deps, tx)
+}
+
+/**
+ * Notes, for good, that there are two administrators who alone know their credential. Call it under the lock, after
+ * whatever may have made the second. Accounts with a shown link change with it, so that no cache misses that.
+ */
+export const noteDual = async ({ keys }: Pick<ControlDeps, 'keys'>, tx: Tx): Promise<boolean> => {
+  if (await dualSince(tx)) return true
+  const admins = await provenAdmins(tx)
+  if (admins.length < 2) return false
+  await tx.insert(dual_control).values({})
+  await appendAuditTo(tx, user_events, keys.audit, {
+    actor: 'system',
+    action: 'dual_control.started',
+    object: 'identity',
+    outcome: 'done',
+    after: { admins },
+  })
+  await rolesChanged(tx, undefined, await shownUsers(tx))
+  return true
+}
+
+/** What an installation with one administrator is told; null once two check each other. */
+export const noticeOf = (since: string | undefined): string | null =>
+  since === undefined ? 'One administrator: nobody checks these changes.' : null
+
+export const controlOf = async (db: Queryable) => {
+  const since = await dualSince(db)
+  return { dual_since: since === undefined ? null : new Date(since).toISOString(), notice: noticeOf(since) }
+}
+
+/** Takes rights away and puts them back if that would leave no one who can administer. The caller holds the lock. */
+export const keepingAnAdmin = async <T>(tx: Tx, take: () => Promise<T>): Promise<T> => {
+  const before = await lastingAdmins(tx)
+  const result = await take()
+  throwIf(refuseLastAdmin(before, await lastingAdmins(tx)))
+  return result
+}

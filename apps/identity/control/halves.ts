@@ -1,0 +1,51 @@
+import type { FastifyRequest } from 'fastify'
+import { getUser } from '../../../db/identity/queries.ts'
+import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import type { IdentityDeps } from '../deps.ts'
+import { actorOf, changeOnce } from '../mutations.ts'
+import { refuseHalf, refuseOthersChange, throwIf } from '../rules.ts'
+import { findChange } from './changes.ts'
+import { linkView } from './links.ts'
+
+/**
+ * POST adm/changes/{change_id}/half: the requester's or the confirmer's half of the enrolment link that a confirmed
+ * change makes. The same one each time, until another link of the account takes its place; it is never stored.
+ */
+export const halfOf = async (deps: IdentityDeps, req: FastifyRequest, change_id: string) => {
+  const stored = await changeOnce(deps, req, { arming: true }, async (tx) => {
+    const row = await findChange(tx, change_id)
+    const part = row.requested_by === actorOf(req) ? 'first' : row.decided_by === actorOf(req) ? 'second' : undefined
+    throwIf(refuseOthersChange(part !== undefined))
+    const user = row.user_id === null ? undefined : await getUser(tx, row.user_id)
+    throwIf(refuseHalf(row.state === 'confirmed' && user?.status === 'ACTIVE' && user.reset_link === row.id))
+    const body = { id: row.id, user_id: row.user_id ?? '', part: part ?? 'first' }
+    return { status: 200, body, action: 'change.half_shown', object: `change:${row.id}`, reason: body.part }
+  })
+  const { id, user_id, part } = JSON.parse(stored.body.toString('utf8')) as {
+    id: string
+    user_id: string
+    part: 'first' | 'second'
+  }
+  return {
+    replayed: stored.replayed,
+    body: { half: { part, ...(await partOfLink(deps, { id, user_id, part }, String(req.id))) } },
+  }
+}
+
+/** One half of the link of a confirmed change. */
+export const partOfLink = async (
+  deps: Pick<IdentityDeps, 'config' | 'credential'>,
+  { id, user_id, part }: { id: string; user_id: string; part: 'first' | 'second' },
+  request_id = '',
+) => {
+  try {
+    const half = part === 'first' ? 1 : 2
+    const made = await deps.credential.createEnrolmentToken(
+      { userId: user_id, changeId: id, half, endsOlder: true },
+      withRequestId(request_id),
+    )
+    return linkView(deps, made)
+  } catch (error) {
+    throw fromRpc('credential', error)
+  }
+}

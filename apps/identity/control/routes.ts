@@ -1,0 +1,144 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import type { Db } from '../../../db/client.ts'
+import { listChanges } from '../../../db/identity/changes.ts'
+import { allow } from '../../shared/auth/http.ts'
+import {
+  ChangeState,
+  Changes,
+  type ChangeView,
+  DecidedChange,
+  EnrolmentHalf,
+  Reviewed,
+} from '../../shared/contracts/identity/changes.ts'
+import { PageQuery } from '../../shared/contracts/identity/users.ts'
+import { text } from '../../shared/contracts/text.ts'
+import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { createPages } from '../../shared/http/pages.ts'
+import type { IdentityDeps } from '../deps.ts'
+import { askedOf, closeUnmade, confirmChange, type Measures, viewOf } from './changes.ts'
+import { controlOf } from './dual.ts'
+import { halfOf } from './halves.ts'
+import { digestOf, subjectOf } from './subject.ts'
+
+const Query = Type.Object({ ...PageQuery.properties, status: Type.Optional(ChangeState) })
+const Params = Type.Object({ change_id: text('0195f0c2-0000-7000-8000-000000000009', { maxLength: 64 }) })
+const arm = allow('identity:admin', { kind: 'A' })
+
+type Options = { deps: IdentityDeps; measures: Measures }
+
+/** Changes that need two administrators: read them, confirm one, and get one's half of the link that it makes. */
+export const changesRoutes: FastifyPluginCallbackTypebox<Options> = (app, { deps, measures }, done) => {
+  const pages = createPages([deps.keys.page])
+  app.get(
+    '/v1/admin/changes',
+    {
+      schema: {
+        operationId: 'listChanges',
+        summary: 'List changes that need two administrators',
+        tags: ['changes'],
+        description: 'The newest first, with the digest to confirm, and whether two administrators check each other.',
+        querystring: Query,
+        response: { 200: Changes, ...errorReplies },
+      },
+      preHandler: allow('identity:read', { kind: 'R' }),
+    },
+    async (req) => {
+      const { page_size, page_token, status: state } = req.query
+      const list = { route: 'changes', state }
+      const [before] = pages.after(page_token, list) ?? []
+      const rows = await listChanges(deps.db, { state, before: before ?? undefined, limit: page_size + 1 })
+      const { items, next_page_token } = pages.cut(rows, page_size, list, ({ id }) => [id])
+      const control = await controlOf(deps.db)
+      // One after the other: a long list must not take every connection.
+      const views: ChangeView[] = []
+      for (const row of items) views.push(await viewOfNow(deps.db, row))
+      return { items: views, next_page_token, as_of: deps.clock.now().toISOString(), control }
+    },
+  )
+  app.post(
+    '/v1/admin/changes/:change_id/confirm',
+    {
+      schema: {
+        operationId: 'confirmChange',
+        summary: 'Confirm a change',
+        tags: ['changes'],
+        description: 'Makes a change that another administrator requested, if its digest is the one that was reviewed.',
+        params: Params,
+        headers: CommandHeaders,
+        body: Reviewed,
+        response: { 200: DecidedChange, ...errorReplies },
+      },
+      preHandler: arm,
+    },
+    async (req, reply) => sendStored(reply, await confirmChange(deps, measures, req, { ...req.params, ...req.body })),
+  )
+  app.post(
+    '/v1/admin/changes/:change_id/half',
+    {
+      schema: {
+        operationId: 'createEnrolmentHalf',
+        summary: 'Get your half of an enrolment link',
+        tags: ['changes'],
+        description: 'One half of the link that a confirmed change makes: for its requester, and for its confirmer.',
+        params: Params,
+        headers: CommandHeaders,
+        response: { 200: EnrolmentHalf, ...errorReplies },
+      },
+      preHandler: arm,
+    },
+    async (req, reply) => {
+      const { replayed, body } = await halfOf(deps, req, req.params.change_id)
+      if (replayed) reply.header('idempotency-replayed', 'true')
+      return reply.code(200).send(body)
+    },
+  )
+  done()
+}
+
+/** A pending change with whom it concerns as things are now. */
+const viewOfNow = async (db: Db, row: Parameters<typeof viewOf>[0]) => {
+  if (row.state !== 'pending') return viewOf(row)
+  const subject = await subjectOf(db, askedOf(row))
+  return viewOf({ ...row, subject, digest: digestOf(row.id, askedOf(row), subject) })
+}
+
+const ENDINGS = [
+  {
+    verb: 'reject',
+    operationId: 'rejectChange',
+    summary: 'Reject a change',
+    status: 'rejected',
+    description: 'Ends a change that waits for a second administrator.',
+  },
+  {
+    verb: 'withdraw',
+    operationId: 'withdrawChange',
+    summary: 'Withdraw a change',
+    status: 'withdrawn',
+    description: 'Ends a change that the caller requested.',
+  },
+] as const
+
+/** What ends a change without making it. */
+export const changeEndingRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
+  for (const { verb, operationId, summary, status, description } of ENDINGS) {
+    app.post(
+      `/v1/admin/changes/:change_id/${verb}`,
+      {
+        schema: {
+          operationId,
+          summary,
+          tags: ['changes'],
+          description,
+          params: Params,
+          headers: CommandHeaders,
+          response: { 200: DecidedChange, ...errorReplies },
+        },
+        preHandler: allow('identity:admin', { kind: 'S' }),
+      },
+      async (req, reply) => sendStored(reply, await closeUnmade(deps, req, req.params.change_id, status)),
+    )
+  }
+  done()
+}

@@ -1,0 +1,125 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import { asc, eq, gt } from 'drizzle-orm'
+import type { FastifyRequest } from 'fastify'
+import Type from 'typebox'
+import { membersOf } from '../../../db/identity/queries.ts'
+import { grants } from '../../../db/identity/tables.ts'
+import { allow } from '../../shared/auth/http.ts'
+import { PERMISSIONS, ROLES, roleHas } from '../../shared/auth/permissions.ts'
+import { Pending } from '../../shared/contracts/identity/changes.ts'
+import { NewSubjectGrant, PageQuery, pageOf, SubjectGrantView } from '../../shared/contracts/identity/users.ts'
+import { text } from '../../shared/contracts/text.ts'
+import { notFound } from '../../shared/errors.ts'
+import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { createPages } from '../../shared/http/pages.ts'
+import { isUuid } from '../../shared/ids.ts'
+import { perform } from '../control/changes.ts'
+import { keepingAnAdmin, lockControl } from '../control/dual.ts'
+import type { IdentityDeps } from '../deps.ts'
+import { changeOnce, rolesChanged } from '../mutations.ts'
+import { grantMeasure, viewOf } from './measures.ts'
+
+/** Grants give roles to users and groups, everywhere or in a scope. Roles come from nowhere else. */
+export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
+  const pages = createPages([deps.keys.page])
+  app.get(
+    '/v1/admin/grants',
+    {
+      schema: {
+        operationId: 'listGrants',
+        summary: 'List grants',
+        tags: ['grants'],
+        description: 'Grants in the order in which they were made.',
+        querystring: PageQuery,
+        response: { 200: pageOf(SubjectGrantView), ...errorReplies },
+      },
+      preHandler: allow('identity:read', { kind: 'R' }),
+    },
+    async (req) => {
+      const list = { route: 'grants' }
+      const { page_size, page_token } = req.query
+      const [after] = pages.after(page_token, list) ?? []
+      const rows = await deps.db
+        .select()
+        .from(grants)
+        .where(after ? gt(grants.id, after) : undefined)
+        .orderBy(asc(grants.id))
+        .limit(page_size + 1)
+      const { items, next_page_token } = pages.cut(rows, page_size, list, ({ id }) => [id])
+      return { items: items.map(viewOf), next_page_token, as_of: deps.clock.now().toISOString() }
+    },
+  )
+  app.post(
+    '/v1/admin/grants',
+    {
+      schema: {
+        operationId: 'createGrant',
+        summary: 'Grant a role',
+        tags: ['grants'],
+        description: 'Gives a role to a user or a group; 202 if a second administrator must confirm it.',
+        headers: CommandHeaders,
+        body: NewSubjectGrant,
+        response: { 201: SubjectGrantView, 202: Pending, ...errorReplies },
+      },
+      preHandler: allow('identity:admin', { kind: 'A' }),
+    },
+    async (req, reply) =>
+      sendStored(reply, await perform(deps, req, { kind: 'grant.create', request: req.body }, grantMeasure)),
+  )
+  app.delete(
+    '/v1/admin/grants/:grant_id',
+    {
+      schema: {
+        operationId: 'deleteGrant',
+        summary: 'Withdraw a grant',
+        tags: ['grants'],
+        description: 'Takes a grant away.',
+        params: Type.Object({ grant_id: text('0195f0c2-0000-7000-8000-000000000008', { maxLength: 64 }) }),
+        headers: CommandHeaders,
+        response: { 204: Type.Null(), ...errorReplies },
+      },
+      preHandler: allow('identity:admin', { kind: 'S' }),
+    },
+    async (req, reply) => sendStored(reply, await deleteGrant(deps, req, req.params.grant_id)),
+  )
+  done()
+}
+
+const deleteGrant = (deps: IdentityDeps, req: FastifyRequest, grant_id: string) =>
+  changeOnce(deps, req, { arming: false }, async (tx) => {
+    await lockControl(deps, tx)
+    const [row] = isUuid(grant_id)
+      ? await keepingAnAdmin(tx, () => tx.delete(grants).where(eq(grants.id, grant_id)).returning())
+      : []
+    if (!row) throw notFound('grant', grant_id, 'not_found')
+    await rolesChanged(tx, req, row.subject_type === 'user' ? [row.subject_id] : await membersOf(tx, row.subject_id))
+    return { status: 204, body: undefined, action: 'grant.deleted', object: `grant:${row.id}`, before: viewOf(row) }
+  })
+
+const RolesReply = Type.Object({
+  items: Type.Array(Type.Object({ role: text('operator'), permissions: Type.Array(Type.String()) })),
+})
+
+/** The roles that grants give. */
+export const rolesRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, _options, done) => {
+  app.get(
+    '/v1/admin/roles',
+    {
+      schema: {
+        operationId: 'listRoles',
+        summary: 'List roles',
+        tags: ['grants'],
+        description: 'The roles and what each may do.',
+        response: { 200: RolesReply, ...errorReplies },
+      },
+      preHandler: allow('identity:read', { kind: 'R' }),
+    },
+    async () => ({
+      items: ROLES.map((role) => ({
+        role,
+        permissions: PERMISSIONS.filter((permission) => roleHas(role, permission)),
+      })),
+    }),
+  )
+  done()
+}

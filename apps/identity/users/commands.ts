@@ -1,0 +1,115 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { eq } from 'drizzle-orm'
+import type { FastifyRequest } from 'fastify'
+import { getUser, isPublished, lastingAdmins } from '../../../db/identity/queries.ts'
+import { outbox, type UserStatus } from '../../../db/identity/tables.ts'
+import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { perform } from '../control/changes.ts'
+import { lockControl } from '../control/dual.ts'
+import { linkView } from '../control/links.ts'
+import type { IdentityDeps } from '../deps.ts'
+import { changeIdOf, changeOnce, statusEventOf } from '../mutations.ts'
+import { refuseLastAdmin, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
+import { detailOf, lockFound, setStatus, viewOf } from './change.ts'
+import { createMeasure, enableMeasure, resetMeasure } from './measures.ts'
+import type { NewUser } from './new.ts'
+
+type Stored = Awaited<ReturnType<typeof perform>>
+const bodyOf = <T>({ body }: Stored): T => JSON.parse(body.toString('utf8')) as T
+
+/** POST admin/users: the user and a one-time link to set the first password, or the change that waits. */
+export const createUser = async (deps: IdentityDeps, req: FastifyRequest, wanted: NewUser) => {
+  const asked = { kind: 'user.create' as const, request: wanted as never }
+  const stored = await perform(deps, req, asked, createMeasure)
+  const { status, replayed } = stored
+  if (status === 202) return { replayed, status, body: bodyOf<object>(stored) }
+  const { user } = bodyOf<{ user: { id: string } }>(stored)
+  return { replayed, status, body: { user, enrolment: await enrolmentOf(deps, req, user.id) } }
+}
+
+/** POST admin/users/{id}/enrolment-token: a reset, or the change that waits. */
+export const createEnrolment = async (deps: IdentityDeps, req: FastifyRequest, user_id: string) => {
+  const asked = { kind: 'user.reset' as const, request: { user_id } }
+  const stored = await perform(deps, req, asked, resetMeasure)
+  const { status, replayed } = stored
+  if (status === 202) return { replayed, status, body: bodyOf<object>(stored) }
+  return { replayed, status, body: { enrolment: await enrolmentOf(deps, req, user_id) } }
+}
+
+/** A one-time enrolment link. The same request gets the same one; it is never stored here. */
+const enrolmentOf = async (deps: IdentityDeps, req: FastifyRequest, user_id: string) => {
+  try {
+    const made = await deps.credential.createEnrolmentToken(
+      { userId: user_id, changeId: changeIdOf(req), onlyIfNoPassword: false },
+      withRequestId(String(req.id)),
+    )
+    return linkView(deps, made)
+  } catch (error) {
+    throw fromRpc('credential', error)
+  }
+}
+
+const ACTIONS: Record<Exclude<UserStatus, 'ACTIVE'>, { word: string; action: string }> = {
+  DISABLED: { word: 'disable', action: 'user.disabled' },
+  DELETED: { word: 'delete', action: 'user.deleted' },
+}
+const MARK_MS = 2000
+
+/** POST admin/users/{id}/disable, /delete: login and refresh refuse from the commit on. */
+export const endUser = async (
+  deps: IdentityDeps,
+  req: FastifyRequest,
+  user_id: string,
+  to: 'DISABLED' | 'DELETED',
+  reason: string,
+) => {
+  const stored = await changeOnce(deps, req, { arming: false }, async (tx) => {
+    await lockControl(deps, tx)
+    const admins = await lastingAdmins(tx)
+    const user = await lockFound(tx, user_id)
+    throwIf(refuseSelfAction(req.caller.user_id, user.id, ACTIONS[to].word))
+    throwIf(refuseStatus(user, to))
+    const left = admins.filter((id) => id !== user.id)
+    throwIf(refuseLastAdmin(admins, left))
+    const moved = user.status === to ? user : await setStatus(tx, statusEventOf(req), user, to)
+    return {
+      status: 200,
+      body: { user: await detailOf(tx, moved) },
+      action: ACTIONS[to].action,
+      object: `user:${user.id}`,
+      reason,
+      before: viewOf(user),
+      after: viewOf(moved),
+    }
+  })
+  return withSessions(deps, req, user_id, stored)
+}
+
+/** POST admin/users/{id}/enable, or the change that waits. */
+export const enableUser = async (deps: IdentityDeps, req: FastifyRequest, user_id: string, reason: string) => {
+  const asked = { kind: 'user.enable' as const, request: { user_id, reason } }
+  const stored = await perform(deps, req, asked, enableMeasure)
+  if (stored.status === 202) return { replayed: stored.replayed, status: 202, body: bodyOf<object>(stored) }
+  return withSessions(deps, req, user_id, stored)
+}
+
+/** Waits until the relay has done what a new status asks for (`revoked`), for at most 2 s (`pending`: 202). */
+const withSessions = async (deps: IdentityDeps, req: FastifyRequest, user_id: string, stored: Stored) => {
+  const done = await marked(deps, statusEventOf(req).event_id, user_id)
+  return {
+    replayed: stored.replayed,
+    status: done ? 200 : 202,
+    body: { ...bodyOf<{ user: unknown }>(stored), sessions: done ? ('revoked' as const) : ('pending' as const) },
+  }
+}
+
+const marked = async (deps: IdentityDeps, event_id: string, user_id: string): Promise<boolean> => {
+  const end = performance.now() + MARK_MS
+  const known = await deps.db.select({ id: outbox.event_id }).from(outbox).where(eq(outbox.event_id, event_id))
+  if (known.length === 0) return (await getUser(deps.db, user_id)) !== undefined
+  for (;;) {
+    if (await isPublished(deps.db, event_id)) return true
+    if (performance.now() > end) return false
+    await delay(25)
+  }
+}

@@ -1,0 +1,49 @@
+import type { Tx } from '../../../db/client.ts'
+import { grants, type UserRow, users } from '../../../db/identity/tables.ts'
+import { foldUsername } from '../../shared/auth/username.ts'
+import { AppError } from '../../shared/errors.ts'
+import { uuidv7 } from '../../shared/ids.ts'
+import type { By } from '../control/changes.ts'
+import { handedOut } from '../control/links.ts'
+import { refuseMixedScripts, refuseScope, refuseUsername, throwIf } from '../rules.ts'
+
+export type NewUser = {
+  username: string
+  grants?: { role: string; scope?: Record<string, string>; expires_at?: string }[]
+}
+
+export const usernameTaken = (username: string) =>
+  new AppError('version_conflict', 'username_taken', `The name "${username}" is taken.`, {
+    hint: 'Choose another name; names of deleted users are never used again.',
+  })
+
+/** The name as it is kept. Throws where a name or a scope cannot be taken. */
+export const refuseNewUser = ({ username, grants: wanted = [] }: NewUser): string => {
+  for (const grant of wanted) throwIf(refuseScope(grant.role, grant.scope))
+  const name = username.normalize('NFKC')
+  throwIf(refuseUsername(name) ?? refuseMixedScripts(name))
+  return name
+}
+
+/** Creates a user with its grants. The name must be free in its folded form, deleted users included. */
+export const insertUser = async (tx: Tx, wanted: NewUser, by: By): Promise<UserRow> => {
+  const name = refuseNewUser(wanted)
+  const [user] = await tx
+    .insert(users)
+    .values({ id: uuidv7(), username: name, folded: foldUsername(name), ...handedOut(by) })
+    .onConflictDoNothing()
+    .returning()
+  if (!user) throw usernameTaken(wanted.username)
+  const rows = (wanted.grants ?? []).map(({ role, scope = {}, expires_at = null }) => ({
+    id: uuidv7(),
+    subject_type: 'user' as const,
+    subject_id: user.id,
+    role,
+    scope,
+    expires_at,
+    created_by: by.requested_by,
+    confirmed_by: by.confirmed_by,
+  }))
+  if (rows.length > 0) await tx.insert(grants).values(rows).onConflictDoNothing()
+  return user
+}

@@ -1,0 +1,74 @@
+import { and, desc, eq, gt, lt, lte, type SQL, sql } from 'drizzle-orm'
+import { first, type Queryable, type Tx } from '../client.ts'
+import { type ChangeRow, type ChangeStatus, changes } from './tables.ts'
+
+/** A pending change that no decision met in time is `expired`; no row says so. */
+export type ChangeState = ChangeStatus | 'expired'
+
+const ended = sql`clock_timestamp()`
+const inState = (state: ChangeState): SQL | undefined =>
+  state === 'pending'
+    ? and(eq(changes.status, 'pending'), gt(changes.expires_at, ended))
+    : state === 'expired'
+      ? and(eq(changes.status, 'pending'), lte(changes.expires_at, ended))
+      : eq(changes.status, state)
+
+const columns = {
+  id: changes.id,
+  kind: changes.kind,
+  request: changes.request,
+  status: changes.status,
+  subject: changes.subject,
+  digest: changes.digest,
+  requested_by: changes.requested_by,
+  requested_at: changes.requested_at,
+  expires_at: changes.expires_at,
+  decided_by: changes.decided_by,
+  decided_at: changes.decided_at,
+  user_id: changes.user_id,
+  state: sql<ChangeState>`case when ${changes.status} = 'pending' and ${changes.expires_at} <= clock_timestamp() then 'expired' else ${changes.status} end`,
+}
+export type KnownChange = ChangeRow & { state: ChangeState }
+
+export type NewChange = Pick<ChangeRow, 'id' | 'kind' | 'request' | 'subject' | 'digest' | 'requested_by'>
+
+export const insertChange = async (tx: Tx, change: NewChange, ttl_s: number): Promise<KnownChange> => {
+  const expires_at = sql`clock_timestamp() + make_interval(secs => ${ttl_s})` as never
+  const [row] = await tx
+    .insert(changes)
+    .values({ ...change, expires_at })
+    .returning(columns)
+  if (!row) throw new Error('a change was not written')
+  return row
+}
+
+/** Changes from the newest on, one page before an id. */
+export const listChanges = (
+  db: Queryable,
+  { state, before, limit }: { state: ChangeState | undefined; before: string | undefined; limit: number },
+): Promise<KnownChange[]> =>
+  db
+    .select(columns)
+    .from(changes)
+    .where(and(state && inState(state), before ? lt(changes.id, before) : undefined))
+    .orderBy(desc(changes.id))
+    .limit(limit)
+
+/** The change, locked: one decision at a time. */
+export const lockChange = (tx: Tx, id: string): Promise<KnownChange | undefined> =>
+  tx.select(columns).from(changes).where(eq(changes.id, id)).for('update').then(first)
+
+/** Decides a change that is still pending. Returns undefined when another decision or its end was first. */
+export const closeChange = (
+  tx: Tx,
+  id: string,
+  set: { status: Exclude<ChangeStatus, 'pending'>; decided_by: string } & Partial<
+    Pick<ChangeRow, 'subject' | 'digest' | 'user_id'>
+  >,
+): Promise<KnownChange | undefined> =>
+  tx
+    .update(changes)
+    .set({ ...set, decided_at: sql`clock_timestamp()` as never })
+    .where(and(eq(changes.id, id), inState('pending')))
+    .returning(columns)
+    .then(first)
