@@ -19,7 +19,9 @@ export type GateBook = {
   quorum: number
   /** The group of which each vote must come; null: anybody who may decide. */
   group: string | null
-  /** Nodes that may not start before, and all that comes after them. */
+  /** Nodes that may not start before. */
+  guards: string[]
+  /** These, and all that comes behind them: what its voters read. */
   cone: Set<string>
   votes: Vote[]
 }
@@ -51,8 +53,12 @@ export type OperationBook = {
   pauses: Act[]
   resumes: Act[]
   cancels: (Act & { mode: string })[]
+  /** Nodes that somebody skipped, or may have: what comes behind them waits for no gate of theirs. */
+  skips: { node_id: string; act: Act }[]
   /** When a reader saw that it stood still: nothing was in flight any more. */
-  seen_paused: number[]
+  seen_paused: Span[]
+  /** What a reader saw last. */
+  status: string
   seen_ended: number | null
   /** What was done to it, for people: printed with a breach. */
   told: string[]

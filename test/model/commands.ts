@@ -167,42 +167,34 @@ export const setInput = (model: Model, book: OperationBook) =>
 export const retryOtherwise = (model: Model, book: OperationBook) =>
   restate(model, book, 'retry with other input', (node_id, input_overrides) => [
     `/nodes/${node_id}/retry`,
-    { reason, input_overrides, reconciliation: { finding: 'effect_absent', note: 'looked' } },
+    { reason, input_overrides, reconciliation: FOUND },
   ])
 
-const onNode = async (
-  model: Model,
-  book: OperationBook,
-  what: string,
-  path: (node_id: string) => string,
-  body: (node_id: string) => object,
-) => {
-  const who = model.dice.pick(OPERATORS)
-  const { body: listed } = await model.crowd.of(who).get(`/v1/operations/${book.operation_id}/nodes?page_size=50`)
-  const failed = (listed?.items ?? []).filter(({ state }: { state: string }) =>
-    ['failed', 'outcome_unknown', 'skipped'].includes(state),
-  )
-  const { node_id } =
-    failed.length > 0 ? model.dice.pick<{ node_id: string }>(failed) : model.dice.pick([...book.nodes.values()])
-  const answer = await model.crowd
-    .of(who)
-    .call('POST', `/v1/operations/${book.operation_id}${path(node_id)}`, body(node_id))
-  told(model, what, answer, book, `${who} (${node_id})`)
-}
 const FOUND = { finding: 'effect_absent', note: 'looked' }
-export const retry = (model: Model, book: OperationBook) =>
-  onNode(
-    model,
-    book,
-    'retry',
-    (node_id) => `/nodes/${node_id}/retry`,
-    () => ({ reason, reconciliation: FOUND }),
-  )
-export const skip = (model: Model, book: OperationBook) =>
-  onNode(
-    model,
-    book,
-    'skip',
-    () => '/interventions',
-    (node_id) => ({ type: 'skip', node_id, payload: {}, reason }),
-  )
+
+/** A node that stands still, or any. */
+const pickNode = async (model: Model, book: OperationBook, who: string): Promise<string> => {
+  const { body } = await model.crowd.of(who).get(`/v1/operations/${book.operation_id}/nodes?page_size=50`)
+  const items: { node_id: string; state: string }[] = body?.items ?? []
+  const failed = items.filter(({ state }) => ['failed', 'outcome_unknown', 'skipped'].includes(state))
+  return (failed.length > 0 ? model.dice.pick(failed) : model.dice.pick([...book.nodes.values()])).node_id
+}
+
+export const retry = async (model: Model, book: OperationBook): Promise<void> => {
+  const who = model.dice.pick(OPERATORS)
+  const node_id = await pickNode(model, book, who)
+  const path = `/v1/operations/${book.operation_id}/nodes/${node_id}/retry`
+  const answer = await model.crowd.of(who).call('POST', path, { reason, reconciliation: FOUND })
+  told(model, 'retry', answer, book, `${who} (${node_id})`)
+}
+
+export const skip = async (model: Model, book: OperationBook): Promise<void> => {
+  const who = model.dice.pick(OPERATORS)
+  const node_id = await pickNode(model, book, who)
+  const act = opened()
+  book.skips.push({ node_id, act })
+  const body = { type: 'skip', node_id, payload: {}, reason }
+  const answer = await model.crowd.of(who).call('POST', `/v1/operations/${book.operation_id}/interventions`, body)
+  Object.assign(act, { from: answer.from, to: answer.to, outcome: answer.outcome })
+  told(model, 'skip', answer, book, `${who} (${node_id})`)
+}

@@ -3,6 +3,7 @@ import {
   type Books,
   cover,
   type GateBook,
+  type NodeBook,
   type OperationBook,
   type Span,
   surely,
@@ -102,7 +103,7 @@ const faultsOf = (
   if (does !== undefined) faults.push(...valueFaults(books, node, does, begun))
   for (const gate of operation.gates.values())
     if (gate.cone.has(node_id)) faults.push(...gateFaults(books, operation, gate, node_id, does, begun, people))
-  faults.push(...patchFaults(books, operation, node_id, does, begun, people))
+  faults.push(...patchFaults(books, operation, node, begun, people))
   return faults
 }
 
@@ -130,7 +131,10 @@ const valueFaults = (
   return cover(old, begun) ? [`did ${does}, when the catalog said otherwise of ${host}: ${news}`] : []
 }
 
-/** Enough people had approved this node doing this, each with the right to, within the time that a proof may be old. */
+/**
+ * Enough people had approved this node doing this. For one that the gate guards: each with the right to, within the time
+ * that a proof may be old, and not overruled since. What comes behind that was only read, unless its guard was skipped.
+ */
 const gateFaults = (
   books: Books,
   operation: OperationBook,
@@ -140,44 +144,46 @@ const gateFaults = (
   begun: Span,
   people: Set<string>,
 ): string[] => {
+  const guarded = gate.guards.includes(node_id)
+  const passed = ({ node_id: skipped, act }: OperationBook['skips'][number]) =>
+    gate.guards.includes(skipped) && act.outcome !== 'refused' && act.from <= begun.to
+  if (!guarded && operation.skips.some(passed)) return []
   const own = operation.patches.filter((patch) => patch.node_id === node_id)
-  const votes = [...gate.votes, ...own.flatMap((patch) => patch.votes)]
   const why: string[] = []
   const voters = new Set<string>()
-  for (const vote of votes) {
-    const no = invalid(books, operation, vote, gate.votes, node_id, does, begun, gate.group)
+  for (const vote of [...gate.votes, ...own.flatMap(({ votes }) => votes)]) {
+    const no =
+      unread(operation, vote, node_id, does, begun) ??
+      (guarded ? (overruled(vote, gate.votes, begun) ?? withoutRight(books, vote.voter, begun, gate.group)) : undefined)
     if (no === undefined) voters.add(vote.voter)
     else why.push(`${vote.voter} ${no}`)
     people.add(vote.voter)
   }
   if (voters.size >= gate.quorum) return []
-  const does_so = does === undefined ? '' : ` doing ${does}`
-  return [
-    `began${does_so} behind ${gate.gate_id} with ${voters.size} of ${gate.quorum} approvals (${why.join(', ') || 'nobody voted'})`,
-  ]
+  const counted = `${voters.size} of ${gate.quorum} approvals (${why.join(', ') || 'nobody voted'})`
+  return [`began${does === undefined ? '' : ` doing ${does}`} behind ${gate.gate_id} with ${counted}`]
 }
 
-/** Why a vote could not count at this start; undefined: it may have. */
-const invalid = (
-  books: Books,
-  operation: OperationBook,
+/** Why a vote is no approval of this node doing this; undefined: it may be one. */
+const unread = (
+  { involved }: OperationBook,
   vote: Vote,
-  others: readonly Vote[],
   node_id: string,
   does: string | undefined,
   begun: Span,
-  group: string | null,
 ): string | undefined => {
   if (vote.decision === 'reject') return 'rejected'
   if (vote.outcome === 'refused') return 'was refused'
   if (vote.from > begun.to) return 'came later'
-  if (operation.involved.includes(vote.voter)) return 'takes part'
-  // A rejection by anybody makes void what was approved before it; of the own vote it is the withdrawal.
-  const rejected = others.filter((other) => other.decision === 'reject' && other.from >= vote.to)
-  if (cover(surely(rejected, []), begun)) return 'was overruled or withdrawn'
-  if (does !== undefined && vote.paper.get(node_id) !== does)
-    return `had read ${vote.paper.get(node_id) ?? 'no word of it'}`
-  return withoutRight(books, vote.voter, begun, group)
+  if (involved.includes(vote.voter)) return 'takes part'
+  const read = vote.paper.get(node_id)
+  return does === undefined || read === does ? undefined : `had read ${read ?? 'no word of it'}`
+}
+
+/** A rejection by anybody makes void what was approved before it; of the own vote it is the withdrawal. */
+const overruled = (vote: Vote, others: readonly Vote[], begun: Span): string | undefined => {
+  const rejected = others.filter(({ decision, from }) => decision === 'reject' && from >= vote.to)
+  return cover(surely(rejected, []), begun) ? 'was overruled or withdrawn' : undefined
 }
 
 const withoutRight = (books: Books, name: string, begun: Span, group: string | null): string | undefined => {
@@ -189,30 +195,31 @@ const withoutRight = (books: Books, name: string, begun: Span, group: string | n
   return cover(lost, { from: begun.from - PEOPLE_MS - CLOCK_MS, to: begun.to }) ? 'had lost the right' : undefined
 }
 
-/** What a patch adds was approved by another person than its proposer. */
+/**
+ * What a patch adds was approved by others than its proposer, as the gates ask that guard its host; each had the right to
+ * when the vote was given.
+ */
 const patchFaults = (
   books: Books,
-  operation: OperationBook,
-  node_id: string,
-  does: string | undefined,
+  { patches, gates, nodes }: OperationBook,
+  { node_id, host }: NodeBook,
   begun: Span,
   people: Set<string>,
 ): string[] => {
-  const patches = operation.patches.filter((patch) => patch.node_id === node_id)
-  if (patches.length === 0) return []
-  const votes = patches.flatMap(({ proposer, votes }) =>
-    votes.filter(({ voter, decision, outcome, from }) => {
+  const patch = patches.find((one) => one.node_id === node_id)
+  if (!patch) return []
+  const touched = [...gates.values()].filter(({ guards }) => guards.some((id) => nodes.get(id)?.host === host))
+  const asked = [{ quorum: 1, group: null }, ...touched.map(({ quorum, group }) => ({ quorum, group }))]
+  return asked.flatMap(({ quorum, group }) => {
+    const voters = new Set<string>()
+    for (const { voter, decision, outcome, from, to, paper } of patch.votes) {
       people.add(voter)
-      return decision === 'approve' && outcome !== 'refused' && voter !== proposer && from <= begun.to
-    }),
-  )
-  const first = Math.min(...votes.map(({ from }) => from))
-  // Whoever approved a patch had the right to when it was decided, not for ever.
-  const entitled = votes.some(({ voter, from, to }) => !withoutRight(books, voter, { from, to }, null))
-  const stated = operation.nodes.get(node_id)?.stated
-  const same = does === undefined || stated === null || stated?.some((one) => one.does === does)
-  if (entitled && same) return []
-  return [`began by a patch that nobody who could had approved${Number.isFinite(first) ? '' : ' at all'}`]
+      if (decision !== 'approve' || outcome === 'refused' || from > begun.to || voter === patch.proposer) continue
+      if (paper.get(node_id) === patch.does && !withoutRight(books, voter, { from, to }, group)) voters.add(voter)
+    }
+    const by = group === null ? '' : ` of ${group}`
+    return voters.size >= quorum ? [] : [`began by a patch with ${voters.size} of ${quorum} approvals${by}`]
+  })
 }
 
 /** Effects while it was seen to stand still, by the ledger alone. */
@@ -226,8 +233,8 @@ const stirred = (books: Books, operation: OperationBook, ledger: readonly Effect
     if (seen_ended !== null && time > seen_ended + CLOCK_MS && !forced(operation)) return [`${what}, after its end`]
     const still = operation.seen_paused.some(
       (seen) =>
-        time > seen + CLOCK_MS &&
-        !moves.some(({ from, to, outcome }) => outcome !== 'refused' && to > seen - CLOCK_MS && from < time),
+        time > seen.to + CLOCK_MS &&
+        !moves.some(({ from, to, outcome }) => outcome !== 'refused' && to > seen.from - CLOCK_MS && from < time),
     )
     return still ? [`${what}, while it was seen to be paused`] : []
   })

@@ -76,6 +76,8 @@ export const begin = async (model: Model): Promise<OperationBook | undefined> =>
     resumes: [],
     cancels: [],
     seen_paused: [],
+    skips: [],
+    status: 'queued',
     seen_ended: null,
     told: [
       `graph ${JSON.stringify(specs.map(({ node_id, target_id, depends_on }) => ({ node_id, target_id, depends_on })))}`,
@@ -97,6 +99,7 @@ const gateOf = ({ dice }: Model, gate_id: string, nodes: readonly { node_id: str
   // In the order of the graph, so that one pass finds all that comes behind.
   const cone = new Set([guarded])
   for (const { node_id, depends_on } of nodes) if (depends_on.some((id) => cone.has(id))) cone.add(node_id)
-  const book: GateBook = { gate_id, quorum, group, cone, votes: [] }
-  return { book, spec: { gate_id, policy, guards: [guarded] } }
+  const guards = chance(dice, 0.5) ? [guarded] : [...cone]
+  const book: GateBook = { gate_id, quorum, group, guards, cone, votes: [] }
+  return { book, spec: { gate_id, policy, guards } }
 }

@@ -20,10 +20,7 @@ export const propose = async (model: Model, book: OperationBook): Promise<void> 
   const patch: PatchBook = { patch_id: '', proposer: who, node_id, does, proposed: act, votes: [] }
   const node = nodeOf(node_id, host, does, behind ? [behind.node_id] : [])
   book.nodes.set(node_id, { node_id, host, stated: [{ does, act }] })
-  // Whatever a gate guards on a host, it guards what a patch adds there; and what comes behind what it guards.
-  for (const { cone } of book.gates.values())
-    if ((behind && cone.has(behind.node_id)) || [...cone].some((id) => book.nodes.get(id)?.host === host))
-      cone.add(node_id)
+  if (behind) for (const { cone } of book.gates.values()) if (cone.has(behind.node_id)) cone.add(node_id)
   const sent = { base_revision: body.plan_revision, changes: [{ op: 'add_node', node }], reason }
   const answer = await crowd.of(who).call('POST', `/v1/operations/${book.operation_id}/patches`, sent)
   Object.assign(act, { from: answer.from, to: answer.to, outcome: answer.outcome })

@@ -94,6 +94,7 @@ export const run = async (stack: Stack, wanted: Wanted): Promise<Outcome> => {
     await Promise.all([
       ...Array.from({ length: wanted.hands }, () => hand(model, world, wanted, enough)),
       killing(world, wanted, dice, enough),
+      looking(model, enough),
     ])
     const seconds = (performance.now() - began) / 1000
     print(`${count()} steps in ${seconds.toFixed(0)} s; all is brought to its end`)
@@ -181,46 +182,51 @@ const hand = async (model: Model, world: World, { open }: Wanted, enough: () => 
     else if (running.length === 0 || chance(dice, 0.18)) await draw(dice, around)()
     else {
       const book = dice.pick(running)
-      await look(model, book)
-      if (book.seen_ended !== null) continue
       if (book.told.length > PATIENCE_STEPS) await cancel(model, book)
+      else if (book.status === 'paused' && chance(dice, 0.4)) await resume(model, book)
       else await draw(dice, ON_OPERATION)(model, book)
     }
   }
 }
 
 const ENDED = new Set(['succeeded', 'succeeded_with_exceptions', 'failed', 'cancelled', 'timed_out'])
-/** A reader sees how it stands: what was seen to stand still must do nothing. */
-const look = async ({ crowd }: Model, book: OperationBook): Promise<string> => {
-  const { outcome, body, to } = await crowd.reader.get(`/v1/operations/${book.operation_id}`)
-  if (outcome !== 'done') return 'unknown'
-  if (body.status === 'paused') book.seen_paused.push(to)
-  if (ENDED.has(body.status)) book.seen_ended ??= to
-  return body.status
+const LOOK_MS = 300
+/** A reader sees how all of them stand: what was seen to stand still must do nothing. */
+const look = async ({ crowd, books }: Model): Promise<void> => {
+  const { outcome, body, from, to } = await crowd.reader.get('/v1/operations?page_size=100')
+  if (outcome !== 'done') return
+  for (const { operation_id, status } of body.items) {
+    const book = books.operations.get(operation_id)
+    if (!book) continue
+    book.status = status
+    if (status === 'paused') book.seen_paused.push({ from, to })
+    if (ENDED.has(status)) book.seen_ended ??= to
+  }
+}
+const looking = async (model: Model, over: () => boolean): Promise<void> => {
+  for (; !over(); await delay(LOOK_MS)) await look(model)
 }
 
 /** All that is open is cancelled, and ends. */
 const settle = async (model: Model, world: World): Promise<Map<string, number>> => {
   await world.mend()
   const ends = new Map<string, number>()
+  const books = [...model.books.operations.values()]
+  await Promise.all(books.filter(({ seen_ended }) => seen_ended === null).map((book) => cancel(model, book)))
   await Promise.all(
-    [...model.books.operations.values()].map(async (book) => {
-      const status = await look(model, book)
-      if (!ENDED.has(status)) await cancel(model, book)
+    books.map(async (book) => {
+      const path = `/v1/operations/${book.operation_id}`
+      const ended = async () => {
+        if (!ENDED.has(book.status)) book.status = (await model.crowd.reader.get(path)).body?.status ?? ''
+        if (!ENDED.has(book.status) && book.status !== 'cancelling') await cancel(model, book)
+        return ENDED.has(book.status)
+      }
+      await until(ended, { timeout_ms: QUIET_MS, every_ms: 500 }).catch(() => {
+        model.breach(book.operation_id, `it is ${book.status} and does not end, although it is cancelled`)
+      })
+      ends.set(book.status, (ends.get(book.status) ?? 0) + 1)
     }),
   )
-  for (const book of model.books.operations.values()) {
-    const status = await until(
-      async () => {
-        const now = await look(model, book)
-        if (!ENDED.has(now) && now !== 'cancelling') await cancel(model, book)
-        return ENDED.has(now) ? now : ''
-      },
-      { timeout_ms: QUIET_MS, every_ms: 250 },
-    ).catch(() => 'without an end')
-    if (status === 'without an end') model.breach(book.operation_id, 'it does not end, although it is cancelled')
-    ends.set(status, (ends.get(status) ?? 0) + 1)
-  }
   return ends
 }
 

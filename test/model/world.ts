@@ -147,7 +147,15 @@ export const createWorld = (stack: Stack, model: Model) => {
   /** A host is slow, refuses, or is well again. */
   const disturbHost = async (): Promise<void> => {
     const host = dice.pick(hosts)
-    const fault = dice.pick([{}, {}, { delay_ms: 400 }, { refuse_with: 503 }, { refuse_with: 409 }])
+    const fault = dice.pick([
+      {},
+      {},
+      {},
+      { delay_ms: 500 },
+      { delay_ms: 6000 },
+      { refuse_with: 503 },
+      { refuse_with: 409 },
+    ])
     const from = Date.now()
     await fleet.setFaults(host, fault)
     told(model, 'host', { from, to: Date.now(), outcome: 'done' })
