@@ -82,16 +82,10 @@ const faultsOf = (
   const begun: Span = { from: started_at, to: ended }
   const faults: string[] = []
   if (effects.length > 1) faults.push(`had ${effects.length} effects`)
-  if (
-    cover(
-      surely(
-        operation.cancels.filter(({ mode }) => role === 'run' || mode !== 'compensate'),
-        [],
-      ),
-      begun,
-    )
-  )
-    faults.push('began after an acknowledged cancel')
+  const undoing = operation.cancels.filter(({ mode }) => mode === 'compensate')
+  const final = operation.cancels.filter(({ mode }) => mode !== 'compensate')
+  const stopped = role === 'run' ? surely(operation.cancels, []) : surely(final, undoing)
+  if (cover(stopped, begun)) faults.push('began after an acknowledged cancel')
   if (role === 'undo') return faults
   if (cover(surely(operation.pauses, operation.resumes), begun)) faults.push('began after an acknowledged pause')
   const node = operation.nodes.get(node_id)
