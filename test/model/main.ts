@@ -2,7 +2,7 @@ import { cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { table } from '../../apps/shared/data/print.ts'
 import { startStack } from '../support/stack.ts'
-import { type Outcome, run } from './run.ts'
+import { type Outcome, run, type VICTIMS } from './run.ts'
 
 /**
  * `npm run test:model [-- --steps 10000 --operations 300 --seed N]`: a platform of its own, a crowd that does all that
@@ -16,6 +16,7 @@ const { values } = parseArgs({
     hands: { type: 'string', default: '10' },
     open: { type: 'string', default: '16' },
     'kill-every': { type: 'string', default: '25' },
+    victims: { type: 'string', default: 'worker,operations,nats,relay' },
   },
 })
 
@@ -53,7 +54,7 @@ try {
     hands: Number(values.hands),
     open: Number(values.open),
     kill_every_s: Number(values['kill-every']),
-    victims: ['worker', 'operations', 'nats', 'relay'],
+    victims: values.victims.split(',') as (typeof VICTIMS)[number][],
     print: (line) => console.log(line),
   })
   report(outcome)

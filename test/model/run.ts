@@ -26,6 +26,8 @@ import { decidePatch, propose } from './patches.ts'
 import { gather } from './people.ts'
 import { addHosts, createWorld, type World } from './world.ts'
 
+export const VICTIMS = ['worker', 'operations', 'nats', 'relay'] as const
+export type Victim = (typeof VICTIMS)[number]
 export type Wanted = {
   seed: number
   /** The run goes on until it has done so many steps and begun so many operations. */
@@ -36,7 +38,7 @@ export type Wanted = {
   open: number
   /** Seconds from one kill to the next; 0: nothing is killed. */
   kill_every_s: number
-  victims: readonly ('worker' | 'operations' | 'relay' | 'nats')[]
+  victims: readonly Victim[]
   print: (line: string) => void
 }
 export type Outcome = {
