@@ -19,7 +19,7 @@ import type { Command, Steps } from '../command/command.ts'
 import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
 import type { OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { refuseDrifted, refuseOn } from '../operations/control.ts'
-import { operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
+import { needsSecondPerson, operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { overrideInputs } from './inputs.ts'
 import { readNode } from './read.ts'
 
@@ -52,6 +52,7 @@ export const retrySteps = (
         subject,
         refuseRetry(subject.facts, node, { cone, reconciliation: body.reconciliation !== undefined }),
       )
+      if (body.input_overrides && needsSecondPerson(subject.risk_level)) throw agreedInputsOnly()
       checkIfMatch(command.if_match, subject.revision)
       if (body.expected_generation !== undefined && body.expected_generation !== node.generation)
         throw generationMoved(node.generation)
@@ -122,6 +123,12 @@ const resetEvents = (
     data: { generation: generation + 1, scope: payload.scope, ...(reconciliation && { reconciliation }) },
     ...(index === 0 && { evidence: evidenceOf(command, command_id, payload) }),
   }))
+
+/** Other inputs are an intervention, which a second person has to see at this risk; a retry must be no way around that. */
+const agreedInputsOnly = () =>
+  new AppError('policy_denied', 'second_person_needed', 'At this risk a second person has to see other inputs.', {
+    hint: 'Pause the operation, retry without input_overrides, and set the inputs by an intervention.',
+  })
 
 /** Gates that are asked before anything of the cone runs. */
 const rearmedOf = ({ gates: now }: CommandBodies['retry_node']): string[] =>
