@@ -14,7 +14,7 @@ const { values } = parseArgs({
     operations: { type: 'string', default: '300' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 1e9)) },
     hands: { type: 'string', default: '10' },
-    open: { type: 'string', default: '16' },
+    open: { type: 'string', default: '24' },
     'kill-every': { type: 'string', default: '25' },
     victims: { type: 'string', default: 'worker,operations,nats,relay' },
   },

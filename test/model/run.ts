@@ -150,6 +150,10 @@ const ON_OPERATION: [number, Step][] = [
   [1, (model, book) => decidePatch(model, book, 'reject')],
   // Two who want opposite things at the same moment.
   [2, (model, book) => Promise.all([pause(model, book), vote(model, book)])],
+  // Stopped while what was just allowed is on its way.
+  [3, (model, book) => resume(model, book).then(() => pause(model, book))],
+  [2, (model, book) => vote(model, book).then(() => pause(model, book))],
+  [1, (model, book) => retry(model, book).then(() => pause(model, book))],
   [1, (model, book) => Promise.all([vote(model, book), vote(model, book, 'reject')])],
   [1, (model, book) => Promise.all([vote(model, book), takeBack(model, book)])],
   [1, (model, book) => Promise.all([pause(model, book), resume(model, book)])],
@@ -180,8 +184,10 @@ const hand = async (model: Model, world: World, { open }: Wanted, enough: () => 
   ]
   while (!enough()) {
     const running = [...books.operations.values()].filter(({ seen_ended }) => seen_ended === null)
-    if (running.length < open && chance(dice, 0.3)) await begin(model)
-    else if (running.length === 0 || chance(dice, 0.18)) await draw(dice, around)()
+    if (running.length < open && chance(dice, 0.35)) {
+      const book = await begin(model)
+      if (book && chance(dice, 0.3)) await pause(model, book)
+    } else if (running.length === 0 || chance(dice, 0.18)) await draw(dice, around)()
     else {
       const book = dice.pick(running)
       if (book.told.length > PATIENCE_STEPS) await cancel(model, book)

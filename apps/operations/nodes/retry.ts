@@ -3,7 +3,7 @@ import type { Tx } from '../../../db/client.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
 import { ASKED_AGAIN } from '../../../db/operations/gates/ask.ts'
 import { listGuardingGates } from '../../../db/operations/gates/rows.ts'
-import { listTargets } from '../../../db/operations/leases/drift.ts'
+import { listTargets, lowerPins } from '../../../db/operations/leases/drift.ts'
 import { listNodeFacts, readUndo, swapNodes } from '../../../db/operations/nodes/rows.ts'
 import { gates } from '../../../db/operations/tables/index.ts'
 import type { CommandBodies } from '../../../workflows/operation/messages.ts'
@@ -62,7 +62,8 @@ export const retrySteps = (
       const undo = await readUndo(tx, subject.operation_id, node_ids)
       const swapped = await swapNodes(tx, subject.operation_id, generationsOf(cone), RESET)
       if (swapped !== cone.length) throw generationMoved(node.generation)
-      await refuseDrifted(deps, tx, subject, node_ids)
+      const pins = await lowerPins(tx, subject, node_ids)
+      await refuseDrifted(deps, tx, { ...subject, pins }, node_ids)
       const asked =
         body.input_overrides && (await overrideInputs(deps, tx, subject, command.node_id, body.input_overrides))
       const rearmed = await rearmGates(tx, subject.operation_id, node_ids)
