@@ -91,7 +91,7 @@ const faultsOf = (
   const node = operation.nodes.get(node_id)
   if (!node) return [...faults, 'began, and no plan and no patch holds it']
   for (const { put, withdrawn } of books.freezes.filter(({ host }) => host === node.host))
-    if (cover(surely([put], withdrawn), begun)) faults.push(`began on ${node.host} under a freeze`)
+    if (cover(surely([put], withdrawn), begun)) faults.push(`began on ${node.host} under a freeze of ${clock(put.to)}`)
   if (first && first.hostname !== node.host) faults.push(`acted on ${first.hostname}, not on ${node.host}`)
   const does = first?.detail
   if (does !== undefined) faults.push(...valueFaults(books, node, does, begun))
@@ -109,7 +109,11 @@ const valueFaults = (
   begun: Span,
 ): string[] => {
   if (stated) {
-    const said = stated.some((one) => one.does === does && one.act.outcome !== 'refused' && one.act.from <= begun.to)
+    // The engine may refuse other inputs after they were written down: until that is answered they stand.
+    const said = stated.some(
+      (one) =>
+        one.does === does && one.act.from <= begun.to && (one.act.outcome !== 'refused' || begun.from < one.act.to),
+    )
     return said ? [] : [`did ${does}, which nobody had stated`]
   }
   const values = books.values.get(host) ?? []
