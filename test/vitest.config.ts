@@ -18,6 +18,7 @@ const LONGEST = [
   'e2e/story',
   'catalog/relationships',
   'chaos/chaos',
+  'model/model',
   'operations/model',
   'contract/bad-input',
   'platform/ops',

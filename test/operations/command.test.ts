@@ -591,6 +591,14 @@ describe('interventions beside the end of a node', () => {
     expect(['pending', 'sending', 'delivered']).toContain(after?.status)
     expect((await p.as('olga').get(path)).body.exceptions).toMatchObject([{ kind: 'skip', actor: { name: 'both' } }])
 
+    await p.query(`update operations.nodes set state = 'failed' where operation_id = $1 and node_id = 'a'`, [
+      operation_id,
+    ])
+    const around = { reason, input_overrides: { delay_ms: 2 } }
+    expect(await p.as('both').post(`${path}/nodes/a/retry`, around)).toMatchObject(
+      refusal('policy_denied', 'second_person_needed', 403),
+    )
+
     const second = (await ask('set_input', 'c', { input_overrides: { delay_ms: 2 } })).body.intervention
     const no = { round: 1, comment: 'no' }
     expect((await p.as('eva').post(`${path}/gates/${second.gate_id}/reject`, no)).body.status).toBe('rejected')

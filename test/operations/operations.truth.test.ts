@@ -155,6 +155,34 @@ describe('a running operation', () => {
     expect(problem(await send('resume'))).toBe('409 stale_catalog_projection/drift_unacknowledged')
   })
 
+  it('retries a node only on what the catalog says now, where others have taken a newer version over', async () => {
+    const act = (node_id: string, release: unknown) => ({
+      node_id,
+      executor: 'http',
+      idempotent: true,
+      target_id: host,
+      with: { request: { method: 'POST', url: 'http://127.0.0.1:9/', body: { release } } },
+    })
+    const graph = { nodes: [act('a', { $from: 'target/desired_state/release' }), act('b', 'x')] }
+    const { operation_id, path, send } = await started({ kind: 'graph', targets: undefined, change: undefined, graph })
+    const retry = (node_id: string) => p.as('olga').post(`${path}/nodes/${node_id}/retry`, { reason })
+    const end = () =>
+      p.query(`update operations.nodes set state = 'succeeded', attempt = 1 where operation_id = $1`, [operation_id])
+    await end()
+    moved()
+    // It means nothing to b, and a has been done.
+    must(await retry('b'), 200, 202)
+    expect(problem(await retry('a'))).toBe('409 stale_catalog_projection/drift_unacknowledged')
+    must(await send('pause'), 200, 202)
+    await end()
+    must(await retry('a'), 200, 202)
+    expect(problem(await send('resume'))).toBe('409 stale_catalog_projection/drift_unacknowledged')
+    must(await send('resume', { acknowledge_drift: true }), 200, 202)
+    expect(
+      JSON.stringify(await p.query('select spec from operations.nodes where operation_id = $1', [operation_id])),
+    ).toContain('2.3.10')
+  })
+
   it('takes over versions that moved without a value where a retry or a patch lets something begin', async () => {
     const { operation_id, path } = await started()
     // All is done, so nobody has looked at the version that came then.

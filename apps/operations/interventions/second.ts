@@ -10,6 +10,7 @@ import { digest } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Decision } from '../command/command.ts'
 import type { Subject } from '../command/subject.ts'
+import { needsSecondPerson } from '../policies/authority.ts'
 import { decisionOf, perform } from './perform.ts'
 import type { Intervening, InterventionCommand, InterventionDeps } from './types.ts'
 
@@ -18,9 +19,9 @@ const DEADLINE_S = 4 * 3600
 /** Types that need no second person: they do not change the effect of the plan. */
 const ALONE: ReadonlySet<InterventionBody['type']> = new Set(['extend_deadline', 'set_limits'])
 
-/** Above medium risk one person alone may not override a plan (operations.md 5.4). */
-export const needsSecondPerson = (risk_level: string, type: InterventionBody['type']): boolean =>
-  (risk_level === 'high' || risk_level === 'critical') && !ALONE.has(type)
+/** Whether another person has to agree to an intervention of this type. */
+export const waitsForSecondPerson = (risk_level: string, type: InterventionBody['type']): boolean =>
+  needsSecondPerson(risk_level) && !ALONE.has(type)
 
 export const gateOfIntervention = (command_id: string): string => `intervention-${command_id}`
 

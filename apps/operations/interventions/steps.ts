@@ -7,7 +7,7 @@ import { readNode } from '../nodes/read.ts'
 import { readOperation } from '../operations/read.ts'
 import { operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { decisionOf, isOnNode, perform } from './perform.ts'
-import { askSecondPerson, gateOfIntervention, needsSecondPerson } from './second.ts'
+import { askSecondPerson, gateOfIntervention, waitsForSecondPerson } from './second.ts'
 import type { InterventionCommand, InterventionDeps } from './types.ts'
 
 type Member = keyof InterventionBody['payload']
@@ -44,7 +44,7 @@ export const interventionSteps = (
       const action = isOnNode(type) ? 'node.intervene' : 'operation.intervene'
       throwIfRefused(refuseByPolicy(deps, command.caller, action, operationObject(subject), subject.places))
       const intervening = { command, subject, command_id }
-      if (needsSecondPerson(subject.risk_level, type)) {
+      if (waitsForSecondPerson(subject.risk_level, type)) {
         const asked = await askSecondPerson(deps, tx, intervening, body)
         checkIfMatch(command.if_match, subject.revision)
         return asked

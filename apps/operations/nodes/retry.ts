@@ -3,7 +3,7 @@ import type { Tx } from '../../../db/client.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
 import { ASKED_AGAIN } from '../../../db/operations/gates/ask.ts'
 import { listGuardingGates } from '../../../db/operations/gates/rows.ts'
-import { listTargets } from '../../../db/operations/leases/drift.ts'
+import { listTargets, lowerPins } from '../../../db/operations/leases/drift.ts'
 import { listNodeFacts, readUndo, swapNodes } from '../../../db/operations/nodes/rows.ts'
 import { gates } from '../../../db/operations/tables/index.ts'
 import type { CommandBodies } from '../../../workflows/operation/messages.ts'
@@ -19,7 +19,7 @@ import type { Command, Steps } from '../command/command.ts'
 import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
 import type { OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { refuseDrifted, refuseOn } from '../operations/control.ts'
-import { operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
+import { needsSecondPerson, operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { overrideInputs } from './inputs.ts'
 import { readNode } from './read.ts'
 
@@ -52,6 +52,7 @@ export const retrySteps = (
         subject,
         refuseRetry(subject.facts, node, { cone, reconciliation: body.reconciliation !== undefined }),
       )
+      if (body.input_overrides && needsSecondPerson(subject.risk_level)) throw agreedInputsOnly()
       checkIfMatch(command.if_match, subject.revision)
       if (body.expected_generation !== undefined && body.expected_generation !== node.generation)
         throw generationMoved(node.generation)
@@ -61,7 +62,8 @@ export const retrySteps = (
       const undo = await readUndo(tx, subject.operation_id, node_ids)
       const swapped = await swapNodes(tx, subject.operation_id, generationsOf(cone), RESET)
       if (swapped !== cone.length) throw generationMoved(node.generation)
-      await refuseDrifted(deps, tx, subject, node_ids)
+      const pins = await lowerPins(tx, subject, node_ids)
+      await refuseDrifted(deps, tx, { ...subject, pins }, node_ids)
       const asked =
         body.input_overrides && (await overrideInputs(deps, tx, subject, command.node_id, body.input_overrides))
       const rearmed = await rearmGates(tx, subject.operation_id, node_ids)
@@ -122,6 +124,12 @@ const resetEvents = (
     data: { generation: generation + 1, scope: payload.scope, ...(reconciliation && { reconciliation }) },
     ...(index === 0 && { evidence: evidenceOf(command, command_id, payload) }),
   }))
+
+/** Other inputs are an intervention, which a second person has to see at this risk; a retry must be no way around that. */
+const agreedInputsOnly = () =>
+  new AppError('policy_denied', 'second_person_needed', 'At this risk a second person has to see other inputs.', {
+    hint: 'Pause the operation, retry without input_overrides, and set the inputs by an intervention.',
+  })
 
 /** Gates that are asked before anything of the cone runs. */
 const rearmedOf = ({ gates: now }: CommandBodies['retry_node']): string[] =>

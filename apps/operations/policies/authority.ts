@@ -136,3 +136,6 @@ export const operationActions = (
     allowedAction('propose_patch', may('patch.propose', { ...object, type: 'Patch' }), refusePatch(facts)),
   ]
 }
+
+/** Above medium risk one person alone does not override what a plan says (operations.md 5.4). */
+export const needsSecondPerson = (risk_level: string): boolean => risk_level === 'high' || risk_level === 'critical'

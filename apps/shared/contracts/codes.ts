@@ -211,6 +211,10 @@ export const CODES = {
     },
     self_approval: { means: 'You requested this operation.', remedy: 'Another person must approve it.' },
     self_patch_approval: { means: 'You proposed this patch.', remedy: 'Another person must approve it.' },
+    second_person_needed: {
+      means: 'A second person has to see this first.',
+      remedy: 'Do it by an intervention, to which another person agrees.',
+    },
     second_person: { means: 'You have already approved this.', remedy: 'Another person must approve it.' },
     not_eligible: { means: 'You are in none of the groups that decide.', remedy: 'Ask one of the eligible people.' },
     tainted_right: {

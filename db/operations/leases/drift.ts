@@ -11,6 +11,7 @@ import {
   operation_control,
   operations,
   patches,
+  plans,
   resource_operation_index,
 } from '../tables/index.ts'
 
@@ -106,6 +107,30 @@ export const repin = async (
     await db.execute(sql`
       update ${operations} set pins = pins || jsonb_build_object(${resource_id}::text, ${version}::bigint)
       where operation_id = ${operation_id} and (pins ->> ${resource_id})::bigint = ${before[resource_id] ?? 0}`)
+}
+
+/**
+ * Pins the targets of these nodes as the plan did, and answers all pins. What had begun was not looked at while their
+ * versions moved, so its values may be older than a pin that other nodes took over. A target that the operation has
+ * written itself keeps its pin.
+ */
+export const lowerPins = async (
+  tx: Tx,
+  { operation_id, plan_id, pins }: { operation_id: string; plan_id: string; pins: Record<string, number> },
+  node_ids: readonly string[],
+): Promise<Record<string, number>> => {
+  const { rows } = await tx.execute<{ lowered: Record<string, number> }>(sql`
+    with lowered as (
+      select coalesce(jsonb_object_agg(p.resource_id, p.version), '{}') as pins
+      from ${plans}, jsonb_to_recordset(${plans.document} -> 'catalog_pins') p(resource_id text, version bigint)
+      where ${plans.plan_id} = ${plan_id} and p.version < (${JSON.stringify(pins)}::jsonb ->> p.resource_id)::bigint
+        and exists (select from ${nodes} n where n.operation_id = ${operation_id} and n.target_id = p.resource_id
+          and n.node_id = any(${sql.param(node_ids)}::text[]))
+        and not exists (select from ${resource_operation_index} i where i.operation_id = ${operation_id}
+          and i.resource_id = p.resource_id and i.version_to is not null))
+    update ${operations} set pins = ${operations.pins} || lowered.pins from lowered
+    where operation_id = ${operation_id} returning lowered.pins as lowered`)
+  return { ...pins, ...rows[0]?.lowered }
 }
 
 /** These versions need not be looked at again. */

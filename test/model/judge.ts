@@ -1,0 +1,245 @@
+import {
+  type Act,
+  type Books,
+  cover,
+  type GateBook,
+  type NodeBook,
+  type OperationBook,
+  type Span,
+  surely,
+  type Vote,
+} from './books.ts'
+
+/** An effect on a host, as its own ledger tells. */
+export type Effect = {
+  at: string
+  hostname: string
+  operation_id: string | null
+  node_id: string | null
+  attempt: string | null
+  key: string | null
+  effect: string
+  detail: string
+}
+/** A start as the platform states it; what it stands for is told by the ledger. */
+export type Start = {
+  operation_id: string
+  node_id: string
+  role: 'run' | 'undo'
+  attempt: number
+  started_at: number
+  /** How often it was given a fence: more than once, and it may have begun again at any time until its effect. */
+  grants: number
+}
+export type Breach = { operation_id: string; what: string; people: string[] }
+
+/** A proof of people may be so old at a start; and what the clocks of processes on one machine may differ. */
+const PEOPLE_MS = 5000
+const CLOCK_MS = 250
+/** For so long a call of a killed worker may be under way. */
+const UNDER_WAY_MS = 20_000
+const NEVER: Act = { from: 0, to: 0, outcome: 'refused' }
+
+/** Judges every start and every effect of a run by the books. */
+export const judge = (books: Books, starts: readonly Start[], ledger: readonly Effect[]): Breach[] => {
+  const breaches: Breach[] = []
+  const effects = new Map<string, Effect[]>()
+  for (const effect of ledger) {
+    const key = `${effect.operation_id}:${effect.node_id}:${effect.attempt}`
+    effects.set(key, [...(effects.get(key) ?? []), effect])
+  }
+  const known = new Set<string>()
+  for (const start of starts) {
+    const { operation_id, node_id, role, attempt } = start
+    const key = `${operation_id}:${node_id}:${role === 'run' ? '' : 'c'}${attempt}`
+    known.add(key)
+    const operation = books.operations.get(operation_id)
+    if (!operation) continue
+    const done = effects.get(key) ?? []
+    const people = new Set<string>()
+    const when = `${node_id} (${role} ${attempt}) at ${clock(start.started_at)}`
+    for (const what of faultsOf(books, operation, start, done, people))
+      breaches.push({ operation_id, what: `${when}: ${what}`, people: [...people] })
+  }
+  for (const [key, [effect]] of effects)
+    if (effect?.operation_id && !known.has(key))
+      breaches.push({ operation_id: effect.operation_id, what: `${key} had an effect and never started`, people: [] })
+  for (const operation of books.operations.values())
+    for (const what of stirred(books, operation, ledger))
+      breaches.push({ operation_id: operation.operation_id, what, people: [] })
+  return breaches
+}
+
+const faultsOf = (
+  books: Books,
+  operation: OperationBook,
+  { node_id, role, started_at, grants }: Start,
+  effects: readonly Effect[],
+  people: Set<string>,
+): string[] => {
+  const first = effects[0]
+  const ended = grants === 1 ? started_at : first ? Date.parse(first.at) : Number.POSITIVE_INFINITY
+  const begun: Span = { from: started_at, to: ended }
+  const faults: string[] = []
+  if (effects.length > 1) faults.push(`had ${effects.length} effects`)
+  const undoing = operation.cancels.filter(({ mode }) => mode === 'compensate')
+  const final = operation.cancels.filter(({ mode }) => mode !== 'compensate')
+  const stopped = role === 'run' ? surely(operation.cancels, []) : surely(final, undoing)
+  if (cover(stopped, begun)) faults.push('began after an acknowledged cancel')
+  if (role === 'undo') return faults
+  if (cover(surely(operation.pauses, operation.resumes), begun)) faults.push('began after an acknowledged pause')
+  const node = operation.nodes.get(node_id)
+  if (!node) return [...faults, 'began, and no plan and no patch holds it']
+  for (const { put, withdrawn } of books.freezes.filter(({ host }) => host === node.host))
+    if (cover(surely([put], withdrawn), begun)) faults.push(`began on ${node.host} under a freeze of ${clock(put.to)}`)
+  if (first && first.hostname !== node.host) faults.push(`acted on ${first.hostname}, not on ${node.host}`)
+  const does = first?.detail
+  if (does !== undefined) faults.push(...valueFaults(books, node, does, begun))
+  for (const gate of operation.gates.values())
+    if (gate.cone.has(node_id)) faults.push(...gateFaults(books, operation, gate, node_id, does, begun, people))
+  faults.push(...patchFaults(books, operation, node, begun, people))
+  return faults
+}
+
+/** What was done is what a person had stated by then, or what the catalog still said. */
+const valueFaults = (
+  books: Books,
+  { host, stated }: { host: string; stated: { does: string; act: Act }[] | null },
+  does: string,
+  begun: Span,
+): string[] => {
+  if (stated) {
+    // The engine may refuse other inputs after they were written down: until that is answered they stand.
+    const said = stated.some(
+      (one) =>
+        one.does === does && one.act.from <= begun.to && (one.act.outcome !== 'refused' || begun.from < one.act.to),
+    )
+    return said ? [] : [`did ${does}, which nobody had stated`]
+  }
+  const values = books.values.get(host) ?? []
+  const at = values.findIndex(({ value }) => value === does)
+  if (at < 0) return [`did ${does}, which the catalog never said of ${host}`]
+  const { act } = values[at] ?? { act: NEVER }
+  const later = values.filter((other, i) => i !== at && other.act.from >= act.to)
+  const news = later.map((other) => `${other.value} since ${clock(other.act.to)}`).join(', ')
+  const old = surely(
+    later.map((other) => other.act),
+    [],
+  )
+  return cover(old, begun) ? [`did ${does}, when the catalog said otherwise of ${host}: ${news}`] : []
+}
+
+/**
+ * Enough people had approved this node doing this. For one that the gate guards: each with the right to, within the time
+ * that a proof may be old, and not overruled since. What comes behind that was only read, unless its guard was skipped.
+ */
+const gateFaults = (
+  books: Books,
+  operation: OperationBook,
+  gate: GateBook,
+  node_id: string,
+  does: string | undefined,
+  begun: Span,
+  people: Set<string>,
+): string[] => {
+  const guarded = gate.guards.includes(node_id)
+  const passed = ({ node_id: skipped, act }: OperationBook['skips'][number]) =>
+    gate.guards.includes(skipped) && act.outcome !== 'refused' && act.from <= begun.to
+  if (!guarded && operation.skips.some(passed)) return []
+  const own = operation.patches.filter((patch) => patch.node_id === node_id)
+  const why: string[] = []
+  const voters = new Set<string>()
+  for (const vote of [...gate.votes, ...own.flatMap(({ votes }) => votes)]) {
+    const no =
+      unread(operation, vote, node_id, does, begun) ??
+      (guarded ? (overruled(vote, gate.votes, begun) ?? withoutRight(books, vote.voter, begun, gate.group)) : undefined)
+    if (no === undefined) voters.add(vote.voter)
+    else why.push(`${vote.voter} ${no}`)
+    people.add(vote.voter)
+  }
+  if (voters.size >= gate.quorum) return []
+  const counted = `${voters.size} of ${gate.quorum} approvals (${why.join(', ') || 'nobody voted'})`
+  return [`began${does === undefined ? '' : ` doing ${does}`} behind ${gate.gate_id} with ${counted}`]
+}
+
+/** Why a vote is no approval of this node doing this; undefined: it may be one. */
+const unread = (
+  { involved }: OperationBook,
+  vote: Vote,
+  node_id: string,
+  does: string | undefined,
+  begun: Span,
+): string | undefined => {
+  if (vote.decision === 'reject') return 'rejected'
+  if (vote.outcome === 'refused') return 'was refused'
+  if (vote.from > begun.to) return 'came later'
+  if (involved.includes(vote.voter)) return 'takes part'
+  const read = vote.paper.get(node_id)
+  return does === undefined || read === does ? undefined : `had read ${read ?? 'no word of it'}`
+}
+
+/** A rejection by anybody makes void what was approved before it; of the own vote it is the withdrawal. */
+const overruled = (vote: Vote, others: readonly Vote[], begun: Span): string | undefined => {
+  const rejected = others.filter(({ decision, from }) => decision === 'reject' && from >= vote.to)
+  return cover(surely(rejected, []), begun) ? 'was overruled or withdrawn' : undefined
+}
+
+const withoutRight = (books: Books, name: string, begun: Span, group: string | null): string | undefined => {
+  const person = books.people.get(name)
+  if (!person) return 'is unknown'
+  if (group !== null && person.group !== group) return `is not of ${group}`
+  const parts = Object.entries(person.parts).filter(([part]) => part !== 'group' || group !== null)
+  const lost = parts.flatMap(([, { lost, given }]) => surely(lost, given))
+  return cover(lost, { from: begun.from - PEOPLE_MS - CLOCK_MS, to: begun.to }) ? 'had lost the right' : undefined
+}
+
+/**
+ * What a patch adds was approved by others than its proposer, as the gates ask that guard its host; each had the right to
+ * when the vote was given.
+ */
+const patchFaults = (
+  books: Books,
+  { patches, gates, nodes }: OperationBook,
+  { node_id, host }: NodeBook,
+  begun: Span,
+  people: Set<string>,
+): string[] => {
+  const patch = patches.find((one) => one.node_id === node_id)
+  if (!patch) return []
+  const touched = [...gates.values()].filter(({ guards }) => guards.some((id) => nodes.get(id)?.host === host))
+  const asked = [{ quorum: 1, group: null }, ...touched.map(({ quorum, group }) => ({ quorum, group }))]
+  return asked.flatMap(({ quorum, group }) => {
+    const voters = new Set<string>()
+    for (const { voter, decision, outcome, from, to, paper } of patch.votes) {
+      people.add(voter)
+      if (decision !== 'approve' || outcome === 'refused' || from > begun.to || voter === patch.proposer) continue
+      if (paper.get(node_id) === patch.does && !withoutRight(books, voter, { from, to }, group)) voters.add(voter)
+    }
+    const by = group === null ? '' : ` of ${group}`
+    return voters.size >= quorum ? [] : [`began by a patch with ${voters.size} of ${quorum} approvals${by}`]
+  })
+}
+
+/** Effects while it was seen to stand still, by the ledger alone. */
+const stirred = (books: Books, operation: OperationBook, ledger: readonly Effect[]): string[] => {
+  const own = ledger.filter(({ operation_id }) => operation_id === operation.operation_id)
+  const moves: Act[] = [...operation.resumes, ...operation.cancels.filter(({ mode }) => mode === 'compensate')]
+  return own.flatMap(({ at, node_id, detail }) => {
+    const [time, what] = [Date.parse(at), `${node_id} did ${detail} at ${clock(Date.parse(at))}`]
+    const { seen_ended } = operation
+    if (books.kills.some((kill) => kill < time && kill > time - UNDER_WAY_MS)) return []
+    if (seen_ended !== null && time > seen_ended + CLOCK_MS && !forced(operation)) return [`${what}, after its end`]
+    const still = operation.seen_paused.some(
+      (seen) =>
+        time > seen.to + CLOCK_MS &&
+        !moves.some(({ from, to, outcome }) => outcome !== 'refused' && to > seen.from - CLOCK_MS && from < time),
+    )
+    return still ? [`${what}, while it was seen to be paused`] : []
+  })
+}
+
+/** A forced cancel leaves calls under way behind. */
+const forced = ({ cancels }: OperationBook) =>
+  cancels.some(({ mode, outcome }) => mode === 'force' && outcome !== 'refused')
+
+export const clock = (at: number): string => (Number.isFinite(at) ? new Date(at).toISOString().slice(11, 23) : '?')
