@@ -4521,7 +4521,7 @@ export interface components {
             /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
             dry_run?: boolean;
         };
-        /** @description The newest pause, resume or cancel by somebody: who, why and when. */
+        /** @description The newest pause, resume or cancel by a person: who, why and when. */
         Steering: {
             /** @enum {unknown} */
             kind: "pause" | "resume" | "cancel";
@@ -6033,7 +6033,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -6076,7 +6076,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -6802,7 +6802,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -8813,7 +8813,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -9403,7 +9403,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -9466,7 +9466,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -9529,7 +9529,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -9592,7 +9592,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -9656,7 +9656,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -9731,7 +9731,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -9795,7 +9795,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -9859,7 +9859,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -9923,7 +9923,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {

@@ -139,7 +139,7 @@ const environmentOf = (
 
 type End = Awaited<ReturnType<typeof runProcess>>
 
-/** What the end of the process says; nothing where it ended well. */
+/** What the end of the process says; undefined if it ended well. */
 const verdictOf = (end: End, values: With, timeout_s: number): ExecutorResult | undefined => {
   const { ok = [0], retry = [] } = values.exit_codes ?? {}
   if (end.how === 'not_begun') return failed('refused', `${values.program} could not be begun: ${end.message}`)

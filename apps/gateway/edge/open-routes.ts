@@ -69,7 +69,7 @@ const knownDevice = ({ devices }: GatewayDeps, { headers }: IncomingMessage, { d
 
 /**
  * Lets so many logins go on and tells the others at once that it is busy. In a flood most would hear it from credential
- * in the end, after limits, look-ups and connections that slow down everybody who is signed in.
+ * in the end, after limits, look-ups and connections that slow down everyone who is signed in.
  */
 const enterLogin = ({ logins, config }: GatewayDeps, res: ServerResponse, known: boolean): void => {
   if (logins.under_way >= config.GATEWAY__LOGIN__AT_ONCE + (known ? KNOWN_SEATS : 0)) throw loginBusy(logins.average_ms)

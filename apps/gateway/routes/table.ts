@@ -36,7 +36,7 @@ const table = (upstream: Upstream, prefix: string, rows: Row[]): Route[] =>
 
 /** Who signs in, and what a person needs before anything else. */
 const ENTER = new Set(['GET /api/v1/me', 'GET /api/v1/users/me', 'POST /v1/token/reauth', 'POST /api/v1/users/enrol'])
-/** What somebody looks at who is about to decide. */
+/** Reads of a person who is about to decide. */
 const DECIDE = new Set([
   'GET /api/v1/gates',
   'GET /api/v1/operations/{operation_id}',

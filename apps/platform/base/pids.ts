@@ -14,7 +14,7 @@ export const signalGroup = (pid: number, signal: NodeJS.Signals): void => {
   }
 }
 
-/** When a process began, in the system's own words, or nothing when there is no such process: tells a reused id apart. */
+/** When a process began, in the system's own words; undefined if there is no such process: tells a reused id apart. */
 export const bornAt = (pid: number): string | undefined => {
   try {
     process.kill(pid, 0)

@@ -40,7 +40,7 @@ const ensureOperation = async (
 ): Promise<OperationView> =>
   (await operationNamed(operator, intent.title)) ?? (await startOperation(operator, name, intent))
 
-/** Approves the gate that asks, unless somebody has, or there is none. */
+/** Approves the gate that is waiting, if there is one. */
 const passGate = async (approver: Person, operation_id: string, comment: string): Promise<void> => {
   const gate = await askingGate(approver, operation_id)
   if (gate) await approveGate(approver, operation_id, gate, comment)
@@ -49,7 +49,7 @@ const passGate = async (approver: Person, operation_id: string, comment: string)
 /**
  * The demo of console.md 13: a catalog of hosts that really listen, and three operations: one waits at a gate after
  * its canary, one is finished with evidence, one goes on until a host fails its health check, with a patch that would
- * mend it for somebody to judge. All of it goes through the public API with the demo accounts, so every log line, digest
+ * mend it for a person to judge. All of it goes through the public API with the demo accounts, so every log line, digest
  * and name is true. Repeating it changes nothing.
  */
 export const runScenario = async ({ gateway_url, fleet_url, hosts, accounts, progress, at = () => {} }: Scenario) => {

@@ -47,7 +47,7 @@ export const permissionsOf = (roles: Iterable<string>): ReadonlySet<Permission> 
 
 export const roleHas = (role: string, permission: Permission): boolean => BY_ROLE.get(role)?.has(permission) ?? false
 
-/** What somebody is told who lacks these: each by name, and the roles that have one of them. */
+/** The hint for a person who lacks these: each by name, and the roles that have one of them. */
 export const missingWords = (permissions: readonly string[]): string => {
   const roles = ROLES.filter((role) =>
     permissions.some((permission) => BY_ROLE.get(role)?.has(permission as Permission)),
