@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 
-/** A start that stops because the environment is wrong: the message is the whole of what is printed. */
+/** A start that stops because the environment is wrong: only the message is printed. */
 export class ConfigError extends Error {}
 
 const parseText = (schema: TSchema, text: string): unknown => {

@@ -44,8 +44,8 @@ export const chargeOpenRoute = async (
 type Login = { username: string | undefined; device_token: string | undefined }
 
 /**
- * Charges one attempt: a device that has signed in with this name before has a bucket of its own and no other, so that
- * nobody can use up its attempts from elsewhere. All others share those of the name and of their address.
+ * Charges one attempt. A device that has signed in with this name before has a bucket of its own and no other: no one
+ * can use up its attempts from elsewhere. All others share those of the name and of their address.
  */
 const chargeLogin = async (deps: GatewayDeps, { req, res }: Exchange, login: Login, address: string): Promise<void> => {
   const { guard, limits, nameOf } = deps

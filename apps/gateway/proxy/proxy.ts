@@ -7,7 +7,7 @@ import type { Telemetry } from '../../shared/telemetry.ts'
 import { type BySeated, createSeats, measureSeats, type Seats } from './seats.ts'
 
 const KEEP_ALIVE_MS = 60_000
-/** Connections for what takes no seat. */
+/** Connections for requests that take no seat. */
 const SPARE_CONNECTIONS = 8
 
 export type Upstreams = Record<'session' | 'identity' | 'token' | 'catalog' | 'operations', string>

@@ -9,7 +9,7 @@ export type Kind = 'R' | 'W' | 'A' | 'S'
 /** Which limits a request is charged to. `token` is login or refresh, by the body; `none` is not charged. */
 export type LimitClass = 'api' | 'stream' | 'token' | 'login' | 'refresh' | 'jwks' | 'enrol' | 'none'
 
-/** One endpoint of the public API. `permission` is what the service asks; the gateway itself only tells none from the rest. */
+/** One endpoint of the public API. The service asks for `permission`; the gateway only tells none from the rest. */
 export type Route = {
   method: Method
   path: string

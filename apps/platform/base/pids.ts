@@ -9,7 +9,7 @@ export const signalGroup = (pid: number, signal: NodeJS.Signals): void => {
     try {
       process.kill(pid, signal)
     } catch {
-      // It is gone, which is what was wanted.
+      // It is gone, as wanted.
     }
   }
 }

@@ -73,7 +73,7 @@ const runnable = (native: string): string => {
   return copy
 }
 
-/** A folder of the machine that every account can enter, for what root cannot keep in a closed home folder. */
+/** A folder of the machine that every account can enter, for files that root cannot keep in a closed home folder. */
 const sharedRoot = (): string => {
   const folder = existsSync('/var/lib') ? '/var/lib/signalbox' : join(tmpdir(), 'signalbox')
   mkdirSync(folder, { recursive: true, mode: 0o755 })

@@ -1,4 +1,4 @@
-/** The role table of the authorization model (auth.md 9): the one source of what a role may do. */
+/** The role table of the authorization model (auth.md 9): the one source of the rights of a role. */
 
 export const ROLES = ['viewer', 'planner', 'operator', 'approver', 'engineer', 'admin', 'auditor'] as const
 export type Role = (typeof ROLES)[number]
