@@ -43,7 +43,7 @@ export const createCatalogWriter = (base_url: string, signer: ServiceSigner) => 
       const { status, body } = await post(path, command)
       return readAnswer(status, body)
     },
-    /** The version of a resource at this moment; nothing where it is not there. */
+    /** The version of a resource at this moment; undefined if there is none. */
     versionOf: together(async (resource_ids) => {
       const { status, body } = await post('/internal/v1/resources:versions', { resource_ids })
       if (status !== 200) throw new CatalogAway(`The catalog answered ${status}, ${String(body.code)}`)
@@ -72,7 +72,7 @@ const readAnswer = (status: number, body: Record<string, unknown>): Applied => {
 
 const MOST_AT_ONCE = 1000
 
-/** Asks one by one, sent many at a time: whoever asks while a request is under way goes with the next, never with an older answer. */
+/** Asks one by one, sent many at a time: whoever asks while a request is in flight goes with the next, never with an older answer. */
 const together = (ask: (ids: string[]) => Promise<ReadonlyMap<string, number>>) => {
   const waiting: { id: string; settle: PromiseWithResolvers<number | undefined> }[] = []
   let busy = false

@@ -230,7 +230,7 @@ export const transact = async <T>(db: Db, run: (tx: Tx, last: Last) => Promise<T
   }
 }
 
-/** The first row, or nothing. */
+/** The first row; undefined if there is none. */
 export const first = <T>(rows: T[]): T | undefined => rows[0]
 
 /**

@@ -48,7 +48,7 @@ const MS_BITS = 42
 export const timeLock = (lock: Lock, ms: string): string =>
   `pg_advisory_xact_lock_shared((${LOCKS[lock]}::bigint << ${MS_BITS}) | (${ms})::bigint)`
 
-/** The earliest time of which somebody holds such a lock, in milliseconds: an expression that is null when nobody does. */
+/** The earliest time of a held lock of this kind, in milliseconds: an expression that is null if none is held. */
 export const earliestTime = (lock: Lock): SQL => {
   const [low, count] = [LOCKS[lock] * 2 ** (MS_BITS - 32), 2 ** (MS_BITS - 32)]
   return sql.raw(`(select min((classid::bigint << 32) | objid::bigint) & ((1::bigint << ${MS_BITS}) - 1) from pg_locks

@@ -69,7 +69,7 @@ export const createFence = (db: Queryable, schema: Fenced) => {
 }
 export type ReadFence = ReturnType<typeof createFence>
 
-/** Why an event of this schema, told under this epoch, is not to be believed now; nothing when it is. */
+/** Why an event of this schema, told under this epoch, is not to be believed now; undefined if it is. */
 export const refuseEvent = ({ held_since, unchecked, epoch }: Fence, of: Fenced, told: number): string | undefined => {
   if (held_since) return RESTORED
   if (unchecked.includes(of)) return `the relay has not compared the events of ${of} with this database yet`

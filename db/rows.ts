@@ -6,7 +6,7 @@ import type { Tx } from './client.ts'
 /**
  * Writes of single rows where every command passes: the text of a statement is put together once per set of columns, not
  * anew each time, which costs more than the rest of a small statement on this side. As with Drizzle's own builders
- * nothing is sent before it is awaited, and the database's error is the `cause` of what is thrown.
+ * no statement is sent before it is awaited, and the database's error is the `cause` of what is thrown.
  */
 export class Statement extends QueryPromise<pg.QueryResult> {
   readonly tx: Tx

@@ -304,7 +304,7 @@ const finish = async (
   return { status: 'failed', ...times, error, ...(retry_after_s !== undefined && { retry_after_s }) }
 }
 
-/** Tries a statement again while Postgres is away for a moment; the beat tells that somebody is still at it. */
+/** Tries a statement again while Postgres is away for a moment; the beat tells that the attempt is still at work. */
 const patiently = async <T>(write: () => Promise<T>): Promise<T> => {
   const end = Date.now() + PATIENCE_MS
   for (let wait = 100; ; wait = Math.min(wait * 2, 2000)) {

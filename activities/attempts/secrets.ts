@@ -29,7 +29,7 @@ export const resolveSecrets = async (
   return resolved
 }
 
-/** Whether somebody of this pool may resolve them, where the worker itself does not. Throws a SecretError. */
+/** Whether an agent of this pool may resolve them, where the worker itself does not. Throws a SecretError. */
 export const allowSecrets = (references: Record<string, unknown>, pool: string, policy: ExecutorPolicy): void => {
   for (const reference of Object.values(references))
     if (!policy.mayResolve(pool, String(reference)))

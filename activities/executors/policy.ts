@@ -56,7 +56,7 @@ export type ExecutorPolicy = {
   /** Rules of the pool that this URL fits; none: it may not be called. */
   rulesFor: (pool: string, url: URL) => readonly Rule[]
   mayResolve: (pool: string, reference: string) => boolean
-  /** How the agents of a pool take work; nothing where it has none. */
+  /** How the agents of a pool take work; undefined if it has none. */
   agentsOf: (pool: string) => AgentDoor | undefined
   /** How much work of each pool with agents may be out at once. */
   places: Readonly<Record<string, number>>

@@ -25,7 +25,7 @@ export type ExecutorContext = {
   /** Aborted when this worker stops: an executor that only waits answers `pending`, and another worker goes on. */
   leave: AbortSignal
   log: (text: string, options?: Partial<Pick<LogLine, 'level' | 'stream'>>) => void
-  /** Writes down that the effect is behind it: a repeat goes on from here. False: somebody else has taken over. */
+  /** Writes down that the effect is behind it: a repeat goes on from here. False: another attempt has taken over. */
   checkpoint: (resume: Record<string, unknown>) => Promise<boolean>
   /** Resolves when few enough lines are waiting to be stored: who writes many takes no more than that. */
   stored: () => Promise<void>

@@ -4709,7 +4709,7 @@ export interface components {
             /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
             dry_run?: boolean;
         };
-        /** @description The newest pause, resume or cancel by somebody: who, why and when. */
+        /** @description The newest pause, resume or cancel by a person: who, why and when. */
         Steering: {
             /** @enum {unknown} */
             kind: "pause" | "resume" | "cancel";
@@ -6243,7 +6243,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -6286,7 +6286,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -7241,7 +7241,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -9252,7 +9252,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -9842,7 +9842,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -9905,7 +9905,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -9968,7 +9968,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -10031,7 +10031,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -10095,7 +10095,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -10170,7 +10170,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -10234,7 +10234,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -10298,7 +10298,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {
@@ -10362,7 +10362,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) when it is another by now. */
+                /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
             };
             path: {

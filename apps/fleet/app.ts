@@ -45,7 +45,7 @@ const LedgerQuery = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 10_000, default: 1000 }),
 })
 
-/** The control listener of the demo fleet: hosts, faults on demand, and the ledger of what really happened. */
+/** The control listener of the demo fleet: hosts, faults on demand, and the ledger of real effects. */
 export const buildApp = ({ telemetry, store, hosts }: { telemetry: Telemetry; store: Store; hosts: Hosts }) => {
   const app = createHttpApp({ telemetry, codes: CATALOG_CODES })
   const health = serveHealth(app, telemetry, {

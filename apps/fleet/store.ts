@@ -28,7 +28,7 @@ export type Host = {
   faults: Faults
 }
 
-/** One effect on a host, written before its answer: the witness of what really happened. */
+/** One effect on a host, written before its answer: the witness of real effects. */
 export type Effect = {
   hostname: string
   operation_id: string | null

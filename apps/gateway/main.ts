@@ -10,7 +10,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
   version: string
 }
 
-/** How long what is under way may take at the end. */
+/** How long requests in flight may take at the end. */
 const IN_FLIGHT_MS = 20_000
 
 await runApp('gateway', async () => {

@@ -44,7 +44,7 @@ const read = async (reader: Redis, stream: string, wait_ms?: number): Promise<En
   return fresh?.[0]?.[1] ?? []
 }
 
-/** What Postgres refuses for what it is, or is no JSON: it would be refused for ever. */
+/** A row that is not JSON, or that Postgres refuses for its content: a repeat would be refused too. */
 const isPoison = (error: unknown): boolean =>
   error instanceof SyntaxError || /^2[23]/.test((error as { code?: string }).code ?? '')
 
@@ -100,7 +100,7 @@ const keep = (pool: pg.Pool, event: Fields) =>
     ],
   )
 
-/** Access tokens of what was revoked before are past their end: no gateway needs to hear of it again. */
+/** Access tokens of sessions that were revoked before are past their end: no gateway needs to hear of it again. */
 const RECENT = '16 minutes'
 
 /** Publishes the recent revocations again, from Postgres: for a broker that lost them (reliability.md 4.9). */

@@ -123,7 +123,7 @@ const startBrokerCheck = (
     if (!nc) return false
     const lost = await checkBroker(pool, nc, prefix, schema, stream, telemetry.log)
     if (lost) meters.rolledBack.inc({ schema })
-    // Sessions have no outbox row: what the broker lost of them stands in Postgres.
+    // Sessions have no outbox row: Postgres holds those that the broker lost.
     if (lost && schema === 'identity') await republishRevocations(pool, nc, prefix)
     return false
   })

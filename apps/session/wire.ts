@@ -41,7 +41,7 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
     name: 'session',
     timeout_ms: config.SESSION__REDIS__TIMEOUT_MS,
   })
-  // A script that was under way when the connection broke may have run: sent again it would look like a replay.
+  // A script that was in flight when the connection broke may have run: sent again it would look like a replay.
   redis.options.autoResendUnfulfilledCommands = false
   const stopPruning = startPruning([() => pruneKeys(db, idempotency), () => pruneRevocations(db)], (err) =>
     telemetry.log.warn({ err }, 'old rows cannot be removed'),

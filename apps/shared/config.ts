@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 
-/** A start that stops because the environment is wrong: the message is the whole of what is printed. */
+/** A start that stops because the environment is wrong: only the message is printed. */
 export class ConfigError extends Error {}
 
 const parseText = (schema: TSchema, text: string): unknown => {
@@ -53,7 +53,7 @@ const allowed = ({ description, type, minimum, maximum, enum: values, pattern }:
 /** What a setting may say beside its schema: that production states it itself, and that its value is a secret. */
 export type SettingOptions = { production?: 'required' | 'https'; secret?: true }
 
-/** A secret of the development set-up, or one that somebody typed: production refuses both. */
+/** A secret of the development set-up, or one that a person typed: production refuses both. */
 const refuseWeakSecret = (name: string, text: string, env: NodeJS.ProcessEnv): void => {
   const keys = text.match(/[A-Za-z0-9+/_-]{43}=?/g) ?? []
   if (keys.some((key) => new Set(Buffer.from(key, 'base64')).size < MIN_DISTINCT))

@@ -37,7 +37,7 @@ const TITLES: Record<Category, string> = {
   rate_limited: 'Too many requests',
   unavailable: 'A part of the service is not available',
   not_found: 'Not found',
-  version_conflict: 'Somebody else was faster',
+  version_conflict: 'Conflict with the current version',
   invalid_state_transition: 'Not possible in this state',
   plan_locked: 'The plan is locked',
   gate_not_waiting: 'The gate does not wait for a decision',
@@ -97,7 +97,7 @@ export const unavailable = (
 
 /** Too much is going on here: 503 before the body is read (reliability.md 2.5). */
 export const overloaded = (category: 'unavailable' | 'internal_error' = 'unavailable') =>
-  new AppError(category, 'overloaded', 'Too much is going on here just now.', {
+  new AppError(category, 'overloaded', 'The service is overloaded.', {
     status: 503,
     retryable: true,
     retry_after_ms: 2000 + Math.floor(Math.random() * 3000),
@@ -150,7 +150,7 @@ const HINTS: Partial<Record<Category, string>> = {
   validation_error: 'Correct the named fields and send the request again.',
   invalid_token: 'Sign in again, or refresh the access token.',
   invalid_credentials: 'Check username and password.',
-  policy_denied: 'Ask for the missing permission, or let somebody who has it do this.',
+  policy_denied: 'Ask for the missing permission, or ask someone who has it.',
   rate_limited: 'Wait for the time in Retry-After.',
   not_found: 'Check the path and the id.',
   version_conflict: 'Read the object again and decide on its current version.',

@@ -73,7 +73,7 @@ const refreshClaims = (
 
 const JTI = /^[A-Za-z0-9_-]{22}$/
 
-/** What is wrong with a request for tokens, or nothing. */
+/** The fault of a request for tokens; undefined if there is none. */
 const refuseGenerate = (request: GenerateTokensRequest): string | undefined => {
   const length = [...request.username].length
   if (!isUuid(request.userId) || !isUuid(request.sessionId)) return 'user_id and session_id must be UUIDs in lower case'

@@ -23,7 +23,7 @@ const schema = Type.Object({
   WORKER__TEMPORAL__VERSIONING: Type.Boolean({
     default: false,
     description:
-      'Operations stay on the build that began them until they continue as new. Somebody has to make a build current.',
+      'Operations stay on the build that began them until they continue as new. A person has to make a build current.',
   }),
   WORKER__TEMPORAL__BUILD_ID: Type.Optional(
     Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$', description: 'The build, where VERSIONING is true.' }),

@@ -80,7 +80,7 @@ export const startWorkers = (deps: WorkerDeps) => {
 
 const quiet = new DefaultLogger('WARN')
 
-/** The deployment of one environment and the build of this process; nothing where workers have no versions. */
+/** The deployment of one environment and the build of this process; undefined if workers have no versions. */
 export const deploymentOf = ({
   WORKER__TEMPORAL__VERSIONING: versioned,
   WORKER__TEMPORAL__BUILD_ID: buildId = '',

@@ -6,7 +6,7 @@ import { credentials, type EnrolmentTokenRow, enrolment_tokens } from './tables.
 export const getCredential = (db: Queryable, user_id: string) =>
   db.select().from(credentials).where(eq(credentials.user_id, user_id)).then(first)
 
-/** Writes a user's first hash. Returns undefined when there is one already. */
+/** Writes a user's first hash. Returns undefined if there is one already. */
 export const addCredential = (tx: Tx, row: { user_id: string; password_hash: string; change_id: string }) =>
   tx
     .insert(credentials)
@@ -15,7 +15,7 @@ export const addCredential = (tx: Tx, row: { user_id: string; password_hash: str
     .returning()
     .then(first)
 
-/** Replaces the hash that was read at `version`. Returns undefined when another change was first. */
+/** Replaces the hash that was read at `version`. Returns undefined if another change replaced it first. */
 export const replaceCredential = (
   tx: Tx,
   row: { user_id: string; password_hash: string; change_id: string },
@@ -44,7 +44,7 @@ export const addEnrolmentToken = async (tx: Tx, row: Omit<EnrolmentTokenRow, 'us
 export const getEnrolmentToken = (db: Queryable, token_id: string) =>
   db.select().from(enrolment_tokens).where(eq(enrolment_tokens.token_id, token_id)).then(first)
 
-/** Uses a token up. Returns undefined when it was used before. */
+/** Uses a token up. Returns undefined if it was used before. */
 export const useEnrolmentToken = (tx: Tx, token_id: string, used_by: string) =>
   tx
     .update(enrolment_tokens)

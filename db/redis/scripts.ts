@@ -13,7 +13,7 @@ export type ScriptObserver = (name: string, seconds: number) => void
 
 /**
  * Loads Lua scripts by file URL. A script runs by its hash; a server that does not have it yet (restart, fail-over) is
- * sent the text once. Nothing is repeated after any other failure: a script may have taken effect.
+ * sent the text once. No call is repeated after any other failure: a script may have taken effect.
  */
 export const loadScripts = <N extends string>(
   redis: Redis,

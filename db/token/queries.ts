@@ -14,7 +14,7 @@ export const getKey = (db: Queryable, kid: string): Promise<KeyRow | undefined> 
 
 export const saveKey = (tx: Tx, key: KeyRow) => tx.insert(keys).values(key)
 
-/** Moves a key on from the status it was read with. Returns nothing when somebody else was first. */
+/** Moves a key on from the status it was read with. Returns undefined if another caller was first. */
 export const moveKey = (tx: Tx, kid: string, from: KeyStatus, change: Partial<KeyRow> & { status: KeyStatus }) =>
   tx
     .update(keys)

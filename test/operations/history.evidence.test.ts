@@ -180,7 +180,7 @@ describe('evidence', () => {
     expect(await forge(chain, (r) => (isVote(r) ? inSubject(r, { group: 'storage' }) : r))).toMatch(
       /by 0 of 2 votes \(eva is in none of its groups, ada is in none/,
     )
-    expect(await forge(chain, (r) => (isVote(r) ? { ...r, actor: by('ivo') } : r))).toMatch(/given by somebody else/)
+    expect(await forge(chain, (r) => (isVote(r) ? { ...r, actor: by('ivo') } : r))).toMatch(/cast by another person/)
     // A gate that no rule knows; a node on another digest, before the decision, or with nobody proved.
     expect(await forge(chain, (r) => (r.kind === 'gate_decision' ? inSubject(r, { id: 'gone' }) : r))).toMatch(
       /no record says by which rules/,

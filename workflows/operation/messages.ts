@@ -66,12 +66,12 @@ export type CommandBodies = {
     generations?: Record<string, number>
     gates?: GatesNow
     guarded_by?: string[]
-    /** `attempt`: the one under way, which has been given up. */
+    /** `attempt`: the running one, which has been given up. */
     payload?: { max_parallel?: number; message?: string; add_s?: number; attempt?: number }
   }
   node_result: {
     node_id: string
-    /** Of the node itself where nothing is said. */
+    /** Of the node itself if absent. */
     role?: 'run' | 'undo'
     attempt: number
     fence: number

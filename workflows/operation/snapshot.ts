@@ -98,7 +98,7 @@ const CODES: readonly [string, NodeState, Doing, Settled][] = [
 const CHARACTER = new Map(CODES.map(([char, state, doing, settled]) => [`${state} ${doing} ${settled}`, char]))
 const MEANING = new Map(CODES.map(([char, state, doing, settled]) => [char, { state, doing, settled }]))
 
-/** A run can be left here: nothing is out and every fact is recorded. */
+/** A run can be left here: no effect is in flight and every fact is recorded. */
 export const canLeave = (s: State): boolean =>
   s.stage === 'open' &&
   s.activities === 0 &&
@@ -156,7 +156,7 @@ const ONCE: Partial<Record<NodeState, number>> = {
   compensation_failed: 1,
 }
 
-/** An operation of which nothing is known yet but its graph. */
+/** An operation of which only the graph is known yet. */
 export const blank = (operation_id: string, pages: readonly GraphPage[]): State => {
   const graph = graphOf(pages)
   const head = pages[0]?.head
@@ -239,7 +239,7 @@ export const restore = (carried: Snapshot, pages: readonly GraphPage[], at: numb
     Object.assign(item(s.gates, g), { status, round, deadline, escalation })
     for (const time of [deadline, escalation]) if (time > 0) s.dues.push(time, -1 - g)
   }
-  // The rows may have a newer graph by now: what it adds is pending until the command that tells of it has come.
+  // The rows may already have a newer graph: what it adds is pending until the command that tells of it has come.
   for (let i = 0; i < carried.states.length; i++) restoreNode(s, carried, i)
   for (const [i, node] of s.nodes.entries()) {
     const settled = item(s.graph.deps, i).map((dep) => item(s.nodes, dep).settled)

@@ -66,7 +66,7 @@ const handOver = async (
   if (!policy.agentsOf(pool)) return failed('refused', `The pool "${pool}" has no agents.`)
   const { start_s = START_S, heartbeat_s = HEARTBEAT_S } = timeouts
   const left_s = (deadline - Date.now()) / 1000
-  if (left_s <= 0) return failed('timeout', 'There was no time left to begin.')
+  if (left_s <= 0) return failed('timeout', 'No time was left to begin.')
   const token = `exe_${randomBytes(32).toString('base64url')}`
   const token_sha256 = createHash('sha256').update(token).digest('hex')
   const ref = { operation_id, node_id, attempt, fence }

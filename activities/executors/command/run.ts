@@ -34,8 +34,9 @@ const TYPES: Record<string, string> = {
 }
 
 /**
- * Runs a program that the policy names, never a shell: arguments are a list, the environment is empty but for the named
- * variables, its folder is its own and goes with it, and so does every process that it began (operations.md 7.3).
+ * Runs a program that the policy names, never a shell: arguments are a list, and the environment holds only the named
+ * variables. The program has a folder of its own; that folder and every process that it began go with it
+ * (operations.md 7.3).
  */
 export const createCommand = (policy: ExecutorPolicy, worker_env: NodeJS.ProcessEnv): Executor => ({
   name: 'command',
@@ -139,7 +140,7 @@ const environmentOf = (
 
 type End = Awaited<ReturnType<typeof runProcess>>
 
-/** What the end of the process says; nothing where it ended well. */
+/** What the end of the process says; undefined if it ended well. */
 const verdictOf = (end: End, values: With, timeout_s: number): ExecutorResult | undefined => {
   const { ok = [0], retry = [] } = values.exit_codes ?? {}
   if (end.how === 'not_begun') return failed('refused', `${values.program} could not be begun: ${end.message}`)

@@ -16,7 +16,7 @@ export type Exchange = {
   started: number
   endpoint: string
   upstream_ms: number
-  /** Whether it counts as under way: a stream of events does not, once it has begun. */
+  /** Whether it counts as in flight: a stream of events does not, once it has begun. */
   counted: boolean
 }
 

@@ -44,8 +44,8 @@ export const chargeOpenRoute = async (
 type Login = { username: string | undefined; device_token: string | undefined }
 
 /**
- * Charges one attempt: a device that has signed in with this name before has a bucket of its own and no other, so that
- * nobody can use up its attempts from elsewhere. All others share those of the name and of their address.
+ * Charges one attempt. A device that has signed in with this name before has a bucket of its own and no other: no one
+ * can use up its attempts from elsewhere. All others share those of the name and of their address.
  */
 const chargeLogin = async (deps: GatewayDeps, { req, res }: Exchange, login: Login, address: string): Promise<void> => {
   const { guard, limits, nameOf } = deps
@@ -69,7 +69,7 @@ const knownDevice = ({ devices }: GatewayDeps, { headers }: IncomingMessage, { d
 
 /**
  * Lets so many logins go on and tells the others at once that it is busy. In a flood most would hear it from credential
- * in the end, after limits, look-ups and connections that slow down everybody who is signed in.
+ * in the end, after limits, look-ups and connections that slow down everyone who is signed in.
  */
 const enterLogin = ({ logins, config }: GatewayDeps, res: ServerResponse, known: boolean): void => {
   if (logins.under_way >= config.GATEWAY__LOGIN__AT_ONCE + (known ? KNOWN_SEATS : 0)) throw loginBusy(logins.average_ms)

@@ -4,7 +4,7 @@ import { type Rate, rateArguments } from '../../shared/web/rates.ts'
 
 export type Bucket = { key: string; rate: Rate }
 export type GateInput = { bucket: Bucket; user_id: string; session_id: string; iat: number }
-/** What Redis says of a request; nothing while it is away. */
+/** The verdict of Redis on a request; undefined while Redis is away. */
 export type Verdict = { outcome: 'ok' | 'denied' | 'limited'; wait_ms: number }
 
 const OPEN_MS = 1000
@@ -66,7 +66,7 @@ const MAX_LOCAL = 50_000
 /** Limits of this process alone, at half the rate, for the time that Redis is away. */
 export const createLocalLimits = (monotonic: () => number = () => performance.now()) => {
   const arrivals = new Map<string, number>()
-  /** Milliseconds to wait, or nothing when the request may pass. */
+  /** Milliseconds to wait; undefined if the request may pass. */
   return (buckets: readonly Bucket[]): number | undefined => {
     const now = monotonic()
     const next = buckets.map(({ key, rate }) => {

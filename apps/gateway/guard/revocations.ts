@@ -17,7 +17,7 @@ export type FeedOptions = {
 
 /**
  * Follows the stream AUTH with an ordered consumer, from 16 minutes back: no older event can name a token that is still
- * alive. After each reconnect it reads those minutes again, so that nothing is missed. `isLive` is true from the moment
+ * alive. After each reconnect it reads those minutes again, so that no event is missed. `isLive` is true from the moment
  * when all of the past is read until the connection breaks.
  */
 export const startFeed = ({ url, prefix, log, onSession, onKey }: FeedOptions) => {

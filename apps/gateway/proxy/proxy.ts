@@ -7,7 +7,7 @@ import type { Telemetry } from '../../shared/telemetry.ts'
 import { type BySeated, createSeats, measureSeats, type Seats } from './seats.ts'
 
 const KEEP_ALIVE_MS = 60_000
-/** Connections for what takes no seat. */
+/** Connections for requests that take no seat. */
 const SPARE_CONNECTIONS = 8
 
 export type Upstreams = Record<'session' | 'identity' | 'token' | 'catalog' | 'operations', string>
@@ -61,7 +61,7 @@ export const createProxy = (
       ]),
     ) as Record<keyof Upstreams, Pool>
   const pools = open(connections)
-  // A stream holds its connection for minutes: it must not be one that somebody waits for.
+  // A stream holds its connection for minutes: it must not be one that another request waits for.
   const streams = open(null)
   const measured = measureSeats(telemetry)
   const seated = Object.fromEntries(
@@ -93,7 +93,7 @@ export const createProxy = (
 }
 export type UpstreamProxy = ReturnType<typeof createProxy>
 
-const AWAY = (upstream: string) => `The ${upstream} service does not answer just now.`
+const AWAY = (upstream: string) => `The ${upstream} service is not answering.`
 
 type Passing = {
   upstream: string

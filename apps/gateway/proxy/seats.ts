@@ -40,7 +40,7 @@ type Room = { seats: number[]; used: number[]; lines: Line[] } & Pick<SeatOption
 
 /**
  * The seats at one upstream. A class takes a free seat of its own or of a class below, never of one above: each row is
- * a reserve, so readers cannot keep out those who decide. Who finds none waits in a short queue, in which flows (people,
+ * a reserve, so readers cannot keep out those who decide. Who finds none waits in a short queue. Its flows (people,
  * addresses) are served in turn and the longest flow gives way when it is full; all else is refused at once.
  */
 export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: SeatOptions = {}) => {

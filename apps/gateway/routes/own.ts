@@ -42,7 +42,7 @@ export const createOwn = ({
     if (principal?.user.status !== 'ACTIVE' || !principal.permissions.has('platform:read'))
       throw permissionMissing(['platform:read'])
     const parts = await readParts(redis, `${prefix}ops:part:`).catch((error: unknown) => {
-      throw unavailable('What the parts of the platform said cannot be read now.', error, 'unavailable')
+      throw unavailable('The health of the platform parts cannot be read.', error, 'unavailable')
     })
     return { status: 200, body: { parts, as_of: new Date().toISOString() } }
   }

@@ -9,7 +9,7 @@ export type Kind = 'R' | 'W' | 'A' | 'S'
 /** Which limits a request is charged to. `token` is login or refresh, by the body; `none` is not charged. */
 export type LimitClass = 'api' | 'stream' | 'token' | 'login' | 'refresh' | 'jwks' | 'enrol' | 'none'
 
-/** One endpoint of the public API. `permission` is what the service asks; the gateway itself only tells none from the rest. */
+/** One endpoint of the public API. The service asks for `permission`; the gateway only tells none from the rest. */
 export type Route = {
   method: Method
   path: string
@@ -36,7 +36,7 @@ const table = (upstream: Upstream, prefix: string, rows: Row[]): Route[] =>
 
 /** Who signs in, and what a person needs before anything else. */
 const ENTER = new Set(['GET /api/v1/me', 'GET /api/v1/users/me', 'POST /v1/token/reauth', 'POST /api/v1/users/enrol'])
-/** What somebody looks at who is about to decide. */
+/** Reads of a person who is about to decide. */
 const DECIDE = new Set([
   'GET /api/v1/gates',
   'GET /api/v1/operations/{operation_id}',

@@ -21,7 +21,7 @@ export type Unit = {
   command: () => Command
   /** Resolves when the process of this id serves; throws the reason while it does not, or while another one answers. */
   probe: (pid: number) => Promise<void>
-  /** Takes another port. Called when the process ended because somebody else has its port. */
+  /** Takes another port. Called if the process ended because its port was taken. */
   move?: () => Promise<void>
   /** What serves is probed every 5 s; after so many failures in a row it is killed and started again. */
   misses?: number
@@ -60,7 +60,7 @@ type Supervised = {
   exited: Promise<string>
   /** Where the words of the latest launch begin in the log. */
   from: number
-  /** Of the latest `start`; 0 while nothing is wanted to run. */
+  /** Of the latest `start`; 0 while it is not meant to run. */
   run: number
   runs: number
   renewing: boolean

@@ -130,7 +130,7 @@ export const signIn = async (gateway_url: string, account: Account, patience: Pa
 }
 export type Person = Awaited<ReturnType<typeof signIn>>
 
-/** Reads until `done` says yes, or fails with what it last saw. */
+/** Reads until `done` says yes, or fails with the last reading. */
 export const waitUntil = async <T>(
   what: string,
   read: () => Promise<T>,

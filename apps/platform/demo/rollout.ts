@@ -32,7 +32,7 @@ export type Rollout = {
 
 /**
  * Rolls a release out over the hosts as people would: an operator previews and starts, the approver reads and approves
- * each gate, everybody watches the nodes. Prints each step. Returns the status the operation ended with.
+ * each gate, everyone watches the nodes. Prints each step. Returns the status the operation ended with.
  */
 export const rollOut = async ({
   operator,

@@ -40,17 +40,17 @@ const ensureOperation = async (
 ): Promise<OperationView> =>
   (await operationNamed(operator, intent.title)) ?? (await startOperation(operator, name, intent))
 
-/** Approves the gate that asks, unless somebody has, or there is none. */
+/** Approves the gate that is waiting, if there is one. */
 const passGate = async (approver: Person, operation_id: string, comment: string): Promise<void> => {
   const gate = await askingGate(approver, operation_id)
   if (gate) await approveGate(approver, operation_id, gate, comment)
 }
 
 /**
- * The demo of console.md 13: a catalog of hosts that really listen, and three operations: one waits at a gate after
- * its canary, one is finished with evidence, one goes on until a host fails its health check, with a patch that would
- * mend it for somebody to judge. All of it goes through the public API with the demo accounts, so every log line, digest
- * and name is true. Repeating it changes nothing.
+ * The demo of console.md 13: a catalog of hosts that really listen, and three operations. One waits at a gate after
+ * its canary, one has ended with evidence, and one runs until a host fails its health check; a patch that would mend it
+ * is for a person to judge. All of it uses the public API with the demo accounts, so every log line, digest and name is
+ * true. A repeat makes no change.
  */
 export const runScenario = async ({ gateway_url, fleet_url, hosts, accounts, progress, at = () => {} }: Scenario) => {
   at('signing in')

@@ -96,7 +96,7 @@ const isKnown = async (db: Db, operation_id: string): Promise<boolean> => {
 const TRIES = 6
 const PAUSE_MS = 500
 
-/** What stays different between a workflow and its row: a fact that is being recorded, or a signal under way, does not. */
+/** What stays different between a workflow and its row: a fact that is being recorded, or a signal in flight, does not. */
 const standing = async (db: Db, inspection: Inspection, operation_id: string): Promise<string | undefined> => {
   for (let n = 1; ; n++) {
     const state = await inspection.progressOf(operation_id)

@@ -24,7 +24,7 @@ const SHOWN = 50
 /**
  * `accept-restore [--dry-run] [--keep-access]`: after Postgres was restored to an earlier state nothing goes out and
  * nothing starts, for NATS knows a future that the database lost. This says what it was, and makes the database's state
- * the only one: the steps may be repeated, and the last of them lets everybody go on (reliability.md 4.13).
+ * the only one: the steps may be repeated, and the last of them lets every app go on (reliability.md 4.13).
  */
 export const acceptRestores = async (dry_run: boolean, keep_access: boolean): Promise<number> => {
   settingOf('relay', 'NATS__URL')

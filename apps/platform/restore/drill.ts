@@ -104,7 +104,7 @@ type Told = {
 
 /** Nothing of the lost future is believed, before a person accepts the restore and after. */
 const acceptance = async ({ world, people, paused, lost, step, check }: Told, before: Belief): Promise<void> => {
-  await check('everybody sees it: health says restored', () =>
+  await check('everyone sees it: health says restored', () =>
     waitUntil(
       'health',
       () => restoredIn(world),

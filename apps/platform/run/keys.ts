@@ -87,7 +87,7 @@ const signingKey = (file: string): string => {
   return file
 }
 
-/** Every caller has a key and stands in the registry with its audiences and scopes; other entries are left as they are. */
+/** Every caller has a key and is listed in the registry with its audiences and scopes; other entries are left as they are. */
 const writeRegistry = (services_file: string, serviceKeyFile: (app: string) => string): void => {
   const before = existsSync(services_file) ? readFileSync(services_file, 'utf8') : '{}'
   const registry = JSON.parse(before) as Record<string, RegistryEntry>

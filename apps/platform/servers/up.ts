@@ -15,7 +15,7 @@ import { locateRedis, writeRedisConfig } from './redis.ts'
 import { agentRights, natsRights, redisRules } from './rights.ts'
 import { locateTemporal, temporalArgs } from './temporal.ts'
 
-/** The program of each server, or nothing where an environment variable names a server that already runs. */
+/** The program of each server; undefined if an environment variable names a server that already runs. */
 export type Programs = {
   postgres: string | undefined
   redis: string | undefined
@@ -106,7 +106,7 @@ export const startServers = async (options: ServerOptions): Promise<Servers> => 
     await child.start()
     screen.line(name, `up in ${elapsed(performance.now() - started)} on ${where()}`)
   }
-  /** The port of a server; `keep` gives it another one if somebody else has it. */
+  /** The port of a server; `keep` gives it another one if it is taken. */
   const seat = async (name: keyof Programs, what: string, wanted: number): Promise<Seat> => {
     const at = { port: await ports.take(what, wanted), keep: async () => {} }
     at.keep = async () => {

@@ -78,7 +78,7 @@ const clearIfLeft = async (dir: string): Promise<void> => {
     if (bornAt(pid) === born) return
     await clear(dir)
   } catch {
-    // It is another account's, or somebody else clears it at this moment.
+    // It is another account's, or another process clears it at this moment.
   }
 }
 

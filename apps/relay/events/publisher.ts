@@ -140,6 +140,6 @@ const referenceTo = ({ payload, agg_type, agg_id, agg_version }: OutboxRow): Rec
   event_href: `/internal/v1/events?agg_type=${encodeURIComponent(agg_type)}&agg_id=${encodeURIComponent(agg_id)}&after_version=${Number(agg_version) - 1}&limit=1`,
 })
 
-/** Refused by the server for what it is (too large, no such subject), not for when it came. */
+/** Refused by the server for its content (too large, no such subject), not for its time. */
 const isUnpublishable = (error: unknown): boolean =>
   /MAX_PAYLOAD|maximum payload|BAD_SUBJECT|invalid subject/i.test((error as Error).message)

@@ -127,7 +127,7 @@ export const renewStreams = async ({ pool, prefix }: Place, nc: NatsConnection, 
 const NO_STREAM = 10_059
 
 /**
- * Lets everybody go on under the next epoch, in one transaction: the events of the database go out again, and numbers
+ * Lets every app go on under the next epoch, in one transaction: the events of the database go out again, and numbers
  * that the lost future has used are never given again.
  */
 export const raiseEpoch = async ({ pool }: Pick<Place, 'pool'>, epoch: number, lost: readonly LostEvent[]) => {

@@ -17,7 +17,7 @@ local function floor_key(user) return P .. 'pv:{' .. user .. '}' end
 
 local function text(us) return string.format('%.0f', us) end
 
--- Sets a bound that only ever grows, for as long as an access token or a login under way could be older than it.
+-- Sets a bound that only ever grows, for as long as an access token or a login in flight could be older than it.
 local function raise(key, value)
   local current = tonumber(redis.call('GET', key) or '0')
   redis.call('SET', key, text(math.max(current, value)), 'EX', DENY_S)

@@ -65,7 +65,7 @@ const applyAgain = ({ db, redis, store, audit, telemetry: { log } }: RevocationD
     applied = true
     if (revived > 0) log.error({ revived }, 'Redis had sessions that were revoked: they are revoked again')
     if (lost && expected) {
-      log.error('Redis has lost its data: everybody signs in again')
+      log.error('Redis has lost its data: everyone must sign in again')
       await audit({ action: 'data_loss', outcome: 'noted', actor: 'system', request_id: uuidv7(), reason: 'no_epoch' })
     }
   }

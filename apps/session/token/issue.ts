@@ -47,7 +47,7 @@ export const createIssuer = (client: Client<typeof Token>) => {
       }
     },
     /**
-     * The same refresh token once more, byte for byte, with a new access token; nothing when its key signs no more
+     * The same refresh token once more, byte for byte, with a new access token; undefined if its key signs no more
      * (killed, or replaced and token has restarted since).
      */
     repeat: async (

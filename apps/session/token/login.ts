@@ -139,7 +139,7 @@ const refuseLogin = async (
   return new AppError('invalid_credentials', 'invalid_credentials', 'Username or password is wrong.')
 }
 
-/** Counts a failure of somebody unknown; an address with too many is blocked at the gateway. */
+/** Counts a failure of an unknown person; an address with too many is blocked at the gateway. */
 const countFailure = async ({ nameOf, store, config }: SessionDeps, { ip_address }: Client) => {
   const address = nameOf(`address:${addressKey(ip_address ?? '')}`)
   const bucket = { key: `login_failures:${address}`, rate: config.limits.login_failures }
@@ -147,7 +147,7 @@ const countFailure = async ({ nameOf, store, config }: SessionDeps, { ip_address
 }
 
 /**
- * Opens a session and gives it its tokens; nothing when the user stopped being active, the session was revoked or the
+ * Opens a session and gives it its tokens; undefined if the user stopped being active, the session was revoked or the
  * password replaced in between: that closes the race of a login with a disable or a new password.
  */
 export const openSession = async (

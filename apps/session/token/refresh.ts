@@ -240,7 +240,7 @@ const rotate = async (deps: SessionDeps, record: SessionRecord, request: Refresh
     await deps.revocations.record([rotation.revoked])
     await note(deps, record, request, 'replay')
   }
-  // Current now, though it was not a moment ago: somebody restored an older Redis under us.
+  // Current now, though it was not a moment ago: an older Redis was restored meanwhile.
   if (rotation.outcome === 'current')
     throw unavailable('The session changed under this request.', undefined, 'unavailable')
   throw refuseGrant(deps, request, rotation.outcome)

@@ -224,7 +224,7 @@ const renew = async (
   return sendTokens(deps, reply, done, mode)
 }
 
-/** The session whose current refresh token stands in the cookie; read only. */
+/** The session whose current refresh token is in the cookie; read only. */
 const cookieSession = async (deps: SessionDeps, req: FastifyRequest): Promise<string> => {
   const token = deps.cookies.readRefresh(req.headers.cookie)
   try {

@@ -18,7 +18,7 @@ const PasswordBody = Type.Object(
   },
 )
 
-/** The password of the caller. It stands here and not in identity, because a change ends sessions. */
+/** The password of the caller. It is here and not in identity, because a change ends sessions. */
 export const usersRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
   app.post(
     '/v1/users/me/password',

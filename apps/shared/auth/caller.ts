@@ -40,7 +40,7 @@ export const callerOf = (
 export const isFresh = ({ auth_time }: Pick<Caller, 'auth_time'>, max_age_s: number, now: Date): boolean =>
   now.getTime() / 1000 - auth_time <= max_age_s
 
-/** The refusal of an act that needs a fresh proof of the password, or undefined. */
+/** The refusal of an act that needs a fresh proof of the password; undefined if it is fresh. */
 export const refuseStaleAuth = (
   caller: Pick<Caller, 'auth_time'>,
   max_age_s: number,

@@ -125,7 +125,7 @@ const recordAuthorization = (route: RouteOptions, routes: AuthorizedRoute[]): vo
 
 const guardsOf = (route: RouteOptions): Guard[] => [route.preHandler ?? []].flat() as Guard[]
 
-/** Every route behind `userAuth` with what it asks for. Call it after `app.ready()`. */
+/** Every route behind `userAuth` with the permission it asks for. Call it after `app.ready()`. */
 export const authorizedRoutes = (app: HttpApp): readonly AuthorizedRoute[] => (app as unknown as Guarded)[ROUTES] ?? []
 
 /** Throws unless `userAuth` guards this app and each of its routes states its permission. */

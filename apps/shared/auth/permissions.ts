@@ -1,4 +1,4 @@
-/** The role table of the authorization model (auth.md 9): the one source of what a role may do. */
+/** The role table of the authorization model (auth.md 9): the one source of the rights of a role. */
 
 export const ROLES = ['viewer', 'planner', 'operator', 'approver', 'engineer', 'admin', 'auditor'] as const
 export type Role = (typeof ROLES)[number]
@@ -47,7 +47,7 @@ export const permissionsOf = (roles: Iterable<string>): ReadonlySet<Permission> 
 
 export const roleHas = (role: string, permission: Permission): boolean => BY_ROLE.get(role)?.has(permission) ?? false
 
-/** What somebody is told who lacks these: each by name, and the roles that have one of them. */
+/** The hint for a person who lacks these: each by name, and the roles that have one of them. */
 export const missingWords = (permissions: readonly string[]): string => {
   const roles = ROLES.filter((role) =>
     permissions.some((permission) => BY_ROLE.get(role)?.has(permission as Permission)),

@@ -9,7 +9,7 @@ import { insisting } from '../rpc/client.ts'
 import { type Permission, permissionsOf } from './permissions.ts'
 import type { Grant, Scope } from './scope.ts'
 
-/** A person with what the person may do now. */
+/** A person with their current rights. */
 export type Principal = {
   user: { id: string; username: string; status: 'ACTIVE' | 'DISABLED' | 'DELETED' }
   grants: Grant[]

@@ -52,7 +52,7 @@ const RENAMES: ReadonlySet<string> = new Set(['$id', '$anchor', '$dynamicAnchor'
 const MAX_PARTS = 2000
 
 /**
- * Why a schema must not be used on what others send, or nothing: it does not compile, it refers to itself, or its
+ * Why a schema must not be used on what others send; undefined if it may be: it does not compile, it refers to itself, or its
  * references multiply. Those of one that passes are checked in time bounded by the size of the value.
  */
 export const schemaFault = (schema: unknown): string | undefined => {

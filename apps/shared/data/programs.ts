@@ -25,7 +25,7 @@ export const Programs = Type.Record(
 )
 
 export type Program = Static<typeof Programs>[string] & {
-  /** Why these arguments cannot be given to it, or nothing. */
+  /** Why these arguments cannot be given to it; undefined if they can. */
   refuse: (args: readonly string[]) => string | undefined
 }
 

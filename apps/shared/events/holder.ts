@@ -47,7 +47,7 @@ export const holdNats = (url: string, name: string, log: Logger) => {
           (err) => log.warn({ err, what }, 'not ready on NATS; trying again'),
         )
       }),
-    /** Best effort: everybody also polls. */
+    /** Best effort: every reader also polls. */
     publish: (subject: string, data?: string): void => {
       try {
         get()?.publish(subject, data)

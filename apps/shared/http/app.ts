@@ -233,7 +233,7 @@ declare module 'fastify' {
     deadline: Deadline | undefined
   }
   interface FastifyContextConfig {
-    /** A stream that stays open: it is no request under way. */
+    /** A stream that stays open: not a request in flight. */
     endless?: boolean
   }
 }
@@ -258,7 +258,7 @@ export const CommandHeaders = Type.Object({
 export const VersionedHeaders = Type.Object({
   ...CommandHeaders.properties,
   'if-match': Type.Optional(
-    Type.String({ maxLength: 200, description: 'The ETag that was read: refused (412) when it is another by now.' }),
+    Type.String({ maxLength: 200, description: 'The ETag that was read: refused (412) if the version has changed.' }),
   ),
 })
 /** Headers of a read that answers 304 when nothing has changed. */

@@ -71,7 +71,7 @@ export const otherMediaType = ({ media_type }: Pick<Codes, 'media_type'>, req: F
   })
 }
 
-/** Where a value holds text or a number that cannot be stored; nothing when it does not. */
+/** Where a value holds text or a number that cannot be stored; undefined if it holds none. */
 const findUnstorable = (value: unknown, pointer = ''): string | undefined => {
   if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed() ? pointer : undefined
   if (typeof value === 'number') return Number.isFinite(value) ? undefined : pointer

@@ -73,7 +73,7 @@ const wordsFor = (name: string, error: unknown): string | undefined => {
 const IDLE_LOOK_MS = 50
 
 /**
- * What lets a server end once it is closing: Node closes idle connections once, so one whose answer was still under way
+ * What lets a server end once it is closing: Node closes idle connections once, so one whose answer was still in flight
  * then would stay open for its whole keep-alive time, and it takes one that nobody has said anything on (browsers and
  * pools open such ahead) for busy. To be called before the server listens; the returned function, as it closes.
  */

@@ -32,9 +32,9 @@ export const createPages = (keys: readonly [Buffer, ...Buffer[]]) => {
     const [text = '', signature = ''] = token.split('.')
     const given = Buffer.from(signature, 'base64url')
     const genuine = given.length === SIGNATURE_BYTES && keys.some((key) => timingSafeEqual(sign(key, text), given))
-    if (!genuine) throw invalid('page_token_invalid', 'The page_token is not one of ours.')
+    if (!genuine) throw invalid('page_token_invalid', 'The page_token is invalid.')
     const content = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Content
-    if (content.u !== caller) throw invalid('page_token_invalid', 'The page_token was made for somebody else.')
+    if (content.u !== caller) throw invalid('page_token_invalid', 'The page_token belongs to another caller.')
     if (content.l !== nameOf(list))
       throw invalid('page_token_mismatch', 'The page_token belongs to another list, filter or order.')
     return { key: content.k, back: content.b === 1 }

@@ -89,7 +89,7 @@ type Level = 0 | 1 | 2 | 3
 
 /**
  * How many classes are refused, from the bottom. 1: what is large, by a processor that is busy all the time, for seats
- * bound how much is under way. 2: reading and writing too. 3: deciding and signing in too, at twice the bounds.
+ * bound how much is in flight. 2: reading and writing too. 3: deciding and signing in too, at twice the bounds.
  */
 export const levelOf = (in_flight: number, strain: Strain, bounds: Bounds): Level => {
   const twice = Math.max(
@@ -125,7 +125,7 @@ const pressures = new WeakMap<Telemetry, Pressure>()
 
 /**
  * Sheds load before bodies are read (platform.md 7.1), the lowest classes first: who decides goes before who reads, and
- * who signs in too, since one must sign in to stop. Counts what is under way and what was refused.
+ * who signs in too, since one must sign in to stop. Counts requests in flight and refusals.
  */
 export const createPressure = (
   telemetry: Telemetry,
@@ -135,7 +135,7 @@ export const createPressure = (
   const known = pressures.get(telemetry)
   if (known) return known
   const shed = telemetry.counter('http_shed_total', 'Requests refused under load.', ['class', 'reason'])
-  const gauge = telemetry.gauge('http_in_flight', 'Requests under way.')
+  const gauge = telemetry.gauge('http_in_flight', 'Requests in flight.')
   let in_flight = 0
   Object.assign(gauge, { collect: () => gauge.set(in_flight) })
   const pressure: Pressure = {

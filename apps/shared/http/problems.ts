@@ -59,11 +59,16 @@ export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyReques
       cause: error,
     })
   if (sql === '22003' || sql === '22P02')
-    return new AppError('validation_error', 'schema_violation', 'A number is too large, or a value has no such form.', {
-      status: 400,
-      hint: 'Send numbers as this API gives them out, and ids unchanged.',
-      cause: error,
-    })
+    return new AppError(
+      'validation_error',
+      'schema_violation',
+      'A number is too large, or a value has the wrong form.',
+      {
+        status: 400,
+        hint: 'Send numbers as this API gives them out, and ids unchanged.',
+        cause: error,
+      },
+    )
   if (sql === '57014' || sql === '40P01' || sql === '40001')
     return unavailable('The database was too busy.', error, codes.outage)
   if (isDatabaseAway(error)) return unavailable('The database does not answer.', error, codes.outage)

@@ -36,7 +36,7 @@ export type VerificationKey = { key: KeyObject; issuer?: string }
 
 export type VerifyOptions<T extends TokenType> = {
   type: T
-  /** The key of that id, or nothing when it is unknown or killed. */
+  /** The key of that id; undefined if it is unknown or killed. */
   keys: (kid: string) => VerificationKey | undefined
   /** The expected `iss`; for service tokens the key decides. */
   issuer?: string

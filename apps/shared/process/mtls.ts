@@ -19,7 +19,7 @@ const schema = Type.Object({
 export type Mtls = { cert: string; key: string; ca: string; allowed_sans: ReadonlySet<string> }
 
 /**
- * Mutual TLS of RPC and internal listeners and of their callers (auth.md 1): off where nothing is set, which production
+ * Mutual TLS of RPC and internal listeners and of their callers (auth.md 1): off unless set, which production
  * refuses; a part of it is a mistake. The files are read at the start: a new certificate needs a restart.
  */
 export const loadMtls = (env: NodeJS.ProcessEnv = process.env): Mtls | undefined => {

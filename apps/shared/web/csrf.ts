@@ -5,7 +5,7 @@ const TOKEN = /^v1\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})$/
 
 /**
  * CSRF tokens `v1.<nonce>.<HMAC-SHA-256>`, bound to the session, not to the refresh token: they survive rotation and
- * are worth nothing for another session (auth.md 3.3). The first secret signs, all verify.
+ * are invalid for another session (auth.md 3.3). The first secret signs, all verify.
  */
 export const createCsrf = (secrets: readonly [Buffer, ...Buffer[]]) => {
   const keys = secrets.map((secret) => deriveKey(secret, 'csrf'))

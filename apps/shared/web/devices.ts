@@ -12,7 +12,7 @@ type Payload = { id: string; user: string; name: string; iat: number }
 const macOf = (key: Buffer, body: string) => hmacSha256(key, `d1.${body}`).toString('base64url')
 
 /**
- * Device tokens `d1.<payload>.<HMAC>`: proof that somebody signed in from here before, so that failures elsewhere do
+ * Device tokens `d1.<payload>.<HMAC>`: proof of an earlier sign-in from here, so that failures elsewhere do
  * not lock this device out. Bound to the user and, because the name is all that is known before the user is looked
  * up, to the folded name; both as HMACs.
  */
@@ -33,7 +33,7 @@ export const createDevices = (secrets: readonly [Buffer, ...Buffer[]], clock: Cl
   }
 
   return {
-    /** The id of a device that this name has signed in from, or nothing. */
+    /** The id of a device that this name has signed in from; undefined if there is none. */
     knownFor: (token: string | undefined, folded_name: string): string | undefined => {
       const found = read(token)
       return found && found.payload.name === owner(found.key, 'name', folded_name) ? found.payload.id : undefined

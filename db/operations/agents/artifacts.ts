@@ -45,7 +45,7 @@ export const announceArtifacts = async (
   return undefined
 }
 
-/** The size under which these bytes were announced, by the bearer of this token or by anybody; nothing when by nobody. */
+/** The size under which these bytes were announced, by the bearer of this token or by anyone; undefined if by no one. */
 export const sizeAnnounced = async (
   db: Queryable,
   sha256: string,

@@ -69,7 +69,7 @@ export const listOverdueInterventions = (db: Queryable, limit: number) =>
     )
     .limit(limit)
 
-/** Nobody came in time. Nothing when somebody decided a moment earlier. */
+/** No one decided in time. Returns undefined if a person decided a moment earlier. */
 export const expireIntervention = async (tx: Tx, operation_id: string, gate_id: string): Promise<TimelineEvent[]> => {
   const [expired] = await tx
     .update(gates)

@@ -12,7 +12,7 @@ const i = operation_job_log_index
 const ofLog = ({ operation_id, node_id, role, attempt }: LogRef) =>
   and(eq(i.operation_id, operation_id), eq(i.node_id, node_id), eq(i.role, role), eq(i.attempt, attempt))
 
-/** The newest attempt of a node, or nothing when it never began. */
+/** The newest attempt of a node; undefined if it never began. */
 export const latestAttempt = async (db: Queryable, operation_id: string, node_id: string, role: 'run' | 'undo') => {
   const [row] = await db
     .select({ attempt: node_attempts.attempt })
@@ -32,7 +32,7 @@ export const latestAttempt = async (db: Queryable, operation_id: string, node_id
 /** Where the bodies of a log are: all of it moves at one time, long after its last line. */
 type Storage = 'hot' | 'archive' | 'gone'
 
-/** How far the log of an attempt reaches; nothing when there is no such attempt. */
+/** How far the log of an attempt reaches; undefined if there is no such attempt. */
 export const getLogHead = (db: Queryable, ref: LogRef) =>
   db
     .select({

@@ -71,7 +71,7 @@ export const listChangedSince = async (db: Queryable, since: number) => {
   return { last, resource_ids: changed.map(({ resource_id }) => resource_id) }
 }
 
-/** Operations that are under way on these resources; without them, all. */
+/** Operations that are running on these resources; without them, all. */
 export const listFollowing = (db: Queryable, resource_ids?: readonly string[]) =>
   db
     .select({
@@ -142,8 +142,8 @@ export const markLooked = (db: Queryable, operation_id: string, versions: Record
 
 /**
  * Pauses an operation whose nodes that have not begun would meet other versions of their targets than were planned
- * (operations.md 3.4), and tells the engine. Nothing where none would, or it is not running, or drift is to be ignored.
- * The caller holds the control row and states the facts.
+ * (operations.md 3.4), and tells the engine. Returns undefined if none would, if it is not running,
+ * or if drift is to be ignored. The caller holds the control row and states the facts.
  */
 export const pauseOnDrift = async (tx: Tx, operation_id: string, actor: Actor): Promise<TimelineEvent[]> => {
   const [row] = await tx

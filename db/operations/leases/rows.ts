@@ -207,7 +207,7 @@ const grantOne = async (tx: Tx, operation_id: string, deadline_s: number): Promi
     .from(operation_control)
     .where(eq(operation_control.operation_id, operation_id))
     .for('update')
-  // The operation's row before leases: in the order in which everybody else locks them.
+  // The operation's row before leases: in the order in which every other caller locks them.
   await tx.execute(sql`select from ${operations} where operation_id = ${operation_id} for update`)
   await lockLeases(tx)
   const wait = await tx

@@ -79,7 +79,7 @@ where operation_id = $1 and node_id = $2 and role = $3 and attempt = $4 and fenc
 type Times = { started_at: string; ended_at: string }
 
 /**
- * Ends an attempt; may be repeated. Nothing comes back when somebody took over or closed it: then the result does not
+ * Ends an attempt; may be repeated. Returns undefined if another attempt took over or closed it: then the result does not
  * count.
  */
 export const endAttempt = async (

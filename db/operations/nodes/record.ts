@@ -126,7 +126,7 @@ const isStopped = async (tx: Tx, operation_id: string): Promise<boolean> => {
 
 const eventOf = (change: NodeChange, row: AttemptRow | undefined): TimelineEvent => {
   const { id, state, at, generation, attempt, role = 'run', error, due, exception } = change
-  // What the claim granted by now runs; the time is the attempt's own.
+  // What the claim has granted runs; the time is the attempt's own.
   const begun = state === 'dispatched' && row !== undefined
   const said = PROVEN[state]
   return {

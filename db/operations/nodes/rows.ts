@@ -254,7 +254,7 @@ export const countForStop = async (tx: Queryable, operation_id: string) => {
 
 const MAX_NAMED = 50
 
-/** Nodes that wait for nothing but the operation: what a resume starts first, at most 50 of them. */
+/** Nodes that wait for the operation alone: what a resume starts first, at most 50 of them. */
 export const listStartable = (tx: Queryable, operation_id: string) =>
   tx
     .select({ node_id: nodes.node_id, name: nodes.name })

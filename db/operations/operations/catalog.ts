@@ -4,7 +4,7 @@ import type { Db, Queryable } from '../../client.ts'
 
 type Ref = { operation_id: string; node_id: string; generation: number }
 
-/** What a node writes to the catalog, and on which version; nothing when it writes nothing or was reset. */
+/** What a node writes to the catalog, and on which version; undefined if it writes none or was reset. */
 export const getCatalogWrite = async (db: Queryable, { operation_id, node_id, generation }: Ref) => {
   const { rows } = await db.execute<{
     catalog: CatalogWrite

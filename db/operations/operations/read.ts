@@ -28,7 +28,7 @@ const ENGINE_LATE = sql`interval '5 s'`
 /** What the engine last reported, and the engine itself where it has not taken over what was decided since. */
 const blockedOn = sql<BlockedOn[]>`${summary.blocked_on} || coalesce((
   select jsonb_build_array(jsonb_build_object('kind', 'engine', 'id', ${summary.operation_id}, 'since', operations.iso(min(k.created_at)),
-    'message', 'The workflow engine does not answer; what was decided is sent to it again and again.'))
+    'message', 'The workflow engine is not answering; the decision is sent again until it does.'))
   from ${operation_commands} k where k.operation_id = ${summary.operation_id} and k.status in ('pending', 'sending')
     and k.created_at < clock_timestamp() - ${ENGINE_LATE} having count(*) > 0), '[]'::jsonb)`
 
@@ -193,7 +193,7 @@ export const getOperation = (db: Queryable, operation_id: string) =>
     .then(first)
 export type OperationRow = NonNullable<Awaited<ReturnType<typeof getOperation>>>
 
-/** What decides whether somebody may see an operation. */
+/** What decides whether a person may see an operation. */
 export const getOwned = (db: Queryable, operation_id: string) =>
   db
     .select({

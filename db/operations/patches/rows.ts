@@ -92,7 +92,7 @@ export const removeVotes = (tx: Tx, operation_id: string, patch_id: string, user
       ),
     )
 
-/** Moves a patch on from one status; false: somebody was faster. */
+/** Moves a patch on from one status; false: another change was faster. */
 export const movePatch = async (
   tx: Tx,
   operation_id: string,

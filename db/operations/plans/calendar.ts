@@ -58,7 +58,7 @@ export const putFreeze = async (
   return { freeze: flat(row as never), before, changed }
 }
 
-/** Withdraws a freeze; nothing when it is not there. The caller holds the calendar to write. */
+/** Withdraws a freeze; returns undefined if there is none. The caller holds the calendar to write. */
 export const withdrawFreeze = async (tx: Tx, freeze_id: string): Promise<PutFreeze | undefined> => {
   const [row] = await tx
     .update(calendar_entries)

@@ -149,7 +149,7 @@ export const getPlanOf = (db: Queryable, operation_id: string) =>
 export const lockPlan = (tx: Tx, plan_id: string) =>
   tx.select(planColumns).from(plans).where(eq(plans.plan_id, plan_id)).for('update').then(first)
 
-/** The intent that a plan is of; nothing where there is no such plan. */
+/** The intent that a plan is of; undefined if there is no such plan. */
 export const intentOfPlan = (db: Queryable, plan_id: string): Promise<string | undefined> =>
   db
     .select({ intent_id: plans.intent_id })
@@ -240,7 +240,7 @@ export const movePlan = async (
   return row !== undefined
 }
 
-/** One message per transaction and aggregate (operations.md 9.4); the aggregate's row is locked by now. */
+/** One message per transaction and aggregate (operations.md 9.4); the aggregate's row is already locked. */
 const announce = async (
   tx: Tx,
   agg_type: 'intent' | 'plan',

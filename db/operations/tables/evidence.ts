@@ -106,7 +106,7 @@ export const chainEvidence = (
   })
 }
 
-/** The first record that is edited, missing or out of place, or nothing when the chain holds from plan to head. */
+/** The first record that is edited, missing or out of place, or undefined if the chain holds from plan to head. */
 export const brokenLink = (
   plan_hash: string,
   records: readonly EvidenceRecord[],

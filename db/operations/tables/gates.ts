@@ -43,7 +43,7 @@ export const gates = t(
   (c) => [primaryKey({ columns: [c.operation_id, c.gate_id] }), index().on(c.status, c.deadline_at)],
 )
 
-/** Changes to a running graph that somebody proposed (operations.md 2.6). */
+/** Proposed changes to a running graph (operations.md 2.6). */
 export const patches = t(
   'patches',
   {

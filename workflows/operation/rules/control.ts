@@ -20,7 +20,7 @@ export const refuseResume = (facts: OperationFacts, { acknowledge_drift }: { ack
   if (unknown_nodes > 0)
     return wrongState(
       'outcome_unknown_open',
-      `${unknown_nodes} node(s) ended nobody knows how. Say what is true of each first (retry, skip or mark).`,
+      `The outcome of ${unknown_nodes} node(s) is unknown. Resolve each first (retry, skip or mark).`,
     )
   if (pause_reason === 'catalog_drift' && !acknowledge_drift)
     return refusal(
@@ -44,7 +44,7 @@ export const refuseCancel = (facts: OperationFacts, { mode, now, cooloff_s }: Ca
   if (cancel_mode === 'force')
     return wrongState('mode_not_allowed', 'The operation is being cancelled by force; no other mode can follow.')
   if (mode === 'graceful')
-    return wrongState('mode_not_allowed', 'The operation is being cancelled with compensation; that goes on.')
+    return wrongState('mode_not_allowed', 'The operation is already being cancelled with compensation.')
   if (mode === 'force' && cancelled_at !== null) {
     const available_at = new Date(Date.parse(cancelled_at) + cooloff_s * 1000).toISOString()
     if (Date.parse(now) < Date.parse(available_at))

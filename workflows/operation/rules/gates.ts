@@ -5,10 +5,10 @@ import { type GateFacts, hasEnded, type OperationFacts, refusal } from './facts.
 const notWaiting = (code: CodeOf<'gate_not_waiting'>, detail: string, extra?: Record<string, unknown>) =>
   refusal('gate_not_waiting', code, detail, extra ? { extra } : {})
 
-/** Why the gate takes no decision in this round, or nothing while it waits. */
+/** Why the gate takes no decision in this round; undefined while it is waiting. */
 const refuseRound = (gate: GateFacts, round: number): RefusalCode | undefined => {
-  if (gate.status === 'armed') return notWaiting('not_reached', 'The operation has not come to this gate yet.')
-  if (gate.status === 'cancelled') return notWaiting('cancelled', 'The gate is closed: nothing waits behind it.')
+  if (gate.status === 'armed') return notWaiting('not_reached', 'The operation has not reached this gate yet.')
+  if (gate.status === 'cancelled') return notWaiting('cancelled', 'The gate is closed: no node waits behind it.')
   if (round !== gate.round)
     return notWaiting('round_superseded', `You decided on round ${round}; the gate is in round ${gate.round}.`, {
       round: gate.round,
@@ -44,7 +44,7 @@ export const mayTakeBack = (gate: GateFacts, user_id: string): boolean =>
 export const refuseDigest = (gate: GateFacts, reviewed_digest: string): RefusalCode | undefined =>
   reviewed_digest === gate.digest
     ? undefined
-    : refusal('version_conflict', 'digest_moved', 'What the gate releases has changed since you read it.', {
+    : refusal('version_conflict', 'digest_moved', 'The gate has changed since you reviewed it.', {
         status: 412,
         extra: { digest: gate.digest, round: gate.round },
       })

@@ -55,7 +55,7 @@ export const refuseRetry = (facts: OperationFacts, node: NodeFacts, { cone, reco
     return refusal(
       'validation_error',
       'reconciliation_required',
-      'Nobody knows how this node ended: say in `reconciliation` what you found at the target.',
+      'The outcome of this node is unknown: state in `reconciliation` what you found at the target.',
       { status: 422 },
     )
   return undefined
@@ -116,14 +116,14 @@ export const refuseIntervention = (facts: OperationFacts, node: NodeFacts, { typ
   if (type === 'set_output') return refuseBegun(later, 'has used these outputs already')
   if (type === 'set_input') {
     if (node.kind !== 'task') return notApplicable(`A ${node.kind} has no inputs.`)
-    return node.begun ? notApplicable('An attempt with the inputs of before has been made: retry the node.') : undefined
+    return node.begun ? notApplicable('An attempt has already used the earlier inputs: retry the node.') : undefined
   }
   if (type !== 'trigger_compensation') return undefined
   if (!node.has_compensation) return notApplicable('The plan has no compensation for this node.')
   if (node.state === 'succeeded' && status !== 'paused' && status !== 'blocked')
     return notApplicable(`The operation is ${status}: pause it before something is undone.`)
   const busy = later.filter(({ state }) => isInFlight(state))
-  return busy.length > 0 ? notApplicable(`"${busy[0]?.node_id}", which comes after it, is under way.`) : undefined
+  return busy.length > 0 ? notApplicable(`The downstream node "${busy[0]?.node_id}" is running.`) : undefined
 }
 
 const refuseBegun = (nodes: readonly NodeFacts[], what: string) => {

@@ -16,7 +16,7 @@ export const refusePatchDecision = (
 ): RefusalCode | undefined => {
   const moved = PATCH_CODES.find((code) => status === 'not_applicable' && code === status_reason)
   if (moved)
-    return refusal('patch_not_applicable', moved, 'The graph has moved on since this was proposed.', {
+    return refusal('patch_not_applicable', moved, 'The graph has changed since this patch was proposed.', {
       extra: { rebase },
     })
   if (status !== 'awaiting_approval') return wrongState('patch_closed', `The patch is ${status} already.`)
@@ -28,7 +28,7 @@ const PATCH_CODES = ['base_revision_moved', 'node_already_dispatched', 'unsound'
 export const refuseDigestOf = (now: string, reviewed_digest: string): RefusalCode | undefined =>
   reviewed_digest === now
     ? undefined
-    : refusal('version_conflict', 'digest_moved', 'This is not what you read: its digest differs.', {
+    : refusal('version_conflict', 'digest_moved', 'The patch has changed since you reviewed it.', {
         status: 412,
         extra: { digest: now },
       })

@@ -9,7 +9,7 @@ import { askAgain, enter, fail, isFlying, move, note, settle, tellAgain, tellAge
 import { hold, release } from './patch.ts'
 import { BAD, GOOD, type NodeRun, OPEN, type State } from './types.ts'
 
-/** What the reducer says to a command: nothing when it carries it out. */
+/** The reducer's refusal of a command; undefined if it carries it out. */
 export type Refused = { category: string; code: string; detail: string }
 type Handle<K extends keyof CommandBodies> = (
   s: State,
@@ -172,7 +172,7 @@ const retry = (
   if (s.control === 'cancel') return refuse('already_cancelling', 'The operation is being cancelled.')
   const busy = nodes.find((i) => isFlying(item(s.nodes, i)))
   if (busy !== undefined)
-    return refuse('cone_in_flight', `Node "${item(s.graph.ids, busy)}" is under way; wait until it has ended.`)
+    return refuse('cone_in_flight', `Node "${item(s.graph.ids, busy)}" is running; wait until it ends.`)
   for (const i of nodes) reset(s, i)
   guardBy(s, root, guarded_by, at)
   takeGates(s, gates, at)
@@ -195,7 +195,7 @@ const reset = (s: State, i: number) => {
   if (s.wanted?.node === i && !s.wanted.asked) s.wanted = null
 }
 
-const NOT_APPLICABLE = (state: string): Refused => refuse('intervention_not_applicable', `The node is ${state} by now.`)
+const NOT_APPLICABLE = (state: string): Refused => refuse('intervention_not_applicable', `The node is now ${state}.`)
 
 /** An intervention as the command transaction decided it; refused when the node has moved on since. */
 const intervene = (
@@ -228,7 +228,7 @@ const intervene = (
   const undoing = node.state === 'compensation_failed' && (type === 'mark_compensated' || s.mode === 'compensate')
   if (s.control === 'cancel' && !undoing) return refuse('already_cancelling', 'The operation is being cancelled.')
   if (others.some((n) => isFlying(item(s.nodes, n))))
-    return refuse('intervention_not_applicable', 'What comes after the node is under way by now.')
+    return refuse('intervention_not_applicable', 'A downstream node is already running.')
   if (givenUp) tellAgent(s, i)
   ON_NODE[type](s, i, at, body, others)
   return undefined

@@ -86,7 +86,7 @@ export const beginUndo = (s: State, at: number) => {
   passUndo(s, free, at)
 }
 
-/** Succeeded and there is an undo for it, or its undo is under way. */
+/** Succeeded and there is an undo for it, or its undo is running. */
 const isUndoable = (s: State, i: number): boolean => {
   const { state } = item(s.nodes, i)
   if (state === 'compensating' || state === 'compensation_failed') return true

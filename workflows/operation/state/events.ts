@@ -40,7 +40,7 @@ export type GateSpec = {
   on_reject: GatePolicy['on_reject']
   status: GateStatus
   round: number
-  /** While it waits and nothing is in flight the leases are given back. */
+  /** While it waits and no attempt is in flight, the leases are given back. */
   release?: true
 }
 
@@ -187,7 +187,7 @@ export type Event = { at: number } & (
   | { type: 'loaded'; pages: GraphPage[] }
   | { type: 'due' }
   | { type: 'closed'; result: CloseResult }
-  /** Somebody cancelled the workflow in the engine itself. */
+  /** A person cancelled the workflow in the engine itself. */
   | { type: 'cancel_requested'; by: string }
   /** Stop launching, let what is out come back, then the shell continues as new. */
   | { type: 'roll' }

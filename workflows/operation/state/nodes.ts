@@ -6,7 +6,7 @@ import { BAD, type Doing, GOOD, type NodeRun, OPEN, type Settled, type State } f
 const FLYING: ReadonlySet<Doing> = new Set<Doing>(['attempt', 'poll', 'catalog', 'catalog_wait'])
 const ATTENTION: ReadonlySet<NodeState> = new Set<NodeState>(['failed', 'outcome_unknown', 'compensation_failed'])
 
-/** An attempt of it is under way: it holds one of the operation's places. */
+/** An attempt of it is running: it holds one of the operation's places. */
 export const isFlying = (node: NodeRun): boolean => FLYING.has(node.doing)
 
 /** Puts a node into a state and keeps every counter that depends on it; writes no fact. */

@@ -46,7 +46,7 @@ export const takeOut = (s: State, i: number) => {
 export const settlePatches = (s: State, at: number) => {
   for (let patch = s.patching[0]; patch; patch = s.patching[0]) {
     const changed = Object.keys(patch.generations).flatMap((id) => s.graph.index.get(id) ?? [])
-    // Claims and conditions that were under way before the hold was known come back soon, without having begun.
+    // Claims and conditions that were in flight before the hold was known come back soon, without having begun.
     if (changed.some((i) => isFlying(item(s.nodes, i)) || item(s.nodes, i).doing === 'when')) return
     const begun = changed.find((i) => !UNTOUCHED.has(item(s.nodes, i).state) && item(s.nodes, i).state !== 'removed')
     if (begun !== undefined && s.control !== 'cancel') refusePatch(s, patch, item(s.graph.ids, begun), at)

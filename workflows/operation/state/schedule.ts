@@ -132,7 +132,7 @@ const askForSwap = (s: State) => {
   }
 }
 
-/** The answer to a swap: made, or somebody was faster and their signal (up to `seq`) is on its way. */
+/** The answer to a swap: made, or another person was faster and their signal (up to `seq`) is on its way. */
 export const swapped = (s: State, made: 'pause' | 'cancel' | null, seq: number, at: number) => {
   const { wanted } = s
   if (made === 'pause') pause(s, wanted?.to === 'pause' ? wanted.reason : 'failed_node', at)

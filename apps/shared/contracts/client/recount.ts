@@ -96,7 +96,7 @@ const vote = (chain: Chain, votes: Round, { actor, subject }: Entry): string | u
     votes.delete(voter)
     return undefined
   }
-  if (actor.id !== subject.voter) return `the vote of ${JSON.stringify(voter)} was given by somebody else`
+  if (actor.id !== subject.voter) return `the vote of ${JSON.stringify(voter)} was cast by another person`
   // The newest counts, and stands last.
   votes.delete(voter)
   votes.set(voter, {

@@ -75,7 +75,7 @@ export const OpenPatch = Type.Object({
 })
 export const Steering = Type.Object(
   { kind: Type.Enum(['pause', 'resume', 'cancel']), actor: ActorSchema, reason: NullableText, accepted_at: Time },
-  { description: 'The newest pause, resume or cancel by somebody: who, why and when.' },
+  { description: 'The newest pause, resume or cancel by a person: who, why and when.' },
 )
 /** Where the engine shows the workflow of the operation. */
 export const EngineRef = Type.Object({
