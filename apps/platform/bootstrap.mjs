@@ -53,7 +53,7 @@ function installPackages() {
   say(`packages   installed in ${((performance.now() - started) / 1000).toFixed(1)} s`)
 }
 
-/** Why node_modules must be installed anew, or nothing. Compared by content: checkouts change the times of files. */
+/** Why node_modules must be installed again, or undefined. Compared by content: checkouts change the times of files. */
 function staleReason() {
   const installed = readLock('node_modules/.package-lock.json')
   if (!installed) return 'node_modules is missing'

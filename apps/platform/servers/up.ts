@@ -15,7 +15,7 @@ import { locateRedis, writeRedisConfig } from './redis.ts'
 import { agentRights, natsRights, redisRules } from './rights.ts'
 import { locateTemporal, temporalArgs } from './temporal.ts'
 
-/** The program of each server, or nothing where an environment variable names a server that already runs. */
+/** The program of each server; undefined if an environment variable names a server that already runs. */
 export type Programs = {
   postgres: string | undefined
   redis: string | undefined

@@ -96,7 +96,7 @@ export const createPublisher = (deps: PublisherDeps) => {
   }
 
   return {
-    /** One turn; true when there may be more. Throws when nothing can go out, so that the loop backs off. */
+    /** One turn; true if more may be waiting. Throws if the broker cannot be reached, so that the loop backs off. */
     turn: async (): Promise<boolean> => {
       const { rows } = await deps.pool.query<OutboxRow>(
         `select event_id, agg_type, agg_id, agg_version, type, schema_version, payload, request_id, trace, occurred_at, pub_seq
@@ -140,6 +140,6 @@ const referenceTo = ({ payload, agg_type, agg_id, agg_version }: OutboxRow): Rec
   event_href: `/internal/v1/events?agg_type=${encodeURIComponent(agg_type)}&agg_id=${encodeURIComponent(agg_id)}&after_version=${Number(agg_version) - 1}&limit=1`,
 })
 
-/** Refused by the server for what it is (too large, no such subject), not for when it came. */
+/** Refused by the server for its content (too large, no such subject), not for its time. */
 const isUnpublishable = (error: unknown): boolean =>
   /MAX_PAYLOAD|maximum payload|BAD_SUBJECT|invalid subject/i.test((error as Error).message)
