@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The door of every npm script. Plain JavaScript without dependencies, for Node >= 20: installs the packages when they
- * are missing or differ from the lock file, then hands over to Node 24, which runs the verb's file as it is.
+ * The door of every npm script. Plain JavaScript without dependencies, for Node >= 20. Installs the packages when they
+ * are missing or differ from the lock file. Then hands over to Node 24, which runs the file of the verb as it is.
  * No package's install script ever runs (.npmrc).
  */
 import { spawn, spawnSync } from 'node:child_process'
