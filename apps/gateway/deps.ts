@@ -46,7 +46,7 @@ export type GatewayDeps = {
   docs: Docs
   own: Own
   guard: Guard
-  /** Resolves when keys and Redis are there, or after a moment without them: an outage must not keep the edge down. */
+  /** Resolves when keys and Redis are ready, or after a moment without them: an outage must not keep the edge down. */
   settled: () => Promise<void>
   /** From here on the gateway says that it is not ready. */
   drain: () => void

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The door of every npm script. Plain JavaScript without dependencies, for Node >= 20: installs the packages when they
- * are missing or differ from the lock file, then hands over to Node 24, which runs the verb's file as it is.
+ * The door of every npm script. Plain JavaScript without dependencies, for Node >= 20. Installs the packages when they
+ * are missing or differ from the lock file. Then hands over to Node 24, which runs the file of the verb as it is.
  * No package's install script ever runs (.npmrc).
  */
 import { spawn, spawnSync } from 'node:child_process'
@@ -53,7 +53,7 @@ function installPackages() {
   say(`packages   installed in ${((performance.now() - started) / 1000).toFixed(1)} s`)
 }
 
-/** Why node_modules must be installed anew, or nothing. Compared by content: checkouts change the times of files. */
+/** Why node_modules must be installed again, or undefined. Compared by content: checkouts change the times of files. */
 function staleReason() {
   const installed = readLock('node_modules/.package-lock.json')
   if (!installed) return 'node_modules is missing'

@@ -22,7 +22,7 @@ const GAUGES: readonly MeasuredGauge[] = [
 
 const age = (column: string) => `coalesce(extract(epoch from clock_timestamp() - min(${column})), 0)`
 
-/** In the words of the partial indices of an outbox: it is far longer than what waits in it. */
+/** In the words of the partial indices of an outbox: it is far longer than its waiting rows. */
 const ofSchema = (schema: string): string => `
   select v.name, array['${schema}'] as labels, v.value from (
     select count(*) filter (where pub_seq is null) as unsequenced, count(*) filter (where parked is null) as unpublished,

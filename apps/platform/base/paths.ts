@@ -8,7 +8,7 @@ export const ROOT = fileURLToPath(new URL('../../..', import.meta.url)).replace(
 /** Where the platform keeps its data: `.signalbox/` in the checkout, or the folder of SIGNALBOX_DIR. */
 export const signalboxDir = (): string => process.env.SIGNALBOX_DIR ?? join(ROOT, '.signalbox')
 
-/** The per-user cache of server binaries; nothing of it is needed for running data. */
+/** The per-user cache of server binaries; running data does not need it. */
 export const cacheDir = (): string => {
   if (process.env.SIGNALBOX_CACHE) return process.env.SIGNALBOX_CACHE
   if (process.platform === 'darwin') return join(homedir(), 'Library/Caches/signalbox')

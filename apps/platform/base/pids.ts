@@ -9,12 +9,12 @@ export const signalGroup = (pid: number, signal: NodeJS.Signals): void => {
     try {
       process.kill(pid, signal)
     } catch {
-      // It is gone, as wanted.
+      // It has already ended.
     }
   }
 }
 
-/** When a process began, in the system's own words; undefined if there is no such process: tells a reused id apart. */
+/** The start of a process, in the system's own words; undefined if no such process exists. Tells a reused id apart. */
 export const bornAt = (pid: number): string | undefined => {
   try {
     process.kill(pid, 0)

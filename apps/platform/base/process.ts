@@ -60,7 +60,7 @@ type Supervised = {
   exited: Promise<string>
   /** Where the words of the latest launch begin in the log. */
   from: number
-  /** Of the latest `start`; 0 while it is not meant to run. */
+  /** Of the latest `start`; 0 while no process is wanted. */
   run: number
   runs: number
   renewing: boolean

@@ -35,5 +35,5 @@ export const createScreen = (): Screen => {
   }
 }
 
-/** A screen that says nothing, for callers that have their own output. */
+/** A silent screen, for callers that have their own output. */
 export const silentScreen: Screen = { line: () => {}, step: (_what, _text, run) => run() }

@@ -21,7 +21,7 @@ export const hostNames = (region: Region, hosts: number): string[] =>
     (_, i) => `${region}-web-${String(i + 1).padStart(2, '0')}`,
   )
 
-/** Registers a resource; one that is there already (an earlier, interrupted seed) is fine. */
+/** Registers a resource; an existing one (of an earlier, interrupted seed) is fine. */
 export const register = async (
   person: Person,
   resource: Record<string, unknown>,

@@ -30,7 +30,7 @@ export const demoKey = (name: string): string => uuidv5(DEMO_NAMESPACE, name)
 /** How long a person goes on when all that is wrong is that a part is busy or away. */
 export type Patience = { tries: number; ms: number }
 const PATIENCE: Patience = { tries: 8, ms: 60_000 }
-/** Of who has nothing better to do than to wait. */
+/** The patience of a caller that can only wait. */
 export const ENDLESS: Patience = { tries: Number.POSITIVE_INFINITY, ms: Number.POSITIVE_INFINITY }
 const PAUSE_MS = 1000
 

@@ -47,10 +47,10 @@ const passGate = async (approver: Person, operation_id: string, comment: string)
 }
 
 /**
- * The demo of console.md 13: a catalog of hosts that really listen, and three operations. One waits at a gate after
- * its canary, one has ended with evidence, and one runs until a host fails its health check; a patch that would mend it
- * is for a person to judge. All of it uses the public API with the demo accounts, so every log line, digest and name is
- * true. A repeat makes no change.
+ * The demo of console.md 13: a catalog of hosts that really listen, and three operations. One waits at a gate after its
+ * canary, one is finished with evidence, one runs until a host fails its health check. A patch would mend that host; a
+ * person has to judge it. All of it goes through the public API with the demo accounts, so every log line, digest
+ * and name is true. A repeat makes no change.
  */
 export const runScenario = async ({ gateway_url, fleet_url, hosts, accounts, progress, at = () => {} }: Scenario) => {
   at('signing in')

@@ -35,5 +35,5 @@ const isAway = (error: unknown): boolean => {
   return code === 'ECONNREFUSED' || code === '57P03' || (cause !== undefined && isAway(cause))
 }
 
-/** The actor of these verbs in the audit log. */
+/** The actor that the audit log names for these commands. */
 export const operator = (): string => `ops:${userInfo().username}`

@@ -5,7 +5,7 @@ import { readStream } from '../../shared/events/read.ts'
 import { readKeyFile } from '../../shared/service/keys.ts'
 import { settingOf } from './access.ts'
 
-/** Anchors of one place, and what stands there without the relay's signature. */
+/** Anchors of one place, and its entries without the signature of the relay. */
 export type Anchors = { place: string; lines: string[]; anchors: Anchor[]; forged?: string }
 
 const read = (place: string, lines: string[], nameOf: (n: number) => string): Anchors => {

@@ -153,9 +153,9 @@ const print = (found: Compared[]) => {
 }
 
 /**
- * `rebuild catalog [--apply]`: builds operations' projection of the catalog anew in a database of its own, by the code
- * that follows the catalog every day, and compares it with the one that is read. With --apply what differs is replaced
- * in one transaction, and only when both are equal after it. Exits 3 when they differ.
+ * `rebuild catalog [--apply]`: rebuilds operations' projection of the catalog in a database of its own, with the code
+ * that follows the catalog every day. Compares it with the current one. --apply replaces the differences in one
+ * transaction, and only if both are equal after it. Exits 3 if they differ.
  */
 export const rebuild = async (name: string | undefined, apply: boolean): Promise<number> => {
   if (name !== 'catalog')

@@ -87,7 +87,7 @@ const openOperations = async (db: Db, id: string | null = null): Promise<Map<str
   return new Map(rows.map((row) => [row.operation_id, row]))
 }
 
-/** It is about to begin or to end: its row is there. */
+/** It is about to begin or to end: its row exists. */
 const isKnown = async (db: Db, operation_id: string): Promise<boolean> => {
   const { rows } = await db.execute(sql`select 1 from operations.operations where operation_id = ${operation_id}`)
   return rows.length > 0

@@ -40,7 +40,7 @@ export const restoreDrill = async (into: string | undefined): Promise<number> =>
       throw new Stopped()
     }
   }
-  /** What is found wrong here keeps nothing after it from being looked at. */
+  /** A failed check does not stop the ones after it. */
   const check = (what: string, act: () => Promise<unknown>) => step(what, act).catch(ignoreStopped)
   let world: World | undefined
   try {

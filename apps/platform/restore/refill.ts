@@ -18,7 +18,7 @@ const AHEAD = `
   where v.consumer = 'catalog' and v.agg_type not in ('resource', 'health')
   group by v.agg_type, v.agg_id, v.ver having v.ver > coalesce(max(o.agg_version), 0)`
 
-/** Clears and fills again what each app believes of the other, from what the other says now. `relay`: reads both. */
+/** Clears and refills the copy that each app has of the other, from the current state. `relay`: reads both. */
 export const refillProjections = async (relay: Db): Promise<void> => {
   const { rows } = await relay.$client.query<Truth>(AHEAD)
   const { log } = createTelemetry('ops', { level: 'silent' })

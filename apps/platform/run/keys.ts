@@ -77,7 +77,7 @@ export const ensureKeys = (dir: string): Keys => {
   }
 }
 
-/** Writes a private file unless it is there already. */
+/** Writes a private file unless it exists. */
 const keep = (file: string, make: () => string): void => {
   if (!existsSync(file)) writeFileSync(file, make(), { mode: 0o600, flag: 'wx' })
 }
@@ -87,7 +87,7 @@ const signingKey = (file: string): string => {
   return file
 }
 
-/** Every caller has a key and is listed in the registry with its audiences and scopes; other entries are left as they are. */
+/** Every caller has a key and is in the registry with its audiences and scopes; other entries stay as they are. */
 const writeRegistry = (services_file: string, serviceKeyFile: (app: string) => string): void => {
   const before = existsSync(services_file) ? readFileSync(services_file, 'utf8') : '{}'
   const registry = JSON.parse(before) as Record<string, RegistryEntry>

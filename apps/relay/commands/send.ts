@@ -25,7 +25,7 @@ type CommandRow = {
 /**
  * Takes the next unsent command of each operation: strictly by seq, one in flight each, marked `sending` as it is taken.
  * A start that was never sent and is past its deadline belongs to the sweeper; it still holds back what follows it.
- * After a restore of the database nothing but stopping goes out until a person has accepted it.
+ * After a restore of the database only stops go out until a person has accepted it.
  */
 const TAKE = `
   with head as (

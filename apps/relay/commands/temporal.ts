@@ -20,7 +20,7 @@ import type { RelayConfig } from '../config.ts'
 const DEADLINE_MS = 10_000
 const HEALTH_MS = 1500
 
-/** What came of a send: carried out, to be tried again, no such workflow, or refused for its content. */
+/** The outcome of a send: carried out, to be retried, no such workflow, or refused for its content. */
 export type Sent =
   | { kind: 'sent' }
   | { kind: 'again'; error: string }

@@ -96,7 +96,7 @@ export const createPublisher = (deps: PublisherDeps) => {
   }
 
   return {
-    /** One turn; true when there may be more. Throws when nothing can go out, so that the loop backs off. */
+    /** One turn; true if more may be waiting. Throws if the broker cannot be reached, so that the loop backs off. */
     turn: async (): Promise<boolean> => {
       const { rows } = await deps.pool.query<OutboxRow>(
         `select event_id, agg_type, agg_id, agg_version, type, schema_version, payload, request_id, trace, occurred_at, pub_seq
