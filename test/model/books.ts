@@ -17,7 +17,7 @@ export type Vote = Act & { voter: string; decision: 'approve' | 'reject'; paper:
 export type GateBook = {
   gate_id: string
   quorum: number
-  /** The group of which each vote must come; null: anybody who may decide. */
+  /** The group of which each vote must come; null: anyone who may decide. */
   group: string | null
   /** Nodes that may not start before. */
   guards: string[]
@@ -53,9 +53,9 @@ export type OperationBook = {
   pauses: Act[]
   resumes: Act[]
   cancels: (Act & { mode: string })[]
-  /** Nodes that somebody skipped, or may have: what comes behind them waits for no gate of theirs. */
+  /** Nodes that someone skipped, or may have: what comes behind them waits for no gate of theirs. */
   skips: { node_id: string; act: Act }[]
-  /** When a reader saw that it stood still: nothing was in flight any more. */
+  /** When a reader saw that it stood still: nothing was left in flight. */
   seen_paused: Span[]
   /** What a reader saw last. */
   status: string

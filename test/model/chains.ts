@@ -13,7 +13,7 @@ const linesOf = (file: string): Entry[] =>
     .split('\n')
     .map((line) => JSON.parse(line))
 const textOf = (lines: readonly Entry[]) => Buffer.from(lines.map((line) => `${canonical(line)}\n`).join(''))
-/** Keys in order, as JCS has them: what is changed shall be refused for what it says, not for how it is written. */
+/** Keys in order, as JCS has them: a change shall be refused for its content, not for its spelling. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_key, part) =>
     part !== null && typeof part === 'object' && !Array.isArray(part)

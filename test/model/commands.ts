@@ -59,7 +59,7 @@ const readGate = async (model: Model, book: OperationBook, who: string) => {
   return { gate, paper, digest: body.digest as string, round: body.round as number }
 }
 type Read = NonNullable<Awaited<ReturnType<typeof readGate>>>
-/** Papers that somebody has read and not yet voted on: the next vote may be on one of these, however old. */
+/** Papers that someone has read and not yet voted on: the next vote may be on one of these, however old. */
 const kept = new WeakMap<OperationBook, Read[]>()
 
 /** A vote is in the books before its answer: what it lets begin may begin before that. */
@@ -93,7 +93,7 @@ export const vote = async (
   told(model, `${decision} gate`, answer, book, `${who} (${gate.gate_id} round ${round}: ${shown})`)
 }
 
-/** Somebody takes the own approval back before it is used. */
+/** Someone takes the own approval back before it is used. */
 export const takeBack = async (model: Model, book: OperationBook): Promise<void> => {
   const given = [...book.gates.values()].flatMap(({ gate_id, votes }) =>
     votes
@@ -140,7 +140,7 @@ export const cancel = (model: Model, book: OperationBook) => {
   return control(model, book, book.cancels, { ...opened(), mode }, 'cancel', { mode })
 }
 
-/** Other input for a node: what it does from then on is what was stated here, or before. */
+/** Other input for a node: from then on it does as stated here, or before. */
 const restate = async (
   model: Model,
   book: OperationBook,

@@ -97,7 +97,7 @@ const CASES: [string, (c: Case) => unknown, RegExp | undefined][] = [
   ],
   ['a vote was refused', (c) => Object.assign(c.gate.votes[1] ?? {}, { outcome: 'refused' }), /ada was refused/],
   [
-    'somebody rejected afterwards',
+    'someone rejected afterwards',
     (c) => c.gate.votes.push({ ...approval('eva', 30_000), decision: 'reject' }),
     /0 of 2 approvals \(eva was overruled or withdrawn, ada was overruled/,
   ],

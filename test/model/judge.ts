@@ -36,7 +36,7 @@ export type Breach = { operation_id: string; what: string; people: string[] }
 /** A proof of people may be so old at a start; and what the clocks of processes on one machine may differ. */
 const PEOPLE_MS = 5000
 const CLOCK_MS = 250
-/** For so long a call of a killed worker may be under way. */
+/** For so long a call of a killed worker may still go on. */
 const UNDER_WAY_MS = 20_000
 const NEVER: Act = { from: 0, to: 0, outcome: 'refused' }
 
@@ -101,7 +101,7 @@ const faultsOf = (
   return faults
 }
 
-/** What was done is what a person had stated by then, or what the catalog still said. */
+/** A person had stated by then what was done, or the catalog still said so. */
 const valueFaults = (
   books: Books,
   { host, stated }: { host: string; stated: { does: string; act: Act }[] | null },
@@ -178,7 +178,7 @@ const unread = (
   return does === undefined || read === does ? undefined : `had read ${read ?? 'no word of it'}`
 }
 
-/** A rejection by anybody makes void what was approved before it; of the own vote it is the withdrawal. */
+/** A rejection by anyone makes void what was approved before it; of the own vote it is the withdrawal. */
 const overruled = (vote: Vote, others: readonly Vote[], begun: Span): string | undefined => {
   const rejected = others.filter(({ decision, from }) => decision === 'reject' && from >= vote.to)
   return cover(surely(rejected, []), begun) ? 'was overruled or withdrawn' : undefined
@@ -238,7 +238,7 @@ const stirred = (books: Books, operation: OperationBook, ledger: readonly Effect
   })
 }
 
-/** A forced cancel leaves calls under way behind. */
+/** A forced cancel leaves open calls behind. */
 const forced = ({ cancels }: OperationBook) =>
   cancels.some(({ mode, outcome }) => mode === 'force' && outcome !== 'refused')
 

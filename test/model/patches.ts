@@ -37,7 +37,7 @@ const openPatch = async (model: Model, book: OperationBook, who: string) => {
   return known.length > 0 ? model.dice.pick(known) : undefined
 }
 
-/** Decides a patch that somebody has read; its proposer withdraws it by rejecting. */
+/** Decides a patch that someone has read; its proposer withdraws it by rejecting. */
 export const decidePatch = async (model: Model, book: OperationBook, decision: Vote['decision']): Promise<void> => {
   const { dice, crowd } = model
   const who = dice.pick(decision === 'approve' ? VOTERS : [...VOTERS, ...OPERATORS])

@@ -57,7 +57,7 @@ export type Outcome = {
 
 const HOSTS = 40
 const QUIET_MS = 120_000
-/** After so many steps nobody waits for an operation any more: it is cancelled. */
+/** After so many steps an operation is cancelled. */
 const PATIENCE_STEPS = 60
 
 /** Lets a crowd loose on a platform, brings all to rest, and judges what ran. */
@@ -133,7 +133,7 @@ const killing = async (world: World, { kill_every_s, victims }: Wanted, dice: Mo
 }
 
 type Step = (model: Model, book: OperationBook) => Promise<unknown>
-/** What people do with an operation, and how often: what brings it on more often than what stops it. */
+/** What people do with an operation, and how often: steps that bring it on are more frequent than those that stop it. */
 const ON_OPERATION: [number, Step][] = [
   [24, (model, book) => vote(model, book)],
   [2, (model, book) => vote(model, book, 'reject')],

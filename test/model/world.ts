@@ -20,7 +20,7 @@ export const createWorld = (stack: Stack, model: Model) => {
   const busy = new Set<string>()
   const grants = new Map<string, string>()
 
-  /** Takes a part of somebody's right away, or gives it back: more often back, so that most people have theirs. */
+  /** Takes a part of someone's right away, or gives it back: more often back, so that most people have theirs. */
   const moveRight = async (): Promise<void> => {
     const name = dice.pick(VOTERS)
     const person = books.people.get(name) as PersonBook
@@ -179,7 +179,7 @@ export const createWorld = (stack: Stack, model: Model) => {
     told(model, `kill ${victim}`, { from, to: Date.now(), outcome: 'done' })
   }
 
-  /** Everybody has every right, every host is well, nothing is frozen: so that what is open can end. */
+  /** Everyone has every right, every host is well, nothing is frozen: so that what is open can end. */
   const mend = async (): Promise<void> => {
     for (const host of hosts) await fleet.setFaults(host, {})
     for (const book of books.freezes) if (!book.withdrawn.some(({ outcome }) => outcome === 'done')) await thaw(book)
