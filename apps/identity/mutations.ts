@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { appendAuditTo } from '../../db/audit.ts'
 import type { Tx } from '../../db/client.ts'
 import { fingerprintOf, type IdempotentRequest } from '../../db/command/keys.ts'
@@ -8,7 +8,6 @@ import { idempotency, outbox, user_events } from '../../db/identity/tables.ts'
 import { appendOutbox, wakeRelay } from '../../db/outbox.ts'
 import { refuseStaleAuth } from '../shared/auth/caller.ts'
 import type { AppError } from '../shared/errors.ts'
-import { sendStored } from '../shared/http/app.ts'
 import { uuidv5, uuidv7 } from '../shared/ids.ts'
 import type { IdentityDeps } from './deps.ts'
 
@@ -90,14 +89,6 @@ export const recordDenial = (deps: IdentityDeps, req: FastifyRequest, error: App
       request_id: String(req.id),
     }),
   )
-
-export const change = async <T>(
-  deps: IdentityDeps,
-  req: FastifyRequest,
-  reply: FastifyReply,
-  options: { arming: boolean },
-  run: (tx: Tx) => Promise<Change<T>>,
-) => sendStored(reply, await changeOnce(deps, req, options, run))
 
 const MAX_IDS = 500
 

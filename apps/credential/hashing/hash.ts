@@ -31,8 +31,6 @@ export const createHashing = async (slots: Slots, parameters: HashParameters, te
   } as const
   const hashers = { general: startHasher(NICE.general), urgent: startHasher(NICE.urgent) }
   const dummy = await hashers.general.hash(randomBytes(24).toString('base64'), options)
-  const key = randomBytes(32)
-  const recent = new Map<string, Comparison>()
   const duration = telemetry.histogram('hash_duration_seconds', 'Time of one Argon2id hash.', ['act'])
   const wait = telemetry.histogram('hash_wait_seconds', 'Time that a hash waited for its slot.')
   const joined = telemetry.counter('hash_joined_total', 'Logins that joined a hash that was begun before.')
@@ -56,23 +54,7 @@ export const createHashing = async (slots: Slots, parameters: HashParameters, te
     return { outcome, callers: 0, abandoned }
   }
 
-  /** The comparison that was begun for the very same login, or a new one. */
-  const join = (login: string, stored: string, password: string, asking: Asking): Comparison => {
-    const name = hmacSha256(key, JSON.stringify([login, stored])).toString('base64')
-    const known = recent.get(name)
-    if (known) {
-      joined.inc()
-      return known
-    }
-    const comparison = compare(stored, password, asking)
-    const forget = () => {
-      if (recent.get(name) === comparison) recent.delete(name)
-    }
-    if (recent.size >= MAX_REMEMBERED) recent.delete(recent.keys().next().value as string)
-    recent.set(name, comparison)
-    comparison.outcome.then(() => setTimeout(forget, REMEMBERED_MS).unref(), forget)
-    return comparison
-  }
+  const join = createJoining(compare, () => joined.inc())
 
   return {
     /**
@@ -106,3 +88,28 @@ export const createHashing = async (slots: Slots, parameters: HashParameters, te
   }
 }
 export type Hashing = Awaited<ReturnType<typeof createHashing>>
+
+/** Gives the comparison that was begun for the very same login, or begins one. */
+const createJoining = (
+  compare: (stored: string, password: string, asking: Asking) => Comparison,
+  onJoined: () => void,
+) => {
+  const key = randomBytes(32)
+  const recent = new Map<string, Comparison>()
+  return (login: string, stored: string, password: string, asking: Asking): Comparison => {
+    const name = hmacSha256(key, JSON.stringify([login, stored])).toString('base64')
+    const known = recent.get(name)
+    if (known) {
+      onJoined()
+      return known
+    }
+    const comparison = compare(stored, password, asking)
+    const forget = () => {
+      if (recent.get(name) === comparison) recent.delete(name)
+    }
+    if (recent.size >= MAX_REMEMBERED) recent.delete(recent.keys().next().value as string)
+    recent.set(name, comparison)
+    comparison.outcome.then(() => setTimeout(forget, REMEMBERED_MS).unref(), forget)
+    return comparison
+  }
+}

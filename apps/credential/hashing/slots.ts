@@ -38,7 +38,6 @@ export const createSlots = (settings: SlotSettings) => {
   const { concurrency, queue_max, wait_ms, per_key, answer_ms, monotonic = () => performance.now() } = settings
   const queues: Record<Lane, Waiting[]> = { general: [], urgent: [] }
   const free: Record<Lane, number> = { general: concurrency, urgent: settings.urgent }
-  const held = new Map<string, number>()
   let average_ms = 0
 
   const waiting = () => queues.general.length + queues.urgent.length
@@ -49,16 +48,7 @@ export const createSlots = (settings: SlotSettings) => {
   }
   const full = (urgent = false) => hashQueueFull(expectedMs(urgent))
 
-  const hold = (key: string) => {
-    const count = held.get(key) ?? 0
-    if (key !== '' && count >= per_key) throw full()
-    held.set(key, count + 1)
-  }
-  const release = (key: string) => {
-    const count = (held.get(key) ?? 1) - 1
-    if (count === 0) held.delete(key)
-    else held.set(key, count)
-  }
+  const { hold, release } = createHolds(per_key, () => full())
 
   const freeLane = (urgent: boolean): Lane | undefined =>
     urgent && free.urgent > 0 ? 'urgent' : free.general > 0 ? 'general' : undefined
@@ -113,11 +103,7 @@ export const createSlots = (settings: SlotSettings) => {
       .finally(() => release(asking.key))
   }
   /** The outcome, or `hashQueueFull` once the time is over: on a machine that is far too busy one hash takes seconds. */
-  const answer = <T>(outcome: Promise<T>): Promise<T> =>
-    new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(full()), answer_ms)
-      outcome.then(resolve, reject).finally(() => clearTimeout(timer))
-    })
+  const answer = <T>(outcome: Promise<T>): Promise<T> => within(outcome, answer_ms, () => full())
 
   return {
     begin,
@@ -129,3 +115,26 @@ export const createSlots = (settings: SlotSettings) => {
   }
 }
 export type Slots = ReturnType<typeof createSlots>
+
+/** How many hashes each key holds; one more than `most` is refused. */
+const createHolds = (most: number, full: () => AppError) => {
+  const held = new Map<string, number>()
+  return {
+    hold: (key: string): void => {
+      const count = held.get(key) ?? 0
+      if (key !== '' && count >= most) throw full()
+      held.set(key, count + 1)
+    },
+    release: (key: string): void => {
+      const count = (held.get(key) ?? 1) - 1
+      if (count === 0) held.delete(key)
+      else held.set(key, count)
+    },
+  }
+}
+
+const within = <T>(outcome: Promise<T>, ms: number, late: () => AppError): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(late()), ms)
+    outcome.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
