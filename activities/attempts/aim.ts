@@ -4,7 +4,15 @@ import { type Aim, readAim } from '../../db/operations/nodes/aim.ts'
 import type { Refusal } from '../../workflows/operation/state/events.ts'
 import { CatalogAway } from '../catalog.client.ts'
 import type { ActivityDeps } from '../deps.ts'
-import type { AttemptInput } from './execution.ts'
+
+export type AttemptInput = {
+  operation_id: string
+  node_id: string
+  role: 'run' | 'undo'
+  generation: number
+  attempt: number
+  slice: number
+}
 
 /** So long an attempt waits here until what the catalog says has been looked at; most of that takes a moment. */
 const PATIENCE_MS = 3000

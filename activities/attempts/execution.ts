@@ -21,19 +21,10 @@ import { type Claim, claimAttempt } from '../../db/operations/nodes/claim.ts'
 import type { AttemptResult } from '../../workflows/operation/state/events.ts'
 import type { ActivityDeps } from '../deps.ts'
 import type { ExecutorContext, ExecutorResult } from '../executors/types.ts'
-import { createAims } from './aim.ts'
+import { type AttemptInput, createAims } from './aim.ts'
 import { inputsOf, isWanted, namesOfWork, type Work, workOf } from './inputs.ts'
 import { CHUNK_BYTES, createLog } from './logs.ts'
 import { allowSecrets, maskerOf, resolveSecrets, SecretError } from './secrets.ts'
-
-export type AttemptInput = {
-  operation_id: string
-  node_id: string
-  role: 'run' | 'undo'
-  generation: number
-  attempt: number
-  slice: number
-}
 
 /** Tries of one activity: the workflow sets the same number (operations.md 8). */
 export const ACTIVITY_TRIES = 5

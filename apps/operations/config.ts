@@ -37,7 +37,7 @@ const schema = Type.Object({
   OPERATIONS__GATES__DEADLINE_S: settings.integer(86_400, 1, 2_592_000),
   /** How long ago the voters of an approval may have been proved when a node behind it starts. */
   OPERATIONS__GATES__STANDING_S: settings.integer(5, 1, 60),
-  /** Rights that somebody gave who takes part in an operation count only if given so long before its plan was made. */
+  /** Rights that a participant of an operation gave count only if given so long before its plan was made. */
   OPERATIONS__PROVENANCE__LOOKBACK_S: settings.integer(604_800, 0, 31_536_000),
   OPERATIONS__LIMITS__PLAN_NODES: settings.integer(5000, 1),
   OPERATIONS__LIMITS__PLAN_EDGES: settings.integer(20_000, 1),

@@ -142,7 +142,7 @@ const stepsOf = (
   }
 }
 
-/** A signal id that already names somebody else's command is refused before anything is locked. */
+/** Refuses a signal id that already names another command, before anything is locked. */
 const notTaken = (command: Command, steps: Steps<Subject>): Steps<Subject> => ({
   ...steps,
   lock: async (tx) => {

@@ -1,20 +1,8 @@
 import semver from 'semver'
-import type { Capability, RelationshipType, ResourceType } from '../../shared/contracts/catalog/types.ts'
+import type { ResourceType } from '../../shared/contracts/catalog/types.ts'
 import { checkCapabilities, checkRelationshipTypes, checkType } from './entries.ts'
 import { completeCapability, completeRelationshipType, FlattenError, flattenType } from './flatten.ts'
-import type { PackFile, TypeEntry } from './format.ts'
-
-/** Everything that the packs of a deployment define, flattened. */
-export type TypeModel = {
-  packs: { pack: string; version: string; title: string }[]
-  types: ResourceType[]
-  relationship_types: RelationshipType[]
-  capabilities: Capability[]
-}
-
-/** One broken rule: where (a path into one pack), which rule, what is wrong and what to do. */
-export type Fault = { pack: number; path: (string | number)[]; rule: string; message: string; fix: string }
-export type Report = (path: Fault['path'], rule: string, message: string, fix: string) => void
+import type { Fault, PackFile, Report, TypeEntry, TypeModel } from './format.ts'
 
 /**
  * Checks packs that have the right shape against each other (catalog.md 2, "Loading") and builds the model. Faults are

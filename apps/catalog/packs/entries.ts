@@ -3,8 +3,7 @@ import type { ResourceType } from '../../shared/contracts/catalog/types.ts'
 import { lifecycleFaults } from '../document/lifecycle.ts'
 import { isObject, type JsonObject } from '../document/pointers.ts'
 import { foreignRefs, schemaAt, validatorOf } from '../document/schemas.ts'
-import type { Report, TypeModel } from './check.ts'
-import type { PackFile, TypeEntry } from './format.ts'
+import type { PackFile, Report, TypeEntry, TypeModel } from './format.ts'
 
 /** The rules that look into one entry of a pack: schemas, pointers, references, lifecycles, cardinalities. */
 type Path = Parameters<Report>[0]

@@ -1,4 +1,5 @@
 import Type, { type Static, type TProperties } from 'typebox'
+import type { Capability, RelationshipType, ResourceType } from '../../shared/contracts/catalog/types.ts'
 
 /** The format `signalbox.types/v1` of a type pack (catalog.md 2): shape only; what refers to what is in pack-rules.ts. */
 const closed = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: false })
@@ -143,3 +144,15 @@ export type PackFile = Static<typeof PackFile>
 export type TypeEntry = Static<typeof TypeEntry>
 export type RelationshipTypeEntry = Static<typeof RelationshipTypeEntry>
 export type CapabilityEntry = Static<typeof CapabilityEntry>
+
+/** Everything that the packs of a deployment define, flattened. */
+export type TypeModel = {
+  packs: { pack: string; version: string; title: string }[]
+  types: ResourceType[]
+  relationship_types: RelationshipType[]
+  capabilities: Capability[]
+}
+
+/** One broken rule: where (a path into one pack), which rule, what is wrong and what to do. */
+export type Fault = { pack: number; path: (string | number)[]; rule: string; message: string; fix: string }
+export type Report = (path: Fault['path'], rule: string, message: string, fix: string) => void

@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { type Document, LineCounter, parseDocument, visit } from 'yaml'
 import { ConfigError } from '../../shared/config.ts'
-import { buildModel, type TypeModel } from './check.ts'
+import { buildModel } from './check.ts'
+import type { TypeModel } from './format.ts'
 import { PackFile } from './format.ts'
 
 /** The packs that come with the catalog. */

@@ -19,7 +19,7 @@ import { ConfigError } from '../../shared/config.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
 import { uuidv7 } from '../../shared/ids.ts'
-import type { TypeModel } from './check.ts'
+import type { TypeModel } from './format.ts'
 
 type Known = { id: number; checksum: string; retired: boolean }
 type StoreOptions = { clock: Clock; allow_change: boolean }

@@ -2,10 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { getResource } from '../../../db/catalog/resources/rows.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
-import { visibleOf } from './access.ts'
+import { type Access, visibleOf } from './access.ts'
 import { changeOf } from './documents.ts'
 import { tooExpensive } from './expensive.ts'
-import type { Reader } from './lists.ts'
 
 const POLL_MS = 50
 const GRAPH_POLL_MS = 10
@@ -23,7 +22,11 @@ const tokenInvalid = () =>
  * Waits at most STALE__WAIT_MS until the truth holds the write that min_change names (a replica or a later read would be behind),
  * else 503 `stale_projection`. Answers from truth have no lag, so max_lag_ms always holds for them.
  */
-export const awaitChange = async (deps: CatalogDeps, { min_change }: Freshness, reader: Reader): Promise<void> => {
+export const awaitChange = async (
+  deps: CatalogDeps,
+  { min_change }: Freshness,
+  reader: { name: string; access: Access },
+): Promise<void> => {
   if (min_change === undefined) return
   const wanted = changeOf(min_change)
   if (!wanted) throw tokenInvalid()
@@ -62,7 +65,7 @@ export const awaitGraph = async (
 export const requireFresh = async (
   deps: CatalogDeps,
   { min_change, max_lag_ms }: Freshness,
-  reader: Reader,
+  reader: { name: string; access: Access },
   from_memory = deps.graph.store() !== undefined,
 ): Promise<void> => {
   if (min_change !== undefined) await awaitChange(deps, { min_change }, reader)

@@ -176,7 +176,7 @@ const refuseStale = (handed: Handed, { attempt, generation, fence }: ExecutionRe
       `The node is in attempt ${handed.node_attempt}, generation ${handed.node_generation}.`,
     )
   if (fence !== handed.fence || !handed.newest)
-    return rejected('stale_fence', 'The attempt was handed to somebody else.')
+    return rejected('stale_fence', 'The attempt was handed to another agent.')
   return undefined
 }
 

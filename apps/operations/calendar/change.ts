@@ -13,8 +13,8 @@ import { calendarOf } from '../targets/calendar.ts'
 
 /**
  * A running operation follows the calendar (operations.md 3.5): windows and freezes of its targets as they are now take
- * the place of those it had. Its next claims are held or let go by them; what runs goes on. A freeze that somebody has
- * overridden stays so, unless it is `renewed` with other content.
+ * the place of those it had. Its next claims are held or let go by them; running nodes continue. A freeze that has been
+ * overridden stays overridden, unless it is `renewed` with other content.
  */
 export const calendarSteps = (
   deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db' | 'library'>,

@@ -21,7 +21,7 @@ import { calendarSteps, lookAtCalendar } from './change.ts'
 /** Who changes the calendar, and by which request. */
 export type Changer = { service: string; request_id: string; trace: string | null }
 
-/** How long whoever made a change has to tell running operations of it, before somebody else does. */
+/** How long the maker of a change has to tell running operations, before another process does. */
 const TELL_WITHIN_S = 10
 const TELLING = 4
 
@@ -51,7 +51,7 @@ export const putOneFreeze = async (
   }
 }
 
-/** Withdraws a freeze: what it held goes on by itself. One that is not there stays so. */
+/** Withdraws a freeze: what it held resumes. A missing freeze is no error. */
 export const withdrawOneFreeze = async (
   deps: AcceptDeps & PolicyDeps & Pick<OperationsDeps, 'library'>,
   freeze_id: string,
@@ -67,7 +67,7 @@ export const withdrawOneFreeze = async (
   return { freeze_id, withdrawn: gone !== undefined, operations: gone ? await tell(deps, gone, by) : 0 }
 }
 
-/** Tells running operations of changes whose makers died before they had told all. */
+/** Tells running operations of changes whose makers died before telling all. */
 export const tellUntold = async (
   deps: AcceptDeps & PolicyDeps & Pick<OperationsDeps, 'library'>,
   older_than_s = TELL_WITHIN_S,
@@ -116,7 +116,7 @@ const tellOne = async (
     const accepted = await acceptCommand(deps, command, calendarSteps(deps, command, [freeze_id]))
     return 'command_id' in accepted && !accepted.repeated
   } catch (error) {
-    // It ended a moment ago: nothing of it starts any more.
+    // It ended a moment ago: no further node starts.
     if (error instanceof AppError && error.category === 'invalid_state_transition') return false
     throw error
   }

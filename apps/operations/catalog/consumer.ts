@@ -114,7 +114,7 @@ export const refuseHeld = async (db: Queryable, resource_ids: readonly string[])
     `An event of "${held.resource_id}" was set aside: version ${held.have} is known here, ${held.need} is not.`,
     {
       status: 503,
-      hint: 'Somebody who runs this installation has to decide on the event: npm run ops -- dead-letters.',
+      hint: 'An administrator of this installation must decide on the event: npm run ops -- dead-letters.',
       extra: { resource_id: held.resource_id, watermark: { observed: String(held.have), required: String(held.need) } },
     },
   )

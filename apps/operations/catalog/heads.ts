@@ -80,7 +80,7 @@ const foreign = ({ resource_id, version }: ResourceVersion, known: number) =>
     `"${resource_id}" is at version ${version} in the catalog, but version ${known} was seen here.`,
     {
       status: 503,
-      hint: 'The catalog was restored: somebody who runs this installation has to accept that first.',
+      hint: 'The catalog was restored: an administrator of this installation must accept that first.',
       extra: { resource_id, watermark: { observed: String(known), required: String(version) } },
     },
   )

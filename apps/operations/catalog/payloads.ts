@@ -81,7 +81,7 @@ const PAYLOADS: Record<string, SchemaCheck> = {
   'type.pack_loaded': compileSchema(Type.Object({ ...aggregate, agg_type: Type.Literal('type') })),
 }
 
-/** The first thing that makes an event of a known type one that cannot be applied; nothing when it can. */
+/** The first thing that makes an event of a known type one that cannot be applied; undefined if it can be applied. */
 export const payloadFault = (event: CatalogEvent): Pick<Violation, 'pointer' | 'message'> | undefined => {
   const [fault] = PAYLOADS[event.type]?.(event) ?? []
   if (fault) return fault

@@ -38,7 +38,7 @@ type Waiter = { resolve: (state: CommandState | undefined) => void; timer: NodeJ
 
 /**
  * Waits for the outcome of commands: one query for all waiting ids every 25 ms, and at once when woken. Above 500
- * waiters, or when the time is over, the caller hears nothing and answers 202.
+ * waiters, or when the time is over, the caller gets undefined and answers 202.
  */
 export const createOutcomes = (db: Db, log: Logger) => {
   const waiters = new Map<string, Set<Waiter>>()
@@ -82,7 +82,7 @@ export const createOutcomes = (db: Db, log: Logger) => {
   }
 
   return {
-    /** The settled state of the command, or nothing when it is not settled in time. */
+    /** The settled state of the command, or undefined if it is not settled in time. */
     within: (command_id: string, wait_ms: number): Promise<CommandState | undefined> => {
       if (wait_ms <= 0 || waiters.size >= MAX_WAITERS) return Promise.resolve(undefined)
       return new Promise((resolve) => {

@@ -14,7 +14,7 @@ import { viewGate } from './view.ts'
 
 /**
  * One gate with what is decided on and its context, as this caller sees it. Throws not_found. What stands in the way now
- * is looked up where somebody reads the gate, not in the answer to a vote (`with_conflicts`).
+ * is looked up when the gate is read, not in the answer to a vote (`with_conflicts`).
  */
 export const readGate = async (
   deps: Pick<OperationsDeps, 'clock' | 'db' | 'library' | 'lookback_s' | 'policies' | 'trust'>,

@@ -22,13 +22,13 @@ import {
 
 const ELIGIBLE_SHOWN = 50
 
-/** An intervention is seen by somebody else than its author, and nobody passes it over. */
+/** An intervention is decided by another person than its author, and cannot be bypassed. */
 export const refuseAuthor = ({ author_id }: GateRow['gate'], user_id: string): RefusalCode | undefined =>
   author_id === user_id
     ? {
         category: 'policy_denied',
         code: 'second_person',
-        detail: 'You asked for this intervention; somebody else has to see it.',
+        detail: 'You asked for this intervention. Another person must approve it.',
       }
     : undefined
 

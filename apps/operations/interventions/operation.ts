@@ -67,7 +67,7 @@ const ACTS: Record<OperationIntervention, Act> = {
     }
   },
 
-  /** The freeze holds nothing of this operation any more. It takes one whom the freeze itself would ask. */
+  /** The freeze no longer holds this operation. Only its approvers may do this. */
   override_freeze: async (_deps, tx, { command, subject, command_id, agreed }, { freeze_id = '' }) => {
     const { operation_id, now } = subject
     const own = eq(operation_control.operation_id, operation_id)

@@ -129,7 +129,7 @@ export const passIntervention = async (
 ): Promise<Pick<Decision, 'events'> & { set: NonNullable<Decision['set']> }> => {
   const command_id = gate_id.slice(gateOfIntervention('').length)
   const asked = await getAwaiting(tx, command_id)
-  if (!asked) throw new AppError('gate_not_waiting', 'already_decided', 'The intervention is over.')
+  if (!asked) throw new AppError('gate_not_waiting', 'already_decided', 'The intervention has ended.')
   const body = asked.payload as unknown as InterventionBody
   const command: InterventionCommand = { ...approving, kind: 'intervene', actor: asked.actor, reason: asked.reason }
   const intervening = { command, subject, command_id, agreed: true }

@@ -26,7 +26,7 @@ import { driftOf, takeDrift } from './drift.ts'
 import { leaseHeld } from './leases.ts'
 import { readOperation } from './read.ts'
 
-/** Pause: nothing more starts; what runs ends. Complete with the commit, because each claim reads the wanted control. */
+/** Pause: no further node starts; running nodes end. Complete with the commit, because each claim reads the wanted control. */
 export const pauseSteps = (
   deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db'>,
   command: Command,
@@ -183,7 +183,7 @@ export const cancelSteps = (
   )
 
 /**
- * Resources have changed. Where nodes that have not begun would do something else than was planned, the operation is paused until somebody takes these over (operations.md 3.4); versions that move without a value
+ * Resources have changed. If nodes that have not begun would differ from the plan, the operation is paused until a person accepts the changes (operations.md 3.4); versions that move without a value
  * are pinned anew.
  */
 export const driftSteps = (

@@ -69,7 +69,7 @@ export const driftOf = async (
     const same = essenceOf(diff, resource_id) === essenceOf(known, resource_id)
     return node_ids.flatMap((node_id): Drift['drifted'] => {
       const spec = specs.get(node_id)
-      // What somebody has approved by a patch stands as it was approved.
+      // A value that was approved by a patch stays as approved.
       if (!spec || patched.has(node_id)) return []
       const again = fresh.get(node_id)
       if (!again) return [{ node_id, resource_id, spec: null }]

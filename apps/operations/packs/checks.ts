@@ -26,7 +26,7 @@ const ID_RESERVED = new Set(['barrier'])
 
 type Check = Generator<Fault>
 
-/** The first thing in a procedure that could not work, whatever it is used on (operations.md 4.4); nothing when it is sound. */
+/** The first thing in a procedure that could not work, whatever it is used on (operations.md 4.4); undefined if it is sound. */
 export const checkProcedure = (procedure: Procedure, policies: ReadonlyMap<string, unknown>): Fault | undefined => {
   for (const check of [
     checkMatch(procedure),

@@ -1,6 +1,7 @@
 import { digest } from '../../shared/data/digest.ts'
 import { isObject, pointerOf } from '../../shared/data/pointer.ts'
-import type { Patched, Running } from './patch.ts'
+import type { Running } from './patch.edit.ts'
+import type { Patched } from './patch.ts'
 import type { RiskLevel } from './risk.ts'
 
 export type DiffGraph = {

@@ -4,11 +4,28 @@ import type { PatchChange } from '../../shared/contracts/operations/patches.ts'
 import { compileSchema } from '../../shared/data/json-schema.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import type { Violation } from '../../shared/errors.ts'
-import type { GraphNode } from '../graph/types.ts'
+import type { GraphNode, PlannerInput, TargetDiff } from '../graph/types.ts'
 import { nodeOf } from '../packs/defaults.ts'
 import { expandParts, planRoot } from './draft.ts'
 import { graphGates } from './gates.ts'
-import type { PatchContext, Running } from './patch.ts'
+import type { RiskLevel } from './risk.ts'
+
+/** A running graph, as its rows have it. */
+export type Running = {
+  nodes: PlanNode[]
+  gates: (PlanGate & { status: string })[]
+  max_parallel: number
+  risk_level: RiskLevel
+  /** Nodes that have begun: they can no longer change. */
+  begun: ReadonlySet<string>
+  /** Ids of removed nodes and gates: they are not given again. */
+  spent: ReadonlySet<string>
+}
+/** The input of a plan of the operation's intent, with the results of its own plan. */
+export type PatchContext = Omit<PlannerInput, 'types' | 'relationship_types' | 'mayResolve'> & {
+  diff: TargetDiff[]
+  procedure_risk: number
+}
 
 /** The changes of a patch carried out on a copy of the running graph, with every reason why one could not be. */
 export const editGraph = (running: Running, changes: readonly PatchChange[], context: PatchContext): Edit => {

@@ -4,28 +4,11 @@ import { digest } from '../../shared/data/digest.ts'
 import type { Violation } from '../../shared/errors.ts'
 import { coneOf, inRankOrder, scheduleOf, timingOf } from '../graph/graph.ts'
 import { checkSoundness } from '../graph/soundness.ts'
-import type { PlannerInput, TargetDiff } from '../graph/types.ts'
 import { gatesFor, type Weight, weigh } from './bind.ts'
 import { entryPlace } from './gates.ts'
-import { editGraph } from './patch.edit.ts'
-import { acts, type RiskLevel } from './risk.ts'
+import { editGraph, type PatchContext, type Running } from './patch.edit.ts'
+import { acts } from './risk.ts'
 
-/** A running graph, as its rows have it. */
-export type Running = {
-  nodes: PlanNode[]
-  gates: (PlanGate & { status: string })[]
-  max_parallel: number
-  risk_level: RiskLevel
-  /** Nodes of which something has happened: they cannot change any more. */
-  begun: ReadonlySet<string>
-  /** Ids of nodes and gates that were taken out: they are not given again. */
-  spent: ReadonlySet<string>
-}
-/** What a plan of the operation's intent is made on, with what its own plan came to. */
-export type PatchContext = Omit<PlannerInput, 'types' | 'relationship_types' | 'mayResolve'> & {
-  diff: TargetDiff[]
-  procedure_risk: number
-}
 export type Patched = {
   /** In rank order. */
   nodes: PlanNode[]

@@ -161,7 +161,7 @@ export const bindAgain = async (
   return weight.risk
 }
 
-/** A plan on which somebody would be asked now who is not asked by it. */
+/** The refusal of a plan that does not ask a person whom a plan made now would ask. */
 export class PlanOutdated extends AppError {
   constructor(policies: string[]) {
     super(

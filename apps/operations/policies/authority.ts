@@ -59,7 +59,7 @@ const distinct = (values: readonly (string | null | undefined)[]): string[] => [
   ...new Set(values.filter((value): value is string => typeof value === 'string')),
 ]
 
-/** Permission over every target, then the Cedar policies: the refusal, or nothing. */
+/** Permission over every target, then the Cedar policies: the refusal, or undefined. */
 export const refuseByPolicy = (
   { policies, clock }: Authority,
   caller: Caller,

@@ -117,7 +117,7 @@ export const loadPolicies = (site_dir?: string, observe: (seconds: number) => vo
     all.map(({ text }) => text),
     evaluate,
   )
-  /** The refusal of a command by policy, or nothing. The first forbidding policy in file order gives the code. */
+  /** The refusal of a command by policy, or undefined. The first forbidding policy in file order gives the code. */
   const refuse = (request: PolicyRequest): RefusalCode | undefined =>
     request.granted ? remembered(request) : OUT_OF_SCOPE
   return { refuse, /** Whether types and regions must be known for policies of the site. */ site: site.length > 0 }
@@ -131,7 +131,7 @@ const OUT_OF_SCOPE: RefusalCode = {
   extra: { policy_ids: [] },
 }
 
-/** What is wrong with policies by their schema, in words; nothing when they fit. */
+/** What is wrong with policies by their schema, in words; undefined if they fit. */
 export const faultOf = (checked: ReturnType<typeof validate>): string | undefined => {
   const faults: { error: DetailedError; policyId?: string }[] =
     checked.type === 'failure' ? checked.errors.map((error) => ({ error })) : checked.validationErrors

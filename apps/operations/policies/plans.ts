@@ -85,7 +85,7 @@ export const loadPlanPolicies = (site_dir?: string) => {
 }
 export type PlanPolicies = ReturnType<typeof loadPlanPolicies>
 
-/** The refusal by hard policies, or nothing. */
+/** The refusal by hard policies, or undefined. */
 export const refuseHard = (results: readonly PolicyResult[]): RefusalCode | undefined => {
   const hard = results.filter(({ level, result }) => level === 'hard' && result === 'forbids')
   const [first] = hard

@@ -16,7 +16,7 @@ export const hasScopes = ({ grants }: Viewer): boolean => grants.some(({ scope }
 
 /**
  * The condition under which a row may be read (auth.md 9): a grant covers at least one of its targets, or the viewer
- * asked for it. A row without targets is covered by grants without scope only. Nothing when all may be read.
+ * asked for it. A row without targets is covered by grants without scope only. Undefined if all may be read.
  */
 export const visibleSql = (
   viewer: Viewer,

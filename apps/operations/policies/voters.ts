@@ -35,12 +35,12 @@ const hasFooting = (user_id: string, { grants, group_keys }: Rights, { permissio
   permissions.every((permission) => isInScope({ user_id, grants }, permission, places)) &&
   (groups === undefined || groups.some((group) => group_keys.includes(group)))
 
-/** Whether this person decides only by what somebody gave who takes part in the operation. */
+/** Whether this person may decide only by rights that a participant of the operation gave. */
 const isTainted = (user_id: string, rights: Rights, footing: Footing): boolean =>
   footing.taint !== undefined && !hasFooting(user_id, untainted(rights, footing.taint), footing)
 
 /**
- * A person's rights without those that somebody gave who takes part, since the operation could be known of: grants and
+ * A person's rights without those that a participant gave since the operation could be known of: grants and
  * memberships, what comes through these, and all of them where such a person could have set the password.
  */
 const untainted = ({ grants, group_keys, memberships, reset }: Rights, taint: Taint): Rights => {
@@ -59,7 +59,7 @@ const untainted = ({ grants, group_keys, memberships, reset }: Rights, taint: Ta
   }
 }
 
-/** The refusal of a vote by a right that somebody gave who takes part in the operation, or undefined. */
+/** Returns the refusal of a vote by a right that a participant of the operation gave, or undefined. */
 export const refuseTainted = (caller: Caller, footing: Footing): RefusalCode | undefined =>
   isTainted(caller.user_id, { ...caller, group_keys: caller.groups }, footing)
     ? {

@@ -6,7 +6,7 @@ import type { Timing } from '../graph/graph.ts'
 /** What a rehearsal is told to assume (operations.md 10). */
 export type Assumptions = {
   seed: number
-  /** Seconds until somebody approves; null: nobody ever does. */
+  /** Seconds until an approval; null: there is none. */
   approval_delay_s: number | null
   /** Of runs, or of undos where it says so. */
   failures: { node_id: string; attempt: number; class: string; undo?: boolean }[]

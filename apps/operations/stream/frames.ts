@@ -54,7 +54,7 @@ export const loadFrames = async (db: Db, changes: readonly LoggedChange[]): Prom
   }))
 }
 
-/** The command whose outcome an event tells; nothing for one that is only accepted. */
+/** The command whose outcome an event tells; undefined for one that is only accepted. */
 const commandOf = ({ type, command_id }: LoggedChange['events'][number]): string[] =>
   command_id && OUTCOMES[type] !== undefined ? [command_id] : []
 

@@ -77,7 +77,7 @@ const parseTopic = (topic: string): Parsed => {
   throw invalid(`"${topic.slice(0, 200)}" is not a topic.`)
 }
 
-/** Why the caller may not follow this topic, or nothing. */
+/** Why the caller may not follow this topic, or undefined. */
 const refuseTopic = async (
   deps: Pick<OperationsDeps, 'db'>,
   caller: Caller,

@@ -31,7 +31,7 @@ export const libraryNow = async (db: Queryable, library: Library): Promise<Libra
 
 /**
  * What the claims of an operation ask before a node starts (operations.md 3.5): the windows and freezes of the calendar
- * as it is now, for the targets as they are now, and the window that was asked for. Nothing where none applies.
+ * as it is now, for the targets as they are now, and the window that was asked for. Undefined if none applies.
  */
 export const calendarOf = async (
   db: Queryable,

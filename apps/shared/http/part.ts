@@ -1,15 +1,15 @@
 import { hostname } from 'node:os'
 import { Redis } from 'ioredis'
 import type { Logger } from '../telemetry.ts'
-import type { Readiness } from './health.ts'
 
 /** What a process tells of itself for GET /v1/platform/health (reliability.md 2.3). */
 export type Part = {
-  /** None: nobody is told. */
+  /** Undefined: no one is told. */
   redis_url: string | undefined
   /** That of AUTH__REDIS__PREFIX. */
   prefix: string
-  read: () => Promise<Readiness>
+  /** The answer of /health/ready. */
+  read: () => Promise<{ status: string; checks: object }>
   /** How far behind it is, in numbers of its own. */
   lags?: () => Promise<Record<string, number>>
 }

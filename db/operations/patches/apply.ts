@@ -1,38 +1,13 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
-import type {
-  GateStatus,
-  GateSubject,
-  PlanGate,
-  PlanGraph,
-  PlanNode,
-} from '../../../apps/shared/contracts/operations/graph.ts'
+import type { PlanGate, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { Tx } from '../../client.ts'
 import type { TimelineEvent } from '../facts/timeline.ts'
 import { FIRST_ESCALATION } from '../gates/ask.ts'
 import { nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
 import { gates, nodes, operation_control, operation_graph_view, operations } from '../tables/index.ts'
-import { movePatch, type RunningRows } from './rows.ts'
+import { type GateNow, movePatch, type Revision, type RunningRows } from './rows.ts'
 import { askAfterUndo, saveUsedVotes, type UsedGate, usedColumns, usedFacts, usedGates } from './used.ts'
 
-/** The next graph of an operation, as its planner computed it. */
-export type Revision = {
-  operation_id: string
-  patch_id: string
-  base_revision: number
-  running: RunningRows
-  /** Touched and added nodes as they are to be. */
-  nodes: (PlanNode & { spec_digest: string })[]
-  removed: readonly string[]
-  /** All gates with their new subject. */
-  gates: (PlanGate & { subject: GateSubject; digest: string })[]
-  removed_gates: readonly string[]
-  max_parallel: { before: number; after: number }
-  risk_level: { before: string; after: string }
-  graph: PlanGraph
-  result_hash: string
-  proposer_id: string
-}
-export type GateNow = { status: GateStatus; round: number; deadline_at: string | null }
 type Fact = Omit<TimelineEvent, 'actor'>
 export type Written = {
   plan_revision: number

@@ -1,5 +1,13 @@
 import { and, asc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
-import type { Actor, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import type {
+  Actor,
+  GateStatus,
+  GateSubject,
+  NodeState,
+  PlanGate,
+  PlanGraph,
+  PlanNode,
+} from '../../../apps/shared/contracts/operations/graph.ts'
 import type { PatchStatus } from '../../../apps/shared/contracts/operations/patches.ts'
 import { first, type Queryable, type Tx } from '../../client.ts'
 import { iso } from '../expressions.ts'
@@ -209,3 +217,23 @@ export const getPatchHead = (db: Queryable, operation_id: string) =>
     .where(eq(operations.operation_id, operation_id))
     .then(first)
 export type PatchHead = NonNullable<Awaited<ReturnType<typeof getPatchHead>>>
+
+/** The next graph of an operation, as its planner computed it. */
+export type Revision = {
+  operation_id: string
+  patch_id: string
+  base_revision: number
+  running: RunningRows
+  /** Touched and added nodes as they are to be. */
+  nodes: (PlanNode & { spec_digest: string })[]
+  removed: readonly string[]
+  /** All gates with their new subject. */
+  gates: (PlanGate & { subject: GateSubject; digest: string })[]
+  removed_gates: readonly string[]
+  max_parallel: { before: number; after: number }
+  risk_level: { before: string; after: string }
+  graph: PlanGraph
+  result_hash: string
+  proposer_id: string
+}
+export type GateNow = { status: GateStatus; round: number; deadline_at: string | null }

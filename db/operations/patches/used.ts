@@ -6,7 +6,7 @@ import type { Tx } from '../../client.ts'
 import type { TimelineEvent } from '../facts/timeline.ts'
 import { ASKED_AGAIN } from '../gates/ask.ts'
 import { gates, patch_votes, votes } from '../tables/index.ts'
-import type { GateNow, Revision } from './apply.ts'
+import type { GateNow, Revision } from './rows.ts'
 
 /**
  * Used gates whose subject a patch moves (operations.md 2.5). Where the patch's own votes satisfy the gate's rule they
