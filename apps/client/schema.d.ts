@@ -4532,6 +4532,8 @@ export interface components {
             pack: string;
             pack_version: string;
             title: string;
+            /** @description The name of a lucide icon. */
+            icon?: string;
             /** @description Only a base for others: no resource can have it. */
             abstract: boolean;
             derived_from: string | null;

@@ -119,7 +119,6 @@ aws_none: { type_key: infra.endpoint }
         desired_state: { url: 'https://q.example/jobs' },
       })
       expect(byId.get('aws_sqs_queue.jobs')?.desired_state).toEqual({ url: 'https://q.example/jobs' })
-      expect(byId.get('aws_sqs_queue.jobs')?.annotations).toMatchObject({ 'terraform.io/tags': '{"x/y":"b"}' })
       expect(byId.get('aws_lb.edge')).toMatchObject({ lifecycle_status: 'active', annotations: { dns: 'lb.example' } })
       expect([...mapped.generic.keys()]).toEqual([])
       expect(mapped.notes.join()).toContain('aws_none')

@@ -91,7 +91,7 @@ export const collect = () => {
     from: (kind: string, fields: Fields): void => {
       origin = { kind, fields }
     },
-    /** Throws if the id already exists: the file does not tell which of them is meant. */
+    /** Throws if the id exists already: the file does not tell which of them is meant. */
     add: (item: ImportItem): void => {
       if (items.has(item.external_id)) throw new SourceError(`${item.external_id} is in it twice`)
       if (item.external_id.length > 512) throw new SourceError(`an id is too long: ${item.external_id.slice(0, 80)}…`)

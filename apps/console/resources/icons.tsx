@@ -146,7 +146,7 @@ const OF_TYPES: Record<string, string> = {
   'topology.segment': 'network',
 }
 
-/** The icon of a type; its name stands beside it, so it says nothing to screen readers. */
+/** The icon of a type. Screen readers skip it, since they read the name of the type. */
 const Icon = ({ type_key, icon }: { type_key: string; icon: string | undefined }) => {
   const Shape = ICONS[icon ?? OF_TYPES[type_key] ?? 'box'] ?? Box
   return <Shape className="size-4" aria-hidden />

@@ -48,7 +48,7 @@ describe('an export of NetBox', () => {
     expect(reportOf('nb')).toMatchObject({ outcomes: { created: made.length }, lost: [] })
     const there = await stored('nb')
     expect(there.size).toBe(made.length)
-    for (const { external_id, type_key, name, desired_state, labels, annotations = {} } of made) {
+    for (const { external_id, type_key, name, desired_state = {}, labels = {}, annotations = {} } of made) {
       expect(there.get(external_id), external_id).toMatchObject({ type_key, name, labels, annotations })
       expect(there.get(external_id)?.desired_state, external_id).toEqual(desired_state)
     }

@@ -167,7 +167,7 @@ const gibOf = (quantity: string | undefined): number | undefined => {
 
 const ZONE = 'topology.kubernetes.io/zone'
 const REGION = 'topology.kubernetes.io/region'
-/** Nodes stand in the data center that their zone names, or where --into says. */
+/** Puts nodes into the data center of their zone, or below --into. */
 const node: Rule = (manifest, place) => {
   const labels = fieldsOf(fieldsOf(manifest.metadata).labels)
   const { nodeInfo, capacity } = fieldsOf(manifest.status)

@@ -22,12 +22,13 @@ export const cablesOf = (index: Index) => {
   }
   const frontsOf = (rear: Row, position: number | undefined): Row[] => {
     const all = fronts.get(rear.pk) ?? []
-    if (position !== undefined) return all.filter(({ fields }) => Number(fields.rear_port_position ?? 1) === position)
-    return all.length === 1 ? all : []
+    if (position === undefined) return all
+    return all.filter(({ fields }) => Number(fields.rear_port_position ?? 1) === position)
   }
   /**
    * The ends that a port reaches: front port to its rear port, and on the far side from the rear port to the front port of
-   * the same position. Where a path goes no further, the port it stops at is its end.
+   * the same position; a cable of a device on a rear port reaches all of its strands. Where a path goes no further, the
+   * port it stops at is its end.
    */
   const realEnds = (from: Row): Row[] => {
     const found = new Map<string, Row>()

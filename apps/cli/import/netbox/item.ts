@@ -178,7 +178,7 @@ export const isItem = (id: string, { index }: Place): boolean => {
   return row !== undefined && partOf(row.model) === undefined && !/^(auth|users|core)\./.test(row.model)
 }
 
-/** The place of records that stand in no other: --into, or an inventory named as the source. */
+/** The container of records without one: --into, or an inventory named as the source. */
 export const inventory = ({ found, source, into }: Place): Pick<ImportItem, 'parent_external_id'> => ({
   parent_external_id: found.ensure({
     external_id: `inventory/${source}`,

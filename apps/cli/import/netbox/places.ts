@@ -44,7 +44,7 @@ const noRegion = ({ found }: Place): string =>
     desired_state: { code: 'none' },
   })
 
-/** The data center of what must stand in one and names none. */
+/** The data center of rows that need one and name none. */
 export const noSite = (place: Place): string =>
   place.found.ensure({
     external_id: 'site/none',

@@ -146,14 +146,23 @@ const fill = (template: string, { fields }: Row, used: Set<string>): string | un
 }
 
 const edgesOf = ({ relations = [] }: ItemRule, row: Row, used: Set<string>) =>
-  relations.flatMap(({ type, to, to_id, separator }) => {
-    const target = fill(to ?? to_id ?? '', row, used)
-    if (target === undefined || target === '') return []
-    const targets = separator === undefined ? [target] : target.split(separator).map((one) => one.trim())
-    return targets
-      .filter((one) => one !== '')
-      .map((one) => ({ type_key: type, ...(to === undefined ? { target_id: one } : { target_external_id: one }) }))
+  relations.flatMap(({ type, to, to_id, separator }) =>
+    targetsOf(to ?? to_id ?? '', separator, row, used).map((target) => ({
+      type_key: type,
+      ...(to === undefined ? { target_id: target } : { target_external_id: target }),
+    })),
+  )
+
+/** The ids that a template stands for: with a separator, one for each part of its first column. */
+const targetsOf = (template: string, separator: string | undefined, row: Row, used: Set<string>): string[] => {
+  const [column = ''] = columnsIn(template)
+  const cell = row.fields[column]
+  const parts = separator === undefined || isEmpty(cell) ? [cell] : String(cell).split(separator)
+  return parts.flatMap((part) => {
+    const value = typeof part === 'string' ? part.trim() : part
+    return fill(template, { ...row, fields: { ...row.fields, [column]: value } }, used) || []
   })
+}
 
 const cellOf = (rule: FieldRule, row: Row, used: Set<string>): unknown => {
   if (typeof rule === 'string') return fill(rule, row, used)

@@ -8,6 +8,7 @@ export const SearchQuery = Type.Object(
     q: Type.String({
       minLength: 1,
       maxLength: 200,
+      examples: ['web eu1 prod'],
       description: 'Words, each from its beginning; all must occur. Misspelled names are found if nothing else is.',
     }),
     type_key: many('Types; derived types count.'),
