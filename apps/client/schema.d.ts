@@ -7935,8 +7935,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Graph"];
-                    "application/graphml+xml": string;
-                    "text/vnd.graphviz": string;
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -7997,8 +7995,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Graph"];
-                    "application/graphml+xml": string;
-                    "text/vnd.graphviz": string;
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -8053,8 +8049,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["NeedsGraph"];
-                    "application/graphml+xml": string;
-                    "text/vnd.graphviz": string;
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -8246,8 +8240,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CapabilityGraph"];
-                    "application/graphml+xml": string;
-                    "text/vnd.graphviz": string;
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -9103,7 +9095,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Evidence"];
-                    "application/jsonl": string;
                 };
             };
             400: components["responses"]["BadRequest"];
