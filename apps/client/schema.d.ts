@@ -7937,8 +7937,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Graph"];
-                    "application/graphml+xml": string;
-                    "text/vnd.graphviz": string;
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -7999,8 +7997,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Graph"];
-                    "application/graphml+xml": string;
-                    "text/vnd.graphviz": string;
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -8055,8 +8051,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["NeedsGraph"];
-                    "application/graphml+xml": string;
-                    "text/vnd.graphviz": string;
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -8248,8 +8242,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CapabilityGraph"];
-                    "application/graphml+xml": string;
-                    "text/vnd.graphviz": string;
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -9105,7 +9097,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Evidence"];
-                    "application/jsonl": string;
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -29,6 +29,20 @@ describe('signing in', () => {
     for (const { err } of [wrong, away]) expect(err).not.toMatch(/\n\s+at /)
   })
 
+  it('a token or a sign-in that has ended is named with its remedy, and the sign-in is removed', async () => {
+    const token = await signalbox('nobody', ['whoami'], '', { SIGNALBOX_TOKEN: 'ended' })
+    expect(token).toMatchObject({ code: 9, err: expect.stringContaining('hint     Set SIGNALBOX_TOKEN to a valid') })
+    await login('ada')
+    const kept = JSON.parse(readFileSync(credentials('ada'), 'utf8'))
+    const ended = { ...kept[stack.gateway_url], expires_at: 0, refresh_token: 'ended' }
+    writeFileSync(credentials('ada'), JSON.stringify({ [stack.gateway_url]: ended }), { mode: 0o600 })
+    expect(await signalbox('ada', ['whoami'])).toMatchObject({
+      code: 9,
+      err: `Your sign-in at ${stack.gateway_url} has ended. Run: signalbox login ada\n`,
+    })
+    expect(JSON.parse(readFileSync(credentials('ada'), 'utf8'))).toEqual({})
+  })
+
   it('ten commands at once with an ended access token refresh once and all get through', async () => {
     await login('eva')
     const kept = JSON.parse(readFileSync(credentials('eva'), 'utf8'))

@@ -37,7 +37,7 @@ describe('at a terminal', () => {
     expect(await no.code).toBe(1)
     expect(no.screen()).toContain('Nothing was sent.')
 
-    // Between what is shown and the answer somebody else is first.
+    // Between what is shown and the answer another person is first.
     const late = atTerminal('olga', ['plan', 'start', shown.plan_id])
     await late.shows('Start this? [y/N]')
     expect(await start(shown)).not.toBe('')
@@ -77,7 +77,7 @@ describe('at a terminal', () => {
     await at.shows(`signalbox gate show go --op ${id.slice(-6)}`)
     at.type('\u0003')
     expect(await at.code).toBe(130)
-    expect(at.screen()).toContain(`It goes on. Watch again: signalbox op watch ${id.slice(-6)}`)
+    expect(at.screen()).toContain(`The operation continues. Watch again: signalbox op watch ${id.slice(-6)}`)
     // The cursor is there again, and lines wrap.
     expect(at.screen().lastIndexOf('\u001b[?25h')).toBeGreaterThan(at.screen().lastIndexOf('\u001b[?25l'))
     expect(at.screen().lastIndexOf('\u001b[?7h')).toBeGreaterThan(at.screen().lastIndexOf('\u001b[?7l'))

@@ -35,7 +35,7 @@ const provePacked = async (env: Record<string, string>): Promise<void> => {
     await run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), ...check, 'client.mjs'], { cwd })
     await run(process.execPath, ['client.mjs'], { cwd, env: { ...env, NODE_OPTIONS: '' } })
   } finally {
-    rmSync(cwd, { recursive: true, force: true })
+    for (const made of [cwd, join(ROOT, 'apps/client/dist')]) rmSync(made, { recursive: true, force: true })
   }
 }
 
@@ -83,9 +83,11 @@ try {
   ]
   const probe = ['run', PUBLIC_DOCUMENT, '--url', url, '--checks', checks, '--phases', 'examples,fuzzing', ...limits]
   const { access_token: token } = await world.login('zoe')
-  await run(bin('schemathesis'), probe)
+  await run(bin('schemathesis'), probe, { cwd: scratch })
   // Reads only: what ends sessions or disables people would end the run.
-  await run(bin('schemathesis'), [...probe, '--include-method', 'GET', '-H', `Authorization: Bearer ${token}`])
+  await run(bin('schemathesis'), [...probe, '--include-method', 'GET', '-H', `Authorization: Bearer ${token}`], {
+    cwd: scratch,
+  })
 } finally {
   await world.stop()
   rmSync(scratch, { recursive: true, force: true })

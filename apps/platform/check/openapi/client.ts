@@ -2,13 +2,21 @@ import openapiTS, { astToString } from 'openapi-typescript'
 
 const HEAD = '/** The public API as types; made from openapi/public.json by `npm run openapi`. */\n'
 
-/** The types of the client package. Examples are left to the document, and the client itself adds the keys of commands. */
+/**
+ * The types of the client package. Examples are left to the document, and the client itself adds the keys of commands.
+ * An answer that is JSON by default is typed as JSON alone: `read` parses it so, and its text forms are read from `send`.
+ */
 export const clientTypes = async (document: string): Promise<string> => {
   const text = JSON.stringify(JSON.parse(document), (name, value) => (isExample(name, value) ? undefined : value))
   const parsed = JSON.parse(text, (_name, value) =>
-    value?.in === 'header' && value.name === 'idempotency-key' ? { ...value, required: false } : value,
+    value?.in === 'header' && value.name === 'idempotency-key' ? { ...value, required: false } : jsonAlone(value),
   )
   return HEAD + astToString(await openapiTS(parsed))
+}
+
+const jsonAlone = (value: { content?: Record<string, unknown>; description?: unknown } | null): unknown => {
+  const json = value?.description !== undefined && value.content?.['application/json']
+  return json ? { ...value, content: { 'application/json': json } } : value
 }
 
 /** A list of examples, or one; a member of data may have such a name, too, but is a schema then. */
