@@ -10,15 +10,7 @@ import { base32Id } from '../../shared/ids.ts'
 import { makeEach } from '../bulk/each.ts'
 import type { Wish } from '../bulk/hold.ts'
 import { refuseLate } from '../command/late.ts'
-import {
-  asObject,
-  type Causing,
-  causing,
-  commandOf,
-  mayWriteOf,
-  readAccess,
-  type Write,
-} from '../command/request.ts'
+import { asObject, type Causing, causing, commandOf, mayWriteOf, readAccess, type Write } from '../command/request.ts'
 import { type Answer, alreadyExists, runCommand, stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { refusedAs } from '../document/names.ts'
