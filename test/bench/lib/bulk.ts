@@ -50,7 +50,7 @@ const STATE = `insert into catalog.resource_state (rid, version, generation, obs
   select rid, 1, 1, 0, 'active', '{}', 'unknown', now(), now(), now(), now(), 'svc:bench' from catalog.resource where resource_id = any($1)`
 const CREATE = `insert into catalog.resource (rid, resource_id, type_id, type_version, name, display_name, labels, parent_rid, path,
     desired_state, created_at, created_by) overriding system value
-  select n, id, t.id, t.version, id, id, '{"team":"t1"}', p.rid, p.path || n::text, '{"port":80,"protocol":"http"}', now(), 'svc:bench'
+  select x.n, x.id, t.id, t.version, x.id, x.id, '{"team":"t1"}', p.rid, p.path || x.n::text, '{"port":80,"protocol":"http"}', now(), 'svc:bench'
   from (select nextval('catalog.resource_rid_seq') as n, id from unnest($1::text[]) id) x,
     catalog.resource p, (select id, version from catalog.type where type_key = 'infra.service' order by version desc limit 1) t
   where p.resource_id = $2`
