@@ -30,6 +30,28 @@ export class Statement extends QueryPromise<pg.QueryResult> {
   }
 }
 
+/** What takes the writes of a transaction instead of the database, to send them later together (db/catalog/held.ts). */
+export type Keeper = {
+  insert: (table: PgTable, rows: readonly object[]) => void
+  update: (table: PgTable, key: object, set: object) => void
+}
+const keeperOf = (tx: Tx): Keeper | undefined => (tx as { keeper?: Keeper }).keeper
+
+/** A write that is handed to the keeper of its transaction when it is awaited. */
+class KeptWrite extends Statement {
+  readonly keep: () => void
+
+  constructor(tx: Tx, keep: () => void) {
+    super(tx, '', [])
+    this.keep = keep
+  }
+
+  override async execute(): Promise<pg.QueryResult> {
+    this.keep()
+    return { command: '', rows: [], rowCount: 1, oid: 0, fields: [] }
+  }
+}
+
 type Described = { name: string; columns: ReadonlyMap<string, PgColumn>; texts: Map<string, string> }
 const tables = new WeakMap<PgTable, Described>()
 
@@ -71,6 +93,8 @@ export const insertRows = <T extends PgTable>(
   rows: [T['$inferInsert'], ...T['$inferInsert'][]],
   more = '',
 ): Statement => {
+  const keeper = keeperOf(tx)
+  if (keeper) return new KeptWrite(tx, () => keeper.insert(table, rows))
   const described = describe(table)
   const names = givenOf(rows[0]).map(([name]) => name)
   const text = textOf(described, `insert ${rows.length} ${more} ${names.join()}`, () => {
@@ -88,6 +112,8 @@ export const updateRow = <T extends PgTable>(
   key: Partial<T['$inferSelect']>,
   set: Partial<T['$inferInsert']>,
 ): Statement => {
+  const keeper = keeperOf(tx)
+  if (keeper) return new KeptWrite(tx, () => keeper.update(table, key, set))
   const described = describe(table)
   const [given, wanted] = [givenOf(set), Object.entries(key)]
   const names = given.map(([name]) => name)
@@ -111,6 +137,7 @@ const merged = new Map<string, string>()
  */
 export const inOne = (...statements: [Statement, ...Statement[]]): Statement => {
   const [{ tx }] = statements
+  if (keeperOf(tx)) return new KeptWrite(tx, () => keepAll(statements))
   const key = statements.map(({ text }) => text).join(';')
   const text = merged.get(key) ?? mergedText(statements.map(({ text, values }) => ({ text, count: values.length })))
   merged.set(key, text)
@@ -119,6 +146,10 @@ export const inOne = (...statements: [Statement, ...Statement[]]): Statement => 
     text,
     statements.flatMap(({ values }) => values),
   )
+}
+
+const keepAll = (statements: readonly Statement[]): void => {
+  for (const statement of statements) if (statement instanceof KeptWrite) statement.keep()
 }
 
 const mergedText = (parts: { text: string; count: number }[]): string => {

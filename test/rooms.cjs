@@ -27,6 +27,7 @@ const ROOMS = {
     ['relationships'],
     ['health'],
     ['resources'],
+    ['bulk'],
     ['results', 'topology', 'impact', 'difference', 'search', 'imports', 'operations'],
     ['projections'],
   ],

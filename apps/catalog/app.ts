@@ -6,6 +6,7 @@ import { CATALOG_CODES } from '../shared/http/edge-codes.ts'
 import { serveHealth } from '../shared/http/health.ts'
 import { audienceOf } from '../shared/service/scopes.ts'
 import { auditRoutes } from './audit.routes.ts'
+import { bulkRoutes } from './bulk/routes.ts'
 import { capabilitiesRoutes } from './capabilities/routes.ts'
 import { recordDenied } from './command/audit.ts'
 import type { CatalogDeps } from './deps.ts'
@@ -62,6 +63,7 @@ export const buildApp = async (deps: CatalogDeps) => {
   guardFirst(app as unknown as FastifyInstance)
   for (const routes of READS) await app.register(routes, { deps, side: publicSide(deps) })
   await app.register(resourceWrites, { deps })
+  await app.register(bulkRoutes, { deps })
   await app.register(importsRoutes, { deps })
   await app.register(auditRoutes, { deps, path: '/v1/audit/catalog', guard: allow('audit:read', { kind: 'R' }) })
 

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { pruneJobs } from '../../db/catalog/import-jobs.ts'
 import {
   pruneCommands,
   pruneObservations,
@@ -24,6 +25,10 @@ export const prune = async ({ db, clock, config }: CatalogDeps, stopped: () => b
     // goes on while there are full batches
   }
   while (!stopped() && (await pruneObservations(db, before))) {
+    // the same
+  }
+  const jobs_before = new Date(now.getTime() - config.retain_public_d * DAY_MS).toISOString()
+  while (!stopped() && (await pruneJobs(db, jobs_before))) {
     // the same
   }
 }

@@ -5,6 +5,7 @@ import { createTelemetry } from '../shared/telemetry.ts'
 import { buildApp } from './app.ts'
 import { loadCatalogConfig } from './config.ts'
 import { createDeps, createTrust } from './deps.ts'
+import { startImporter } from './imports/worker.ts'
 import { startSweeper } from './jobs.ts'
 import { startOperationsConsumer } from './operations/follow.ts'
 import { startSearch } from './search/follow.ts'
@@ -18,6 +19,7 @@ await runApp('catalog', async () => {
   deps.graph.start()
   const sweeper = startSweeper(deps)
   const search = startSearch(deps)
+  const importer = startImporter(deps)
   const consumer = deps.config.projector_enabled ? startOperationsConsumer(deps) : undefined
   await listen(app, config.CATALOG__LISTEN__HOST, config.CATALOG__HTTP__PORT)
   await listen(internal, config.CATALOG__LISTEN__HOST, config.CATALOG__INTERNAL__PORT)
@@ -28,7 +30,7 @@ await runApp('catalog', async () => {
       await health.drain()
       await app.close()
       await internal.close()
-      await Promise.all([sweeper.stop(), search.stop(), consumer?.stop()])
+      await Promise.all([sweeper.stop(), importer.stop(), search.stop(), consumer?.stop()])
       await deps.close()
     },
   }

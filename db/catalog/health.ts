@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
 import type { Queryable, Tx } from '../client.ts'
+import { heldBy } from './held.ts'
 import { array, rowsOf } from './resources/rows.ts'
 
 export type ObservationRow = {
@@ -16,12 +17,8 @@ export type ObservationRow = {
 }
 
 /** The latest word of each check of a resource. */
-export const readChecks = (db: Queryable, rid: string): Promise<ObservationRow[]> =>
-  rowsOf(
-    db,
-    sql`select rid, source, check_key, status, observed_at, expires_at, swept, summary, command_id
-        from catalog.observation_latest where rid = ${rid} order by source, check_key`,
-  )
+export const readChecks = async (db: Queryable, rid: string): Promise<ObservationRow[]> =>
+  heldBy(db)?.checksOf(rid) ?? readChecksOf(db, [rid])
 
 /** The latest words of the checks of several resources. */
 export const readChecksOf = (db: Queryable, rids: readonly string[]): Promise<ObservationRow[]> =>

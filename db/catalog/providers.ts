@@ -1,6 +1,7 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
 import type { Queryable, Tx } from '../client.ts'
+import { heldBy } from './held.ts'
 import { accessSql, type RowAccess } from './resources/lists.ts'
 import { array, rowsOf } from './resources/rows.ts'
 import { provider } from './tables.ts'
@@ -37,6 +38,9 @@ export const reviseProvider = async (
     .set({ ...set, swept: false, rev: sql`${provider.rev} + 1`, valid_from: at })
     .where(eq(provider.provider_id, provider_id))
 }
+
+/** Whether it is known without a look that a resource offers nothing: of those that are held. */
+export const offersNothing = (tx: Tx, rid: string): boolean => heldBy(tx)?.offersNothing(rid) ?? false
 
 export const withdrawProviders = async (tx: Tx, rid: string, at: string, command_id: string | null): Promise<void> => {
   await toHistory(tx, sql`rid = ${rid}`, at)
@@ -80,6 +84,8 @@ export const moveCapabilities = async (tx: Tx, rid: string, by: number): Promise
 
 /** Owners of what these resources claim. */
 export const claimedOwners = async (db: Queryable, rids: readonly string[], uses_id: number): Promise<string[]> => {
+  const held = heldBy(db)
+  if (held) return rids.flatMap((rid) => held.edges.from(rid, [uses_id]).map(({ dst }) => dst))
   const rows = await rowsOf<{ dst: string }>(
     db,
     sql`select distinct dst from catalog.relationship

@@ -367,6 +367,48 @@ export const rm_resource_operation = t(
   ],
 )
 
+/** An import that goes on by itself, chunk by chunk, with the rights that its owner has at each. */
+export const import_job = t(
+  'import_job',
+  {
+    job_id: uuid('job_id').primaryKey(),
+    user_id: uuid('user_id').notNull(),
+    source: object('source'),
+    options: object('options'),
+    reason: text('reason'),
+    request_id: text('request_id'),
+    status: text('status').$type<'queued' | 'running' | 'done' | 'cancelled' | 'failed'>().notNull(),
+    total: integer('total').notNull(),
+    done: count('done'),
+    counts: json<Record<string, number>>('counts').notNull().default(sql`'{}'`),
+    /** How often in a row a chunk of it could not be made. */
+    failures: count('failures'),
+    problem: json<Record<string, unknown>>('problem'),
+    created_at: at('created_at').notNull(),
+    updated_at: at('updated_at').notNull(),
+    ended_at: at('ended_at'),
+  },
+  (c) => [
+    index('import_job_open').on(c.updated_at).where(sql`ended_at is null`),
+    index('import_job_ended').on(c.ended_at).where(sql`ended_at is not null`),
+  ],
+)
+/** What a job takes over, in its order. `again`: taken, but some of what it names comes later in the job. */
+export const import_job_item = t(
+  'import_job_item',
+  {
+    job_id: uuid('job_id').notNull(),
+    seq: integer('seq').notNull(),
+    item: object('item'),
+    result: json<Record<string, unknown>>('result'),
+    again: boolean('again').notNull().default(false),
+  },
+  (c) => [
+    primaryKey({ columns: [c.job_id, c.seq] }),
+    index('import_job_item_open').on(c.job_id, c.seq).where(sql`result is null or again`),
+  ],
+)
+
 /** Which resource an id of an import's source stands for, and when the source last named it. */
 export const import_ref = t(
   'import_ref',

@@ -12,12 +12,14 @@ import { createDb } from '../../db/client.ts'
 import { testDatabase } from '../support/database.ts'
 import { testServices } from '../support/services.ts'
 import { until } from '../support/until.ts'
+import { bulkByHand, itemsOf, newStory, turn } from './lib/bulk.ts'
 import { byHand } from './lib/by-hand.ts'
 import { type CatalogApp, databaseCpu, startApp, startSequencer } from './lib/catalog-app.ts'
 import { type Loaded, loadCatalog } from './lib/catalog-data.ts'
 import { cpuSince, residentMib } from './lib/cpu.ts'
 import { median, quantile } from './lib/graph.ts'
 import { type Arm, closedLoop, send } from './lib/load.ts'
+import { startPeople } from './lib/people.ts'
 import { printFigure } from './lib/print.ts'
 
 /**
@@ -73,6 +75,8 @@ type Bench = {
   hand: ReturnType<typeof byHand>
   data: Loaded
   token: () => string
+  /** The public listener, and a token of a person. */
+  people: { http: HttpPool; token: () => string }
   database_cpu: () => number
   /** Versions of services, by place in `data.services`. */
   versions: Int32Array
@@ -289,6 +293,40 @@ const commands = (bench: Bench): Figure[] => {
   ]
 }
 
+const BULK = 400
+/** Items that people send, a quarter of each kind. */
+const bulk = (bench: Bench): Figure => {
+  const { people, sql } = bench
+  const segment = () => `segment-${1 + random(Math.max(1, Math.round(bench.data.resources / 200)))}`
+  const stories = [0, 1].map(() => Array.from({ length: CLIENTS }, newStory))
+  const story = (arm: 0 | 1, worker: number) => stories[arm]?.[worker] ?? newStory()
+  return {
+    key: 'bulk',
+    name: `items in requests of ${BULK}`,
+    aim: '>= 3000/s on 2 cores',
+    clients: Math.min(CLIENTS, 2),
+    each: BULK,
+    ours: async (worker) => {
+      const items = itemsOf(turn(story(0, worker), BULK), segment(), () => anyId(bench))
+      const { status, text } = await send(people.http, {
+        method: 'POST',
+        path: '/v1/resources:bulk?mode=record_only',
+        headers: {
+          authorization: `Bearer ${people.token()}`,
+          'content-type': 'application/json',
+          'idempotency-key': randomUUID(),
+        },
+        body: JSON.stringify({ items }),
+      })
+      if (status !== 200) throw new Error(`${status}: ${text.slice(0, 500)}`)
+      const refused = (JSON.parse(text) as { results: { status: number }[] }).results.find((one) => one.status >= 400)
+      if (refused) throw new Error(`an item was refused: ${JSON.stringify(refused).slice(0, 500)}`)
+      return true
+    },
+    hand: (worker) => bulkByHand(sql, turn(story(1, worker), BULK), segment(), () => anyId(bench)),
+  }
+}
+
 const LAG_SAMPLES = 100
 /** From the answer to a command until a graph holds it, while other clients write; by hand: until the outbox numbers it. */
 const lag = async (bench: Bench): Promise<string[][]> => {
@@ -400,11 +438,13 @@ const rebuild = async (bench: Bench, signer: Parameters<typeof createCatalogClie
 const run = async () => {
   const database = await testDatabase('catalog')
   const services = testServices()
+  const people = await startPeople(services.registry_file)
   const env = {
     CATALOG__DATABASE__URL: database.url,
     CATALOG__NATS__URL: process.env.NATS_URL ?? '',
     CATALOG__SERVICE__KEY_FILE: services.keyFile('catalog'),
     AUTH__SERVICES__FILE: services.registry_file,
+    ...people.env,
   }
   // Once for its types; what it holds comes after.
   await (await startApp(env, undefined)).stop()
@@ -417,9 +457,10 @@ const run = async () => {
   const http = new HttpPool(app.internal_url, { connections: CLIENTS * 2, pipelining: 1 })
   const sign = services.signer('demo-control-plane')
   const token = () => sign(audienceOf('catalog'))
+  const person = { http: new HttpPool(app.public_url, { connections: CLIENTS, pipelining: 1 }), token: people.token }
   const versions = new Int32Array(data.services.length).fill(1)
   const database_cpu = await databaseCpu(sql)
-  const bench: Bench = { app, http, sql, hand: byHand(sql), data, token, database_cpu, versions }
+  const bench: Bench = { app, http, sql, hand: byHand(sql), data, token, people: person, database_cpu, versions }
   try {
     const rows: string[][] = []
     if (wanted('warm-up')) rows.push(...(await warmUp(bench)))
@@ -427,6 +468,7 @@ const run = async () => {
       ...reads(bench).filter(({ key }) => wanted('reads', key)),
       ...graphs(bench).filter(({ key }) => wanted('graphs', key)),
       ...commands(bench).filter(({ key }) => wanted('commands', key)),
+      ...[bulk(bench)].filter(({ key }) => wanted('commands', key)),
     ]
     for (const figure of figures) rows.push(...(await compare(bench, figure)))
     if (wanted('lag')) rows.push(...(await lag(bench)))
@@ -450,8 +492,10 @@ const run = async () => {
     for (const line of table(head, rows)) console.log(line)
   } finally {
     await http.close()
+    await person.http.close()
     await app.stop()
     await sequencer.stop()
+    await people.stop()
     await sql.end()
     services.remove()
     await database.drop()

@@ -95,7 +95,9 @@ export const tell = async (tx: Tx, ...events: OutboxEvent[]): Promise<void> => {
 /** The same for one event, sent when it is awaited. Refuses what no consumer could take. */
 export const telling = (tx: Tx, event: OutboxEvent) => {
   const statement = outboxRow(tx, outbox, event)
-  const fits = statement.values.every((value) => typeof value !== 'string' || isSmall(value))
+  // Rows that are held for later have no values yet.
+  const texts = statement.values.length > 0 ? statement.values : [JSON.stringify(event.payload)]
+  const fits = texts.every((value) => typeof value !== 'string' || isSmall(value))
   if (fits) return statement
   throw new AppError('validation_error', 'too_large', `The change is larger than ${MAX_PAYLOAD_BYTES} bytes.`, {
     status: 413,

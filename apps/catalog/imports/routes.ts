@@ -1,13 +1,28 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
-import { IMPORT_ITEMS, ImportQuery, ImportReply, ImportRequest } from '../../shared/contracts/catalog/imports.ts'
+import { closed } from '../../shared/contracts/catalog/common.ts'
+import {
+  IMPORT_ITEMS,
+  ImportJob,
+  ImportJobRequest,
+  ImportQuery,
+  ImportReply,
+  ImportRequest,
+  ImportResults,
+  JOB_ITEMS,
+} from '../../shared/contracts/catalog/imports.ts'
 import { JSON_LIMITS } from '../../shared/data/json.ts'
 import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
 import { auditDenied } from '../command/audit.ts'
 import { writeOf } from '../command/request.ts'
 import type { CatalogDeps } from '../deps.ts'
+import { readJob, readResults, startJob, stopJob } from './jobs.ts'
 import { importItems } from './run.ts'
+
+const JobParams = Type.Object({ job_id: Type.String({ format: 'uuid' }) }, closed)
+const ResultsQuery = Type.Object({ page_token: Type.Optional(Type.String({ maxLength: 4000 })) }, closed)
+const JobQuery = Type.Object({ reason: Type.Optional(Type.String({ maxLength: 2000 })) }, closed)
 
 /** Takes over what other systems know. */
 export const importsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = async (app, { deps }) => {
@@ -31,6 +46,85 @@ export const importsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = a
     async (req, reply) => {
       const write = writeOf(req, { query: req.query, body: req.body })
       return sendStored(reply, await auditDenied(deps, req, importItems(deps, req.body, write)))
+    },
+  )
+
+  const tags = ['catalog']
+  app.post(
+    '/v1/imports',
+    {
+      schema: {
+        operationId: 'startImport',
+        summary: 'Start an import',
+        description:
+          'Up to 1,000 items of one source, taken over by themselves in small transactions with the rights that the caller has then. A restart of the catalog loses and repeats nothing. Not in the specification.',
+        tags,
+        headers: CommandHeaders,
+        'x-reply-headers': ['location'],
+        querystring: JobQuery,
+        body: ImportJobRequest,
+        response: { 202: ImportJob, ...errorReplies },
+      },
+      config: { json_limits: { ...JSON_LIMITS, each: JOB_ITEMS } },
+      preHandler: allow('catalog:record', { kind: 'W' }),
+    },
+    async (req, reply) => {
+      const write = writeOf(req, { query: req.query, body: req.body })
+      return sendStored(reply, await auditDenied(deps, req, startJob(deps, req.body, write)))
+    },
+  )
+
+  app.get(
+    '/v1/imports/:job_id',
+    {
+      schema: {
+        operationId: 'getImport',
+        summary: 'Read an import',
+        description:
+          'How far an import of the caller is, and what became of its items in numbers. Not in the specification.',
+        tags,
+        params: JobParams,
+        response: { 200: ImportJob, ...errorReplies },
+      },
+      preHandler: allow('catalog:record', { kind: 'R' }),
+    },
+    (req) => readJob(deps, req.params.job_id, req.caller.user_id),
+  )
+
+  app.get(
+    '/v1/imports/:job_id/results',
+    {
+      schema: {
+        operationId: 'listImportResults',
+        summary: 'List the results of an import',
+        description: 'What became of each item so far, in the order of the items. Not in the specification.',
+        tags,
+        params: JobParams,
+        querystring: ResultsQuery,
+        response: { 200: ImportResults, ...errorReplies },
+      },
+      preHandler: allow('catalog:record', { kind: 'R' }),
+    },
+    (req) => readResults(deps, req.params.job_id, req.caller.user_id, req.query.page_token),
+  )
+
+  app.post(
+    '/v1/imports/:job_id/cancel',
+    {
+      schema: {
+        operationId: 'cancelImport',
+        summary: 'Cancel an import',
+        description: 'Ends an import where it is; what was taken over stays. Not in the specification.',
+        tags,
+        params: JobParams,
+        headers: CommandHeaders,
+        response: { 200: ImportJob, ...errorReplies },
+      },
+      preHandler: allow('catalog:record', { kind: 'W' }),
+    },
+    async (req, reply) => {
+      const write = writeOf(req, { params: req.params })
+      return sendStored(reply, await auditDenied(deps, req, stopJob(deps, req.params.job_id, write)))
     },
   )
 }

@@ -2,23 +2,20 @@ import { getImported, lockSource, outTargets, saveImported } from '../../../db/c
 import { findTwin, getResource, getResourcesByRid, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import { attempt } from '../../../db/command/attempt.ts'
-import type {
-  ImportItem,
-  ImportOutcome,
-  ImportReply,
-  ImportRequest,
-  ImportResult,
-} from '../../shared/contracts/catalog/imports.ts'
+import type { ImportItem, ImportOutcome, ImportRequest, ImportResult } from '../../shared/contracts/catalog/imports.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
+import { makeEach } from '../bulk/each.ts'
+import type { Wish } from '../bulk/hold.ts'
 import { refuseLate } from '../command/late.ts'
 import { asObject, type Causing, causing, commandOf, mayWriteOf, readAccess, type Write } from '../command/request.ts'
-import { type Answer, alreadyExists, clashOf, runCommand, stampOf } from '../command/run.ts'
+import { type Answer, alreadyExists, runCommand, stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { refusedAs } from '../document/names.ts'
 import type { JsonObject } from '../document/pointers.ts'
+import type { StoredRelationshipType, Types } from '../packs/registry.ts'
 import { outOfScope, scopeOfRow, visibleOf } from '../read/access.ts'
 import { documentOf } from '../read/documents.ts'
 import { insertNew, NO_COMMAND } from '../resources/create.ts'
@@ -42,15 +39,15 @@ export const importItems = async (deps: CatalogDeps, body: ImportRequest, write:
   if (write.query.validate_only) {
     const by = causing(write, NO_COMMAND, stampOf(deps))
     const made = new Map<string, string>()
-    const reply = rehearsed(await attempt(deps.db, (tx) => takeAll(tx, deps, body, write, by, made)), made)
+    const taken = await attempt(deps.db, (tx) => takeAll(tx, deps, body, write, by, made))
+    const reply = rehearsed(replyOf(taken.map(({ result }) => result)), made)
     return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(reply)), replayed: false }
   }
   const command = commandOf(deps, write)
-  return runCommand(deps, command, async (tx, stamp) => ({
-    status: 200,
-    body: await takeAll(tx, deps, body, write, causing(write, command.command_id, stamp)),
-    resource_id: null,
-  }))
+  return runCommand(deps, command, async (tx, stamp) => {
+    const taken = await takeAll(tx, deps, body, write, causing(write, command.command_id, stamp))
+    return { status: 200, body: replyOf(taken.map(({ result }) => result)), resource_id: null }
+  })
 }
 
 type Taking = {
@@ -60,54 +57,78 @@ type Taking = {
   by: Causing
   /** Ids of this source that are known by now. */
   known: Map<string, string>
+  /** The ids of what it names: those that are known, and those that new ones will have. */
+  ids: Map<string, string>
   /** What this request made, by our ids: a refusal calls it as the source does. */
   made: Map<string, string>
 }
 
-const takeAll = async (
+/** Takes items in one transaction, set by set (catalog.md 8, "Bulk"); gives the result of each, and what it lacks. */
+export const takeAll = async (
   tx: Tx,
   deps: CatalogDeps,
   request: ImportRequest,
   write: Write,
   as: Causing,
   made = new Map<string, string>(),
-): Promise<ImportReply> => {
+): Promise<Taken[]> => {
   const { source, items } = request
   await lockSource(tx, source.name)
   const known = await getImported(tx, source.name, idsIn(items))
   const by: Causing = (locked) => ({ ...as(locked), source: 'import' })
-  const taking = { deps, request, write, by, known, made }
-  const results: ImportResult[] = []
-  const again: number[] = []
-  const isSpent = timeOf(write)
-  for (const [index, item] of items.entries()) {
-    if (index > 0 && isSpent()) {
-      results.push(deferred(item, index))
-      continue
+  // Fixed here: an item may be looked at twice.
+  const ids = new Map(items.map(({ external_id }) => [external_id, known.get(external_id) ?? base32Id('res')]))
+  const taking: Taking = { deps, request, write, by, known, made, ids }
+  const look = async (indices: readonly number[]): Promise<Taken[]> => {
+    const changes = indices.map((index) => {
+      const item = items[index] as ImportItem
+      return { wish: wishOf(taking, item), run: (inner: Tx) => takeOne(inner, taking, item, index) }
+    })
+    const check = () => refuseLate(write.ends_at)
+    const before = new Map(known)
+    const again = () => {
+      known.clear()
+      for (const [external_id, resource_id] of before) known.set(external_id, resource_id)
     }
-    refuseLate(write.ends_at)
-    const { result, missing } = await takeOne(tx, taking, item, index)
-    results.push(result)
-    if (missing.length > 0) again.push(index)
+    const outcomes = await makeEach(tx, deps.registry.types, changes, { check, again })
+    return outcomes.map((outcome, at) => {
+      const index = indices[at] as number
+      return outcome instanceof AppError ? refusedItem(taking, items[index] as ImportItem, index, outcome) : outcome
+    })
   }
-  for (const index of again) {
+  const taken: Taken[] = []
+  const pace = paceOf(write)
+  for (let size = 1; size > 0 && taken.length < items.length; size = pace(taken.length, size)) {
     refuseLate(write.ends_at)
-    const item = items[index] as ImportItem
-    const before = results[index] as ImportResult
-    const { result, missing } = await takeOne(tx, taking, item, index)
-    results[index] = merged(before, result, missing, write)
+    const first = taken.length
+    const count = Math.min(size, items.length - first)
+    taken.push(...(await look(Array.from({ length: count }, (_, at) => first + at))))
+  }
+  const again = taken.flatMap(({ missing }, index) => (missing.length > 0 ? [index] : []))
+  for (const [at, second] of (again.length > 0 ? await look(again) : []).entries()) {
+    const index = again[at] as number
+    const first = taken[index] as Taken
+    taken[index] = { ...second, result: merged(first.result, second.result, second.missing, write) }
   }
   refuseLate(write.ends_at)
-  return replyOf(results)
+  const late = items.slice(taken.length).map((item, at) => ({ result: deferred(item, taken.length + at), missing: [] }))
+  return [...taken, ...late]
 }
 
 /** Of the time of a request, what its items are begun in; the rest is for their second look and the commit. */
 const FOR_ITEMS = 0.4
 
-/** Says when no further item is to be begun. */
-const timeOf = ({ ends_at }: Write) => {
+/** How much larger the next part is, as long as the time suffices. */
+const GROWTH = 8
+
+/** How many items come next, by the time that those before them took; 0: the rest is left for another request. */
+const paceOf = ({ ends_at }: Write) => {
   const began = performance.now()
-  return () => performance.now() - began > (ends_at - began) * FOR_ITEMS
+  const until = began + (ends_at - began) * FOR_ITEMS
+  return (done: number, size: number): number => {
+    const now = performance.now()
+    return Math.max(0, Math.min(size * GROWTH, Math.floor(((until - now) * done) / (now - began))))
+  }
 }
 
 const idsIn = (items: readonly ImportItem[]): string[] => [
@@ -120,31 +141,44 @@ const idsIn = (items: readonly ImportItem[]): string[] => [
   ),
 ]
 
-type Taken = { result: ImportResult; missing: string[] }
+export type Taken = { result: ImportResult; missing: string[] }
 
-/** One item under a savepoint of its own: what it is refused for leaves the others alone. */
+/** What an item will ask for, as far as it can be told before anything is locked. */
+const wishOf = ({ deps, request, known, ids }: Taking, item: ImportItem): Wish => {
+  const type = deps.registry.types.newest(item.type_key)
+  const named = new Map([...ids, ...known])
+  const { found: edges } = edgesOf(item, named)
+  const { external_id, name, parent_external_id, desired_state, lifecycle_status } = item
+  const resource_id = ids.get(external_id) ?? external_id
+  const parent_id = parent_external_id === undefined ? item.parent_id : named.get(parent_external_id)
+  const about = {
+    resource_id,
+    edges,
+    around: (request.options?.complete_relationship_types ?? []).length > 0,
+    ...(parent_id !== undefined && { also: [parent_id] }),
+  }
+  if (known.has(external_id)) return { ...about, ...(lifecycle_status !== undefined && { lifecycle_status }) }
+  const identity_hash = type ? identityHash(type, asObject(desired_state)) : null
+  return { ...about, create: { type_id: type?.id ?? -1, name, parent_id, identity_hash } }
+}
+
+/** One item, refused by itself: what it is refused for leaves the others alone. */
 const takeOne = async (tx: Tx, taking: Taking, item: ImportItem, index: number): Promise<Taken> => {
-  const { write, known } = taking
   const { external_id } = item
-  try {
-    const taken = await tx.transaction((inner) => settle(inner, taking, item))
-    known.set(external_id, taken.row.resource_id)
-    const { outcome, diff, missing, row } = taken
-    return {
-      missing,
-      result: { index, external_id, outcome, resource_id: row.resource_id, version: row.version, diff },
-    }
-  } catch (error) {
-    const refused = error instanceof AppError ? error : clashOf(error)
-    if (!refused || refused.options.retryable) throw error
-    const refusal = refusedAs(refused, taking.made)
-    const outcome = refusal.code === 'already_exists' || refusal.code === 'type_changed' ? 'conflict' : 'refused'
-    const resource_id = refused.options.extra?.existing_resource_id as string | undefined
-    const problem = problemFor(refusal, write)
-    return {
-      missing: [],
-      result: { index, external_id, outcome, ...(resource_id && { resource_id }), diff: [], problem },
-    }
+  const { outcome, diff, missing, row } = await settle(tx, taking, item)
+  taking.known.set(external_id, row.resource_id)
+  const { resource_id, version } = row
+  return { missing, result: { index, external_id, outcome, resource_id, version, diff } }
+}
+
+const refusedItem = ({ made, write }: Taking, { external_id }: ImportItem, index: number, error: AppError): Taken => {
+  const refusal = refusedAs(error, made)
+  const outcome = refusal.code === 'already_exists' || refusal.code === 'type_changed' ? 'conflict' : 'refused'
+  const resource_id = error.options.extra?.existing_resource_id as string | undefined
+  const problem = problemFor(refusal, write)
+  return {
+    missing: [],
+    result: { index, external_id, outcome, ...(resource_id && { resource_id }), diff: [], problem },
   }
 }
 
@@ -222,14 +256,14 @@ const twinOf = async (
 
 const create = async (
   tx: Tx,
-  { deps, write, by, made: called }: Taking,
+  { deps, write, by, made: called, ids }: Taking,
   item: ImportItem,
   parent_id: string | undefined,
   relationships: RelationshipChange[],
 ): Promise<Omit<Settled, 'missing'>> => {
   const { name, type_key, display_name, labels, annotations, owner, lifecycle_status, observed_state } = item
   const body = {
-    resource_id: base32Id('res'),
+    resource_id: ids.get(item.external_id) ?? base32Id('res'),
     type_key,
     name,
     desired_state: withoutNull(item.desired_state),
@@ -287,7 +321,7 @@ const change = async (
   const relationship_changes = [
     ...(await moved(tx, resource_id, parent_id)),
     ...edges,
-    ...(await superfluous(tx, resource_id, complete, item, known)),
+    ...(await superfluous(tx, resource_id, relationsOf(types, complete), item, known)),
   ]
   const mayWrite = mayWriteOf(deps, factsOf(write))
   const lock = { relationship_changes, pointer: '/relationships', read: readAccess(deps, write.caller), mayWrite }
@@ -332,7 +366,7 @@ const moved = async (tx: Tx, resource_id: string, parent_id: string | undefined)
 const superfluous = async (
   tx: Tx,
   resource_id: string,
-  complete: readonly string[],
+  complete: readonly StoredRelationshipType[],
   { relationships = [] }: ImportItem,
   known: ReadonlyMap<string, string>,
 ): Promise<RelationshipChange[]> => {
@@ -345,6 +379,9 @@ const superfluous = async (
     .filter(({ type_key, target_id }) => type_key !== 'contained_in' && !listed.has(`${type_key} ${target_id}`))
     .map(({ type_key, target_id }) => ({ op: 'remove', type_key, target_id }))
 }
+
+const relationsOf = (types: Types, keys: readonly string[]): StoredRelationshipType[] =>
+  keys.flatMap((key) => types.relationship(key) ?? [])
 
 const changeOf = (row: ResourceRow, item: ImportItem): Change => {
   const { [MISSING_LABEL]: _, ...labels } = { ...row.labels, ...item.labels }

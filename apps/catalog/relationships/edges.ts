@@ -6,6 +6,7 @@ import {
   type EdgeKey,
   type EdgeRow,
   getEdge,
+  MAX_EDGES,
   openEdge,
   reaches as reachesAlong,
   reviseEdge,
@@ -33,8 +34,6 @@ import { violated } from '../rules/change.ts'
 import { boundOf, isAllowed, isBounded, propertyViolations } from '../rules/edges.ts'
 import { followParent } from './tree.ts'
 
-/** Open edges of one type that one end may have. */
-const MAX_EDGES = 200_000
 /** From here on each further one is counted: a group between them is missing. */
 const MANY_EDGES = 1000
 

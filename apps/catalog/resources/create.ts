@@ -72,7 +72,7 @@ const createAs = async (deps: CatalogDeps, body: Wanted, write: Write): Promise<
 
 export const NO_COMMAND = '00000000-0000-0000-0000-000000000000'
 
-type Wanted = ResourceCreate & { resource_id: string }
+export type Wanted = ResourceCreate & { resource_id: string }
 
 /** A new resource with its edges, first version and, where its type asks for one, its intent. */
 export const insertNew = async (tx: Tx, deps: CatalogDeps, body: Wanted, write: Write, by: Causing) => {

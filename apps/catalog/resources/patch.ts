@@ -50,7 +50,8 @@ export const patchResource = async (
   const precondition = preconditionOf(if_match, write.query.expected_version, given?.expected_version)
   const patch = given ? given.patch : (body as PatchOperation[])
   refuseMembers(patch, write.query.mode === 'record_only')
-  const run = (tx: Tx, by: Causing, held?: Held) => change(tx, deps, resource_id, patch, precondition, write, by, held)
+  const run = (tx: Tx, by: Causing, held?: Held) =>
+    changeResource(tx, deps, { resource_id, patch, precondition, write }, by, held)
 
   if (write.query.validate_only) {
     const done = await attempt(deps.db, async (tx) => {
@@ -106,7 +107,7 @@ const FIXED = new Set([
 ])
 
 /** Refuses members that a patch may not touch: 400 for one that does not exist, 422 for one that is not to be written. */
-const refuseMembers = (patch: JsonObject | PatchOperation[], record_only: boolean): void => {
+export const refuseMembers = (patch: JsonObject | PatchOperation[], record_only: boolean): void => {
   const allowed = record_only ? [...WRITABLE, ...FACTS] : WRITABLE
   const touched = Array.isArray(patch)
     ? patch.flatMap(({ op, path, from }) => [
@@ -134,15 +135,20 @@ const refuseMembers = (patch: JsonObject | PatchOperation[], record_only: boolea
   if (fixed.length > 0) throw violated(fixed)
 }
 
-const change = async (
+type Wanted = {
+  resource_id: string
+  patch: JsonObject | PatchOperation[]
+  precondition: Precondition
+  write: Write
+}
+
+/** One patch of a resource inside a transaction; its last writes are the caller's to send. */
+export const changeResource = async (
   tx: Tx,
   deps: CatalogDeps,
-  resource_id: string,
-  patch: JsonObject | PatchOperation[],
-  precondition: Precondition,
-  write: Write,
+  { resource_id, patch, precondition, write }: Wanted,
   by: Causing,
-  held: Held | undefined,
+  held?: Held,
 ) => {
   const { types } = deps.registry
   const read = readAccess(deps, write.caller)
@@ -174,6 +180,7 @@ const change = async (
   const intent = asked && (await askForIntent(tx, deps, written.row, asked, write, cause))
   return {
     row: written.row,
+    applied: written.applied,
     writes,
     view,
     intent,

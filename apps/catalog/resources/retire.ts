@@ -1,4 +1,4 @@
-import { listOffers, offers, withdrawProviders } from '../../../db/catalog/providers.ts'
+import { listOffers, offers, offersNothing, withdrawProviders } from '../../../db/catalog/providers.ts'
 import { cascadeOf, closeEdgesOf, countEdgesOf, type EdgeRow, edgesTo } from '../../../db/catalog/relationships/rows.ts'
 import { getResourcesByRid, type LockMode, type ResourceRow, wishLock } from '../../../db/catalog/resources/rows.ts'
 import type { Tx } from '../../../db/client.ts'
@@ -23,6 +23,9 @@ const MAX_WITHDRAWN = 10_000
 
 const idsWith = (types: Types, on_delete: 'restrict' | 'cascade' | 'detach') =>
   types.relationships.filter((relation) => relation.on_delete === on_delete).map(({ id }) => id)
+
+/** Along edges of these types others end with a resource. */
+export const cascading = (types: Types): number[] => idsWith(types, 'cascade')
 
 /** Everything that becomes terminal together with a resource, itself first; locked `for update` with it. */
 export const planRetirement = async (
@@ -86,6 +89,7 @@ export const closeAllEdges = async (
     )
   })
   await tellClaims(tx, types, claimed, { own_rid: row.rid, leaving, cause })
+  if (offersNothing(tx, row.rid)) return { edges, providers: [] }
   const open = await listOffers(tx, usesCapability(types), [offers.of(row.rid), offers.open], MAX_WITHDRAWN)
   await withdrawProviders(tx, row.rid, cause.at, cause.command_id)
   const providers = open.map((one) => ({ provider: toldOf(one.capability_key, one), change: 'withdrawn' as const }))

@@ -216,7 +216,7 @@ const exactType =
   }
 
 /** mode=record_only is refused before the body is looked at. */
-const needRecordPermission =
+export const needRecordPermission =
   (deps: CatalogDeps) =>
   async (req: FastifyRequest): Promise<void> => {
     const { mode } = req.query as { mode?: unknown }

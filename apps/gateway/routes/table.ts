@@ -44,7 +44,12 @@ const DECIDE = new Set([
   'GET /api/v1/operations/{operation_id}/patches/{patch_id}',
 ])
 /** What is large by its nature. */
-const BATCH = new Set(['POST /api/v1/resources:import', 'GET /api/v1/operations/{operation_id}/evidence'])
+const BATCH = new Set([
+  'POST /api/v1/resources:import',
+  'POST /api/v1/resources:bulk',
+  'POST /api/v1/imports',
+  'GET /api/v1/operations/{operation_id}/evidence',
+])
 
 const priorityOfRow = (name: string, kind: Kind, limit: LimitClass): Priority => {
   if (limit === 'none' || limit === 'jwks') return 'exempt'
@@ -143,7 +148,11 @@ const catalog = table('catalog', '/api/v1', [
   ]),
   ['POST', '/resources', 'W', ['catalog:write', 'catalog:record']],
   ['PATCH', '/resources/{resource_id}', 'W', ['catalog:write', 'catalog:record']],
+  ['POST', '/resources:bulk', 'W', ['catalog:write', 'catalog:record']],
   ['POST', '/resources:import', 'W', 'catalog:record'],
+  ['POST', '/imports', 'W', 'catalog:record'],
+  ...reads('catalog:record', ['/imports/{job_id}', '/imports/{job_id}/results']),
+  ['POST', '/imports/{job_id}/cancel', 'W', 'catalog:record'],
   ['GET', '/audit/catalog', 'R', 'audit:read'],
 ])
 

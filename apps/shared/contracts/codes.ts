@@ -270,6 +270,7 @@ export const CODES = {
     command: { means: 'The operation has no such command.', remedy: 'Use the id of the reply.' },
     attempt: { means: 'The node has no such attempt.', remedy: 'Read the node.' },
     freeze: { means: 'There is no such freeze.', remedy: 'Read the calendar.' },
+    import: { means: 'You have no such import.', remedy: 'Check the id; imports are shown to who started them.' },
     host: { means: 'The fleet has no such host.', remedy: 'Check the name.' },
   },
   version_conflict: {

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { first, type Queryable, type Tx } from '../../client.ts'
+import { heldBy } from '../held.ts'
 import { array, rowsOf } from '../resources/rows.ts'
 
 /** An open edge. `rel_no` names it for ever. */
@@ -15,28 +16,39 @@ export type EdgeRow = {
 export type EdgeKey = { src: string; reltype_id: number; dst: string }
 export type EdgeCause = { at: string; command_id: string | null; operation_id: string | null }
 
+/** Open edges of one type that one end may have. */
+export const MAX_EDGES = 200_000
+
 const columns = sql`src, reltype_id, dst, rel_no, rev, properties, valid_from`
 const keyIs = ({ src, reltype_id, dst }: EdgeKey) => sql`src = ${src} and reltype_id = ${reltype_id} and dst = ${dst}`
 
-export const getEdge = async (db: Queryable, key: EdgeKey): Promise<EdgeRow | undefined> =>
-  first(await rowsOf<EdgeRow>(db, sql`select ${columns} from catalog.relationship where ${keyIs(key)}`))
+export const getEdge = async (db: Queryable, key: EdgeKey): Promise<EdgeRow | undefined> => {
+  const held = heldBy(db)
+  if (held) return held.edges.get(key)
+  return first(await rowsOf<EdgeRow>(db, sql`select ${columns} from catalog.relationship where ${keyIs(key)}`))
+}
 
 /** The edge of a type that can leave a resource only once, such as containment. */
-export const getOutEdge = async (db: Queryable, src: string, reltype_id: number): Promise<EdgeRow | undefined> =>
-  first(
+export const getOutEdge = async (db: Queryable, src: string, reltype_id: number): Promise<EdgeRow | undefined> => {
+  const held = heldBy(db)
+  if (held) return held.edges.outOf(src, reltype_id)
+  return first(
     await rowsOf<EdgeRow>(
       db,
       sql`select ${columns} from catalog.relationship where src = ${src} and reltype_id = ${reltype_id} limit 1`,
     ),
   )
+}
 
 export const openEdge = async (
   tx: Tx,
   key: EdgeKey,
   properties: Record<string, unknown>,
   cause: EdgeCause,
-): Promise<EdgeRow> =>
-  first(
+): Promise<EdgeRow> => {
+  const held = heldBy(tx)
+  if (held) return held.edges.add(key, properties, cause)
+  return first(
     await rowsOf<EdgeRow>(
       tx,
       sql`insert into catalog.relationship (src, reltype_id, dst, properties, valid_from, command_id, operation_id)
@@ -45,6 +57,7 @@ export const openEdge = async (
           returning ${columns}`,
     ),
   ) as EdgeRow
+}
 
 const toHistory = (tx: Tx, key: EdgeKey, at: string) =>
   tx.execute(sql`insert into catalog.relationship_history
@@ -59,6 +72,8 @@ export const reviseEdge = async (
   properties: Record<string, unknown>,
   cause: EdgeCause,
 ): Promise<EdgeRow> => {
+  const held = heldBy(tx)
+  if (held) return held.edges.revise(key, properties, cause)
   await toHistory(tx, key, cause.at)
   return first(
     await rowsOf<EdgeRow>(
@@ -72,6 +87,8 @@ export const reviseEdge = async (
 
 /** Closes an edge: its row moves to history, told with one revision more. */
 export const closeEdge = async (tx: Tx, key: EdgeKey, cause: EdgeCause): Promise<EdgeRow | undefined> => {
+  const held = heldBy(tx)
+  if (held) return held.edges.close(key, cause)
   await toHistory(tx, key, cause.at)
   const [row] = await rowsOf<EdgeRow>(
     tx,
@@ -87,6 +104,8 @@ export const countEdges = async (
   rid: string,
   end: 'src' | 'dst' | 'either',
 ): Promise<number> => {
+  const held = heldBy(db)
+  if (held) return held.edges.count(reltype_id, rid, end)
   const at = { src: sql`src = ${rid}`, dst: sql`dst = ${rid}`, either: sql`(src = ${rid} or dst = ${rid})` }[end]
   const [row] = await rowsOf<{ n: number }>(
     db,
@@ -101,6 +120,8 @@ export const crowding = async (
   { src, reltype_id, dst }: EdgeKey,
   { many, most }: { many: number; most: number },
 ): Promise<'no' | 'many' | 'most'> => {
+  const held = heldBy(db)
+  if (held) return held.edges.crowding({ src, reltype_id, dst }, { many, most })
   const has = (end: SQL, count: number) => sql`exists (select 1 from catalog.relationship
     where ${end} and reltype_id = ${reltype_id} offset ${count - 1})`
   const either = (count: number) => sql`(${has(sql`src = ${src}`, count)} or ${has(sql`dst = ${dst}`, count)})`
@@ -113,6 +134,8 @@ export const crowding = async (
 
 /** Whether `to` can be reached from `from` along edges of one type. */
 export const reaches = async (db: Queryable, reltype_id: number, from: string, to: string): Promise<boolean> => {
+  const held = heldBy(db)
+  if (held) return held.edges.reaches(reltype_id, from, to)
   const [row] = await rowsOf<{ found: boolean }>(
     db,
     sql`with recursive way(rid) as (
@@ -128,8 +151,11 @@ export const reaches = async (db: Queryable, reltype_id: number, from: string, t
 export type ClosedEdge = EdgeRow & { from_id: string; to_id: string }
 
 /** Closes every open edge of a resource in one statement: their rows move to history, each told with one revision more. */
-export const closeEdgesOf = (tx: Tx, rid: string, { at }: EdgeCause): Promise<ClosedEdge[]> =>
-  rowsOf(
+export const closeEdgesOf = async (tx: Tx, rid: string, cause: EdgeCause): Promise<ClosedEdge[]> => {
+  const held = heldBy(tx)
+  if (held) return held.edges.closeAll(rid, cause, (end) => held.rowsOf([end])[0]?.resource_id ?? '')
+  const { at } = cause
+  return rowsOf(
     tx,
     sql`with gone as (
           delete from catalog.relationship where src = ${rid} or dst = ${rid} returning *),
@@ -142,9 +168,12 @@ export const closeEdgesOf = (tx: Tx, rid: string, { at }: EdgeCause): Promise<Cl
           a.resource_id as from_id, b.resource_id as to_id
         from gone g join catalog.resource a on a.rid = g.src join catalog.resource b on b.rid = g.dst order by g.rel_no`,
   )
+}
 
 /** How many open edges a resource has, up to a limit. */
 export const countEdgesOf = async (db: Queryable, rid: string, limit: number): Promise<number> => {
+  const held = heldBy(db)
+  if (held) return held.edges.countAll(rid)
   const [row] = await rowsOf<{ n: number }>(
     db,
     sql`select count(*)::int as n from (
@@ -154,18 +183,21 @@ export const countEdgesOf = async (db: Queryable, rid: string, limit: number): P
 }
 
 /** Edges of these types that lead to a resource, but not from any of `except`; at most `limit`. */
-export const edgesTo = (
+export const edgesTo = async (
   db: Queryable,
   rid: string,
   reltype_ids: readonly number[],
   { except, limit }: { except: readonly string[]; limit: number },
-): Promise<EdgeRow[]> =>
-  rowsOf(
+): Promise<EdgeRow[]> => {
+  const held = heldBy(db)
+  if (held) return held.edges.to(rid, reltype_ids, except).slice(0, limit)
+  return rowsOf(
     db,
     sql`select ${columns} from catalog.relationship
         where dst = ${rid} and reltype_id = any(${array(reltype_ids, 'smallint')})
           and src <> all(${array(except, 'bigint')}) order by src limit ${limit}`,
   )
+}
 
 /** Everything that ends with this resource along edges that cascade, itself first. At most `limit`. */
 export const cascadeOf = async (
@@ -175,10 +207,22 @@ export const cascadeOf = async (
   limit: number,
 ): Promise<string[]> => {
   if (reltype_ids.length === 0) return [rid]
+  const held = heldBy(db)
+  if (held) return held.edges.cascade(rid, reltype_ids, limit)
+  return cascadeOfAll(db, [rid], reltype_ids, limit)
+}
+
+/** The same for many resources at once. */
+export const cascadeOfAll = async (
+  db: Queryable,
+  rids: readonly string[],
+  reltype_ids: readonly number[],
+  limit: number,
+): Promise<string[]> => {
   const rows = await rowsOf<{ rid: string }>(
     db,
     sql`with recursive gone(rid) as (
-          select ${rid}::bigint
+          select unnest(${array(rids, 'bigint')})
           union
           select e.src from gone join catalog.relationship e on e.dst = gone.rid
             and e.reltype_id = any(${array(reltype_ids, 'smallint')}))

@@ -9,24 +9,35 @@ import { OPEN_STAMP } from './stamps.ts'
 /** Writes of a batch of commands: one statement for each table, whatever the number of commands (catalog.md 8, "Batch"). */
 
 /** The rows as one parameter, in the shape of their table. They come out in their order, and so do identity columns. */
-const recordset = (table: string, rows: readonly object[]) =>
+export const recordset = (table: string, rows: readonly object[]) =>
   sql`jsonb_populate_recordset(null::catalog.${sql.identifier(table)}, ${JSON.stringify(rows)}::jsonb)`
 
 /** Inserts rows that all have the same columns. */
 export const insertMany = async (tx: Tx, table: PgTable, rows: readonly object[]): Promise<void> => {
   const [first] = rows
-  if (!first) return
+  if (first) await insertTexts(tx, table, Object.keys(first), [rows.map((row) => JSON.stringify(row)).join()])
+}
+
+/** The same for rows that are JSON already; a column that one of them lacks is null there. */
+export const insertTexts = async (
+  tx: Tx,
+  table: PgTable,
+  names: Iterable<string>,
+  rows: readonly string[],
+): Promise<void> => {
+  if (rows.length === 0) return
   const name = getTableName(table)
   const columns = sql.join(
-    Object.keys(first).map((column) => sql.identifier(column)),
+    [...names].map((column) => sql.identifier(column)),
     sql`, `,
   )
   await tx.execute(
-    sql`insert into catalog.${sql.identifier(name)} (${columns}) select ${columns} from ${recordset(name, rows)} x`,
+    sql`insert into catalog.${sql.identifier(name)} (${columns}) overriding system value
+        select ${columns} from jsonb_populate_recordset(null::catalog.${sql.identifier(name)}, ${`[${rows.join()}]`}::jsonb) x`,
   )
 }
 
-const hex = (bytes: Buffer): string => `\\x${bytes.toString('hex')}`
+export const hex = (bytes: Buffer): string => `\\x${bytes.toString('hex')}`
 
 /** Takes the ids and keys of many commands, in the order of their ids; says which were free. Running twins make it wait. */
 export const claimCommands = async (

@@ -3,6 +3,7 @@ import type { HealthStatus } from '../../../apps/shared/contracts/catalog/resour
 import { first, type Queryable, type Tx } from '../../client.ts'
 import { lockOfOne } from '../../locks.ts'
 import { updateRow } from '../../rows.ts'
+import { heldBy } from '../held.ts'
 import { resource, resource_state } from '../tables.ts'
 import { isBelow } from './paths.ts'
 
@@ -71,22 +72,36 @@ const ARRAYS = { text: sql`text[]`, bigint: sql`bigint[]`, smallint: sql`smallin
 export const array = (values: readonly (string | number)[], type: keyof typeof ARRAYS): SQL =>
   sql`${sql.param([...values])}::${ARRAYS[type]}`
 
-export const getResource = async (db: Queryable, resource_id: string): Promise<ResourceRow | undefined> =>
-  first(
+export const getResource = async (db: Queryable, resource_id: string): Promise<ResourceRow | undefined> => {
+  const held = heldBy(db)
+  if (held) return held.resourceOf(resource_id)
+  return first(
     await rowsOf<ResourceRow>(
       db,
       sql`select ${resourceColumns} from ${resourceTables} where r.resource_id = ${resource_id}`,
     ),
   )
+}
 
-export const getResourcesByRid = async (db: Queryable, rids: readonly string[]): Promise<ResourceRow[]> =>
-  rids.length === 0
-    ? []
-    : rowsOf(db, sql`select ${resourceColumns} from ${resourceTables} where r.rid = any(${array(rids, 'bigint')})`)
+/** Ids that are not there are missing in the answer. */
+export const getResources = (db: Queryable, resource_ids: readonly string[]): Promise<ResourceRow[]> =>
+  rowsOf(
+    db,
+    sql`select ${resourceColumns} from ${resourceTables} where r.resource_id = any(${array(resource_ids, 'text')})`,
+  )
+
+export const getResourcesByRid = async (db: Queryable, rids: readonly string[]): Promise<ResourceRow[]> => {
+  if (rids.length === 0) return []
+  const held = heldBy(db)
+  if (held) return held.rowsOf(rids)
+  return rowsOf(db, sql`select ${resourceColumns} from ${resourceTables} where r.rid = any(${array(rids, 'bigint')})`)
+}
 
 /** Row numbers of ids; ids that are not there are missing in the answer. */
 export const getRids = async (db: Queryable, resource_ids: readonly string[]): Promise<Map<string, string>> => {
   if (resource_ids.length === 0) return new Map()
+  const held = heldBy(db)
+  if (held) return held.ridsOf(resource_ids)
   const rows = await rowsOf<{ rid: string; resource_id: string }>(
     db,
     sql`select rid, resource_id from catalog.resource where resource_id = any(${array(resource_ids, 'text')})`,
@@ -97,8 +112,14 @@ export const getRids = async (db: Queryable, resource_ids: readonly string[]): P
 /** What of a resource is fixed for life: its row number, id and type. */
 export type Fixed = Pick<ResourceRow, 'rid' | 'resource_id' | 'type_id'>
 
-export const getFixed = (db: Queryable, rids: readonly string[]): Promise<Fixed[]> =>
-  rowsOf(db, sql`select rid, resource_id, type_id from catalog.resource where rid = any(${array(rids, 'bigint')})`)
+export const getFixed = async (db: Queryable, rids: readonly string[]): Promise<Fixed[]> => {
+  const held = heldBy(db)
+  if (held) return held.fixedOf(rids)
+  return rowsOf(
+    db,
+    sql`select rid, resource_id, type_id from catalog.resource where rid = any(${array(rids, 'bigint')})`,
+  )
+}
 
 export type LockMode = 'key share' | 'no key update' | 'update'
 const STRENGTH: LockMode[] = ['key share', 'no key update', 'update']
@@ -116,6 +137,8 @@ const forLock = { 'key share': sql`key share`, 'no key update': sql`no key updat
  * it is updated, but cannot be retired under a new child.
  */
 export const lockStates = async (tx: Tx, locks: ReadonlyMap<string, LockMode>): Promise<void> => {
+  const held = heldBy(tx)
+  if (held) return held.checkLocks(locks)
   const ordered = [...locks].sort(([a], [b]) => (BigInt(a) < BigInt(b) ? -1 : 1))
   for (let at = 0; at < ordered.length; ) {
     const mode = (ordered[at] as [string, LockMode])[1]
@@ -142,6 +165,8 @@ export const lockAndGet = async (
   resource_id: string,
   command_id?: string,
 ): Promise<ResourceRow | undefined> => {
+  const held = heldBy(tx)
+  if (held) return held.lockedRow(resource_id)
   const [found] = await rowsOf<ResourceRow & { fresh: boolean }>(
     tx,
     sql`select ${resourceColumns}, s.version = (select version from catalog.resource_state where rid = r.rid) as fresh
@@ -176,13 +201,18 @@ export const lockRelationshipTypes = async (
   tx: Tx,
   wishes: ReadonlyMap<number, 'shared' | 'exclusive'>,
 ): Promise<void> => {
+  const held = heldBy(tx)
+  if (held) return held.checkTypeLocks(wishes)
   for (const [id, mode] of [...wishes].sort(([a], [b]) => a - b)) {
     await tx.execute(sql`select ${lockOfOne('relationshipType', sql`${id}`, mode)}`)
   }
 }
 
-export const newRid = async (tx: Tx): Promise<string> =>
-  first(await rowsOf<{ rid: string }>(tx, sql`select nextval('catalog.resource_rid_seq') as rid`))?.rid as string
+export const newRid = async (tx: Tx): Promise<string> => {
+  const held = heldBy(tx)
+  if (held) return held.newRid()
+  return first(await rowsOf<{ rid: string }>(tx, sql`select nextval('catalog.resource_rid_seq') as rid`))?.rid as string
+}
 
 export type NewResource = Omit<typeof resource.$inferInsert, 'rid'> & { rid: string }
 export const insertResource = async (
@@ -190,6 +220,8 @@ export const insertResource = async (
   { rid, ...row }: NewResource,
   state: Omit<typeof resource_state.$inferInsert, 'rid'>,
 ): Promise<void> => {
+  const held = heldBy(tx)
+  if (held) return held.insertResource({ rid, ...row }, state)
   await tx
     .insert(resource)
     .overridingSystemValue()
@@ -241,8 +273,10 @@ export const findTwin = async (
     name: string
     identity_hash: Buffer | null
   },
-): Promise<{ rid: string; resource_id: string; what: 'resource_id' | 'name' | 'identity' } | undefined> =>
-  first(
+): Promise<{ rid: string; resource_id: string; what: 'resource_id' | 'name' | 'identity' } | undefined> => {
+  const held = heldBy(db)
+  if (held) return held.findTwin(wanted)
+  return first(
     await rowsOf(
       db,
       sql`select rid, resource_id, case when resource_id = ${wanted.resource_id} then 'resource_id'
@@ -255,3 +289,4 @@ export const findTwin = async (
           order by resource_id <> ${wanted.resource_id} limit 1`,
     ),
   )
+}

@@ -11,6 +11,7 @@ const MAIN = fileURLToPath(new URL('../../../apps/catalog/main.ts', import.meta.
 
 export type CatalogApp = {
   pid: number
+  public_url: string
   internal_url: string
   /** From the start of the process until the graph was in memory, and what the graph says of itself. */
   warm: { start_ms: number; load_ms: number; count_ms: number; bytes: number; nodes: number; edges: number }
@@ -68,7 +69,8 @@ export const startApp = async (env: Record<string, string>, profile: string | un
     await stop()
     throw error
   }
-  return { pid: child.pid ?? 0, internal_url, warm: warm as CatalogApp['warm'], stop }
+  const public_url = `http://127.0.0.1:${http}`
+  return { pid: child.pid ?? 0, public_url, internal_url, warm: warm as CatalogApp['warm'], stop }
 }
 
 /** Numbers committed events as the relay does, here in the benchmark's own process. */

@@ -1,0 +1,195 @@
+import { createEdges } from '../../../db/catalog/held.edges.ts'
+import {
+  type Ended,
+  loadAround,
+  loadCounts,
+  loadEdges,
+  loadEnds,
+  loadNumbers,
+  loadReach,
+  loadRows,
+  loadTwins,
+} from '../../../db/catalog/held.load.ts'
+import { createHeld, type Held, heldTx } from '../../../db/catalog/held.ts'
+import { cascadeOfAll, type EdgeKey } from '../../../db/catalog/relationships/rows.ts'
+import { type LockMode, lockRelationshipTypes, lockStates, wishLock } from '../../../db/catalog/resources/rows.ts'
+import type { Tx } from '../../../db/client.ts'
+import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
+import { isTerminal } from '../document/lifecycle.ts'
+import type { StoredRelationshipType, Types } from '../packs/registry.ts'
+import { planEdges } from '../relationships/edges.ts'
+import { cascading } from '../resources/retire.ts'
+
+/** Stands for a new resource, of which the database has nothing to count. */
+const NEW = '0'
+
+/** What one change will ask for, as far as it says so itself. */
+export type Wish = {
+  /** The resource that it is about, there or new. */
+  resource_id: string
+  create?: { type_id: number; name: string; parent_id: string | undefined; identity_hash: Buffer | null }
+  edges: readonly RelationshipChange[]
+  /** Whether all edges around it are asked for. */
+  around?: boolean
+  /** Resources that are asked for beside. */
+  also?: readonly string[]
+  /** The lifecycle state that it brings; `END`: the terminal one of its type. */
+  lifecycle_status?: string | typeof END
+}
+export const END = Symbol('end')
+
+/** Far more than the cascades of a request that succeeds. */
+const MAX_ENDING = 2000
+const MAX_AROUND = 50_000
+const MAX_REACH = 20_000
+/** From so many changes of mode on, locks are taken in one mode: each change costs a statement. */
+const MAX_RUNS = 8
+
+/**
+ * Takes all locks that these changes need, in the one order that every command keeps (catalog.md 3), and then reads what
+ * they will ask for: the same few statements however many changes there are.
+ */
+export const holdFor = async (tx: Tx, types: Types, wishes: readonly Wish[]): Promise<{ held: Held; tx: Tx }> => {
+  const held = createHeld(createEdges())
+  const view = heldTx(tx, held)
+  const ids = [...new Set(wishes.flatMap(idsOf))]
+  await loadRows(tx, held, ids)
+  const { locks, type_locks } = held.loaded
+  for (const wish of wishes) {
+    const plan = await planEdges(view, types, edgesOf(wish), {
+      is_new: !!wish.create,
+      pointer: '',
+      mayWrite: undefined,
+    })
+    for (const [rid, mode] of plan.locks) wishLock(locks, rid, mode)
+    for (const [id, mode] of plan.type_locks) if (type_locks.get(id) !== 'exclusive') type_locks.set(id, mode)
+    const own = wish.create ? undefined : held.loaded.byId.get(wish.resource_id)
+    if (own !== undefined) wishLock(locks, own, 'no key update')
+  }
+  const moving = ridsWhere(held, wishes, ({ lifecycle_status }) => lifecycle_status !== undefined)
+  const ending = ridsWhere(held, wishes, (wish) => mayEnd(held, types, wish))
+  const gone = ending.length === 0 ? [] : await cascadeOfAll(tx, ending, cascading(types), MAX_ENDING + 1)
+  const known = gone.length <= MAX_ENDING ? gone : []
+  for (const rid of known) wishLock(locks, rid, 'update')
+
+  await lockRelationshipTypes(tx, type_locks)
+  smooth(locks)
+  await lockStates(tx, locks)
+
+  const pairs = pairsOf(held, types, wishes)
+  await Promise.all([
+    loadRows(tx, held, ids, known),
+    loadAround(
+      tx,
+      held,
+      [...new Set([...known, ...ridsWhere(held, wishes, ({ around }) => around === true)])],
+      MAX_AROUND,
+    ),
+    loadEdges(
+      tx,
+      held,
+      pairs.map(({ key }) => key),
+    ),
+    loadCounts(tx, held, endsOf([...pairs, ...neededBy(held, types, moving)], known)),
+    loadReach(tx, held, startsOf(pairs), MAX_REACH),
+    loadEnds(tx, held, [...new Set([...moving, ...known])]),
+    loadTwins(
+      tx,
+      held,
+      wishes.flatMap(({ create }) => twinOf(held, create)),
+    ),
+    loadNumbers(tx, held, {
+      rows: wishes.filter(({ create }) => create).length,
+      edges: wishes.reduce((sum, wish) => sum + edgesOf(wish).filter(({ op }) => op === 'add').length, 0),
+    }),
+  ])
+  return { held, tx: view }
+}
+
+const into = (parent_id: string): RelationshipChange => ({ op: 'add', type_key: 'contained_in', target_id: parent_id })
+
+/** The changes of edges that a wish brings, that of its parent among them. */
+const edgesOf = ({ create, edges }: Wish): readonly RelationshipChange[] =>
+  create?.parent_id === undefined ? edges : [...edges, into(create.parent_id)]
+
+const idsOf = (wish: Wish): string[] => [
+  wish.resource_id,
+  ...(wish.also ?? []),
+  ...edgesOf(wish).map(({ target_id }) => target_id),
+]
+
+const ridsWhere = (held: Held, wishes: readonly Wish[], holds: (wish: Wish) => boolean): string[] => [
+  ...new Set(wishes.flatMap((wish) => (holds(wish) ? (held.loaded.byId.get(wish.resource_id) ?? []) : []))),
+]
+
+const mayEnd = (held: Held, types: Types, { resource_id, lifecycle_status }: Wish): boolean => {
+  if (lifecycle_status === undefined || lifecycle_status === END) return lifecycle_status === END
+  const row = held.loaded.rows.get(held.loaded.byId.get(resource_id) ?? '')
+  const type = row && types.byId(row.type_id)
+  return type !== undefined && isTerminal(type.lifecycle, lifecycle_status)
+}
+
+/** Takes one mode for nearly all rows where the modes change too often from row to row. */
+const smooth = (locks: Map<string, LockMode>): void => {
+  const rids = [...locks.keys()].sort((a, b) => (BigInt(a) < BigInt(b) ? -1 : 1))
+  for (const mode of ['no key update', 'update'] as const) {
+    const runs = rids.filter((rid, at) => locks.get(rid) !== locks.get(rids[at - 1] ?? '')).length
+    if (runs <= MAX_RUNS) return
+    for (const rid of rids) wishLock(locks, rid, mode)
+  }
+}
+
+/** What resources must have edges of while they are active: it is counted when they become so. */
+const neededBy = ({ loaded }: Held, types: Types, rids: readonly string[]): Pick<Pair, 'key' | 'own' | 'peer'>[] =>
+  rids.flatMap((rid) => {
+    const type = types.byId(loaded.rows.get(rid)?.type_id ?? -1)
+    const needed = (type?.relationships ?? []).filter(({ min }) => min > 0)
+    return needed.flatMap(({ type_key }) => {
+      const relation = types.relationship(type_key)
+      return relation ? [{ key: { src: rid, reltype_id: relation.id, dst: NEW }, own: rid, peer: NEW }] : []
+    })
+  })
+
+type Pair = { relation: StoredRelationshipType; key: EdgeKey; own: string; peer: string; adds: boolean }
+
+/** Changes of edges between resources that are both there; of a new one all is known. */
+const pairsOf = ({ loaded }: Held, types: Types, wishes: readonly Wish[]) =>
+  wishes.flatMap((wish) =>
+    edgesOf(wish).flatMap(({ op, type_key, direction, target_id }): (Pair & { both: boolean })[] => {
+      const relation = types.relationship(type_key)
+      const peer = loaded.byId.get(target_id)
+      if (!relation || peer === undefined) return []
+      const there = wish.create ? undefined : loaded.byId.get(wish.resource_id)
+      const own = there ?? NEW
+      const [src, dst] = direction === 'in' ? [peer, own] : [own, peer]
+      const swap = relation.symmetric && there !== undefined && BigInt(src) > BigInt(dst)
+      const key = { src: swap ? dst : src, reltype_id: relation.id, dst: swap ? src : dst }
+      return [{ relation, key, own, peer, adds: op !== 'remove', both: there !== undefined }]
+    }),
+  )
+
+const endsOf = (pairs: readonly Pick<Pair, 'key' | 'own' | 'peer'>[], known: readonly string[]): Ended[] => {
+  const all = new Map<string, Ended>()
+  const around = new Set(known)
+  for (const { key, own, peer } of pairs) {
+    for (const rid of [own, peer]) {
+      if (rid === NEW || around.has(rid)) continue
+      for (const end of ['src', 'dst'] as const)
+        all.set(`${end} ${key.reltype_id} ${rid}`, { rid, reltype_id: key.reltype_id, end })
+    }
+  }
+  return [...all.values()]
+}
+
+const startsOf = (pairs: readonly (Pair & { both: boolean })[]) =>
+  pairs
+    .filter(({ relation, both, adds }) => relation.acyclic && both && adds)
+    .map(({ key }) => ({ rid: key.dst, reltype_id: key.reltype_id }))
+
+const twinOf = ({ loaded }: Held, create: Wish['create']) => {
+  if (!create) return []
+  const { type_id, name, parent_id, identity_hash } = create
+  // Of a parent that is not there, it is asked as of none.
+  const parent_rid = parent_id === undefined ? null : (loaded.byId.get(parent_id) ?? null)
+  return [{ type_id, parent_rid, name, identity_hash }]
+}

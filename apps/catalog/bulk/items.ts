@@ -1,0 +1,151 @@
+import { getResource } from '../../../db/catalog/resources/rows.ts'
+import type { Tx } from '../../../db/client.ts'
+import type { BulkChange, BulkDone, BulkItem, BulkOp } from '../../shared/contracts/catalog/bulk.ts'
+import type { OperationRef } from '../../shared/contracts/catalog/resources.ts'
+import { AppError, type Violation } from '../../shared/errors.ts'
+import { base32Id } from '../../shared/ids.ts'
+import { type Causing, mayWriteOf, readAccess, splitPatch, type Write } from '../command/request.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { refusedAs } from '../document/names.ts'
+import type { JsonObject } from '../document/pointers.ts'
+import { outOfScope, scopeOfRow } from '../read/access.ts'
+import { insertNew, type Wanted } from '../resources/create.ts'
+import { lockResource, refuseVersion } from '../resources/lock.ts'
+import { changeResource, refuseMembers } from '../resources/patch.ts'
+import { applyChange, sendAll } from '../resources/write.ts'
+import { identityHash, violated } from '../rules/change.ts'
+import { END, type Wish } from './hold.ts'
+
+/** An item of a bulk request, ready to be made: the same functions as those of the routes for one change. */
+export type Prepared = { wish: Wish; make: (tx: Tx, by: Causing) => Promise<Made> }
+export type Made = { status: number; done: BulkDone }
+
+export const prepare = (deps: CatalogDeps, { op, change }: BulkItem, write: Write): Prepared =>
+  PREPARE[op](deps, change as never, write)
+
+type Row = { resource_id: string; version: number }
+const madeOf = ({ resource_id, version }: Row, status: number, applied: boolean, intent?: OperationRef): Made => ({
+  status,
+  done: { resource_id, version, applied, ...(intent && { operation_ref: intent }) },
+})
+
+const create = (deps: CatalogDeps, body: BulkChange<'create'>, write: Write): Prepared => {
+  const { types } = deps.registry
+  const type = types.newest(body.type_key)
+  // Fixed here: the transaction may start again.
+  const resource_id = body.resource_id ?? base32Id('res')
+  const wanted: Wanted = { ...body, resource_id }
+  const edges = (body.relationships ?? []).map((edge) => ({ op: 'add' as const, ...edge }))
+  const contained = edges.find((edge) => edge.direction !== 'in' && types.relationship(edge.type_key)?.containment)
+  return {
+    wish: {
+      resource_id,
+      edges: contained && body.parent_id === undefined ? edges.filter((edge) => edge !== contained) : edges,
+      create: {
+        type_id: type?.id ?? -1,
+        name: body.name,
+        parent_id: body.parent_id ?? contained?.target_id,
+        identity_hash: type ? identityHash(type, (body.desired_state ?? {}) as JsonObject) : null,
+      },
+    },
+    make: async (tx, by) => {
+      try {
+        const { row, intent } = await insertNew(tx, deps, wanted, write, by)
+        return madeOf(row.row, intent ? 202 : 201, true, intent)
+      } catch (error) {
+        if (body.resource_id !== undefined || !(error instanceof AppError)) throw error
+        throw refusedAs(error, new Map([[resource_id, body.name]]))
+      }
+    },
+  }
+}
+
+const update = (deps: CatalogDeps, body: BulkChange<'update'>, write: Write): Prepared => {
+  const { resource_id, expected_version } = body
+  const { patch } = splitPatch(body.patch as JsonObject)
+  refuseMembers(patch, write.query.mode === 'record_only')
+  const { lifecycle_status } = patch
+  return {
+    wish: { resource_id, edges: [], ...(typeof lifecycle_status === 'string' && { lifecycle_status }) },
+    make: (tx, by) => patchOne(tx, deps, { resource_id, patch, expected_version }, write, by),
+  }
+}
+
+const patchOne = async (
+  tx: Tx,
+  deps: CatalogDeps,
+  { resource_id, patch, expected_version }: { resource_id: string; patch: JsonObject; expected_version: number },
+  write: Write,
+  by: Causing,
+): Promise<Made> => {
+  const precondition = { version: expected_version, status: 409 as const }
+  const { row, applied, writes, intent } = await changeResource(
+    tx,
+    deps,
+    { resource_id, patch, precondition, write },
+    by,
+  )
+  await sendAll(writes)
+  return madeOf(row, intent ? 202 : 200, applied || intent !== undefined, intent)
+}
+
+/** Edges and ends are facts: they are stated, as a lifecycle state is. */
+const needFacts = ({ query }: Write, op: BulkOp): void => {
+  if (query.mode === 'record_only') return
+  const wrong: Violation = {
+    pointer: '/op',
+    code: 'read_only_field',
+    message: `${op} is taken with mode=record_only only`,
+  }
+  throw violated([wrong])
+}
+
+const relate = (deps: CatalogDeps, body: BulkChange<'relate'>, write: Write): Prepared => {
+  needFacts(write, 'relate')
+  const { resource_id, relationship_changes } = body
+  return {
+    wish: { resource_id, edges: relationship_changes },
+    make: async (tx, by) => {
+      const { types } = deps.registry
+      const mayWrite = mayWriteOf(deps, write)
+      const read = readAccess(deps, write.caller)
+      const locked = await lockResource(tx, types, resource_id, {
+        relationship_changes,
+        pointer: '/relationship_changes',
+        read,
+        mayWrite,
+      })
+      const { row } = locked
+      const lacking = mayWrite(row.type_id, await scopeOfRow(tx, types, row))
+      if (lacking !== undefined) throw outOfScope(row.resource_id, lacking)
+      const conflict = refuseVersion(row, body.expected_version)
+      if (conflict) throw conflict
+      const written = await applyChange(tx, deps, locked, {}, by(row))
+      return madeOf(written.row, 200, written.applied)
+    },
+  }
+}
+
+const retire = (deps: CatalogDeps, body: BulkChange<'retire'>, write: Write): Prepared => {
+  needFacts(write, 'retire')
+  return {
+    wish: { resource_id: body.resource_id, edges: [], lifecycle_status: END },
+    make: async (tx, by) => {
+      const lifecycle_status = await terminalOf(tx, deps, body.resource_id)
+      return patchOne(tx, deps, { ...body, patch: { lifecycle_status } }, write, by)
+    },
+  }
+}
+
+const terminalOf = async (tx: Tx, { registry }: CatalogDeps, resource_id: string): Promise<string> => {
+  const row = await getResource(tx, resource_id)
+  const type = row && registry.types.byId(row.type_id)
+  return type?.lifecycle.terminal[0] ?? 'retired'
+}
+
+const PREPARE: { [Op in BulkOp]: (deps: CatalogDeps, change: BulkChange<Op>, write: Write) => Prepared } = {
+  create,
+  update,
+  relate,
+  retire,
+}

@@ -1,0 +1,91 @@
+import { cancelJob, getJob, insertJob, type JobRow, listResults } from '../../../db/catalog/import-jobs.ts'
+import {
+  type ImportJob,
+  type ImportJobRequest,
+  type ImportResult,
+  OUTCOMES,
+} from '../../shared/contracts/catalog/imports.ts'
+import { notFound } from '../../shared/errors.ts'
+import { uuidv7 } from '../../shared/ids.ts'
+import { commandOf, type Write } from '../command/request.ts'
+import { type Answer, runCommand } from '../command/run.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { timeOrNull, timeText } from '../read/documents.ts'
+
+/** Imports that go on by themselves (catalog.md 13): a row for each, and one for each of its items. */
+
+/** Keeps what is to be taken over; `worker.ts` does it. */
+export const startJob = (deps: CatalogDeps, body: ImportJobRequest, write: Write): Promise<Answer> => {
+  const job_id = uuidv7()
+  return runCommand(deps, commandOf(deps, write), async (tx, stamp) => {
+    const at = stamp()
+    const job = {
+      job_id,
+      user_id: write.caller.user_id,
+      source: body.source,
+      options: body.options ?? {},
+      reason: write.query.reason ?? null,
+      request_id: write.request_id,
+      status: 'queued' as const,
+      total: body.items.length,
+      created_at: at,
+      updated_at: at,
+    }
+    await insertJob(tx, job, body.items)
+    const view = viewOf({ ...job, done: 0, counts: {}, failures: 0, problem: null, ended_at: null })
+    const headers = { location: `/v1/imports/${job_id}`, 'retry-after': '1' }
+    return { status: 202, headers, body: view, resource_id: null }
+  })
+}
+
+/** A job of the caller; those of others are as good as none. */
+export const readJob = async ({ db }: Pick<CatalogDeps, 'db'>, job_id: string, user_id: string): Promise<ImportJob> =>
+  viewOf(await jobOf({ db }, job_id, user_id))
+
+const jobOf = async ({ db }: Pick<CatalogDeps, 'db'>, job_id: string, user_id: string): Promise<JobRow> => {
+  const job = await getJob(db, job_id, user_id)
+  if (!job) throw notFound('import', job_id)
+  return job
+}
+
+const viewOf = (job: JobRow): ImportJob => ({
+  job_id: job.job_id,
+  status: job.status,
+  source: job.source as ImportJob['source'],
+  total: job.total,
+  done: job.done,
+  counts: Object.fromEntries(OUTCOMES.map((name) => [name, job.counts[name] ?? 0])) as ImportJob['counts'],
+  ...(job.problem && { problem: job.problem as NonNullable<ImportJob['problem']> }),
+  created_at: timeText(job.created_at),
+  updated_at: timeText(job.updated_at),
+  ended_at: timeOrNull(job.ended_at),
+})
+
+/** Ends a job where it is; what it has taken over stays. */
+export const stopJob = async (deps: CatalogDeps, job_id: string, write: Write): Promise<Answer> => {
+  const { user_id } = write.caller
+  await jobOf(deps, job_id, user_id)
+  return runCommand(deps, commandOf(deps, write), async (tx, stamp) => {
+    await cancelJob(tx, job_id, stamp())
+    const job = await getJob(tx, job_id, user_id)
+    if (!job) throw notFound('import', job_id)
+    return { status: 200, body: viewOf(job), resource_id: null }
+  })
+}
+
+const PAGE = 200
+
+/** What became of the items, in their order, from a place on. */
+export const readResults = async (
+  deps: Pick<CatalogDeps, 'db' | 'pages'>,
+  job_id: string,
+  user_id: string,
+  page_token: string | undefined,
+) => {
+  await jobOf(deps, job_id, user_id)
+  const list = { route: 'imports', job_id }
+  const [after = '-1'] = deps.pages.after(page_token, list) ?? []
+  const rows = await listResults(deps.db, job_id, Number(after), PAGE + 1)
+  const { items, next_page_token } = deps.pages.cut(rows, PAGE, list, ({ seq }) => [String(seq)])
+  return { items: items.map(({ result }) => result as ImportResult), next_page_token }
+}

@@ -1,0 +1,143 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  advanceJob,
+  type JobItem,
+  type JobRow,
+  nextItems,
+  noteFailure,
+  saveResults,
+  takeJob,
+} from '../../../db/catalog/import-jobs.ts'
+import type { Tx } from '../../../db/client.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
+import { permissionMissing } from '../../shared/auth/http.ts'
+import type { ImportItem, ImportRequest, ImportResult } from '../../shared/contracts/catalog/imports.ts'
+import { crashPoint } from '../../shared/crash.ts'
+import { AppError, problemOf } from '../../shared/errors.ts'
+import { CATALOG_CODES } from '../../shared/http/edge-codes.ts'
+import { toAppError } from '../../shared/http/problems.ts'
+import { uuidv5 } from '../../shared/ids.ts'
+import { causing, type Write } from '../command/request.ts'
+import { commit, stampOf } from '../command/run.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { merged } from './results.ts'
+import { type Taken, takeAll } from './run.ts'
+
+/** So many items are taken over in one transaction: a move waits for the lock of the tree no longer than that takes. */
+const CHUNK = 50
+const CHUNK_MS = 4000
+/** So often in a row a chunk is tried again before its job fails. */
+const TRIES = 5
+const IDLE_MS = 500
+
+/**
+ * One chunk of the job whose turn it is, in one transaction with its results: a process that ends in the middle leaves
+ * nothing of it, and any process goes on. False: there is no open job that is not being worked on.
+ */
+export const workOnce = async (deps: CatalogDeps): Promise<boolean> => {
+  let taken: JobRow | undefined
+  try {
+    return await commit(deps, async (tx) => {
+      taken = await takeJob(tx)
+      if (!taken) return false
+      await takeChunk(tx, deps, taken)
+      crashPoint('imports.chunk')
+      return true
+    })
+  } catch (error) {
+    if (taken) await giveUpOrWait(deps, taken, error)
+    throw error
+  }
+}
+
+const takeChunk = async (tx: Tx, deps: CatalogDeps, job: JobRow): Promise<void> => {
+  const at = deps.clock.now().toISOString()
+  const items = await nextItems(tx, job.job_id, CHUNK)
+  const write = items.length === 0 ? undefined : await writeOfJob(deps, job)
+  if (write === undefined) return advanceJob(tx, job.job_id, { at, status: 'done' })
+  if (write instanceof AppError)
+    return advanceJob(tx, job.job_id, { at, status: 'failed', problem: problemOfJob(job, write) })
+  const request = {
+    source: job.source as ImportRequest['source'],
+    options: job.options as NonNullable<ImportRequest['options']>,
+    items: items.map(({ item }) => item as ImportItem),
+  }
+  const command_id = uuidv5(job.job_id, `${items[0]?.seq} ${items[0]?.result === null}`)
+  const results = await takeAll(tx, deps, request, write, causing(write, command_id, stampOf(deps)))
+  await saveResults(
+    tx,
+    job.job_id,
+    results.flatMap((one, index) => keptOf(items[index] as JobItem, one, write)),
+  )
+  await advanceJob(tx, job.job_id, { at, status: 'running' })
+}
+
+/** The result of an item; one for which the time was over is taken again. */
+const keptOf = ({ seq, result: before }: JobItem, { result, missing }: Taken, write: Write) => {
+  if (result.outcome === 'deferred') return []
+  const now = { ...result, index: seq }
+  if (before === null) return [{ seq, result: now, again: missing.length > 0 }]
+  const { problem: _, ...first } = before as ImportResult
+  return [{ seq, result: merged(first, now, missing, write), again: false }]
+}
+
+/** Writes with the rights that the owner has now. */
+const writeOfJob = async (deps: CatalogDeps, { user_id, request_id, reason }: JobRow): Promise<Write | AppError> => {
+  const principal = await deps.trust.principals.get(user_id)
+  if (principal?.user.status !== 'ACTIVE' || !principal.permissions.has('catalog:record'))
+    return permissionMissing(['catalog:record'])
+  const { user, roles, group_keys: groups, grants, permissions, memberships, reset } = principal
+  const caller: Caller = {
+    user_id,
+    username: user.username,
+    session_id: '',
+    mode: 'json',
+    auth_time: 0,
+    ...{ roles, groups, grants, permissions, memberships, reset },
+  }
+  return {
+    caller,
+    query: { ...(reason !== null && { reason }) },
+    route: 'POST /v1/imports',
+    request_id: request_id ?? '',
+    key: undefined,
+    ends_at: performance.now() + CHUNK_MS,
+    content: null,
+  }
+}
+
+const problemOfJob = ({ job_id, request_id }: JobRow, error: AppError) =>
+  problemOf(error, request_id ?? '', `/v1/imports/${job_id}`)
+
+/** A job that fails again and again ends, so that the others have their turn. */
+const giveUpOrWait = async (deps: CatalogDeps, job: JobRow, cause: unknown): Promise<void> => {
+  const error = toAppError(cause, CATALOG_CODES)
+  if (error.options.retryable) return
+  const at = deps.clock.now().toISOString()
+  if ((await noteFailure(deps.db, job.job_id, at)) < TRIES) return
+  const problem = problemOfJob(job, error)
+  await deps.db.transaction((tx) => advanceJob(tx, job.job_id, { at, status: 'failed', problem }))
+}
+
+/** Works on jobs as long as there are any, in each process; `stop` waits for the chunk that is being made. */
+export const startImporter = (deps: CatalogDeps) => {
+  const stopping = new AbortController()
+  const stopped = () => stopping.signal.aborted
+  const turn = () =>
+    workOnce(deps).catch((error) => {
+      deps.telemetry.log.warn({ err: error }, 'a chunk of an import could not be made')
+      return false
+    })
+  const loop = (async () => {
+    while (!stopped()) {
+      if (await turn()) continue
+      await delay(IDLE_MS, undefined, { signal: stopping.signal }).catch(() => {})
+    }
+  })()
+  return {
+    stop: async () => {
+      stopping.abort()
+      await loop
+    },
+  }
+}

@@ -1,0 +1,182 @@
+import { sql } from 'drizzle-orm'
+import type { Tx } from '../client.ts'
+import { readChecksOf } from './health.ts'
+import { countKey, edgeKey, type HeldEdge } from './held.edges.ts'
+import { type Held, identityKey, nameKey } from './held.ts'
+import { type EdgeKey, MAX_EDGES } from './relationships/rows.ts'
+import { array, getResources, getResourcesByRid, type ResourceRow, rowsOf } from './resources/rows.ts'
+
+/** Reads what many changes will ask for, one statement for each kind of question. */
+
+/** Resources by id; those that are not there are known to be missing. */
+export const loadRows = async (tx: Tx, held: Held, ids: readonly string[], rids: readonly string[] = []) => {
+  const [named, others] = await Promise.all([getResources(tx, ids), getResourcesByRid(tx, rids)])
+  for (const id of ids) held.loaded.byId.set(id, undefined)
+  for (const row of [...named, ...others]) keep(held, row)
+}
+
+const keep = ({ loaded }: Held, row: ResourceRow): void => {
+  loaded.rows.set(row.rid, row)
+  loaded.byId.set(row.resource_id, row.rid)
+}
+
+export type NewName = { type_id: number; parent_rid: string | null; name: string; identity_hash: Buffer | null }
+
+/** Who holds these names and natural identities now. */
+export const loadTwins = async (tx: Tx, held: Held, wanted: readonly NewName[]): Promise<void> => {
+  if (wanted.length === 0) return
+  const hashes = wanted.flatMap(({ type_id, identity_hash }) => (identity_hash ? [{ type_id, identity_hash }] : []))
+  const [named, identical] = await Promise.all([
+    rowsOf<{ rid: string; type_id: number; parent_rid: string | null; name: string }>(
+      tx,
+      sql`select r.rid, r.type_id, r.parent_rid, r.name
+          from jsonb_to_recordset(${JSON.stringify(wanted.map(({ type_id, parent_rid, name }) => ({ type_id, parent_rid, name })))}::jsonb)
+            as w(type_id smallint, parent_rid bigint, name text)
+          join catalog.resource r on r.is_open and r.type_id = w.type_id and r.name = w.name
+            and r.parent_rid is not distinct from w.parent_rid`,
+    ),
+    hashes.length === 0
+      ? []
+      : rowsOf<{ rid: string; type_id: number; hash: string }>(
+          tx,
+          sql`select r.rid, r.type_id, encode(r.identity_hash, 'hex') as hash
+              from unnest(${array(
+                hashes.map(({ type_id }) => type_id),
+                'smallint',
+              )}, ${array(
+                hashes.map(({ identity_hash }) => identity_hash.toString('hex')),
+                'text',
+              )}) as w(type_id, hash)
+              join catalog.resource r on r.is_open and r.type_id = w.type_id and r.identity_hash = decode(w.hash, 'hex')`,
+        ),
+  ])
+  const { names, identities, rows } = held.loaded
+  for (const { type_id, parent_rid, name } of wanted) names.set(nameKey(type_id, parent_rid, name), undefined)
+  for (const { type_id, identity_hash } of hashes) identities.set(identityKey(type_id, identity_hash), undefined)
+  for (const { rid, type_id, parent_rid, name } of named) names.set(nameKey(type_id, parent_rid, name), rid)
+  for (const { rid, type_id, hash } of identical) identities.set(identityKey(type_id, Buffer.from(hash, 'hex')), rid)
+  const unknown = [...named, ...identical].map(({ rid }) => rid).filter((rid) => !rows.has(rid))
+  for (const row of await getResourcesByRid(tx, unknown)) keep(held, row)
+}
+
+const columns = sql`e.src, e.reltype_id, e.dst, e.rel_no, e.rev, e.properties, e.valid_from, e.command_id, e.operation_id`
+
+/** These edges, as far as they are open. */
+export const loadEdges = async (tx: Tx, held: Held, keys: readonly EdgeKey[]): Promise<void> => {
+  if (keys.length === 0) return
+  const rows = await rowsOf<HeldEdge>(
+    tx,
+    sql`select ${columns} from jsonb_to_recordset(${JSON.stringify(keys)}::jsonb) as w(src bigint, reltype_id smallint, dst bigint)
+        join catalog.relationship e using (src, reltype_id, dst)`,
+  )
+  const { open } = held.edges.loaded
+  for (const key of keys) if (!open.has(edgeKey(key))) open.set(edgeKey(key), undefined)
+  for (const row of rows) open.set(edgeKey(row), row)
+}
+
+/** All edges around these resources, unless there are more than so many. */
+export const loadAround = async (tx: Tx, held: Held, rids: readonly string[], limit: number): Promise<void> => {
+  if (rids.length === 0) return
+  const these = array(rids, 'bigint')
+  const rows = await rowsOf<HeldEdge & { from_id: string; to_id: string }>(
+    tx,
+    sql`select ${columns}, a.resource_id as from_id, b.resource_id as to_id
+        from (select * from catalog.relationship where src = any(${these})
+              union select * from catalog.relationship where dst = any(${these}) limit ${limit + 1}) e
+        join catalog.resource a on a.rid = e.src join catalog.resource b on b.rid = e.dst`,
+  )
+  if (rows.length > limit) return
+  const { open, around, ids, counts } = held.edges.loaded
+  for (const rid of rids) around.set(rid, new Set())
+  for (const { from_id, to_id, ...edge } of rows) {
+    open.set(edgeKey(edge), edge)
+    ids.set(edge.src, from_id)
+    ids.set(edge.dst, to_id)
+    for (const end of ['src', 'dst'] as const) {
+      const known = around.get(edge[end])
+      if (!known) continue
+      known.add(edgeKey(edge))
+      const key = countKey(end, edge.reltype_id, edge[end])
+      counts.set(key, (counts.get(key) ?? 0) + 1)
+    }
+  }
+}
+
+export type Ended = { rid: string; reltype_id: number; end: 'src' | 'dst' }
+
+/** How many open edges of a type these ends have, as far as anyone asks. */
+export const loadCounts = async (tx: Tx, held: Held, wanted: readonly Ended[]): Promise<void> => {
+  if (wanted.length === 0) return
+  const count = (end: 'src' | 'dst') =>
+    sql`(select count(*) from (select from catalog.relationship e
+      where e.${sql.identifier(end)} = w.rid and e.reltype_id = w.reltype_id limit ${MAX_EDGES}) x)`
+  const rows = await rowsOf<Ended & { n: number }>(
+    tx,
+    sql`select w.rid, w.reltype_id, w."end", (case when w."end" = 'src' then ${count('src')} else ${count('dst')} end)::int as n
+        from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as w(rid bigint, reltype_id smallint, "end" text)`,
+  )
+  for (const { rid, reltype_id, end, n } of rows) {
+    const key = countKey(end, reltype_id, rid)
+    if (!held.edges.loaded.around.has(rid)) held.edges.loaded.counts.set(key, n)
+  }
+}
+
+/** Where edges of these types lead from these resources on, for the search of circles; nothing where that is too far. */
+export const loadReach = async (
+  tx: Tx,
+  held: Held,
+  starts: readonly { rid: string; reltype_id: number }[],
+  limit: number,
+): Promise<void> => {
+  if (starts.length === 0) return
+  const rows = await rowsOf<{ rid: string; reltype_id: number; dst: string | null }>(
+    tx,
+    sql`with recursive way(rid, reltype_id) as (
+          select w.rid, w.reltype_id from jsonb_to_recordset(${JSON.stringify(starts)}::jsonb) as w(rid bigint, reltype_id smallint)
+          union
+          select e.dst, way.reltype_id from way join catalog.relationship e on e.src = way.rid and e.reltype_id = way.reltype_id)
+        select way.rid, way.reltype_id, e.dst from way
+        left join catalog.relationship e on e.src = way.rid and e.reltype_id = way.reltype_id limit ${limit + 1}`,
+  )
+  if (rows.length > limit) return
+  const { outs } = held.edges.loaded
+  for (const { rid, reltype_id, dst } of rows) {
+    const key = held.edges.outKey(reltype_id, rid)
+    const known = outs.get(key) ?? new Set()
+    outs.set(key, known)
+    if (dst !== null) known.add(dst)
+  }
+}
+
+/** The checks of resources whose lifecycle moves, and whether they offer anything. */
+export const loadEnds = async (tx: Tx, { loaded }: Held, rids: readonly string[]): Promise<void> => {
+  if (rids.length === 0) return
+  const [checks, offering] = await Promise.all([
+    readChecksOf(tx, rids),
+    rowsOf<{ rid: string }>(
+      tx,
+      sql`select distinct rid from catalog.provider where rid = any(${array(rids, 'bigint')}) and withdrawn_at is null`,
+    ),
+  ])
+  for (const rid of rids) loaded.checks.set(rid, [])
+  for (const check of checks) loaded.checks.get(check.rid)?.push(check)
+  const offers = new Set(offering.map(({ rid }) => rid))
+  for (const rid of rids) if (!offers.has(rid)) loaded.offerless.add(rid)
+}
+
+/** Numbers for so many new resources and edges; those that stay unused are lost. */
+export const loadNumbers = async (tx: Tx, held: Held, { rows, edges }: { rows: number; edges: number }) => {
+  const draw = async (sequence: string, count: number) =>
+    count === 0
+      ? []
+      : (await rowsOf<{ n: string }>(tx, sql`select nextval(${sequence}) as n from generate_series(1, ${count})`)).map(
+          ({ n }) => n,
+        )
+  const [rids, rel_nos] = await Promise.all([
+    draw('catalog.resource_rid_seq', rows),
+    draw('catalog.relationship_rel_no_seq', edges),
+  ])
+  // The lowest first: they are taken from the end.
+  held.loaded.rids.push(...rids.reverse())
+  held.edges.loaded.rel_nos.push(...rel_nos.reverse())
+}

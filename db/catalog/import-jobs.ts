@@ -1,0 +1,110 @@
+import { sql } from 'drizzle-orm'
+import { first, type Queryable, type Tx } from '../client.ts'
+import { insertMany, recordset } from './resources/batch.ts'
+import { rowsOf } from './resources/rows.ts'
+import { import_job, import_job_item } from './tables.ts'
+
+export type JobRow = typeof import_job.$inferSelect
+
+export const insertJob = async (
+  tx: Tx,
+  job: typeof import_job.$inferInsert,
+  items: readonly object[],
+): Promise<void> => {
+  await tx.insert(import_job).values(job)
+  const rows = items.map((item, seq) => ({ job_id: job.job_id, seq, item, again: false }))
+  await insertMany(tx, import_job_item, rows)
+}
+
+export const getJob = async (db: Queryable, job_id: string, user_id: string): Promise<JobRow | undefined> =>
+  first(
+    await rowsOf<JobRow>(db, sql`select * from catalog.import_job where job_id = ${job_id} and user_id = ${user_id}`),
+  )
+
+/** The open job whose turn it is, locked; another process works on those that are locked. */
+export const takeJob = async (tx: Tx): Promise<JobRow | undefined> =>
+  first(
+    await rowsOf<JobRow>(
+      tx,
+      sql`select * from catalog.import_job where ended_at is null order by updated_at limit 1 for update skip locked`,
+    ),
+  )
+
+export type JobItem = { seq: number; item: Record<string, unknown>; result: Record<string, unknown> | null }
+
+/** The next items: those that were not taken, and once all were, those that wait for what came later. */
+export const nextItems = async (tx: Tx, job_id: string, limit: number): Promise<JobItem[]> => {
+  const fresh = await rowsOf<JobItem>(
+    tx,
+    sql`select seq, item, result from catalog.import_job_item where job_id = ${job_id} and result is null
+        order by seq limit ${limit}`,
+  )
+  if (fresh.length > 0) return fresh
+  return rowsOf(
+    tx,
+    sql`select seq, item, result from catalog.import_job_item where job_id = ${job_id} and again order by seq limit ${limit}`,
+  )
+}
+
+export type JobResult = { seq: number; result: Record<string, unknown>; again: boolean }
+
+export const saveResults = async (tx: Tx, job_id: string, results: readonly JobResult[]): Promise<void> => {
+  if (results.length === 0) return
+  await tx.execute(
+    sql`update catalog.import_job_item i set result = x.result, again = x.again
+        from ${recordset('import_job_item', results)} x where i.job_id = ${job_id} and i.seq = x.seq`,
+  )
+}
+
+/** Counts what a job has done; `status` once it ends. */
+export const advanceJob = async (
+  tx: Tx,
+  job_id: string,
+  { at, status, problem }: { at: string; status: JobRow['status']; problem?: object },
+): Promise<void> => {
+  const ended = status === 'queued' || status === 'running' ? null : at
+  await tx.execute(
+    sql`update catalog.import_job j set status = ${status}, updated_at = ${at}, ended_at = ${ended}, failures = 0,
+          problem = ${problem === undefined ? null : JSON.stringify(problem)}::jsonb, done = n.done, counts = n.counts
+        from (select coalesce(sum(n), 0)::int as done, coalesce(jsonb_object_agg(outcome, n), '{}') as counts
+              from (select result->>'outcome' as outcome, count(*)::int as n from catalog.import_job_item
+                    where job_id = ${job_id} and result is not null group by 1) x) n
+        where j.job_id = ${job_id}`,
+  )
+}
+
+/** Notes that a chunk failed; says how often in a row by now. */
+export const noteFailure = async (db: Queryable, job_id: string, at: string): Promise<number> => {
+  const [row] = await rowsOf<{ failures: number }>(
+    db,
+    sql`update catalog.import_job set failures = failures + 1, updated_at = ${at} where job_id = ${job_id} returning failures`,
+  )
+  return row?.failures ?? 0
+}
+
+/** Ends an open job; waits for the chunk that is being made. */
+export const cancelJob = async (tx: Tx, job_id: string, at: string): Promise<void> => {
+  await tx.execute(
+    sql`update catalog.import_job set status = 'cancelled', updated_at = ${at}, ended_at = ${at}
+        where job_id = ${job_id} and ended_at is null`,
+  )
+}
+
+export const listResults = (db: Queryable, job_id: string, after: number, limit: number) =>
+  rowsOf<{ seq: number; result: Record<string, unknown> }>(
+    db,
+    sql`select seq, result from catalog.import_job_item
+        where job_id = ${job_id} and result is not null and seq > ${after} order by seq limit ${limit}`,
+  )
+
+const PRUNED_AT_ONCE = 100
+
+/** Forgets jobs that ended before a time. True: there may be more. */
+export const pruneJobs = async (db: Queryable, before: string): Promise<boolean> => {
+  const { rowCount } = await db.execute(
+    sql`with old as (select job_id from catalog.import_job where ended_at < ${before}::timestamptz limit ${PRUNED_AT_ONCE}),
+          items as (delete from catalog.import_job_item where job_id in (select job_id from old))
+        delete from catalog.import_job where job_id in (select job_id from old)`,
+  )
+  return rowCount === PRUNED_AT_ONCE
+}

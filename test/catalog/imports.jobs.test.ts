@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startImporter } from '../../apps/catalog/imports/worker.ts'
+import { until } from '../support/until.ts'
+import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
+
+let c: Catalog
+beforeAll(async () => {
+  c = await startCatalog()
+  await seedRegion(c, 'eu1', 0)
+})
+afterAll(() => c.stop())
+
+const source = () => ({ kind: 'test', name: `s-${randomUUID()}` })
+/** Services in a row, each of which depends on the next: most targets come later. */
+const chain = (prefix: string, count: number) =>
+  Array.from({ length: count }, (_, i) => ({
+    external_id: `${prefix}/${i}`,
+    type_key: 'infra.service',
+    name: `${prefix}-${i}`,
+    desired_state: { port: 80 },
+    ...(i + 1 < count && { relationships: [{ type_key: 'depends_on', target_external_id: `${prefix}/${i + 1}` }] }),
+  }))
+const start = async (items: object[], key = randomUUID()) => {
+  const reply = await c.as('ada').post('/v1/imports', { source: source(), items }, { key })
+  expect(reply).toMatchObject({ status: 202, body: { status: 'queued', total: items.length, done: 0 } })
+  expect(reply.headers.get('location')).toBe(`/v1/imports/${reply.body.job_id}`)
+  return reply.body.job_id as string
+}
+const read = async (job_id: string) => (await c.as('ada').get(`/v1/imports/${job_id}`)).body
+const ended = (job_id: string) =>
+  until(async () => (await read(job_id)).ended_at !== null, { what: 'the end of the import', timeout_ms: 60_000 })
+/** How often each of these was created and changed, and how many edges there are. */
+const made = async (prefix: string) => {
+  const [row] = await c.rows<{ resources: number; versions: number; created: number; edges: number }>(
+    `select count(*)::int as resources, coalesce(sum(s.version), 0)::int as versions,
+            (select count(*)::int from catalog.outbox where type = 'resource.created'
+               and agg_id in (select resource_id from catalog.resource where name like $1 || '-%')) as created,
+            (select count(*)::int from catalog.relationship e join catalog.resource a on a.rid = e.src
+               where a.name like $1 || '-%') as edges
+     from catalog.resource r join catalog.resource_state s using (rid) where r.name like $1 || '-%'`,
+    [prefix],
+  )
+  return row
+}
+
+describe('an import as a job', () => {
+  it('tells its progress, takes every item over once, and finds what comes later in it', async () => {
+    const prefix = `j${randomUUID().slice(0, 8)}`
+    const job_id = await start(chain(prefix, 130))
+    const importer = startImporter(c.deps)
+    await ended(job_id).finally(() => importer.stop())
+    expect(await read(job_id)).toMatchObject({ status: 'done', done: 130, counts: { created: 130, refused: 0 } })
+    expect(await made(prefix)).toMatchObject({ resources: 130, created: 130, edges: 129 })
+    const first = await c.as('ada').get(`/v1/imports/${job_id}/results`)
+    expect(first.body.items.map(({ index }: { index: number }) => index)).toEqual([...Array(130).keys()])
+    expect(first.body.items.every(({ problem }: { problem?: object }) => problem === undefined)).toBe(true)
+    for (const path of ['', '/results'])
+      expect(await c.as('olga').get(`/v1/imports/${job_id}${path}`)).not.toMatchObject({ status: 200 })
+  })
+
+  it('goes on where a killed process was: nothing twice, nothing lost', async () => {
+    const prefix = `k${randomUUID().slice(0, 8)}`
+    const doomed = await c.startProcess('imports.chunk')
+    const job_id = await start(chain(prefix, 80))
+    await doomed.exited
+    expect(await made(prefix)).toMatchObject({ resources: 0, created: 0 })
+    expect(await read(job_id)).toMatchObject({ status: 'queued', done: 0 })
+    const importer = startImporter(c.deps)
+    await ended(job_id).finally(() => importer.stop())
+    expect(await read(job_id)).toMatchObject({ status: 'done', done: 80, counts: { created: 80 } })
+    expect(await made(prefix)).toMatchObject({ resources: 80, created: 80, edges: 79 })
+  }, 120_000)
+
+  it('ends when it is cancelled, and works with the rights that its owner has by then', async () => {
+    const [one, two] = [`c${randomUUID().slice(0, 8)}`, `d${randomUUID().slice(0, 8)}`]
+    const cancelled = await start(chain(one, 3))
+    const reply = await c.as('ada').post(`/v1/imports/${cancelled}/cancel`, {})
+    expect(reply).toMatchObject({ status: 200, body: { status: 'cancelled', done: 0 } })
+    const job_id = await start(chain(two, 3))
+    c.people.ada.roles = ['viewer']
+    const importer = startImporter(c.deps)
+    const failed = () =>
+      c.rows<{ status: string }>(`select status from catalog.import_job where job_id = $1 and ended_at is not null`, [
+        job_id,
+      ])
+    await until(async () => (await failed()).length > 0, { what: 'the end of the import' }).finally(() =>
+      importer.stop(),
+    )
+    c.people.ada.roles = ['admin']
+    expect(await read(job_id)).toMatchObject({ status: 'failed', problem: { category: 'policy_denied' } })
+    expect((await read(cancelled)).status).toBe('cancelled')
+    expect([await made(one), await made(two)]).toMatchObject([{ resources: 0 }, { resources: 0 }])
+  })
+})
