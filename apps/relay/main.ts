@@ -2,7 +2,7 @@ import { listen } from '../shared/http/app.ts'
 import { runApp, waitFor } from '../shared/http/lifecycle.ts'
 import { buildApp, startRelay } from './app.ts'
 import { loadRelayConfig } from './config.ts'
-import { createLags } from './metrics.ts'
+import { createLags } from './lags.ts'
 import { createDeps } from './wire.ts'
 
 await runApp('relay', async () => {
