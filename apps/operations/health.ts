@@ -2,6 +2,8 @@ import { sql } from 'drizzle-orm'
 import { operation_commands } from '../../db/operations/tables/index.ts'
 import { refuseHeld } from '../../db/restore.ts'
 import type { Checks } from '../shared/http/health.ts'
+import type { Telemetry } from '../shared/telemetry.ts'
+import type { CatalogProjection } from './catalog/projection.ts'
 import type { OperationsDeps } from './deps.ts'
 
 const UNDELIVERED_S = 10
@@ -34,3 +36,14 @@ export const checksOf = ({
     },
   },
 })
+
+/** How far this app is behind, told as a metric and in GET /v1/platform/health. */
+export const createLags = (projection: CatalogProjection, telemetry: Telemetry) => {
+  const gauge = telemetry.gauge('projection_lag_seconds', 'Age of the oldest event that is not folded.', ['consumer'])
+  return async (): Promise<Record<string, number>> => {
+    const lag_ms = await projection.lag()
+    if (lag_ms === undefined) return {}
+    gauge.set({ consumer: 'catalog' }, lag_ms / 1000)
+    return { catalog_projection_s: lag_ms / 1000 }
+  }
+}

@@ -4,7 +4,7 @@ import { createTelemetry } from '../shared/telemetry.ts'
 import { buildApp } from './app.ts'
 import { startBackground } from './background.ts'
 import { loadOperationsConfig } from './config.ts'
-import { createLags } from './lags.ts'
+import { createLags } from './health.ts'
 import { recordLibrary } from './packs/library.ts'
 import { createDeps, createTrust } from './wire.ts'
 

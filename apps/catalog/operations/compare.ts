@@ -9,7 +9,7 @@ import type { Compared } from '../graph/compare.ts'
 import { CONSUMER, type Follower, fetchEvents, fold } from './follow.ts'
 
 const SHOWN = 20
-/** An event that is younger may still be under way to us. */
+/** An event that is younger may not have arrived yet. */
 const UNDER_WAY_MS = 30_000
 
 /**

@@ -93,7 +93,7 @@ type Changed = {
   before: Awaited<ReturnType<typeof readUndo>>
   generation?: number
   generations?: Record<string, number>
-  /** An attempt that was under way and has been given up. */
+  /** A running attempt that has been given up. */
   attempt?: number
   gates?: Awaited<ReturnType<typeof askAgain>>
 }
