@@ -892,6 +892,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/resources/{resource_id}/difference": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what differs between two times
+         * @description A resource and all below it at two times: what was added, removed, changed or moved, with the members that differ, by whom and by which operations. The same times give the same answer for ever. Example: ?from=2026-01-31T12:00:00Z
+         */
+        get: operations["getDifference"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/resources/{resource_id}/impact": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what depends on a resource
+         * @description All that would be affected if the resource failed, transitively: what is in it, hosted on it, depends on it, uses its capabilities or has it as a member; each with a shortest path and its effect by the rules of the roll-up. Example: ?limit=20
+         */
+        get: operations["getImpact"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/resources/{resource_id}/operations-summary": {
         parameters: {
             query?: never;
@@ -924,6 +964,26 @@ export interface paths {
          * @description Who changed what and when, by which command and operation, on what evidence; the newest first. Not in the specification.
          */
         get: operations["listResourceVersions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search resources
+         * @description Resources by words in their names, labels, owners, types, relations, states and annotations, the best first. Example: ?q=web eu1 prod
+         */
+        get: operations["searchResources"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2559,6 +2619,50 @@ export interface components {
             count?: components["schemas"]["PageCount"];
             as_of: components["schemas"]["ReadAsOf"];
         };
+        Difference: {
+            /** @description RFC 3339 in UTC with microseconds. */
+            from: string;
+            /** @description RFC 3339 in UTC with microseconds. */
+            to: string;
+            items: components["schemas"]["DifferenceItem"][];
+            next_page_token: string | null;
+            prev_page_token: string | null;
+            count?: components["schemas"]["PageCount"];
+            as_of: components["schemas"]["ReadAsOf"];
+        };
+        DifferenceItem: {
+            resource_id: string;
+            type_key: string;
+            name: string;
+            /**
+             * @description moved: to another parent within the subtree; moved_in, moved_out: across its edge, itself or with what holds it.
+             * @enum {unknown}
+             */
+            kind: "added" | "removed" | "changed" | "moved" | "moved_in" | "moved_out";
+            version_from: number | null;
+            version_to: number | null;
+            /** @description At most 100 members that differ; more_changes counts the rest. */
+            changes: {
+                path: string;
+                /** @description Left out: there was no value. */
+                before?: unknown;
+                /** @description Left out: there is no value. */
+                after?: unknown;
+            }[];
+            more_changes: number;
+            /** @description Relationships of this resource that are open at only one of the two times; at most 100. */
+            relationships: {
+                /** @enum {unknown} */
+                op: "added" | "removed";
+                type_key: string;
+                to_id: string | null;
+            }[];
+            /** @description Who changed it between the two times. */
+            actors: string[];
+            /** @description By which operations; at most 20. */
+            operation_ids: string[];
+            last_change_at: string | null;
+        };
         Drift: {
             /** @enum {unknown} */
             status: "in_sync" | "drifted" | "unknown";
@@ -3044,6 +3148,53 @@ export interface components {
             mode: string;
             /** @description RFC 3339, UTC, microseconds. */
             since: string;
+        };
+        Impact: {
+            resource_id: string;
+            /** @description The worst effect first, then the nearest, then by id. */
+            items: components["schemas"]["ImpactItem"][];
+            counts: {
+                /** @description All that is affected, hidden resources included. */
+                total: number;
+                /** @description Affected resources that you may not see. */
+                hidden: number;
+                by_effect: {
+                    unhealthy: number;
+                    degraded: number;
+                };
+                by_type: {
+                    [key: string]: number;
+                };
+                by_health: {
+                    [key: string]: number;
+                };
+            };
+            truncated: {
+                /** @description There are more items than `limit`. */
+                items: boolean;
+                /** @description The walk stopped at its bound: counts are lower bounds. */
+                visited: boolean;
+            };
+            as_of: components["schemas"]["ReadAsOf"];
+        };
+        ImpactItem: {
+            resource_id: string;
+            type_key: string;
+            name: string;
+            lifecycle_status: string;
+            health_status: components["schemas"]["Health"];
+            /**
+             * @description The health that the resource would roll up to if the one asked about failed and all else were healthy.
+             * @enum {unknown}
+             */
+            effect: "unhealthy" | "degraded";
+            /** @description Steps from the resource. */
+            distance: number;
+            /** @description A shortest way from the resource to this one, which comes last. */
+            path: {
+                relationship_type: string;
+                resource_id: string | null;
+            }[];
         };
         /** @description Names its target by the id in the source, or by our own. */
         ImportEdge: {
@@ -4675,6 +4826,26 @@ export interface components {
             datacenter_id: string | null;
             layer_id: string | null;
             segment_id: string | null;
+        };
+        SearchItem: {
+            resource_id: string;
+            type_key: string;
+            name: string;
+            display_name: string;
+            owner: string | null;
+            scope: components["schemas"]["Scope"];
+            lifecycle_status: string;
+            health_status: components["schemas"]["Health"];
+            /** @description Where the words occur: name (and id), label (owner and type too), relation (the names of what it points at), attribute (states and annotations), or a name that is spelled alike. */
+            matched: ("name" | "label" | "relation" | "attribute" | "spelling")[];
+            /** @description Higher is better; comparable within one answer only. */
+            score: number;
+        };
+        SearchResult: {
+            items: components["schemas"]["SearchItem"][];
+            /** @description There are more than `limit`: send more words. */
+            more: boolean;
+            as_of: components["schemas"]["ReadAsOf"];
         };
         SessionList: {
             items: components["schemas"]["SessionView"][];
@@ -7451,6 +7622,95 @@ export interface operations {
             504: components["responses"]["GatewayTimeout"];
         };
     };
+    getDifference: {
+        parameters: {
+            query: {
+                /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
+                page_size?: number;
+                /** @description From the reply before. */
+                page_token?: string;
+                /** @description The earlier time (RFC 3339). */
+                from: string;
+                /** @description The later time; now unless said. A page_token keeps the time of its first page. */
+                to?: string;
+            };
+            header?: never;
+            path: {
+                resource_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Difference"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getImpact: {
+        parameters: {
+            query?: {
+                /** @description Steps from the resource at most. */
+                max_distance?: number;
+                /** @description Items at most; counts hold all. */
+                limit?: number;
+                /** @description A change_token: the answer holds that write (read your own writes). */
+                min_change?: string;
+                /** @description The answer is at most so old. */
+                max_lag_ms?: number;
+            };
+            header?: never;
+            path: {
+                resource_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Impact"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
     getOperationsSummary: {
         parameters: {
             query?: never;
@@ -7516,6 +7776,45 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    searchResources: {
+        parameters: {
+            query: {
+                /** @description Words, each from its beginning; all must occur. Misspelled names are found if nothing else is. */
+                q: string;
+                /** @description Types; derived types count. */
+                type_key?: string[];
+                include_retired?: boolean;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchResult"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             414: components["responses"]["UriTooLong"];
             422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
