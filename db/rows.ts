@@ -30,7 +30,7 @@ export class Statement extends QueryPromise<pg.QueryResult> {
   }
 }
 
-/** What takes the writes of a transaction instead of the database, to send them later together (db/catalog/held.ts). */
+/** What takes the writes of a transaction instead of the database, to send them later together (db/catalog/held/rows.ts). */
 export type Keeper = {
   insert: (table: PgTable, rows: readonly object[]) => void
   update: (table: PgTable, key: object, set: object) => void

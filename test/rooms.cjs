@@ -79,7 +79,7 @@ const ROOMS = {
     ['nodes', 'patches', 'plans'],
     ['agents', 'operations'],
   ],
-  'db/catalog': [['resources'], ['relationships']],
+  'db/catalog': [['held'], ['resources'], ['relationships'], ['many']],
   'workflows/operation': [['rules'], ['state']],
 }
 
@@ -89,7 +89,7 @@ const MOST_FILES = 12
 const WIDE = {
   'apps/catalog/graph': 14,
   'apps/console/words/en': 20,
-  'apps/shared/contracts/catalog': 18,
+  'apps/shared/contracts/catalog': 20,
   'apps/shared/contracts/operations': 18,
 }
 

@@ -1272,6 +1272,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/resources:bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change many resources
+         * @description Up to 1,000 items, each created, updated, related or retired with the checks and rights of the route for one. Each item stands for itself, or with atomic all or none. relate and retire need mode=record_only. A repeat with the same key gives what was made its first answer and tries the rest again. Not in the specification.
+         */
+        post: operations["changeResources"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/resources:import": {
         parameters: {
             query?: never;
@@ -1286,6 +1306,86 @@ export interface paths {
          * @description Up to 200 items of one source, each created, updated or left as it is by its id in the source, with the differences. validate_only stores nothing. Nothing is ever retired. What the time of the request does not suffice for is deferred: send it in another request. Not in the specification.
          */
         post: operations["importResources"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/imports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start an import
+         * @description Up to 1,000 items of one source, taken over by themselves in small transactions with the rights that the caller has then. A restart of the catalog loses and repeats nothing. Not in the specification.
+         */
+        post: operations["startImport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/imports/{job_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an import
+         * @description How far an import of the caller is, and what became of its items in numbers. Not in the specification.
+         */
+        get: operations["getImport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/imports/{job_id}/results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the results of an import
+         * @description What became of each item so far, in the order of the items. Not in the specification.
+         */
+        get: operations["listImportResults"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/imports/{job_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel an import
+         * @description Ends an import where it is; what was taken over stays. Not in the specification.
+         */
+        post: operations["cancelImport"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2358,6 +2458,41 @@ export interface components {
             until?: string;
             message: string;
         };
+        BulkDone: {
+            resource_id: string;
+            version: number;
+            /** @description False where nothing was to change. */
+            applied: boolean;
+            operation_ref?: components["schemas"]["OperationRef"];
+        };
+        BulkItem: {
+            /** @enum {unknown} */
+            op: "create" | "update" | "relate" | "retire";
+            /** @description create: the body of POST /v1/resources. update: {resource_id, expected_version, patch}. relate: {resource_id, expected_version, relationship_changes}. retire: {resource_id, expected_version}. */
+            change: {
+                [key: string]: unknown;
+            };
+        };
+        BulkReply: {
+            results: {
+                index: number;
+                /** @description What the endpoint for this one change would have answered. */
+                status: number;
+                /** @description The first answer to this item again. */
+                replayed?: boolean;
+                body: components["schemas"]["BulkDone"] | ({
+                    category: string;
+                    code: string;
+                } & {
+                    [key: string]: unknown;
+                });
+            }[];
+        };
+        BulkRequest: {
+            /** @description All items, or none and the first refusal with its index. Default: each by itself. */
+            atomic?: boolean;
+            items: components["schemas"]["BulkItem"][];
+        };
         CalendarView: {
             windows: {
                 window_id: string;
@@ -3196,6 +3331,14 @@ export interface components {
                 resource_id: string | null;
             }[];
         };
+        ImportCounts: {
+            created: number;
+            updated: number;
+            unchanged: number;
+            conflict: number;
+            refused: number;
+            deferred: number;
+        };
         /** @description Names its target by the id in the source, or by our own. */
         ImportEdge: {
             type_key: string;
@@ -3229,50 +3372,77 @@ export interface components {
             relationships?: components["schemas"]["ImportEdge"][];
             provided_capabilities?: components["schemas"]["CapabilityChange"][];
         };
-        ImportReply: {
-            results: {
-                index: number;
-                external_id: string;
-                /** @enum {unknown} */
-                outcome: "created" | "updated" | "unchanged" | "conflict" | "refused" | "deferred";
-                resource_id?: string;
-                version?: number;
-                diff: {
-                    path: string;
-                    before?: unknown;
-                    after?: unknown;
-                }[];
-                problem?: {
-                    category: string;
-                    code: string;
-                    detail: string;
-                } & {
-                    [key: string]: unknown;
-                };
-            }[];
-            counts: {
-                created: number;
-                updated: number;
-                unchanged: number;
-                conflict: number;
-                refused: number;
-                deferred: number;
-            };
-        };
-        ImportRequest: {
+        ImportJob: {
+            job_id: string;
+            /** @enum {unknown} */
+            status: "queued" | "running" | "done" | "cancelled" | "failed";
             source: {
                 kind: string;
-                /** @description Ids are unique in it. */
                 name: string;
-                file_digest?: string;
+            } & {
+                [key: string]: unknown;
             };
+            total: number;
+            /** @description Items with a result. */
+            done: number;
+            counts: components["schemas"]["ImportCounts"];
+            problem?: components["schemas"]["ImportProblem"];
+            /** @description RFC 3339 in UTC with microseconds. */
+            created_at: string;
+            /** @description RFC 3339 in UTC with microseconds. */
+            updated_at: string;
+            ended_at: string | null;
+        };
+        ImportJobRequest: {
+            source: components["schemas"]["ImportSource"];
             items: components["schemas"]["ImportItem"][];
-            options?: {
-                /** @description Take over what has the same natural key, or type, parent and name. */
-                adopt?: boolean;
-                /** @description Outgoing edges of these types that an item does not list are removed. */
-                complete_relationship_types?: string[];
-            };
+            options?: components["schemas"]["ImportOptions"];
+        };
+        ImportOptions: {
+            /** @description Take over what has the same natural key, or type, parent and name. */
+            adopt?: boolean;
+            /** @description Outgoing edges of these types that an item does not list are removed. */
+            complete_relationship_types?: string[];
+        };
+        ImportProblem: {
+            category: string;
+            code: string;
+            detail: string;
+        } & {
+            [key: string]: unknown;
+        };
+        ImportReply: {
+            results: components["schemas"]["ImportResult"][];
+            counts: components["schemas"]["ImportCounts"];
+        };
+        ImportRequest: {
+            source: components["schemas"]["ImportSource"];
+            items: components["schemas"]["ImportItem"][];
+            options?: components["schemas"]["ImportOptions"];
+        };
+        ImportResult: {
+            index: number;
+            external_id: string;
+            /** @enum {unknown} */
+            outcome: "created" | "updated" | "unchanged" | "conflict" | "refused" | "deferred";
+            resource_id?: string;
+            version?: number;
+            diff: {
+                path: string;
+                before?: unknown;
+                after?: unknown;
+            }[];
+            problem?: components["schemas"]["ImportProblem"];
+        };
+        ImportResults: {
+            items: components["schemas"]["ImportResult"][];
+            next_page_token: string | null;
+        };
+        ImportSource: {
+            kind: string;
+            /** @description Ids are unique in it. */
+            name: string;
+            file_digest?: string;
         };
         Inbox: {
             items: components["schemas"]["InboxItem"][];
@@ -8557,6 +8727,56 @@ export interface operations {
             504: components["responses"]["GatewayTimeout"];
         };
     };
+    changeResources: {
+        parameters: {
+            query?: {
+                /** @description States facts about what exists; permission catalog:record. */
+                mode?: "record_only";
+                /** @description All checks, nothing is stored. */
+                validate_only?: boolean;
+                reason?: string;
+            };
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BulkRequest"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
     importResources: {
         parameters: {
             query?: {
@@ -8585,6 +8805,167 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ImportReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    startImport: {
+        parameters: {
+            query?: {
+                reason?: string;
+            };
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ImportJobRequest"];
+            };
+        };
+        responses: {
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportJob"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getImport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportJob"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listImportResults: {
+        parameters: {
+            query?: {
+                page_token?: string;
+            };
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportResults"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    cancelImport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportJob"];
                 };
             };
             400: components["responses"]["BadRequest"];

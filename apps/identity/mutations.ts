@@ -24,8 +24,6 @@ export type Change<T> = {
 
 /** Who changes something, as rows and events name them. */
 export const actorOf = (req: FastifyRequest): string => `user:${req.caller.user_id}`
-/** The user's id of such a name; the rest as it stands: "system". */
-export const userOf = (actor: string): string => actor.replace(/^user:/, '')
 
 const requestOf = (deps: IdentityDeps, req: FastifyRequest): IdempotentRequest => ({
   caller: actorOf(req),

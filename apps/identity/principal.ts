@@ -20,7 +20,9 @@ import {
   UserSchema,
   UserStatus,
 } from '../shared/contracts/gen/auth_pb.ts'
-import { userOf } from './mutations.ts'
+
+/** The user's id of such a name; the rest as it stands: "system". */
+export const userOf = (actor: string): string => actor.replace(/^user:/, '')
 
 const STATUS = { ACTIVE: UserStatus.ACTIVE, DISABLED: UserStatus.DISABLED, DELETED: UserStatus.DELETED } as const
 

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
-import type { EdgeRow } from './relationships/rows.ts'
-import { array, type ResourceRow, resourceColumns, resourceTables, rowsOf } from './resources/rows.ts'
+import { array, resourceColumns, resourceTables, rowsOf } from './resources/rows.ts'
+import type { EdgeRow, ResourceRow } from './rows.ts'
 
 export type OutboxRow = {
   event_id: string

@@ -1,20 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
 import type { Queryable, Tx } from '../client.ts'
-import { heldBy } from './held.ts'
+import { heldBy } from './held/rows.ts'
 import { array, rowsOf } from './resources/rows.ts'
-
-export type ObservationRow = {
-  rid: string
-  source: string
-  check_key: string
-  status: HealthStatus
-  observed_at: string
-  expires_at: string
-  swept: boolean
-  summary: string | null
-  command_id: string
-}
+import type { ObservationRow } from './rows.ts'
 
 /** The latest word of each check of a resource. */
 export const readChecks = async (db: Queryable, rid: string): Promise<ObservationRow[]> =>

@@ -1,5 +1,6 @@
-import { type Held, Unheld } from '../../../db/catalog/held.ts'
-import { writeHeld } from '../../../db/catalog/held.write.ts'
+import { Unheld } from '../../../db/catalog/held/journal.ts'
+import type { Held } from '../../../db/catalog/held/rows.ts'
+import { writeHeld } from '../../../db/catalog/many/write.ts'
 import type { Tx } from '../../../db/client.ts'
 import { AppError } from '../../shared/errors.ts'
 import { clashOf } from '../command/run.ts'

@@ -1,4 +1,5 @@
-import { createEdges } from '../../../db/catalog/held.edges.ts'
+import { createEdges } from '../../../db/catalog/held/edges.ts'
+import { createHeld, type Held, heldTx } from '../../../db/catalog/held/rows.ts'
 import {
   type Ended,
   loadAround,
@@ -9,10 +10,10 @@ import {
   loadReach,
   loadRows,
   loadTwins,
-} from '../../../db/catalog/held.load.ts'
-import { createHeld, type Held, heldTx } from '../../../db/catalog/held.ts'
-import { cascadeOfAll, type EdgeKey } from '../../../db/catalog/relationships/rows.ts'
-import { type LockMode, lockRelationshipTypes, lockStates, wishLock } from '../../../db/catalog/resources/rows.ts'
+} from '../../../db/catalog/many/load.ts'
+import { cascadeOfAll } from '../../../db/catalog/relationships/rows.ts'
+import { lockRelationshipTypes, lockStates, wishLock } from '../../../db/catalog/resources/rows.ts'
+import type { EdgeKey, LockMode } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
 import { isTerminal } from '../document/lifecycle.ts'

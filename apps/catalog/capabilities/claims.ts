@@ -6,7 +6,8 @@ import {
   moveCapabilities,
   offers,
 } from '../../../db/catalog/providers.ts'
-import { getResourcesByRid, type LockMode, type ResourceRow, wishLock } from '../../../db/catalog/resources/rows.ts'
+import { getResourcesByRid, wishLock } from '../../../db/catalog/resources/rows.ts'
+import type { LockMode, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { Provider } from '../../shared/contracts/catalog/capabilities.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'

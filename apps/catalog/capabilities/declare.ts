@@ -1,5 +1,5 @@
 import { openProviders, type ProviderRow, reviseProvider, saveProvider } from '../../../db/catalog/providers.ts'
-import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { CapabilityChange } from '../../shared/contracts/catalog/commands.ts'
 import { equalJson } from '../../shared/data/pointer.ts'

@@ -1,6 +1,6 @@
 import { offers } from '../../../db/catalog/providers.ts'
 import { accessSql, conditions } from '../../../db/catalog/resources/lists.ts'
-import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type {
   CapabilityGraph,
   CapabilityGraphQuery,

@@ -1,4 +1,4 @@
-import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { ResourceType } from '../../shared/contracts/catalog/types.ts'
 import type { Types } from '../packs/registry.ts'
 import { fillIn, fillOne, type ProviderStatus, type Wanted } from '../rules/matching.ts'

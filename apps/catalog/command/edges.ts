@@ -1,4 +1,4 @@
-import type { LockMode, ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { LockMode, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
 import type { StoredRelationshipType } from '../packs/registry.ts'
 import type { MayWrite } from '../read/access.ts'

@@ -1,6 +1,6 @@
 import { signAudit } from '../../../db/audit.ts'
 import { saveAudit } from '../../../db/catalog/resources/commands.ts'
-import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import { outbox } from '../../../db/catalog/tables.ts'
 import type { Tx } from '../../../db/client.ts'
 import { type OutboxEvent, outboxRow } from '../../../db/outbox.ts'

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import { fingerprintOf } from '../../../db/command/keys.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import { permissionMissing } from '../../shared/auth/http.ts'

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type CommandLogRow, claimCommand, getCommand, storeAnswer } from '../../../db/catalog/resources/commands.ts'
-import { getResource, lockAndGet, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import { getResource, lockAndGet } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import { type Last, type Tx, together, transact } from '../../../db/client.ts'
 import { inOne, type Statement } from '../../../db/rows.ts'
 import { crashPoint } from '../../shared/crash.ts'

@@ -1,11 +1,6 @@
-import {
-  expiredResources,
-  markSwept,
-  type ObservationRow,
-  readChecks,
-  saveObservation,
-} from '../../../db/catalog/health.ts'
-import { getResourcesByRid, lockStates, type ResourceRow, updateState } from '../../../db/catalog/resources/rows.ts'
+import { expiredResources, markSwept, readChecks, saveObservation } from '../../../db/catalog/health.ts'
+import { getResourcesByRid, lockStates, updateState } from '../../../db/catalog/resources/rows.ts'
+import type { ObservationRow, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { OutboxEvent } from '../../../db/outbox.ts'
 import type { HealthStatus } from '../../shared/contracts/catalog/resources.ts'

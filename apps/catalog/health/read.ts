@@ -1,6 +1,6 @@
-import { checksAt, listObservations, type ObservationRow, readChecks } from '../../../db/catalog/health.ts'
+import { checksAt, listObservations, readChecks } from '../../../db/catalog/health.ts'
 import { lifecycleAt } from '../../../db/catalog/resources/history.ts'
-import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { ObservationRow, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { EvidenceRef } from '../../shared/contracts/catalog/common.ts'
 import type { HealthQuery } from '../../shared/contracts/catalog/health.ts'
 import { AppError } from '../../shared/errors.ts'

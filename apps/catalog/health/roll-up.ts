@@ -1,6 +1,7 @@
 import { listFlowing, listFlows, readChecksOf } from '../../../db/catalog/health.ts'
 import { visibleRids } from '../../../db/catalog/resources/lists.ts'
-import { getRids, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import { getRids } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Queryable } from '../../../db/client.ts'
 import { healthOf } from '../capabilities/offers.ts'
 import type { CatalogDeps } from '../deps.ts'

@@ -1,5 +1,6 @@
 import { getImported, lockSource, outTargets, saveImported } from '../../../db/catalog/imports.ts'
-import { findTwin, getResource, getResourcesByRid, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import { findTwin, getResource, getResourcesByRid } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import { attempt } from '../../../db/command/attempt.ts'
 import type { ImportItem, ImportOutcome, ImportRequest, ImportResult } from '../../shared/contracts/catalog/imports.ts'

@@ -32,7 +32,7 @@ const IDLE_MS = 500
 
 /**
  * One chunk of the job whose turn it is, in one transaction with its results: a process that ends in the middle leaves
- * nothing of it, and any process goes on. False: there is no open job that is not being worked on.
+ * nothing of it, and any process continues. False: there is no open job that is not being worked on.
  */
 export const workOnce = async (deps: CatalogDeps): Promise<boolean> => {
   let taken: JobRow | undefined

@@ -1,5 +1,6 @@
 import { pathsAt } from '../../../db/catalog/resources/history.ts'
-import { type Fixed, getFixed, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import { getFixed } from '../../../db/catalog/resources/rows.ts'
+import type { Fixed, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Queryable } from '../../../db/client.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import { type Permission, roleHas } from '../../shared/auth/permissions.ts'

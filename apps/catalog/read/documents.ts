@@ -1,4 +1,4 @@
-import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { ResourceDocument, ResourceView, Scope } from '../../shared/contracts/catalog/resources.ts'
 import { mergeDiff } from '../../shared/data/merge-patch.ts'
 import { changedPaths, type JsonObject } from '../document/pointers.ts'

@@ -12,7 +12,7 @@ import {
   listResources,
   type Sort,
 } from '../../../db/catalog/resources/lists.ts'
-import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Queryable } from '../../../db/client.ts'
 import { ResourceItem, type ResourceListQuery } from '../../shared/contracts/catalog/resources.ts'
 import { isTime } from '../../shared/data/formats.ts'

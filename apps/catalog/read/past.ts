@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type RevisionRow, revisionsUpTo, versionAt } from '../../../db/catalog/resources/history.ts'
-import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
 import { oldestStamp } from '../../../db/catalog/resources/stamps.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { ResourceDocument, ResourceView, Scope } from '../../shared/contracts/catalog/resources.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { AppError } from '../../shared/errors.ts'

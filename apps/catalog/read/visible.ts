@@ -1,4 +1,5 @@
-import { getResource, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import { getResource } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Scope } from '../../shared/contracts/catalog/resources.ts'
 import { notFound } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'

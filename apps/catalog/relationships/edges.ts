@@ -2,22 +2,14 @@ import {
   closeEdge,
   countEdges,
   crowding,
-  type EdgeCause,
-  type EdgeKey,
-  type EdgeRow,
   getEdge,
   MAX_EDGES,
   openEdge,
   reaches as reachesAlong,
   reviseEdge,
 } from '../../../db/catalog/relationships/rows.ts'
-import {
-  getResourcesByRid,
-  getRids,
-  type LockMode,
-  type ResourceRow,
-  wishLock,
-} from '../../../db/catalog/resources/rows.ts'
+import { getResourcesByRid, getRids, wishLock } from '../../../db/catalog/resources/rows.ts'
+import type { EdgeCause, EdgeKey, EdgeRow, LockMode, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import type { RelationshipEvent } from '../../shared/contracts/catalog/events.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'

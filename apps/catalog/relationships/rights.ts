@@ -1,4 +1,5 @@
-import { getResourcesByRid, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import { getResourcesByRid } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Queryable } from '../../../db/client.ts'
 import type { StoredRelationshipType, Types } from '../packs/registry.ts'
 import { type MayWrite, outOfScope, type Placed, scopesOf } from '../read/access.ts'

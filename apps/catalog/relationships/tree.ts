@@ -1,5 +1,6 @@
 import { getOutEdge } from '../../../db/catalog/relationships/rows.ts'
-import { getResourcesByRid, getSubtree, moveSubtree, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import { getResourcesByRid, getSubtree, moveSubtree } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'

@@ -6,8 +6,8 @@ import {
   lockRelationshipTypes,
   lockStates,
   newRid,
-  type ResourceRow,
 } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import { attempt } from '../../../db/command/attempt.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'

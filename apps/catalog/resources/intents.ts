@@ -1,4 +1,4 @@
-import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { IntentRequestedPayload } from '../../shared/contracts/catalog/events.ts'

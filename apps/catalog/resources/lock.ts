@@ -4,9 +4,9 @@ import {
   lockAndGet,
   lockRelationshipTypes,
   lockStates,
-  type ResourceRow,
   wishLock,
 } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
 import { AppError, notFound } from '../../shared/errors.ts'

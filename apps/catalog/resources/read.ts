@@ -1,6 +1,6 @@
 import { readChecks } from '../../../db/catalog/health.ts'
 import { listVersions } from '../../../db/catalog/resources/history.ts'
-import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { EvidenceRef } from '../../shared/contracts/catalog/common.ts'
 import type { ResourceView, Scope } from '../../shared/contracts/catalog/resources.ts'
 import { AppError } from '../../shared/errors.ts'

@@ -1,4 +1,4 @@
-import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { CapabilityChange } from '../../shared/contracts/catalog/commands.ts'
 import type { RelationshipEvent } from '../../shared/contracts/catalog/events.ts'
 import type { ResourceDocument } from '../../shared/contracts/catalog/resources.ts'

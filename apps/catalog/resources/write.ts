@@ -1,5 +1,6 @@
 import { saveAudit, saveEvidence, saveOperationRef, saveRevision } from '../../../db/catalog/resources/commands.ts'
-import { getResourcesByRid, type ResourceRow, updateResource, updateState } from '../../../db/catalog/resources/rows.ts'
+import { getResourcesByRid, updateResource, updateState } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import { inOne, type Statement } from '../../../db/rows.ts'
 import { equalJson } from '../../shared/data/pointer.ts'

@@ -10,7 +10,8 @@ import {
   updateFacts,
   updateStates,
 } from '../../../db/catalog/resources/batch.ts'
-import { lockAndGetAll, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import { lockAndGetAll } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import { audit, evidence_ref, outbox, resource_operation, revision } from '../../../db/catalog/tables.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { ResourceUpdateCommand } from '../../shared/contracts/catalog/commands.ts'

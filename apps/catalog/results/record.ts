@@ -1,4 +1,4 @@
-import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import { fingerprintOf } from '../../../db/command/keys.ts'
 import type {

@@ -10,7 +10,8 @@ import type { ChangeRequests, ChangeView } from '../../shared/contracts/identity
 import { notFound } from '../../shared/errors.ts'
 import { isUuid, uuidv7 } from '../../shared/ids.ts'
 import type { IdentityDeps } from '../deps.ts'
-import { actorOf, type Change, changeOnce, userOf } from '../mutations.ts'
+import { actorOf, type Change, changeOnce } from '../mutations.ts'
+import { userOf } from '../principal.ts'
 import {
   refuseClosed,
   refuseDigest,

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { run } from '../servers/sources.ts'
 import { type Account, ApiError, type Patience, type Person, signIn, soon } from './client.ts'
 
-/** `hosts`: with how many the seed began, so that it goes on with as many. */
+/** `hosts`: with how many the seed began, so that it continues with as many. */
 type DemoFile = { users: Account[]; seeded: boolean; hosts?: number }
 
 /** The people of the demo: ada makes the others; no account has a password that anybody could know beforehand. */

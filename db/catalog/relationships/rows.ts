@@ -1,20 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { first, type Queryable, type Tx } from '../../client.ts'
-import { heldBy } from '../held.ts'
+import { heldBy } from '../held/rows.ts'
 import { array, rowsOf } from '../resources/rows.ts'
-
-/** An open edge. `rel_no` names it for ever. */
-export type EdgeRow = {
-  src: string
-  reltype_id: number
-  dst: string
-  rel_no: string
-  rev: number
-  properties: Record<string, unknown>
-  valid_from: string
-}
-export type EdgeKey = { src: string; reltype_id: number; dst: string }
-export type EdgeCause = { at: string; command_id: string | null; operation_id: string | null }
+import type { ClosedEdge, EdgeCause, EdgeKey, EdgeRow } from '../rows.ts'
 
 /** Open edges of one type that one end may have. */
 export const MAX_EDGES = 200_000
@@ -146,9 +134,6 @@ export const reaches = async (db: Queryable, reltype_id: number, from: string, t
   )
   return row?.found ?? false
 }
-
-/** An edge that was closed, with the ids of both ends. */
-export type ClosedEdge = EdgeRow & { from_id: string; to_id: string }
 
 /** Closes every open edge of a resource in one statement: their rows move to history, each told with one revision more. */
 export const closeEdgesOf = async (tx: Tx, rid: string, cause: EdgeCause): Promise<ClosedEdge[]> => {

@@ -1,9 +1,10 @@
 import { getTableName, sql } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'
 import type { Queryable, Tx } from '../../client.ts'
+import type { ResourceRow } from '../rows.ts'
 import type { command_log, resource_state } from '../tables.ts'
 import type { CommandLogRow } from './commands.ts'
-import { array, type ResourceRow, rowsOf } from './rows.ts'
+import { array, rowsOf } from './rows.ts'
 import { OPEN_STAMP } from './stamps.ts'
 
 /** Writes of a batch of commands: one statement for each table, whatever the number of commands (catalog.md 8, "Batch"). */

@@ -1,7 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { first, type Queryable } from '../../client.ts'
+import type { ResourceRow } from '../rows.ts'
 import { isBelow, ridsOf } from './paths.ts'
-import { array, leanColumns, type ResourceRow, resourceColumns, resourceTables, rowsOf } from './rows.ts'
+import { array, leanColumns, resourceColumns, resourceTables, rowsOf } from './rows.ts'
 
 /** What a caller may reach: everything, or what any of these limits lets through (the app's access.ts). */
 export type RowAccess = 'all' | { place_ids: string[]; type_ids: number[] | null }[]

@@ -1,53 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm'
-import type { HealthStatus } from '../../../apps/shared/contracts/catalog/resources.ts'
 import { first, type Queryable, type Tx } from '../../client.ts'
 import { lockOfOne } from '../../locks.ts'
 import { updateRow } from '../../rows.ts'
-import { heldBy } from '../held.ts'
+import { heldBy } from '../held/rows.ts'
+import type { Fixed, LockMode, NewResource, ResourceRow } from '../rows.ts'
 import { resource, resource_state } from '../tables.ts'
 import { isBelow } from './paths.ts'
-
-type JsonObject = Record<string, unknown>
-
-/** A resource with its state, as one row. Row numbers are text, times the database's own text. */
-export type ResourceRow = {
-  rid: string
-  resource_id: string
-  type_id: number
-  type_version: number
-  name: string
-  display_name: string
-  owner: string | null
-  labels: Record<string, string>
-  annotations: Record<string, string>
-  parent_rid: string | null
-  parent_id: string | null
-  path: string
-  desired_state: JsonObject
-  is_open: boolean
-  created_at: string
-  created_by: string
-  version: number
-  generation: number
-  observed_generation: number
-  lifecycle_status: string
-  observed_state: JsonObject
-  health_status: HealthStatus
-  health_reason: string
-  health_expires_at: string | null
-  health_revision: number
-  capability_revision: number
-  drift_status: 'in_sync' | 'drifted' | 'unknown'
-  drift_paths: string[]
-  lifecycle_at: string
-  drift_at: string
-  health_at: string
-  last_operation_id: string | null
-  last_command_id: string | null
-  last_operation_at: string | null
-  updated_at: string
-  updated_by: string
-}
 
 /** The columns of ResourceRow over the tables r (resource), s (resource_state) and p (parent). */
 const columnsWith = (states: SQL) => sql`r.rid, r.resource_id, r.type_id, r.type_version, r.name, r.display_name,
@@ -109,9 +67,6 @@ export const getRids = async (db: Queryable, resource_ids: readonly string[]): P
   return new Map(rows.map(({ rid, resource_id }) => [resource_id, rid]))
 }
 
-/** What of a resource is fixed for life: its row number, id and type. */
-export type Fixed = Pick<ResourceRow, 'rid' | 'resource_id' | 'type_id'>
-
 export const getFixed = async (db: Queryable, rids: readonly string[]): Promise<Fixed[]> => {
   const held = heldBy(db)
   if (held) return held.fixedOf(rids)
@@ -121,7 +76,6 @@ export const getFixed = async (db: Queryable, rids: readonly string[]): Promise<
   )
 }
 
-export type LockMode = 'key share' | 'no key update' | 'update'
 const STRENGTH: LockMode[] = ['key share', 'no key update', 'update']
 
 /** Keeps the stronger of two wishes for one row. */
@@ -214,7 +168,6 @@ export const newRid = async (tx: Tx): Promise<string> => {
   return first(await rowsOf<{ rid: string }>(tx, sql`select nextval('catalog.resource_rid_seq') as rid`))?.rid as string
 }
 
-export type NewResource = Omit<typeof resource.$inferInsert, 'rid'> & { rid: string }
 export const insertResource = async (
   tx: Tx,
   { rid, ...row }: NewResource,

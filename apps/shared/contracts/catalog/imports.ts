@@ -100,6 +100,11 @@ export const OUTCOMES = ['created', 'updated', 'unchanged', 'conflict', 'refused
 export type ImportOutcome = (typeof OUTCOMES)[number]
 const Open = { additionalProperties: true }
 
+export const ImportProblem = Type.Object(
+  { category: text('validation_error'), code: text('schema_violation'), detail: text('It does not fit.') },
+  Open,
+)
+
 export const ImportResult = Type.Object({
   index: Type.Integer(),
   external_id: text('site/1'),
@@ -113,12 +118,7 @@ export const ImportResult = Type.Object({
       after: Type.Optional(Type.Unknown()),
     }),
   ),
-  problem: Type.Optional(
-    Type.Object(
-      { category: text('validation_error'), code: text('schema_violation'), detail: text('It does not fit.') },
-      Open,
-    ),
-  ),
+  problem: Type.Optional(ImportProblem),
 })
 export type ImportResult = Static<typeof ImportResult>
 
@@ -130,7 +130,7 @@ export const ImportReply = Type.Object({ results: Type.Array(ImportResult), coun
 export type ImportReply = Static<typeof ImportReply>
 
 export const JOB_ITEMS = 1000
-/** A job takes more items than one request: it goes on by itself. */
+/** A job takes more items than one request: it continues by itself. */
 export const ImportJobRequest = Type.Object(
   {
     source: ImportSource,

@@ -1,10 +1,11 @@
 import { sql } from 'drizzle-orm'
-import type { Tx } from '../client.ts'
-import { readChecksOf } from './health.ts'
-import { countKey, edgeKey, type HeldEdge } from './held.edges.ts'
-import { type Held, identityKey, nameKey } from './held.ts'
-import { type EdgeKey, MAX_EDGES } from './relationships/rows.ts'
-import { array, getResources, getResourcesByRid, type ResourceRow, rowsOf } from './resources/rows.ts'
+import type { Tx } from '../../client.ts'
+import { readChecksOf } from '../health.ts'
+import { countKey, edgeKey, type HeldEdge } from '../held/edges.ts'
+import { type Held, identityKey, nameKey } from '../held/rows.ts'
+import { MAX_EDGES } from '../relationships/rows.ts'
+import { array, getResources, getResourcesByRid, rowsOf } from '../resources/rows.ts'
+import type { EdgeKey, ResourceRow } from '../rows.ts'
 
 /** Reads what many changes will ask for, one statement for each kind of question. */
 

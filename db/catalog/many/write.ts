@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm'
-import { type Tx, together } from '../client.ts'
-import { edgeKey } from './held.edges.ts'
-import type { Held } from './held.ts'
-import { hex, insertMany, insertTexts, recordset } from './resources/batch.ts'
-import type { ResourceRow } from './resources/rows.ts'
-import { outbox, relationship, relationship_history, resource, resource_state } from './tables.ts'
+import { type Tx, together } from '../../client.ts'
+import { edgeKey } from '../held/edges.ts'
+import type { Held } from '../held/rows.ts'
+import { hex, insertMany, insertTexts, recordset } from '../resources/batch.ts'
+import type { ResourceRow } from '../rows.ts'
+import { outbox, relationship, relationship_history, resource, resource_state } from '../tables.ts'
 
 /**
  * Sends all that a transaction holds, one statement for each table and kind of write, in one round trip. What frees a

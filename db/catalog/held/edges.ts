@@ -1,7 +1,7 @@
-import { type Journal, Unheld } from './held.ts'
-import type { ClosedEdge, EdgeCause, EdgeKey, EdgeRow } from './relationships/rows.ts'
+import type { ClosedEdge, EdgeCause, EdgeKey, EdgeRow } from '../rows.ts'
+import { type Journal, Unheld } from './journal.ts'
 
-/** The open edges of the rows that a transaction holds (held.ts). */
+/** The open edges of the rows that a transaction holds (held/rows.ts). */
 export type HeldEdge = EdgeRow & { command_id: string | null; operation_id: string | null }
 type End = 'src' | 'dst'
 

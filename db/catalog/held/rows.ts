@@ -1,20 +1,13 @@
 import { getTableName } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'
-import type { Queryable, Tx } from '../client.ts'
-import type { Keeper } from '../rows.ts'
-import type { ObservationRow } from './health.ts'
-import type { HeldEdges } from './held.edges.ts'
-import type { Fixed, LockMode, NewResource, ResourceRow, wishLock } from './resources/rows.ts'
-import { resource, resource_state } from './tables.ts'
+import type { Queryable, Tx } from '../../client.ts'
+import type { Keeper } from '../../rows.ts'
+import type { Fixed, LockMode, NewResource, ObservationRow, ResourceRow } from '../rows.ts'
+import { resource, resource_state } from '../tables.ts'
+import type { HeldEdges } from './edges.ts'
+import { createJournal, type Journal, Unheld } from './journal.ts'
 
-/**
- * Rows that one transaction has locked and read for many changes. The queries that a change asks are answered from here
- * and its writes are kept here, so that `held.write.ts` sends them as one statement for each table. What is not held
- * throws `Unheld`: that change is then made in the database by itself.
- */
-export class Unheld extends Error {}
-
-export type NewState = Parameters<typeof Object.freeze>[0] & Record<string, unknown>
+export type NewState = Record<string, unknown>
 type Twin = { rid: string; resource_id: string; what: 'resource_id' | 'name' | 'identity' }
 type Wanted = {
   resource_id: string
@@ -28,6 +21,11 @@ const STRENGTH: Record<LockMode, number> = { 'key share': 0, 'no key update': 1,
 export const nameKey = (type_id: number, parent_rid: string | null, name: string) => `${type_id} ${parent_rid} ${name}`
 export const identityKey = (type_id: number, hash: Buffer) => `${type_id} ${hash.toString('hex')}`
 
+/**
+ * Rows that one transaction has locked and read for many changes. The queries that a change asks are answered from here
+ * and its writes are kept here, so that `many/write.ts` sends them as one statement for each table. What is not held
+ * throws `Unheld`: that change is then made in the database by itself.
+ */
 export type Held = ReturnType<typeof createHeld>
 /** A transaction whose rows are held. Its other statements are refused with `Unheld`. */
 export type HeldTx = Tx & { held: Held; keeper: Keeper }
@@ -46,38 +44,6 @@ export const heldTx = (tx: Tx, held: Held): Tx =>
       ['execute', 'select', 'insert', 'update', 'delete', 'transaction'].map((name) => [name, { value: refuse }]),
     ),
   }) as Tx
-
-/** Takes changes of memory back, the last first. */
-const createJournal = () => {
-  const undo: (() => void)[] = []
-  return {
-    put: <K, V>(map: Map<K, V>, key: K, value: V): void => {
-      const [had, old] = [map.has(key), map.get(key) as V]
-      undo.push(() => (had ? map.set(key, old) : map.delete(key)))
-      map.set(key, value)
-    },
-    add: <V>(set: Set<V>, value: V): void => {
-      if (set.has(value)) return
-      undo.push(() => set.delete(value))
-      set.add(value)
-    },
-    drop: <V>(set: Set<V>, value: V): void => {
-      if (!set.delete(value)) return
-      undo.push(() => set.add(value))
-    },
-    push: <V>(list: V[], value: V): void => {
-      undo.push(() => list.pop())
-      list.push(value)
-    },
-    get length() {
-      return undo.length
-    },
-    back: (to: number): void => {
-      while (undo.length > to) undo.pop()?.()
-    },
-  }
-}
-export type Journal = ReturnType<typeof createJournal>
 
 /** Rows of one table to insert, as JSON, with every column that one of them has. */
 export type Inserts = { table: PgTable; columns: Set<string>; rows: string[] }
@@ -213,7 +179,7 @@ export const createHeld = (edgesOf: (held: { journal: Journal; fresh: Set<string
     keeper: { insert: inserts.insert, update },
     /** Filled by `held.load.ts`. */
     loaded: { rows, byId, names, identities, locks, type_locks, checks, offerless, rids },
-    /** Sent by `held.write.ts`. */
+    /** Sent by `many/write.ts`. */
     pending: { inserts: inserts.pending, fresh, moved, identity, imported },
     resourceOf,
     ridsOf: (ids: readonly string[]): Map<string, string> =>
@@ -238,7 +204,7 @@ export const createHeld = (edgesOf: (held: { journal: Journal; fresh: Set<string
       if (row && !isLocked(row.rid, 'no key update')) throw new Unheld()
       return row
     },
-    checkLocks: (wished: Parameters<typeof wishLock>[0] | ReadonlyMap<string, LockMode>): void => {
+    checkLocks: (wished: ReadonlyMap<string, LockMode>): void => {
       for (const [rid, mode] of wished) if (!isLocked(rid, mode)) throw new Unheld()
     },
     checkTypeLocks: (wished: ReadonlyMap<number, 'shared' | 'exclusive'>): void => {

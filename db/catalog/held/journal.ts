@@ -1,0 +1,34 @@
+/** A change asked for something that is not held: it is made in the database by itself. */
+export class Unheld extends Error {}
+
+/** Takes changes of memory back, the last first. */
+export const createJournal = () => {
+  const undo: (() => void)[] = []
+  return {
+    put: <K, V>(map: Map<K, V>, key: K, value: V): void => {
+      const [had, old] = [map.has(key), map.get(key) as V]
+      undo.push(() => (had ? map.set(key, old) : map.delete(key)))
+      map.set(key, value)
+    },
+    add: <V>(set: Set<V>, value: V): void => {
+      if (set.has(value)) return
+      undo.push(() => set.delete(value))
+      set.add(value)
+    },
+    drop: <V>(set: Set<V>, value: V): void => {
+      if (!set.delete(value)) return
+      undo.push(() => set.add(value))
+    },
+    push: <V>(list: V[], value: V): void => {
+      undo.push(() => list.pop())
+      list.push(value)
+    },
+    get length() {
+      return undo.length
+    },
+    back: (to: number): void => {
+      while (undo.length > to) undo.pop()?.()
+    },
+  }
+}
+export type Journal = ReturnType<typeof createJournal>
