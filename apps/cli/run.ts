@@ -1,6 +1,7 @@
 import { type Command, type Context, text } from './command.ts'
 import { auditCommands } from './commands/audit.ts'
 import { catalogCommands } from './commands/catalog.ts'
+import { exploreCommands } from './commands/explore.ts'
 import { importCommands } from './commands/import.ts'
 import { resourceCommands } from './commands/resource.ts'
 import { sessionCommands } from './commands/session.ts'
@@ -37,6 +38,7 @@ export const COMMANDS: readonly Command[] = [
   ...auditCommands,
   ...userCommands,
   ...resourceCommands,
+  ...exploreCommands,
   ...catalogCommands,
   ...importCommands,
 ]

@@ -47,14 +47,14 @@ const COMMANDS: Record<string, string> = {
   op: 'list show watch wait logs graph pause resume cancel retry intervene',
   patch: 'list show propose approve reject',
   evidence: 'list export verify',
-  resource: 'list show create update history relations',
+  resource: 'list show create update history relations search impact diff',
   type: 'list show',
   topology: 'list show',
   capability: 'list show',
-  import: 'kubernetes terraform-state netbox-export',
+  import: 'netbox kubernetes terraform csv json',
   session: 'list revoke',
   audit: 'list export',
-  user: 'list create disable enable unlock',
+  user: 'list create grant reset disable enable unlock changes confirm reject withdraw half',
 }
 const namedIn = (help: string) => [...help.matchAll(/^ {2}([a-z][a-z-]*)(?= )/gm)].map(([, name]) => name)
 

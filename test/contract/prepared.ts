@@ -31,6 +31,19 @@ const newcomer = async ({ ada }: World) => {
 }
 const forNewcomer: Prepare = async (world) => ({ ids: { user_id: (await newcomer(world)).user_id } })
 
+let jobs = 0
+/** An import that its own account has begun. */
+const forJob: Prepare = async ({ call }, token) => {
+  jobs += 1
+  const item = { external_id: 'site/1', type_key: 'infra.generic', name: `job-${jobs}` }
+  const items = [{ ...item, desired_state: { provider: 'test', kind: 'thing' } }]
+  const { body } = await call(token, 'POST', '/api/v1/imports', {
+    source: { kind: 'test', name: `job-${jobs}` },
+    items,
+  })
+  return { ids: { job_id: body.job_id } }
+}
+
 /** A reset that waits, or was confirmed; the account that runs the examples requested it unless another one is named. */
 const forChange = async (
   world: World,
@@ -40,7 +53,8 @@ const forChange = async (
   const change_id = uuidv7()
   await world.rows(
     `insert into identity.changes (id, kind, request, status, subject, digest, requested_by, expires_at, user_id)
-     select $1, 'user.reset', jsonb_build_object('user_id', $2::text), $3, '{}', 'x', 'user:' || id, now() + interval '1 h',
+     select $1, 'user.reset', jsonb_build_object('user_id', $2::text), $3, jsonb_build_object('type', 'user', 'id', $2::text,
+       'name', 'newcomer', 'status', 'ACTIVE', 'version', 1, 'roles', '[]'::jsonb, 'groups', '[]'::jsonb, 'members', '[]'::jsonb, 'gives', '[]'::jsonb), 'x', 'user:' || id, now() + interval '1 h',
        case $3 when 'confirmed' then $2::uuid end
      from identity.users where username = $4`,
     [change_id, user_id, status, requested_by ?? 'zoe'],
@@ -119,6 +133,9 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
   'POST /v1/admin/changes/{change_id}/reject': (world) => forChange(world, { requested_by: 'ada' }),
   'POST /v1/admin/changes/{change_id}/withdraw': (world) => forChange(world, {}),
   'POST /v1/admin/changes/{change_id}/half': (world) => forChange(world, { status: 'confirmed' }),
+  'GET /v1/imports/{job_id}': forJob,
+  'GET /v1/imports/{job_id}/results': forJob,
+  'POST /v1/imports/{job_id}/cancel': forJob,
   'DELETE /v1/admin/grants/{grant_id}': async (world) => {
     const { user_id } = await newcomer(world)
     const grant = { subject_type: 'user', subject_id: user_id, role: 'viewer' }

@@ -53,8 +53,6 @@ export type OperationBook = {
   pauses: Act[]
   resumes: Act[]
   cancels: (Act & { mode: string })[]
-  /** Nodes that someone skipped, or may have: what comes behind them waits for no gate of theirs. */
-  skips: { node_id: string; act: Act }[]
   /** When a reader saw that it stood still: nothing was left in flight. */
   seen_paused: Span[]
   /** What a reader saw last. */

@@ -191,10 +191,7 @@ export const retry = async (model: Model, book: OperationBook): Promise<void> =>
 export const skip = async (model: Model, book: OperationBook): Promise<void> => {
   const who = model.dice.pick(OPERATORS)
   const node_id = await pickNode(model, book, who)
-  const act = opened()
-  book.skips.push({ node_id, act })
   const body = { type: 'skip', node_id, payload: {}, reason }
   const answer = await model.crowd.of(who).call('POST', `/v1/operations/${book.operation_id}/interventions`, body)
-  Object.assign(act, { from: answer.from, to: answer.to, outcome: answer.outcome })
   told(model, 'skip', answer, book, `${who} (${node_id})`)
 }

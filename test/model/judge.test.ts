@@ -43,7 +43,6 @@ const inOrder = () => {
     pauses: [],
     resumes: [],
     cancels: [],
-    skips: [],
     seen_paused: [],
     seen_ended: null,
     status: 'running',

@@ -76,7 +76,6 @@ export const begin = async (model: Model): Promise<OperationBook | undefined> =>
     resumes: [],
     cancels: [],
     seen_paused: [],
-    skips: [],
     status: 'queued',
     seen_ended: null,
     told: [

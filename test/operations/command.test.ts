@@ -223,6 +223,32 @@ describe('retry and interventions', () => {
     )
   })
 
+  it('does not skip a guarded node before its gate has passed if others come behind it', async () => {
+    const nodes = [
+      { node_id: 'a', executor: 'noop', with: {} },
+      { node_id: 'b', executor: 'noop', with: {}, depends_on: ['a'] },
+    ]
+    const gates = [{ gate_id: 'go', policy: { approvals: { quorum: 1 } }, guards: ['a'] }]
+    const skip = { type: 'skip', node_id: 'a', payload: {}, reason }
+    const skipping = async (status: string) => {
+      const { path, operation_id } = await running({ a: 'gated', b: 'pending' }, { nodes, gates })
+      await p.query(
+        `update operations.gates set status = $2, approved_digest = case when $2 = 'approved' then digest end where operation_id = $1`,
+        [operation_id, status],
+      )
+      const { body } = await p.as('olga').get(`${path}/nodes/a`)
+      const offered = body.allowed_actions.find(({ action }: { action: string }) => action === 'skip')
+      const { status: answer, body: told } = await p.as('olga').post(`${path}/interventions`, skip)
+      expect(offered.allowed).toBe(answer < 300)
+      if (answer >= 300) expect(told.code).toBe('intervention_not_applicable')
+      return answer
+    }
+    expect(await skipping('waiting')).toBe(409)
+    expect(await skipping('rejected')).toBe(409)
+    expect(await skipping('approved')).toBeLessThan(300)
+    expect(await skipping('bypassed')).toBeLessThan(300)
+  })
+
   it('records an intervention as an exception, with what it needs to say', async () => {
     const { path, operation_id } = await running({ a: 'failed', c: 'failed' }, chain)
     const intervene = (body: Record<string, unknown>) => p.as('olga').post(`${path}/interventions`, { reason, ...body })

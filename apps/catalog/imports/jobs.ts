@@ -82,9 +82,9 @@ export const readResults = async (
   user_id: string,
   page_token: string | undefined,
 ) => {
-  await jobOf(deps, job_id, user_id)
   const list = { route: 'imports', job_id }
   const [after = '-1'] = deps.pages.after(page_token, list) ?? []
+  await jobOf(deps, job_id, user_id)
   const rows = await listResults(deps.db, job_id, Number(after), PAGE + 1)
   const { items, next_page_token } = deps.pages.cut(rows, PAGE, list, ({ seq }) => [String(seq)])
   return { items: items.map(({ result }) => result as ImportResult), next_page_token }

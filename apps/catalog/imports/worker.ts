@@ -18,7 +18,7 @@ import { CATALOG_CODES } from '../../shared/http/edge-codes.ts'
 import { toAppError } from '../../shared/http/problems.ts'
 import { uuidv5 } from '../../shared/ids.ts'
 import { causing, type Write } from '../command/request.ts'
-import { commit, stampOf } from '../command/run.ts'
+import { stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { merged } from './results.ts'
 import { type Taken, takeAll } from './run.ts'
@@ -37,13 +37,15 @@ const IDLE_MS = 500
 export const workOnce = async (deps: CatalogDeps): Promise<boolean> => {
   let taken: JobRow | undefined
   try {
-    return await commit(deps, async (tx) => {
+    const worked = await deps.db.transaction(async (tx) => {
       taken = await takeJob(tx)
       if (!taken) return false
       await takeChunk(tx, deps, taken)
       crashPoint('imports.chunk')
       return true
     })
+    if (worked) deps.wake()
+    return worked
   } catch (error) {
     if (taken) await giveUpOrWait(deps, taken, error)
     throw error

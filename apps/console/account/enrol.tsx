@@ -21,6 +21,7 @@ export const EnrolPage = () => {
   const { fields, type, busy, done, problem, setProblem, submit } = useSubmission(
     { token: hash, other: '', password: '' },
     ({ token, other, password }, key) => enrol(wholeOf(token.trim(), other), password, key),
+    ['other'],
   )
   const { token, other, password } = fields
   /** Whether the link brought the token; else it is pasted. */

@@ -8,6 +8,8 @@ import type { Problem } from '../../shared/contracts/client/problem.ts'
 export const useSubmission = <Fields extends Record<string, string>>(
   start: Fields,
   send: (fields: Fields, key: string) => Promise<Problem | null>,
+  /** Fields that may be left empty; all others are needed. */
+  optional: readonly (keyof Fields)[] = [],
 ) => {
   const [fields, setFields] = useState(start)
   const [busy, setBusy] = useState(false)
@@ -20,7 +22,7 @@ export const useSubmission = <Fields extends Record<string, string>>(
   }, [])
   const submit = async (event: React.FormEvent) => {
     event.preventDefault()
-    if (busy || Object.values(fields).some((value) => value === '')) return
+    if (busy || Object.entries(fields).some(([name, value]) => value === '' && !optional.includes(name))) return
     setBusy(true)
     setDone(false)
     const refused = await send(fields, key.current)

@@ -3,6 +3,7 @@ import type { Tx } from '../../../db/client.ts'
 import { giveUpExecution } from '../../../db/operations/agents/executions.ts'
 import { askAgain } from '../../../db/operations/gates/ask.ts'
 import { listRebound } from '../../../db/operations/gates/bind.ts'
+import { listUnpassed } from '../../../db/operations/gates/rows.ts'
 import { getNode, listNodeFacts, readUndo, swapNodes } from '../../../db/operations/nodes/rows.ts'
 import { readRunning } from '../../../db/operations/patches/rows.ts'
 import { nodes } from '../../../db/operations/tables/index.ts'
@@ -12,6 +13,7 @@ import {
   coneOf,
   INTERVENTION_STATES,
   type NodeIntervention,
+  refuseGuardedSkip,
   refuseIntervention,
 } from '../../../workflows/operation/rules/nodes.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
@@ -41,6 +43,8 @@ export const interveneOnNode = async (
   const row = node && (await getNode(tx, operation_id, node_id))
   if (!node || !row) throw notFound('node', node_id)
   refuseOn(deps, command, subject, refuseIntervention(subject.facts, node, { type, cone: coneOf(all, node_id) }))
+  const unpassed = type === 'skip' ? await listUnpassed(tx, operation_id, row.gate_ids) : []
+  refuseOn(deps, command, subject, refuseGuardedSkip(unpassed, { type, cone: coneOf(all, node_id) }))
   if (payload.outputs !== undefined) checkOutputs(payload.outputs, row.spec.outputs_schema)
 
   const made = await CHANGES[type](deps, tx, { subject, node, all, payload })

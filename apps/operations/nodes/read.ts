@@ -1,3 +1,4 @@
+import { listUnpassed } from '../../../db/operations/gates/rows.ts'
 import {
   getNode,
   listArtifacts,
@@ -10,6 +11,7 @@ import type { NodeFacts, OperationFacts } from '../../../workflows/operation/rul
 import {
   coneOf,
   NODE_INTERVENTIONS,
+  refuseGuardedSkip,
   refuseIntervention,
   refuseRetry,
   resetCone,
@@ -41,11 +43,12 @@ export const readNode = async (
     throw notFound('operation', operation_id)
   const row = await getNode(deps.db, operation_id, node_id)
   if (!row) throw notFound('node', node_id)
-  const [attempts, artifacts, gates, facts] = await Promise.all([
+  const [attempts, artifacts, gates, facts, unpassed] = await Promise.all([
     listAttempts(deps.db, operation_id, node_id, attempt),
     listArtifacts(deps.db, operation_id, { node_id, after: undefined, limit: ARTIFACTS_SHOWN }),
     listGatesOfNode(deps.db, operation_id, row.gate_ids),
     listNodeFacts(deps.db, operation_id),
+    listUnpassed(deps.db, operation_id, row.gate_ids),
   ])
   if (attempt !== undefined && attempts.length === 0) throw notFound('attempt', String(attempt))
   const latest = attempts.findLast(({ role }) => role === 'run')
@@ -63,7 +66,11 @@ export const readNode = async (
     gates,
     catalog: row.catalog,
     change_seq: operation.summary.change_seq,
-    allowed_actions: nodeActions(deps, caller, { ...governed, places }, factsOf(governed), facts, node_id),
+    allowed_actions: nodeActions(deps, caller, { ...governed, places }, factsOf(governed), {
+      nodes: facts,
+      node_id,
+      unpassed,
+    }),
   }
 }
 
@@ -73,8 +80,7 @@ const nodeActions = (
   caller: Caller,
   operation: Governed,
   facts: OperationFacts,
-  nodes: readonly NodeFacts[],
-  node_id: string,
+  { nodes, node_id, unpassed }: { nodes: readonly NodeFacts[]; node_id: string; unpassed: readonly string[] },
 ): AllowedAction[] => {
   const node = nodes.find((candidate) => candidate.node_id === node_id)
   if (!node) return []
@@ -86,7 +92,11 @@ const nodeActions = (
   return [
     allowedAction('retry', retry, refuseRetry(facts, node, { cone, reconciliation: true })),
     ...NODE_INTERVENTIONS.map((type) =>
-      allowedAction(type, intervene, refuseIntervention(facts, node, { type, cone: after })),
+      allowedAction(
+        type,
+        intervene,
+        refuseIntervention(facts, node, { type, cone: after }) ?? refuseGuardedSkip(unpassed, { type, cone: after }),
+      ),
     ),
   ]
 }

@@ -206,9 +206,15 @@ const addReplyHeaders = (operation: Operation): void => {
 const addTextTypes = (operation: Operation): void => {
   const reply = operation.responses[200]
   if (reply && 'content' in reply)
-    for (const type of operation['x-text-types'] ?? []) Object.assign(reply.content, { [type]: { schema: TEXT } })
+    for (const type of operation['x-text-types'] ?? [])
+      Object.assign(reply.content, { [type]: { schema: { type: 'string' }, example: TEXTS[type] } })
 }
-const TEXT = { type: 'string' }
+/** The shortest document of each text form. */
+const TEXTS: Record<string, string> = {
+  'application/graphml+xml': '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"/>',
+  'text/vnd.graphviz': 'digraph {}',
+  'application/jsonl': '{}',
+}
 
 const MEANING: Record<string, string> = {
   200: 'Done; the answer.',

@@ -18,13 +18,21 @@ describe('the catalog', () => {
     const shown = await signalbox('ada', ['capability', 'show', 'compute.slots', '-o', 'json'])
     expect(json<Row>(shown)).toMatchObject({ capability_key: 'compute.slots', providers: { total: 0 } })
 
-    expect((await signalbox('ada', ['topology', 'list'])).out).toMatch(/^region .*\nimp +\w+ +\d+/)
+    expect((await signalbox('ada', ['topology', 'list'])).out).toMatch(/^region .*\n(.*\n)*imp +\w+ +\d+/)
     expect(await read('topology', 'list', '--level', 'datacenter', '--region', 'imp')).toMatchObject([
       { resource_id: 'imp-a' },
     ])
     expect(await signalbox('ada', ['topology', 'list', '--level', 'rack'])).toMatchObject({ code: 2 })
     const tree = await signalbox('ada', ['topology', 'show', 'imp'])
     expect(tree.out).toMatch(/^imp {3}region .*\n {2}imp-a {3}datacenter {3}\w+ {3}\d+ resources\n$/)
+
+    expect(await read('resource', 'impact', 'imp')).toContainEqual(
+      expect.objectContaining({ resource_id: 'imp-a', effect: 'unhealthy', distance: 1 }),
+    )
+    expect((await signalbox('ada', ['resource', 'search', 'imp'])).out).toMatch(/^id .*\n(.*\n)*imp /)
+    expect(await read('resource', 'diff', 'imp', '--from', '2001-01-01T00:00:00Z').catch(() => 'refused')).toBe(
+      'refused',
+    )
 
     const [cluster] = await read('resource', 'list', '--type', 'infra.cluster')
     const relations = await signalbox('ada', ['resource', 'relations', String(cluster?.resource_id)])

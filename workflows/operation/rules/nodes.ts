@@ -126,6 +126,20 @@ export const refuseIntervention = (facts: OperationFacts, node: NodeFacts, { typ
   return busy.length > 0 ? notApplicable(`The downstream node "${busy[0]?.node_id}" is running.`) : undefined
 }
 
+/**
+ * What comes behind a guarded node was approved with it: to skip the node would let it begin without that approval.
+ * Asked of the rows alone, where gates are decided.
+ */
+export const refuseGuardedSkip = (
+  [unpassed]: readonly string[],
+  { type, cone }: Pick<InterventionCommand, 'type'> & { cone: readonly unknown[] },
+): RefusalCode | undefined =>
+  type === 'skip' && unpassed !== undefined && cone.length > 1
+    ? notApplicable(
+        `Gate "${unpassed}" has not passed, and nodes come behind this one: decide the gate, or remove the node by a patch.`,
+      )
+    : undefined
+
 const refuseBegun = (nodes: readonly NodeFacts[], what: string) => {
   const begun = nodes.filter((node) => node.begun).map(({ node_id }) => node_id)
   return begun.length > 0 ? notApplicable(`"${begun[0]}" ${what}.`, { nodes: begun.slice(0, 100) }) : undefined

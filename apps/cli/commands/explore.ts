@@ -1,0 +1,110 @@
+import type { DifferenceItem } from '../../shared/contracts/catalog/difference.ts'
+import type { Impact } from '../../shared/contracts/catalog/impact.ts'
+import type { SearchResult } from '../../shared/contracts/catalog/search.ts'
+import { type Command, needed, text } from '../command.ts'
+import { minute, short, word, zoned } from '../terminal/output.ts'
+
+const pathOf = (id: string, what: string) => `/api/v1/resources/${encodeURIComponent(id)}/${what}`
+const queryOf = (values: Record<string, string | undefined>) =>
+  new URLSearchParams(
+    Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  ).toString()
+
+/** Questions about many resources at once: what is found, what depends on one, and what differs between two times. */
+export const exploreCommands: Command[] = [
+  {
+    name: 'resource search',
+    takes: 'WORDS',
+    about: 'Searches names, labels, owners, relations and attributes; each word from its beginning, the best first.',
+    examples: ['resource search "web eu1"', 'resource search 10.20.30 --type infra.host'],
+    options: {
+      type: { type: 'string', about: 'one type only' },
+      limit: { type: 'string', value: 'N', about: 'how many at most (20, up to 100)' },
+    },
+    run: async ({ api, out }, [q = ''], values) => {
+      const query = queryOf({ q, type_key: text(values, 'type'), limit: text(values, 'limit') })
+      const { items, more } = await api.get<SearchResult>(`/api/v1/search?${query}`)
+      out.list(
+        items,
+        [
+          ['id', ({ resource_id }) => resource_id],
+          ['name', ({ display_name }) => display_name],
+          ['type', ({ type_key }) => type_key],
+          ['owner', ({ owner }) => owner ?? ''],
+          ['health', ({ health_status }) => word(health_status)],
+          ['found in', ({ matched }) => matched.join(', ')],
+        ],
+        ({ resource_id }) => resource_id,
+      )
+      if (more) out.note('More resources match. Add words, or --limit.')
+    },
+  },
+  {
+    name: 'resource impact',
+    takes: 'RESOURCE',
+    about: 'Lists what would be affected if a resource failed, with the effect and the path to each.',
+    examples: ['resource impact eu1-web-01', 'resource impact eu1-web-01 --distance 1'],
+    options: {
+      distance: { type: 'string', value: 'N', about: 'steps from the resource at most' },
+      limit: { type: 'string', value: 'N', about: 'how many at most (100, up to 1000)' },
+    },
+    run: async ({ api, out }, [id = ''], values) => {
+      const query = queryOf({ max_distance: text(values, 'distance'), limit: text(values, 'limit') })
+      const { items, counts, truncated } = await api.get<Impact>(`${pathOf(id, 'impact')}?${query}`)
+      out.list(
+        items,
+        [
+          ['effect', ({ effect }) => word(effect)],
+          ['distance', ({ distance }) => distance],
+          ['id', ({ resource_id }) => resource_id],
+          ['type', ({ type_key }) => type_key],
+          ['health', ({ health_status }) => word(health_status)],
+          [
+            'path',
+            ({ path }) => path.map((step) => `${step.relationship_type} ${step.resource_id ?? '…'}`).join(' > '),
+          ],
+        ],
+        ({ resource_id }) => resource_id,
+      )
+      const { total, hidden, by_effect } = counts
+      const at_least = truncated.visited ? 'at least ' : ''
+      out.note(
+        `${at_least}${total} affected: ${by_effect.unhealthy} unhealthy, ${by_effect.degraded} degraded${hidden > 0 ? `; ${hidden} that you may not see` : ''}`,
+      )
+    },
+  },
+  {
+    name: 'resource diff',
+    takes: 'RESOURCE',
+    about: 'Lists what differs between two times in a resource and all below it: what, by whom, by which operation.',
+    examples: ['resource diff eu1 --from 2026-01-31T12:00:00Z', 'resource diff eu1 --from T1 --to T2 -o json'],
+    options: {
+      from: { type: 'string', value: 'TIME', about: 'the earlier time, RFC 3339 (required)' },
+      to: { type: 'string', value: 'TIME', about: 'the later time; now if it is left out' },
+    },
+    run: async ({ api, out, all }, [id = ''], values) =>
+      out.list(
+        await api.list<DifferenceItem>(
+          pathOf(id, 'difference'),
+          { from: needed(values, 'from'), to: text(values, 'to') },
+          all,
+        ),
+        [
+          ['id', ({ resource_id }) => resource_id],
+          ['type', ({ type_key }) => type_key],
+          ['kind', ({ kind }) => kind],
+          ['changed', ({ changes, relationships }) => changedIn(changes, relationships)],
+          ['by', ({ actors }) => actors.join(' ')],
+          ['operations', ({ operation_ids }) => operation_ids.map(short).join(' ')],
+          [zoned('last change'), ({ last_change_at }) => (last_change_at === null ? '' : minute(last_change_at))],
+        ],
+        ({ resource_id }) => resource_id,
+      ),
+  },
+]
+
+const changedIn = (changes: DifferenceItem['changes'], relationships: DifferenceItem['relationships']): string =>
+  [
+    ...changes.map(({ path }) => path),
+    ...relationships.map(({ op, type_key, to_id }) => `${op === 'added' ? '+' : '-'}${type_key} ${to_id ?? '…'}`),
+  ].join(' ')
