@@ -228,7 +228,8 @@ describe('retry and interventions', () => {
       { node_id: 'a', executor: 'noop', with: {} },
       { node_id: 'b', executor: 'noop', with: {}, depends_on: ['a'] },
     ]
-    const gates = [{ gate_id: 'go', policy: { approvals: { quorum: 1 } }, guards: ['a'] }]
+    const approvals = { groups: [{ group: 'netops', min: 1 }] }
+    const gates = [{ gate_id: 'go', policy: { approvals }, guards: ['a'] }]
     const skip = { type: 'skip', node_id: 'a', payload: {}, reason }
     const skipping = async (status: string) => {
       const { path, operation_id } = await running({ a: 'gated', b: 'pending' }, { nodes, gates })
