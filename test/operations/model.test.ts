@@ -92,10 +92,17 @@ type NodeRow = {
   depends_on: string[]
   undo: boolean
   begun: boolean
-  /** A gate that has not passed guards it. */
-  guarded: boolean
 }
-type GateRow = { gate_id: string; status: string; round: number; used: boolean; quorum: number; voted: string[] }
+type GateRow = {
+  gate_id: string
+  status: string
+  round: number
+  used: boolean
+  guards: string[]
+  passed: boolean
+  quorum: number
+  voted: string[]
+}
 type PatchRow = {
   patch_id: string
   status: string
@@ -139,11 +146,10 @@ class Run {
       `select c.control, c.cancel_mode, o.engine_status, o.plan_revision,
          (select jsonb_agg(jsonb_build_object('node_id', n.node_id, 'state', n.state, 'generation', n.generation, 'attempt', n.attempt,
             'hold_patch_id', n.hold_patch_id, 'depends_on', n.depends_on, 'undo', n.spec ? 'compensate', 'begun', exists (
-              select from operations.node_attempts a where a.operation_id = $1 and a.node_id = n.node_id and a.role = 'run' and a.generation = n.generation),
-            'guarded', exists (select from operations.gates g where g.operation_id = $1 and g.gate_id = any(n.gate_ids)
-              and (g.status = 'bypassed' or (g.status = 'approved' and g.digest = g.approved_digest)) is not true)) order by n.ordinal)
+              select from operations.node_attempts a where a.operation_id = $1 and a.node_id = n.node_id and a.role = 'run' and a.generation = n.generation)) order by n.ordinal)
           from operations.nodes n where n.operation_id = $1) as nodes,
-         (select coalesce(jsonb_agg(jsonb_build_object('gate_id', g.gate_id, 'status', g.status, 'round', g.round, 'used', g.consumed_at is not null,
+         (select coalesce(jsonb_agg(jsonb_build_object('gate_id', g.gate_id, 'status', g.status, 'round', g.round, 'used', g.consumed_at is not null, 'guards', g.guards,
+            'passed', coalesce(g.status = 'bypassed' or (g.status = 'approved' and g.digest = g.approved_digest), false),
             'quorum', g.policy -> 'quorum', 'voted', (select coalesce(jsonb_agg(v.actor ->> 'name'), '[]') from operations.votes v
               where v.operation_id = $1 and v.gate_id = g.gate_id and v.round = g.round and v.decision = 'approve' and not v.voided)) order by g.gate_id), '[]')
           from operations.gates g where g.operation_id = $1) as gates,
@@ -468,8 +474,9 @@ class Run {
   }
 
   /** A failure that is final, or passed over, waits for nobody. */
-  private async mayBeSkipped(rows: Rows, { node_id, guarded }: NodeRow): Promise<boolean> {
-    if (guarded) return false
+  private async mayBeSkipped(rows: Rows, node: NodeRow): Promise<boolean> {
+    const { node_id } = node
+    if (opensUnapproved(rows, node)) return false
     if (rows.engine_status !== 'blocked' && rows.engine_status !== 'paused') return false
     const { body } = await p.as('olga').get(this.path)
     return body.blocked_on.some(({ id }: { id: string }) => id === node_id) || rows.engine_status === 'paused'
@@ -494,6 +501,15 @@ const coneOf = ({ nodes }: Rows, node_id: string): NodeRow[] => {
   return cone
 }
 
+/** Whether a node may begin behind this one without the gate that this one waits for. */
+const opensUnapproved = ({ gates, nodes }: Rows, { node_id }: NodeRow): boolean =>
+  gates.some(
+    ({ guards, passed }) =>
+      !passed &&
+      guards.includes(node_id) &&
+      nodes.some((next) => next.depends_on.includes(node_id) && !guards.includes(next.node_id)),
+  )
+
 /** What the table of nodes says, with its guards. */
 const verdictOn = (rows: Rows, node: NodeRow, action: string): string => {
   const column = columnOf(rows)
@@ -505,7 +521,7 @@ const verdictOn = (rows: Rows, node: NodeRow, action: string): string => {
   if (!isOpen(column) && !helps) return 'already_cancelling'
   const listed = NODE[action]?.[node.state]
   const [, ...later] = coneOf(rows, node.node_id)
-  if (action === 'skip' && listed === 'ok' && node.guarded && later.length > 0) return refused
+  if (action === 'skip' && listed === 'ok' && opensUnapproved(rows, node)) return refused
   if (listed === 'ok') return 'ok'
   if (listed !== 'if') return refused
   const busy = later.some(({ state }) => IN_FLIGHT.includes(state))

@@ -44,7 +44,7 @@ export const interveneOnNode = async (
   if (!node || !row) throw notFound('node', node_id)
   refuseOn(deps, command, subject, refuseIntervention(subject.facts, node, { type, cone: coneOf(all, node_id) }))
   const unpassed = type === 'skip' ? await listUnpassed(tx, operation_id, row.gate_ids) : []
-  refuseOn(deps, command, subject, refuseGuardedSkip(unpassed, { type, cone: coneOf(all, node_id) }))
+  refuseOn(deps, command, subject, refuseGuardedSkip(unpassed, node, { type, cone: coneOf(all, node_id) }))
   if (payload.outputs !== undefined) checkOutputs(payload.outputs, row.spec.outputs_schema)
 
   const made = await CHANGES[type](deps, tx, { subject, node, all, payload })

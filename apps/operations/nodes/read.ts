@@ -26,6 +26,7 @@ import type { OperationsDeps } from '../deps.ts'
 import { allowedAction, type Governed, operationObject, refuseByPolicy } from '../policies/authority.ts'
 import { isVisible, placesFor } from '../policies/visibility.ts'
 
+type Unpassed = Awaited<ReturnType<typeof listUnpassed>>
 const ARTIFACTS_SHOWN = 200
 
 /** One node with its attempts, as this caller sees it. Throws not_found. */
@@ -80,7 +81,7 @@ const nodeActions = (
   caller: Caller,
   operation: Governed,
   facts: OperationFacts,
-  { nodes, node_id, unpassed }: { nodes: readonly NodeFacts[]; node_id: string; unpassed: readonly string[] },
+  { nodes, node_id, unpassed }: { nodes: readonly NodeFacts[]; node_id: string; unpassed: Unpassed },
 ): AllowedAction[] => {
   const node = nodes.find((candidate) => candidate.node_id === node_id)
   if (!node) return []
@@ -95,7 +96,8 @@ const nodeActions = (
       allowedAction(
         type,
         intervene,
-        refuseIntervention(facts, node, { type, cone: after }) ?? refuseGuardedSkip(unpassed, { type, cone: after }),
+        refuseIntervention(facts, node, { type, cone: after }) ??
+          refuseGuardedSkip(unpassed, node, { type, cone: after }),
       ),
     ),
   ]

@@ -325,18 +325,18 @@ export const readRunningGates = (tx: Queryable, operation_id: string) =>
 export type RunningGate = Awaited<ReturnType<typeof readRunningGates>>[number]
 
 /** Of these gates the ones that have not passed, as the claim sees it: not bypassed, and not approved as they are now. */
-export const listUnpassed = async (
+export const listUnpassed = (
   db: Queryable,
   operation_id: string,
   gate_ids: readonly string[],
-): Promise<string[]> => {
-  if (gate_ids.length === 0) return []
-  const { approved_digest, digest, gate_id, status } = gates
+): Promise<{ gate_id: string; guards: string[] }[]> => {
+  if (gate_ids.length === 0) return Promise.resolve([])
+  const { approved_digest, digest, gate_id, guards, status } = gates
   const passed = sql`(${status} = 'bypassed' or (${status} = 'approved' and ${digest} = ${approved_digest}))`
-  const rows = await db
-    .select({ gate_id })
+  return db
+    .select({ gate_id, guards })
     .from(gates)
     .where(and(eq(gates.operation_id, operation_id), inArray(gate_id, [...gate_ids]), sql`${passed} is not true`))
     .orderBy(asc(gate_id))
-  return rows.map((row) => row.gate_id)
+    .then((rows) => rows)
 }

@@ -127,18 +127,25 @@ export const refuseIntervention = (facts: OperationFacts, node: NodeFacts, { typ
 }
 
 /**
- * What comes behind a guarded node was approved with it: to skip the node would let it begin without that approval.
- * Asked of the rows alone, where gates are decided.
+ * What comes next after a guarded node was approved with it: to skip the node would let it begin without that approval,
+ * unless the same gate guards it too. Asked of the rows alone, where gates are decided.
  */
 export const refuseGuardedSkip = (
-  [unpassed]: readonly string[],
-  { type, cone }: Pick<InterventionCommand, 'type'> & { cone: readonly unknown[] },
-): RefusalCode | undefined =>
-  type === 'skip' && unpassed !== undefined && cone.length > 1
-    ? notApplicable(
-        `Gate "${unpassed}" has not passed, and nodes come behind this one: decide the gate, or remove the node by a patch.`,
+  unpassed: readonly { gate_id: string; guards: readonly string[] }[],
+  { node_id }: Pick<NodeFacts, 'node_id'>,
+  { type, cone }: InterventionCommand,
+): RefusalCode | undefined => {
+  if (type !== 'skip') return undefined
+  const next = cone.filter(({ state, depends_on }) => state !== 'removed' && depends_on.includes(node_id))
+  for (const { gate_id, guards } of unpassed) {
+    const loose = next.find((other) => !guards.includes(other.node_id))
+    if (loose)
+      return notApplicable(
+        `Gate "${gate_id}" has not passed, and node "${loose.node_id}" would begin without it: decide the gate, or remove this node by a patch.`,
       )
-    : undefined
+  }
+  return undefined
+}
 
 const refuseBegun = (nodes: readonly NodeFacts[], what: string) => {
   const begun = nodes.filter((node) => node.begun).map(({ node_id }) => node_id)
