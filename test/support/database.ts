@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { sessionLock } from '../../db/locks.ts'
@@ -62,6 +63,14 @@ export const testDatabase = async (...areas: Area[]): Promise<{ url: string; dro
   })
   return {
     url: urlOf(name),
-    drop: () => withAdmin(async (admin) => void (await admin.query(`drop database if exists "${name}" with (force)`))),
+    // Connections that are being closed have a moment for it: to force them would be an error of whoever holds them.
+    drop: () =>
+      withAdmin(async (admin) => {
+        const open = async () =>
+          (await admin.query('select 1 from pg_stat_activity where datname = $1', [name])).rowCount ?? 0
+        const end = performance.now() + 3000
+        while ((await open()) > 0 && performance.now() < end) await delay(20)
+        await admin.query(`drop database if exists "${name}" with (force)`)
+      }),
   }
 }
