@@ -92,7 +92,11 @@ describe('the deadline of a request', () => {
       const reply = await post(`/${name}`)
       expect({ status: reply.status, body: await reply.json() }).toMatchObject({
         status: 503,
-        body: { code: 'unavailable', detail: 'The answer took too long.', retryable: true },
+        body: {
+          code: 'unavailable',
+          detail: expect.stringMatching(/^The (answer took too long|database was too busy)\.$/),
+          retryable: true,
+        },
       })
       expect(performance.now() - started).toBeLessThan(DEADLINE_MS + 1500)
       await until(async () => (await busy()).length === 0, { what: 'the server to let go', timeout_ms: 1500 })
@@ -111,12 +115,19 @@ describe('the deadline of a request', () => {
     const gone = AbortSignal.timeout(50)
     await expect(fetch(`${url}/read`, { signal: gone })).rejects.toThrow()
     await until(async () => (await busy()).length === 0, { what: 'the server to let go', timeout_ms: 1500 })
-    // Left once the server is at work: a request that never arrived writes nothing.
-    const leaving = new AbortController()
-    const left = expect(post('/write-and-go', { signal: leaving.signal })).rejects.toThrow()
-    await until(async () => (await busy()).length > 0, { what: 'the server at work', every_ms: 10 })
-    leaving.abort()
-    await left
+    // Left once the server is at work. On a busy machine its deadline may be over first: then once more.
+    for (let left = false; !left; ) {
+      const leaving = new AbortController()
+      const gone_away = post('/write-and-go', { signal: leaving.signal }).then(
+        () => false,
+        () => true,
+      )
+      const over = { now: false }
+      void gone_away.then(() => (over.now = true))
+      await until(async () => over.now || (await busy()).length > 0, { what: 'the server at work', every_ms: 5 })
+      leaving.abort()
+      left = await gone_away
+    }
     await until(async () => (await notes()).length > 0, { what: 'the write' })
     expect(await notes()).toEqual(['write-and-go'])
   })

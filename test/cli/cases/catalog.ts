@@ -31,7 +31,7 @@ describe('the catalog', () => {
     )
     expect((await signalbox('ada', ['resource', 'search', 'imp'])).out).toMatch(/^id .*\n(.*\n)*imp /)
     const gone = await signalbox('ada', ['resource', 'diff', 'imp', '--from', '2001-01-01T00:00:00Z'])
-    expect(gone).toMatchObject({ code: 1, err: expect.stringContaining('history_pruned') })
+    expect(gone).toMatchObject({ code: 7, err: expect.stringContaining('history_pruned') })
     const from = new Date(Date.now() - 1).toISOString()
     expect(await read('resource', 'diff', 'imp', '--from', from)).toEqual([])
 
