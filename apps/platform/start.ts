@@ -178,7 +178,10 @@ const stop = async (why: string) => {
 }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop(signal))
-watchDoor(() => void stop('the process that started this one is gone'))
+// The one that started this may end because of the signal that stops this: no second signal.
+watchDoor(() => {
+  if (!stopping) void stop('the process that started this one is gone')
+})
 try {
   await main()
 } catch (error) {

@@ -35,7 +35,8 @@ describe('the catalog', () => {
     const from = new Date(Date.now() - 1).toISOString()
     expect(await read('resource', 'diff', 'imp', '--from', from)).toEqual([])
 
-    const [cluster] = await read('resource', 'list', '--type', 'infra.cluster')
+    const clusters = await read('resource', 'list', '--type', 'infra.cluster', '--all')
+    const cluster = clusters.find(({ parent_id }) => parent_id === 'imp-a')
     const relations = await signalbox('ada', ['resource', 'relations', String(cluster?.resource_id)])
     expect(relations.out).toMatch(/-> contained_in +imp-a +topology\.datacenter/)
     expect(relations.out).toMatch(/<- /)
