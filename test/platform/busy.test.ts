@@ -124,7 +124,8 @@ describe('SIGINT to the outermost process alone', () => {
     running.set(right, right.start())
     await startOf(right).says(/postgres +up in/, PATIENCE_MS)
     startOf(right).signal('SIGTERM')
-    expect(await startOf(right).ended).toBe(0)
+    const code = await startOf(right).ended
+    expect(code, startOf(right).text()).toBe(0)
     expect(right.processes()).toEqual([])
   })
 
