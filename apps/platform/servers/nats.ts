@@ -52,7 +52,9 @@ export type NatsUser = { name: string; password: string; rights: NatsRights }
 
 /**
  * Writes the server's configuration: loopback, JetStream on disk, every write flushed before it is acknowledged, one
- * user per app and per pool of agents, each with its rights. `name` tells it from any other server.
+ * user per app and per pool of agents, each with its rights. `name` tells it from any other server. A stream reserves
+ * its upper bound, which it hardly ever fills: without a bound of our own the server refuses streams beyond three
+ * quarters of the free disk.
  */
 export const writeNatsConfig = (dir: string, port: number, users: NatsUser[], name = 'signalbox'): string => {
   mkdirSync(dir, { recursive: true })
@@ -68,6 +70,7 @@ server_name: ${JSON.stringify(name)}
 max_payload: 1MB
 jetstream {
   store_dir: ${JSON.stringify(join(dir, 'store'))}
+  max_file_store: 1TB
   sync_interval: always
 }
 ${authorization}`
