@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { bin, QUICK_IMPORTS, ROOT } from './base/paths.ts'
 import { createScreen, elapsed } from './base/screen.ts'
 import { fillCompileCache } from './run/compile-cache.ts'
@@ -9,7 +9,8 @@ import { FAST_POSTGRES, type TestEnv, withTestServers } from './tests/test-serve
 
 /**
  * `npm test [-- vitest arguments]`: every test against real servers of its own, on free ports with temporary data. The
- * last line is the count of passed and failed tests; no test at all is a failure.
+ * last line is the count of passed and failed tests; no test at all is a failure. After a whole run the few files that
+ * failed run once more, alone: a fault fails again, and a time-out of a busy machine is named as unsteady.
  */
 const screen = createScreen()
 const started = performance.now()
@@ -26,12 +27,14 @@ const findBrowser = async (): Promise<string | undefined> => {
 }
 
 const END_MS = 10_000
+/** So many failed files may be unsteady; more are a fault. */
+const MOST_UNSTEADY = 4
 
-const runVitest = (env: NodeJS.ProcessEnv, report: string, signal: AbortSignal): Promise<number> =>
+const runVitest = (env: NodeJS.ProcessEnv, report: string, signal: AbortSignal, args: string[]): Promise<number> =>
   new Promise((resolve) => {
     const options = ['run', '--config', join(ROOT, 'test/vitest.config.ts')]
     const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
-    const child = spawn(process.execPath, [bin('vitest'), ...options, ...reporters, ...process.argv.slice(2)], {
+    const child = spawn(process.execPath, [bin('vitest'), ...options, ...reporters, ...args], {
       cwd: ROOT,
       stdio: ['ignore', 'inherit', 'inherit'],
       env: { ...process.env, ...env },
@@ -44,39 +47,55 @@ const runVitest = (env: NodeJS.ProcessEnv, report: string, signal: AbortSignal):
     child.on('exit', (code) => resolve(code ?? 1))
   })
 
-type Report = {
-  numPassedTests: number
-  numFailedTests: number
-  numPendingTests: number
-  numTodoTests: number
-  testResults: { status: string; assertionResults: { status: string }[] }[]
-}
+type TestFile = { name: string; status: string; assertionResults: { status: string }[] }
+const readReport = (report: string) =>
+  (JSON.parse(readFileSync(report, 'utf8')) as { testResults: TestFile[] }).testResults
 
-/** A file that could not even be loaded has no test of its own, and still is a failure. */
-const countsOf = (code: number, report: string) => {
-  const { testResults, ...found } = JSON.parse(readFileSync(report, 'utf8')) as Report
-  const broken = testResults.filter(
-    ({ status, assertionResults }) => status === 'failed' && !assertionResults.some((test) => test.status === 'failed'),
-  )
-  const failed = found.numFailedTests + broken.length
-  return {
-    passed: found.numPassedTests,
-    failed: failed === 0 && code !== 0 ? 1 : failed,
-    skipped: found.numPendingTests + found.numTodoTests,
+/** A file that could not even be loaded has no failed test of its own, and still is a failure. */
+const countsOf = (files: TestFile[]) => {
+  const counts = { passed: 0, failed: 0, skipped: 0 }
+  for (const { status, assertionResults } of files) {
+    const failed = assertionResults.filter((test) => test.status === 'failed').length
+    const passed = assertionResults.filter((test) => test.status === 'passed').length
+    counts.passed += passed
+    counts.failed += status === 'failed' ? Math.max(1, failed) : failed
+    counts.skipped += assertionResults.length - passed - failed
   }
+  return counts
 }
 
 const testAll = async (env: TestEnv, dir: string, signal: AbortSignal) => {
   const [browser] = await Promise.all([findBrowser(), fillCompileCache(screen)])
   screen.line('servers', `ready after ${elapsed(performance.now() - started)}`)
-  const report = join(dir, 'report.json')
-  const code = await runVitest(
-    { ...env, NODE_ENV: 'test', NODE_OPTIONS: `--import=${QUICK_IMPORTS}`, ...(browser && { CHROMIUM_PATH: browser }) },
-    report,
-    signal,
-  )
-  signal.throwIfAborted()
-  return countsOf(code, report)
+  const vitestEnv = {
+    ...env,
+    NODE_ENV: 'test',
+    NODE_OPTIONS: `--import=${QUICK_IMPORTS}`,
+    ...(browser && { CHROMIUM_PATH: browser }),
+  }
+  const args = process.argv.slice(2)
+  const run = async (name: string, args: string[]) => {
+    const report = join(dir, name)
+    const code = await runVitest(vitestEnv, report, signal, args)
+    signal.throwIfAborted()
+    const files = readReport(report)
+    return { code, files, failed: files.filter(({ status }) => status === 'failed').map((file) => file.name) }
+  }
+  /** An error outside of every test fails the run, though no file has failed. */
+  const verdict = (code: number, files: TestFile[]) => {
+    const counts = countsOf(files)
+    return { ...counts, failed: counts.failed === 0 && code !== 0 ? 1 : counts.failed }
+  }
+  const first = await run('report.json', args)
+  if (args.length > 0 || first.failed.length === 0 || first.failed.length > MOST_UNSTEADY)
+    return verdict(first.code, first.files)
+
+  const names = first.failed.map((file) => relative(ROOT, file))
+  screen.line('again', `${names.join(', ')} failed and run once more, alone`, 'yellow')
+  const again = await run('again.json', [...names, '--maxWorkers=1'])
+  for (const file of first.failed.filter((file) => !again.failed.includes(file)))
+    screen.line('unsteady', `${relative(ROOT, file)} failed beside the others and passed alone`, 'yellow')
+  return verdict(again.code, [...first.files.filter(({ name }) => !first.failed.includes(name)), ...again.files])
 }
 
 const { passed, failed, skipped } = await withTestServers(screen, testAll, FAST_POSTGRES).catch((error: Error) => {
