@@ -97,7 +97,7 @@ const runEverything = async () => {
   const ada = bearer((await login('ada', PASSWORDS.ada)).body.access_token)
 
   const made = await call('POST', '/api/v1/admin/users', { username: 'eva', grants: [{ role: 'viewer' }] }, ada)
-  expect(made.status).toBe(201)
+  expect(made.status, JSON.stringify(made.body)).toBe(201)
   const { user, enrolment } = made.body as unknown as { user: { id: string }; enrolment: { token: string } }
   expect((await enrol(enrolment.token, PASSWORDS.eva)).status).toBe(204)
 
