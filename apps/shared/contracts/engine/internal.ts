@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
+import { GateId, Json, NullableText, OperationId, Reason, Time } from '../operations/common.ts'
 import { text } from '../text.ts'
-import { GateId, Json, NullableText, OperationId, Reason, Time } from './common.ts'
 
 /** What control planes send to running operations, and the log they can read (operations.md 9.3). */
 const closed = { additionalProperties: false } as const

@@ -1,9 +1,9 @@
 import Type, { type Static } from 'typebox'
+import { Provider, Rejection, Requirement } from '../catalog/capabilities.ts'
+import { closed, FreshnessQuery, many, nullable, PageQuery, ReadAsOf } from '../catalog/common.ts'
+import { Health, Scope } from '../catalog/resources.ts'
 import { text } from '../text.ts'
-import { Provider, Rejection, Requirement } from './capabilities.ts'
-import { closed, FreshnessQuery, many, nullable, PageQuery, ReadAsOf } from './common.ts'
 import { GraphQuery } from './graphs.ts'
-import { Health, Scope } from './resources.ts'
 
 /** Capabilities as graphs: of resources with what they provide and need, and of definitions with counts (catalog.md 7.2). */
 const Narrowing = {

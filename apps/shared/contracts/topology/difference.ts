@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
+import { closed, nullable, PageQuery, pageOf, Time, Uuid } from '../catalog/common.ts'
 import { text } from '../text.ts'
-import { closed, nullable, PageQuery, pageOf, Time, Uuid } from './common.ts'
 
 const at = (description: string) => Type.String({ format: 'date-time', maxLength: 40, description })
 

@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox'
+import { closed, FreshnessQuery, many, PageQuery, pageOf, ReadAsOf } from '../catalog/common.ts'
+import { Health, ResourceItem, ResourceListQuery, Selection } from '../catalog/resources.ts'
 import { text } from '../text.ts'
-import { closed, FreshnessQuery, many, PageQuery, pageOf, ReadAsOf } from './common.ts'
 import { GraphEdge } from './graphs.ts'
-import { Health, ResourceItem, ResourceListQuery, Selection } from './resources.ts'
 
 export const TopologyQuery = Type.Object(
   {

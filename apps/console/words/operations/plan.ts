@@ -1,4 +1,4 @@
-import { plural } from './plural.ts'
+import { plural } from '../frame/plural.ts'
 
 const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
 const list = new Intl.ListFormat('en', { type: 'conjunction' })

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
+import { closed, many, nullable, ReadAsOf } from '../catalog/common.ts'
+import { Health, Scope } from '../catalog/resources.ts'
 import { text } from '../text.ts'
-import { closed, many, nullable, ReadAsOf } from './common.ts'
-import { Health, Scope } from './resources.ts'
 
 export const SearchQuery = Type.Object(
   {

@@ -1,13 +1,13 @@
 import Type, { type Static } from 'typebox'
-import { text } from '../text.ts'
 import {
   CapabilitiesCommand,
   CommandResult,
   EXAMPLE_RESULT,
   HealthObservation,
   ResourceUpdateCommand,
-} from './commands.ts'
-import { closed, JsonObject } from './common.ts'
+} from '../catalog/commands.ts'
+import { closed, JsonObject } from '../catalog/common.ts'
+import { text } from '../text.ts'
 
 export const BATCH_ITEMS = 500
 

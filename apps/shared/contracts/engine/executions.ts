@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
+import { Json, NodeId, NullableText, OperationId } from '../operations/common.ts'
 import { text } from '../text.ts'
-import { Json, NodeId, NullableText, OperationId } from './common.ts'
 
 /** What agents outside say of the work that was handed to them (operations.md 9.1). */
 const closed = { additionalProperties: false } as const

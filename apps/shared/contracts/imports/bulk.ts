@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox'
+import { closed, JsonObject, ResourceId } from '../catalog/common.ts'
+import { RelationshipChange } from '../catalog/relationships.ts'
+import { OperationRef, ResourceCreate } from '../catalog/resources.ts'
 import { text } from '../text.ts'
-import { closed, JsonObject, ResourceId } from './common.ts'
-import { RelationshipChange } from './relationships.ts'
-import { OperationRef, ResourceCreate } from './resources.ts'
 
 export const BULK_ITEMS = 1000
 

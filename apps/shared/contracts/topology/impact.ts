@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
+import { closed, FreshnessQuery, nullable, ReadAsOf } from '../catalog/common.ts'
+import { Health } from '../catalog/resources.ts'
 import { text } from '../text.ts'
-import { closed, FreshnessQuery, nullable, ReadAsOf } from './common.ts'
-import { Health } from './resources.ts'
 
 export const ImpactQuery = Type.Object(
   {
