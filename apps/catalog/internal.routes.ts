@@ -2,7 +2,6 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { ErrorObject } from 'ajv'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { requireScope } from '../shared/auth/http.ts'
-import { BATCH_COMMANDS, BATCH_ITEMS, BatchApply, BatchReply } from '../shared/contracts/catalog/batch.ts'
 import {
   CapabilitiesCommand,
   CommandResult,
@@ -18,6 +17,7 @@ import {
   Versions,
   VersionsQuery,
 } from '../shared/contracts/catalog/events.ts'
+import { BATCH_COMMANDS, BATCH_ITEMS, BatchApply, BatchReply } from '../shared/contracts/imports/batch.ts'
 import { JSON_LIMITS } from '../shared/data/json.ts'
 import { errorReplies, sendStored } from '../shared/http/app.ts'
 import { runCommand } from './command/run.ts'

@@ -1,79 +1,34 @@
-import { createDb } from '../../db/client.ts'
-import { pruneKeys } from '../../db/command/keys.ts'
-import { idempotency, outbox } from '../../db/identity/tables.ts'
-import { pruneOutbox } from '../../db/outbox.ts'
-import { startPruning } from '../../db/prune.ts'
-import { followKilledKeys } from '../shared/auth/killed-keys.ts'
-import { createPrincipals } from '../shared/auth/principals.ts'
-import { accessVerifierOf, jwksOf, registryOf } from '../shared/auth/trust.ts'
-import { type Clock, systemClock } from '../shared/clock.ts'
-import { secretKeysOf } from '../shared/config.ts'
-import { Credential } from '../shared/contracts/gen/auth_pb.ts'
-import { deriveKey } from '../shared/data/digest.ts'
-import { measurePool } from '../shared/process/pool.ts'
-import { createRpcClient } from '../shared/rpc/client.ts'
-import { audienceOf } from '../shared/service/scopes.ts'
-import { createServiceSigner } from '../shared/service/tokens.ts'
-import { createTelemetry } from '../shared/telemetry.ts'
+import type { Client } from '@connectrpc/connect'
+import type pg from 'pg'
+import type { Db } from '../../db/client.ts'
+import type { Principals } from '../shared/auth/principals.ts'
+import type { AccessVerifier } from '../shared/auth/user-tokens.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Credential } from '../shared/contracts/gen/auth_pb.ts'
+import type { JwksClient } from '../shared/jwt/jwks.ts'
+import type { Registry } from '../shared/service/tokens.ts'
+import type { Telemetry } from '../shared/telemetry.ts'
 import type { IdentityConfig } from './config.ts'
-import { principalMessage } from './principal.ts'
 
-/** More than credential takes for an answer, less than this app does. */
-const PASSWORD_MS = 7500
-
-/** Opens what identity works with. Its own principals come from its own rows, not over the wire. */
-export const createDeps = (config: IdentityConfig, { clock = systemClock }: { clock?: Clock } = {}) => {
-  const telemetry = createTelemetry('identity')
-  const { db, pool, close } = createDb(config.IDENTITY__DATABASE__URL, { app: 'identity' })
-  measurePool(telemetry, pool)
-  const [secret] = secretKeysOf(config.IDENTITY__SECRET__KEYS)
-  const jwks = jwksOf(config, telemetry)
-  const killed = followKilledKeys({
-    url: config.IDENTITY__NATS__URL,
-    prefix: config.SIGNALBOX__NATS__PREFIX,
-    name: 'identity',
-    keys: jwks,
-    log: telemetry.log,
-  })
-  const stopPruning = startPruning([() => pruneKeys(db, idempotency), () => pruneOutbox(db, outbox)], (err) =>
-    telemetry.log.warn({ err }, 'old rows cannot be removed'),
-  )
-  const registry = registryOf(config, telemetry)
-  const signer = createServiceSigner({ name: 'identity', key_file: config.IDENTITY__SERVICE__KEY_FILE })
-  return {
-    config,
-    telemetry,
-    clock,
-    db,
-    pool,
-    keys: {
-      fingerprint: deriveKey(secret, 'fingerprint'),
-      audit: deriveKey(secret, 'audit'),
-      page: deriveKey(secret, 'page'),
-    },
-    registry,
-    jwks,
-    verifier: accessVerifierOf(config, jwks, clock),
-    // No cache: what was granted or taken away here counts here at once.
-    principals: createPrincipals({
-      identityClient: { getPrincipal: async ({ userId }) => ({ principal: await principalMessage(db, userId) }) },
-      ttl_ms: -1,
-      clock,
-    }),
-    credential: createRpcClient(Credential, {
-      telemetry,
-      url: config.AUTH__RPC__CREDENTIAL_URL,
-      signer,
-      audience: audienceOf('credential'),
-      timeout_ms: PASSWORD_MS,
-    }),
-    close: async () => {
-      stopPruning()
-      jwks.close()
-      await killed.stop()
-      registry.close()
-      await close()
-    },
-  }
+/** The dependencies of identity; each function takes its part of them. Built by wire.ts. */
+export type IdentityDeps = {
+  config: IdentityConfig
+  telemetry: Telemetry
+  clock: Clock
+  db: Db
+  pool: pg.Pool
+  keys: { fingerprint: Buffer; audit: Buffer; page: Buffer }
+  registry: Registry
+  jwks: JwksClient
+  verifier: AccessVerifier
+  principals: Principals
+  credential: Client<typeof Credential>
+  close: () => Promise<void>
 }
-export type IdentityDeps = ReturnType<typeof createDeps>
+
+/** For reading and paging. */
+export type ReadDeps = Pick<IdentityDeps, 'clock' | 'db' | 'keys'>
+/** For changing rights: once, audited, by the rules of dual control. */
+export type ChangeDeps = ReadDeps & Pick<IdentityDeps, 'config'>
+/** For changing rights and credentials. */
+export type AccountDeps = ChangeDeps & Pick<IdentityDeps, 'credential'>

@@ -2,7 +2,7 @@ import { listen } from '../shared/http/app.ts'
 import { runApp, waitFor } from '../shared/http/lifecycle.ts'
 import { buildApp } from './app.ts'
 import { loadIdentityConfig } from './config.ts'
-import { createDeps } from './deps.ts'
+import { createDeps } from './wire.ts'
 
 await runApp('identity', async () => {
   const config = loadIdentityConfig()

@@ -4,13 +4,13 @@ import { fingerprintOf } from '../../db/command/keys.ts'
 import { getCommand } from '../../db/operations/commands/rows.ts'
 import { listMessages } from '../../db/operations/history/log.ts'
 import { requireScope } from '../shared/auth/http.ts'
-import { OperationParams } from '../shared/contracts/operations/common.ts'
 import {
   LogMessages,
   LogQueryParams,
   WorkflowSignal,
   WorkflowSignalReply,
-} from '../shared/contracts/operations/internal.ts'
+} from '../shared/contracts/engine/internal.ts'
+import { OperationParams } from '../shared/contracts/operations/common.ts'
 import { AppError } from '../shared/errors.ts'
 import { errorReplies } from '../shared/http/app.ts'
 import { calendarSteps } from './calendar/change.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Difference } from '../../apps/shared/contracts/catalog/difference.ts'
+import type { Difference } from '../../apps/shared/contracts/topology/difference.ts'
 import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
 
 let c: Catalog

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Impact } from '../../apps/shared/contracts/catalog/impact.ts'
+import type { Impact } from '../../apps/shared/contracts/topology/impact.ts'
 import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
 
 let c: Catalog

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { followSearchOnce } from '../../apps/catalog/search/follow.ts'
-import type { SearchResult } from '../../apps/shared/contracts/catalog/search.ts'
+import type { SearchResult } from '../../apps/shared/contracts/topology/search.ts'
 import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
 
 let c: Catalog

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createGraph } from '../../apps/catalog/graph/follow.ts'
 import { traverse } from '../../apps/catalog/topology/graphs.ts'
-import type { Graph, GraphQuery } from '../../apps/shared/contracts/catalog/graphs.ts'
+import type { Graph, GraphQuery } from '../../apps/shared/contracts/topology/graphs.ts'
 import { until } from '../support/until.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 

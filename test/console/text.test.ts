@@ -5,7 +5,7 @@ import { clockTime, coarse, duration, fullTime, shortTime } from '../../apps/con
 import { runsOf } from '../../apps/console/nodes/ansi.ts'
 import { nextPath } from '../../apps/console/session/next-path.ts'
 import { tAccount } from '../../apps/console/words/account.ts'
-import { plural } from '../../apps/console/words/en/plural.ts'
+import { plural } from '../../apps/console/words/frame/plural.ts'
 import { t } from '../../apps/console/words/index.ts'
 import { lookOf, operationLook } from '../../apps/shared/contracts/client/status.ts'
 import { GATE_STATUSES, NODE_STATES, OPERATION_STATUSES } from '../../apps/shared/contracts/operations/graph.ts'

@@ -1,7 +1,7 @@
 import { getResource } from '../../../db/catalog/resources/rows.ts'
 import type { Tx } from '../../../db/client.ts'
-import type { BulkChange, BulkDone, BulkItem, BulkOp } from '../../shared/contracts/catalog/bulk.ts'
 import type { OperationRef } from '../../shared/contracts/catalog/resources.ts'
+import type { BulkChange, BulkDone, BulkItem, BulkOp } from '../../shared/contracts/imports/bulk.ts'
 import { AppError, type Violation } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
 import { type Causing, mayWriteOf, readAccess, splitPatch, type Write } from '../command/request.ts'

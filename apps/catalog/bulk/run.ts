@@ -9,7 +9,7 @@ import {
 import type { Tx } from '../../../db/client.ts'
 import { attempt } from '../../../db/command/attempt.ts'
 import { fingerprintOf } from '../../../db/command/keys.ts'
-import type { BulkDone, BulkItem, BulkOp, BulkRequest } from '../../shared/contracts/catalog/bulk.ts'
+import type { BulkDone, BulkItem, BulkOp, BulkRequest } from '../../shared/contracts/imports/bulk.ts'
 import { AppError, problemOf, unavailable } from '../../shared/errors.ts'
 import { CATALOG_CODES } from '../../shared/http/edge-codes.ts'
 import { invalid } from '../../shared/http/problems.ts'

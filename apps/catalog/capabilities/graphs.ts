@@ -1,13 +1,13 @@
 import { offers } from '../../../db/catalog/providers.ts'
 import { accessSql, conditions } from '../../../db/catalog/resources/lists.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
+import type { Scope } from '../../shared/contracts/catalog/resources.ts'
 import type {
   CapabilityGraph,
   CapabilityGraphQuery,
   NeedsGraph,
   NeedsGraphQuery,
-} from '../../shared/contracts/catalog/capability-graphs.ts'
-import type { Scope } from '../../shared/contracts/catalog/resources.ts'
+} from '../../shared/contracts/topology/capability-graphs.ts'
 import { pageSizeOf } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { type Placed, scopesOf } from '../read/access.ts'

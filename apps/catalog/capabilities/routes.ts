@@ -11,8 +11,8 @@ import {
   ResourceCapabilities,
   ResourceCapabilitiesQuery,
 } from '../../shared/contracts/catalog/capabilities.ts'
-import { CapabilityGraph, CapabilityGraphQuery } from '../../shared/contracts/catalog/capability-graphs.ts'
 import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
+import { CapabilityGraph, CapabilityGraphQuery } from '../../shared/contracts/topology/capability-graphs.ts'
 import { notFound } from '../../shared/errors.ts'
 import { errorReplies } from '../../shared/http/app.ts'
 import { pageSizeOf, rowsFrom } from '../../shared/http/pages.ts'

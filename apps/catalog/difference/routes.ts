@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
-import { Difference, DifferenceQuery } from '../../shared/contracts/catalog/difference.ts'
+import { Difference, DifferenceQuery } from '../../shared/contracts/topology/difference.ts'
 import { errorReplies } from '../../shared/http/app.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { Side } from '../read/sides.ts'

@@ -1,5 +1,5 @@
-import type { CapabilityGraph, NeedsGraph } from '../../shared/contracts/catalog/capability-graphs.ts'
-import type { Graph } from '../../shared/contracts/catalog/graphs.ts'
+import type { CapabilityGraph, NeedsGraph } from '../../shared/contracts/topology/capability-graphs.ts'
+import type { Graph } from '../../shared/contracts/topology/graphs.ts'
 
 /** A graph as it is drawn: what holds for the whole, nodes and edges with what is known of each. */
 export type Drawing = {

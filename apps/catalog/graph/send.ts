@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import type { GraphQuery } from '../../shared/contracts/catalog/graphs.ts'
+import type { GraphQuery } from '../../shared/contracts/topology/graphs.ts'
 import { type Drawing, FORMATS } from './formats.ts'
 
 /** The graph in the format that was asked for; text formats pass the reply's schema by. */

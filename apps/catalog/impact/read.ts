@@ -1,4 +1,4 @@
-import type { Impact, ImpactItem, ImpactQuery } from '../../shared/contracts/catalog/impact.ts'
+import type { Impact, ImpactItem, ImpactQuery } from '../../shared/contracts/topology/impact.ts'
 import { notFound } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { seesOf } from '../graph/sees.ts'

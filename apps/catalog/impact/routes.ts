@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
-import { Impact, ImpactQuery } from '../../shared/contracts/catalog/impact.ts'
+import { Impact, ImpactQuery } from '../../shared/contracts/topology/impact.ts'
 import { errorReplies } from '../../shared/http/app.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { Side } from '../read/sides.ts'

@@ -1,4 +1,4 @@
-import type { Effect } from '../../shared/contracts/catalog/impact.ts'
+import type { Effect } from '../../shared/contracts/topology/impact.ts'
 import type { Store } from '../graph/store.ts'
 import type { Types } from '../packs/registry.ts'
 import { contribution, type FlowRule } from '../rules/roll-up.ts'

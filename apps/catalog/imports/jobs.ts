@@ -4,7 +4,7 @@ import {
   type ImportJobRequest,
   type ImportResult,
   OUTCOMES,
-} from '../../shared/contracts/catalog/imports.ts'
+} from '../../shared/contracts/imports/imports.ts'
 import { notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf, type Write } from '../command/request.ts'

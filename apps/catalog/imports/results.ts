@@ -4,7 +4,7 @@ import {
   type ImportReply,
   type ImportResult,
   OUTCOMES,
-} from '../../shared/contracts/catalog/imports.ts'
+} from '../../shared/contracts/imports/imports.ts'
 import { AppError, problemOf } from '../../shared/errors.ts'
 import type { Write } from '../command/request.ts'
 import { asCalled, type Names } from '../document/names.ts'

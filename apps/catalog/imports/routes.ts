@@ -11,7 +11,7 @@ import {
   ImportRequest,
   ImportResults,
   JOB_ITEMS,
-} from '../../shared/contracts/catalog/imports.ts'
+} from '../../shared/contracts/imports/imports.ts'
 import { JSON_LIMITS } from '../../shared/data/json.ts'
 import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
 import { auditDenied } from '../command/audit.ts'

@@ -11,7 +11,7 @@ import {
 import type { Tx } from '../../../db/client.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import { permissionMissing } from '../../shared/auth/http.ts'
-import type { ImportItem, ImportRequest, ImportResult } from '../../shared/contracts/catalog/imports.ts'
+import type { ImportItem, ImportRequest, ImportResult } from '../../shared/contracts/imports/imports.ts'
 import { crashPoint } from '../../shared/crash.ts'
 import { AppError, problemOf } from '../../shared/errors.ts'
 import { CATALOG_CODES } from '../../shared/http/edge-codes.ts'

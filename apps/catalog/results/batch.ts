@@ -1,10 +1,10 @@
 import type { ErrorObject } from 'ajv'
-import type { BatchApply, BatchItem } from '../../shared/contracts/catalog/batch.ts'
 import type {
   CapabilitiesCommand,
   HealthObservation,
   ResourceUpdateCommand,
 } from '../../shared/contracts/catalog/commands.ts'
+import type { BatchApply, BatchItem } from '../../shared/contracts/imports/batch.ts'
 import { AppError, problemOf } from '../../shared/errors.ts'
 import { CATALOG_CODES } from '../../shared/http/edge-codes.ts'
 import { invalid, toAppError } from '../../shared/http/problems.ts'

@@ -7,7 +7,7 @@ import {
   searchResources,
   setSpelling,
 } from '../../../db/catalog/resources/search.ts'
-import type { SearchItem, SearchQuery, SearchResult } from '../../shared/contracts/catalog/search.ts'
+import type { SearchItem, SearchQuery, SearchResult } from '../../shared/contracts/topology/search.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { scopesOf } from '../read/access.ts'

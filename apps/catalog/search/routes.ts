@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { SearchQuery, SearchResult } from '../../shared/contracts/catalog/search.ts'
+import { SearchQuery, SearchResult } from '../../shared/contracts/topology/search.ts'
 import { errorReplies } from '../../shared/http/app.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { Side } from '../read/sides.ts'

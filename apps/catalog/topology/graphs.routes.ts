@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { NeedsGraph, NeedsGraphQuery } from '../../shared/contracts/catalog/capability-graphs.ts'
-import { Graph, GraphQuery as Query } from '../../shared/contracts/catalog/graphs.ts'
+import { NeedsGraph, NeedsGraphQuery } from '../../shared/contracts/topology/capability-graphs.ts'
+import { Graph, GraphQuery as Query } from '../../shared/contracts/topology/graphs.ts'
 import { errorReplies } from '../../shared/http/app.ts'
 import { readNeedsGraph } from '../capabilities/graphs.ts'
 import type { CatalogDeps } from '../deps.ts'

@@ -1,6 +1,6 @@
 import { getNodes, type Reach } from '../../../db/catalog/relationships/graph.ts'
 import { accessSql, conditions, lastPubSeq, listResources } from '../../../db/catalog/resources/lists.ts'
-import type { Graph, GraphNode, GraphQuery } from '../../shared/contracts/catalog/graphs.ts'
+import type { Graph, GraphNode, GraphQuery } from '../../shared/contracts/topology/graphs.ts'
 import { AppError, type CodeOf, notFound } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { drawBySql } from '../graph/oracle.ts'

@@ -1,6 +1,6 @@
 import { getEdgesBetween } from '../../../db/catalog/relationships/graph.ts'
 import { accessSql, conditions, countBelow, type ListRow, listResources } from '../../../db/catalog/resources/lists.ts'
-import type { TopologyGraph, TopologyGraphQuery } from '../../shared/contracts/catalog/topology.ts'
+import type { TopologyGraph, TopologyGraphQuery } from '../../shared/contracts/topology/topology.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { Store } from '../graph/store.ts'
 import { LEVELS, type Level } from '../packs/registry.ts'

@@ -5,7 +5,7 @@ import {
   TopologyGraphQuery,
   TopologyList,
   TopologyQuery,
-} from '../../shared/contracts/catalog/topology.ts'
+} from '../../shared/contracts/topology/topology.ts'
 import { errorReplies, sendPart } from '../../shared/http/app.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { LEVELS, type Level } from '../packs/registry.ts'

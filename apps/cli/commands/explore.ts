@@ -1,6 +1,6 @@
-import type { DifferenceItem } from '../../shared/contracts/catalog/difference.ts'
-import type { Impact } from '../../shared/contracts/catalog/impact.ts'
-import type { SearchResult } from '../../shared/contracts/catalog/search.ts'
+import type { DifferenceItem } from '../../shared/contracts/topology/difference.ts'
+import type { Impact } from '../../shared/contracts/topology/impact.ts'
+import type { SearchResult } from '../../shared/contracts/topology/search.ts'
 import { type Command, needed, text } from '../command.ts'
 import { minute, short, word, zoned } from '../terminal/output.ts'
 

@@ -1,5 +1,5 @@
-import type { ImportResult } from '../../shared/contracts/catalog/imports.ts'
 import type { ResourceView } from '../../shared/contracts/catalog/resources.ts'
+import type { ImportResult } from '../../shared/contracts/imports/imports.ts'
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
 import { EXIT, usageError } from '../errors.ts'
 import { choose } from '../import/choose.ts'

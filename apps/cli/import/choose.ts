@@ -1,4 +1,4 @@
-import type { ImportItem } from '../../shared/contracts/catalog/imports.ts'
+import type { ImportItem } from '../../shared/contracts/imports/imports.ts'
 import type { Found } from './items.ts'
 import { createLedger } from './loss.ts'
 import { SourceError } from './source.ts'

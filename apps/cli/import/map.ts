@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
-import type { ImportItem } from '../../shared/contracts/catalog/imports.ts'
+import type { ImportItem } from '../../shared/contracts/imports/imports.ts'
 import { isObject, readPointer, tokensOf } from '../../shared/data/pointer.ts'
 import { type Found, fieldsOf, labelOf } from './items.ts'
 import { withRest } from './rest.ts'

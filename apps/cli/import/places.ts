@@ -1,4 +1,4 @@
-import type { ImportItem } from '../../shared/contracts/catalog/imports.ts'
+import type { ImportItem } from '../../shared/contracts/imports/imports.ts'
 import type { Collected } from './items.ts'
 
 /** The region and data center that a cloud's names stand for, made when they are first named. */

@@ -1,4 +1,4 @@
-import type { ImportItem } from '../../shared/contracts/catalog/imports.ts'
+import type { ImportItem } from '../../shared/contracts/imports/imports.ts'
 import { type Fields, isEmpty, isFields, isLabelKey } from './items.ts'
 import { isSecretName, type Ledger } from './loss.ts'
 

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ImportItem, ImportReply, ImportResult } from '../../shared/contracts/catalog/imports.ts'
+import type { ImportItem, ImportReply, ImportResult } from '../../shared/contracts/imports/imports.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { CliError, EXIT } from '../errors.ts'

@@ -1,5 +1,5 @@
 import { Link, useLocation, useNavigate } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
+import { type ComponentProps, useEffect, useState } from 'react'
 import { isHalf, joinHalves } from '../../shared/contracts/client/enrolment.ts'
 import { Field } from '../forms/field.tsx'
 import { PasswordField } from '../forms/password.tsx'
@@ -13,6 +13,27 @@ import { useSubmission } from './submission.ts'
 
 /** The token of a link that came in two halves; any other text as it is. A half may be pasted with its link. */
 const wholeOf = (token: string, other: string): string => joinHalves(token, other.trim().replace(/^.*#/, '')) ?? token
+
+type CodeFieldProps = Omit<ComponentProps<typeof Field>, 'children'> & {
+  value: string
+  change: (value: string) => void
+}
+
+/** A field for a part of a link, pasted by hand. */
+const CodeField = ({ value, change, ...field }: CodeFieldProps) => (
+  <Field {...field}>
+    <input
+      id={field.id}
+      className="input mono"
+      autoComplete="off"
+      spellCheck={false}
+      value={value}
+      onChange={(event) => change(event.target.value)}
+      aria-invalid={field.error != null}
+      aria-describedby={`${field.id}-note${field.error === undefined ? '' : ` ${field.id}-error`}`}
+    />
+  </Field>
+)
 
 /** Sets the first password, or a new one, by the token behind `#` of a one-time link. */
 export const EnrolPage = () => {
@@ -55,36 +76,23 @@ export const EnrolPage = () => {
       <form noValidate onSubmit={submit} className="card flex w-full max-w-96 flex-col gap-4 p-6">
         <Heading title={tAccount.enrol.title}>{tAccount.enrol.title}</Heading>
         {linked && !unusable ? null : (
-          <Field
+          <CodeField
             id="enrolment-token"
             label={tAccount.enrol.token}
             note={tAccount.enrol.token_note}
             error={unusable ? <span role="alert">{newPasswordErrors(problem)}</span> : null}
-          >
-            <input
-              id="enrolment-token"
-              className="input mono"
-              autoComplete="off"
-              spellCheck={false}
-              value={token}
-              onChange={(event) => type('token', event.target.value)}
-              aria-invalid={unusable}
-              aria-describedby="enrolment-token-note enrolment-token-error"
-            />
-          </Field>
+            value={token}
+            change={(value) => type('token', value)}
+          />
         )}
         {isHalf(token.trim()) ? (
-          <Field id="enrolment-half" label={tAccount.enrol.half} note={tAccount.enrol.half_note}>
-            <input
-              id="enrolment-half"
-              className="input mono"
-              autoComplete="off"
-              spellCheck={false}
-              value={other}
-              onChange={(event) => type('other', event.target.value)}
-              aria-describedby="enrolment-half-note"
-            />
-          </Field>
+          <CodeField
+            id="enrolment-half"
+            label={tAccount.enrol.half}
+            note={tAccount.enrol.half_note}
+            value={other}
+            change={(value) => type('other', value)}
+          />
         ) : null}
         <PasswordField
           id="new-password"

@@ -5,11 +5,9 @@ import type {
   Provider,
   ResourceCapabilities,
 } from '../../shared/contracts/catalog/capabilities.ts'
-import type { NeedsGraph } from '../../shared/contracts/catalog/capability-graphs.ts'
 import type { HealthView } from '../../shared/contracts/catalog/health.ts'
 import type { RelationshipItem } from '../../shared/contracts/catalog/relationships.ts'
 import type { ResourceItem, ResourceView } from '../../shared/contracts/catalog/resources.ts'
-import type { TopologyList } from '../../shared/contracts/catalog/topology.ts'
 import type { ResourceType as ResourceTypeReply } from '../../shared/contracts/catalog/types.ts'
 import type {
   ActorSchema,
@@ -31,6 +29,8 @@ import type {
 import type { Patch as PatchReply } from '../../shared/contracts/operations/patches.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import type { SessionView } from '../../shared/contracts/session/sessions.ts'
+import type { NeedsGraph } from '../../shared/contracts/topology/capability-graphs.ts'
+import type { TopologyList } from '../../shared/contracts/topology/topology.ts'
 
 /** The replies that the console reads: static types of the servers' own contracts. */
 export type { Me } from '../../shared/contracts/operations/events.ts'

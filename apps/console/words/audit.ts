@@ -1,4 +1,4 @@
-import { audit, health } from './en/audit.ts'
+import { audit, health } from './frame/audit.ts'
 
 /** Words of the audit logs and of health. */
 export const tAudit = { audit, health }

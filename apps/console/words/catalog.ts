@@ -1,5 +1,5 @@
-import { resource, resources } from './en/resource.ts'
-import { capabilities, topology } from './en/topology.ts'
+import { resource, resources } from './catalog/resource.ts'
+import { capabilities, topology } from './catalog/topology.ts'
 
 /** Words of the catalog: resources, places, capabilities. */
 export const tCatalog = { resources, resource, topology, capabilities }

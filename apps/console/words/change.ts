@@ -1,5 +1,5 @@
-import { intervene } from './en/intervene.ts'
-import { patch } from './en/patch.ts'
+import { intervene } from './operations/intervene.ts'
+import { patch } from './operations/patch.ts'
 
 /** Words of changes to a running operation: patches and interventions. */
 export const tChange = { patch, intervene, ticket: 'Ticket (optional)' }

@@ -1,6 +1,6 @@
-import { command } from './en/command.ts'
-import { gate } from './en/gate.ts'
-import { inbox } from './en/inbox.ts'
+import { inbox } from './frame/inbox.ts'
+import { command } from './operations/command.ts'
+import { gate } from './operations/gate.ts'
 
 /** Words of decisions: the inbox, gates, and the dialog of every command. */
 export const tDecide = { inbox, gate, command }

@@ -1,4 +1,4 @@
-import { frame } from './en/frame.ts'
+import { frame } from './frame/frame.ts'
 
 /**
  * The words of the frame and those that every page shares. The words of one area are in the module of that area beside

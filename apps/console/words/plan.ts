@@ -1,5 +1,5 @@
-import { intent } from './en/intent.ts'
-import { plan } from './en/plan.ts'
+import { intent } from './operations/intent.ts'
+import { plan } from './operations/plan.ts'
 
 /** Words of intents and their plans. */
 export const tPlan = { plan, intent }

@@ -9,7 +9,7 @@ import { roleHas } from '../../shared/auth/permissions.ts'
 import type { ChangeRequests, ChangeView } from '../../shared/contracts/identity/changes.ts'
 import { notFound } from '../../shared/errors.ts'
 import { isUuid, uuidv7 } from '../../shared/ids.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { ChangeDeps, IdentityDeps } from '../deps.ts'
 import { actorOf, type Change, changeOnce } from '../mutations.ts'
 import { userOf } from '../principal.ts'
 import {
@@ -58,7 +58,7 @@ export const roleSensitivity = (deps: ControlDeps) => (role: string) => isSensit
  * one administrator suffices, and the audit log says so.
  */
 export const perform = <K extends ChangeKind>(
-  deps: IdentityDeps,
+  deps: ChangeDeps,
   req: FastifyRequest,
   asked: { kind: K; request: ChangeRequests[K] },
   measure: Measure<K>,
@@ -81,7 +81,12 @@ export const perform = <K extends ChangeKind>(
     return done
   })
 
-const request = async (deps: IdentityDeps, tx: Tx, req: FastifyRequest, asked: Asked): Promise<Change<unknown>> => {
+const request = async (
+  deps: Pick<IdentityDeps, 'config'>,
+  tx: Tx,
+  req: FastifyRequest,
+  asked: Asked,
+): Promise<Change<unknown>> => {
   const id = uuidv7()
   const subject = await subjectOf(tx, asked)
   const row = await insertChange(
@@ -103,7 +108,7 @@ const request = async (deps: IdentityDeps, tx: Tx, req: FastifyRequest, asked: A
 
 /** POST adm/changes/{change_id}/confirm: the change is made, if it is still what was reviewed and what the rules allow. */
 export const confirmChange = (
-  deps: IdentityDeps,
+  deps: ChangeDeps,
   measures: Measures,
   req: FastifyRequest,
   { change_id, digest }: { change_id: string; digest: string },
@@ -159,7 +164,7 @@ const carryOut = async (
 
 /** POST adm/changes/{change_id}/reject, by any administrator, and /withdraw, by who requested it. */
 export const closeUnmade = (
-  deps: IdentityDeps,
+  deps: ChangeDeps,
   req: FastifyRequest,
   change_id: string,
   status: 'rejected' | 'withdrawn',

@@ -15,7 +15,7 @@ import { PageQuery } from '../../shared/contracts/identity/users.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { AccountDeps, ChangeDeps } from '../deps.ts'
 import { askedOf, closeUnmade, confirmChange, type Measures, viewOf } from './changes.ts'
 import { controlOf } from './dual.ts'
 import { halfOf } from './halves.ts'
@@ -25,7 +25,7 @@ const Query = Type.Object({ ...PageQuery.properties, status: Type.Optional(Chang
 const Params = Type.Object({ change_id: text('0195f0c2-0000-7000-8000-000000000009', { maxLength: 64 }) })
 const arm = allow('identity:admin', { kind: 'A' })
 
-type Options = { deps: IdentityDeps; measures: Measures }
+type Options = { deps: AccountDeps; measures: Measures }
 
 /** Changes that need two administrators: read them, confirm one, and get one's half of the link that it makes. */
 export const changesRoutes: FastifyPluginCallbackTypebox<Options> = (app, { deps, measures }, done) => {
@@ -121,7 +121,7 @@ const ENDINGS = [
 ] as const
 
 /** What ends a change without making it. */
-export const changeEndingRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
+export const changeEndingRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = (app, { deps }, done) => {
   for (const { verb, operationId, summary, status, description } of ENDINGS) {
     app.post(
       `/v1/admin/changes/:change_id/${verb}`,

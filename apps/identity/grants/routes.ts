@@ -15,12 +15,12 @@ import { createPages } from '../../shared/http/pages.ts'
 import { isUuid } from '../../shared/ids.ts'
 import { perform } from '../control/changes.ts'
 import { keepingAnAdmin, lockControl } from '../control/dual.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { ChangeDeps } from '../deps.ts'
 import { changeOnce, rolesChanged } from '../mutations.ts'
 import { grantMeasure, viewOf } from './measures.ts'
 
 /** Grants give roles to users and groups, everywhere or in a scope. Roles come from nowhere else. */
-export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
+export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = (app, { deps }, done) => {
   const pages = createPages([deps.keys.page])
   app.get(
     '/v1/admin/grants',
@@ -85,7 +85,7 @@ export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
   done()
 }
 
-const deleteGrant = (deps: IdentityDeps, req: FastifyRequest, grant_id: string) =>
+const deleteGrant = (deps: ChangeDeps, req: FastifyRequest, grant_id: string) =>
   changeOnce(deps, req, { arming: false }, async (tx) => {
     await lockControl(deps, tx)
     const [row] = isUuid(grant_id)
@@ -101,7 +101,7 @@ const RolesReply = Type.Object({
 })
 
 /** The roles that grants give. */
-export const rolesRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, _options, done) => {
+export const rolesRoutes: FastifyPluginCallbackTypebox = (app, _options, done) => {
   app.get(
     '/v1/admin/roles',
     {

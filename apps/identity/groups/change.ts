@@ -5,7 +5,7 @@ import { getGroup, membersOf } from '../../../db/identity/queries.ts'
 import { grants, group_members, groups, users } from '../../../db/identity/tables.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { keepingAnAdmin, lockControl } from '../control/dual.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { ChangeDeps } from '../deps.ts'
 import { changeOnce, rolesChanged } from '../mutations.ts'
 import { refuseVersion, throwIf } from '../rules.ts'
 import { findUser, viewOf } from '../users/change.ts'
@@ -44,7 +44,7 @@ export const groupViews = (db: Db, rows: readonly (typeof groups.$inferSelect)[]
 type Texts = { name?: string; description?: string | null }
 
 export const createGroup = (
-  deps: IdentityDeps,
+  deps: ChangeDeps,
   req: FastifyRequest,
   { group_key, name, description }: { group_key: string; name: string; description?: string },
 ) =>
@@ -59,7 +59,7 @@ export const createGroup = (
     return { status: 201, body: view, action: 'group.created', object: `group:${group_key}`, after: view }
   })
 
-export const updateGroup = (deps: IdentityDeps, req: FastifyRequest, group_key: string, texts: Texts) =>
+export const updateGroup = (deps: ChangeDeps, req: FastifyRequest, group_key: string, texts: Texts) =>
   changeOnce(deps, req, { arming: true }, async (tx) => {
     const before = await lockGroup(tx, group_key)
     throwIf(refuseVersion(before, req.headers['if-match']))
@@ -70,7 +70,7 @@ export const updateGroup = (deps: IdentityDeps, req: FastifyRequest, group_key: 
     return { status: 200, body: view, action: 'group.changed', object: `group:${group_key}`, before, after: view }
   })
 
-export const deleteGroup = (deps: IdentityDeps, req: FastifyRequest, group_key: string) =>
+export const deleteGroup = (deps: ChangeDeps, req: FastifyRequest, group_key: string) =>
   changeOnce(deps, req, { arming: false }, async (tx) => {
     await lockControl(deps, tx)
     const group = await lockGroup(tx, group_key)
@@ -87,7 +87,7 @@ export const deleteGroup = (deps: IdentityDeps, req: FastifyRequest, group_key: 
   })
 
 export const removeMember = (
-  deps: IdentityDeps,
+  deps: ChangeDeps,
   req: FastifyRequest,
   { group_key, user_id }: { group_key: string; user_id: string },
 ) =>

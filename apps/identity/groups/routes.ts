@@ -6,7 +6,7 @@ import { GroupKey, GroupPatch, GroupView, NewGroup, PageQuery, pageOf } from '..
 import { CommandHeaders, errorReplies, sendStored, VersionedHeaders } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import { perform } from '../control/changes.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { ChangeDeps } from '../deps.ts'
 import { createGroup, deleteGroup, groupViews, listGroups, removeMember, updateGroup } from './change.ts'
 import { memberMeasure } from './measures.ts'
 
@@ -17,7 +17,7 @@ const arm = allow('identity:admin', { kind: 'A' })
 const stop = allow('identity:admin', { kind: 'S' })
 
 /** Groups: flat, by a key that never changes, because gate policies name it. */
-export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
+export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = (app, { deps }, done) => {
   const pages = createPages([deps.keys.page])
   app.get(
     '/v1/admin/groups',
@@ -78,7 +78,7 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
 }
 
 /** What takes a group away, and who is in it. */
-export const membersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
+export const membersRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = (app, { deps }, done) => {
   app.delete(
     '/v1/admin/groups/:group_key',
     {

@@ -7,7 +7,7 @@ import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { perform } from '../control/changes.ts'
 import { lockControl } from '../control/dual.ts'
 import { linkView } from '../control/links.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { AccountDeps, ChangeDeps, IdentityDeps } from '../deps.ts'
 import { changeIdOf, changeOnce, statusEventOf } from '../mutations.ts'
 import { refuseLastAdmin, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
 import { detailOf, lockFound, setStatus, viewOf } from './change.ts'
@@ -18,7 +18,7 @@ type Stored = Awaited<ReturnType<typeof perform>>
 const bodyOf = <T>({ body }: Stored): T => JSON.parse(body.toString('utf8')) as T
 
 /** POST admin/users: the user and a one-time link to set the first password, or the change that waits. */
-export const createUser = async (deps: IdentityDeps, req: FastifyRequest, wanted: NewUser) => {
+export const createUser = async (deps: AccountDeps, req: FastifyRequest, wanted: NewUser) => {
   const asked = { kind: 'user.create' as const, request: wanted as never }
   const stored = await perform(deps, req, asked, createMeasure)
   const { status, replayed } = stored
@@ -28,7 +28,7 @@ export const createUser = async (deps: IdentityDeps, req: FastifyRequest, wanted
 }
 
 /** POST admin/users/{id}/enrolment-token: a reset, or the change that waits. */
-export const createEnrolment = async (deps: IdentityDeps, req: FastifyRequest, user_id: string) => {
+export const createEnrolment = async (deps: AccountDeps, req: FastifyRequest, user_id: string) => {
   const asked = { kind: 'user.reset' as const, request: { user_id } }
   const stored = await perform(deps, req, asked, resetMeasure)
   const { status, replayed } = stored
@@ -37,7 +37,7 @@ export const createEnrolment = async (deps: IdentityDeps, req: FastifyRequest, u
 }
 
 /** A one-time enrolment link. The same request gets the same one; it is never stored here. */
-const enrolmentOf = async (deps: IdentityDeps, req: FastifyRequest, user_id: string) => {
+const enrolmentOf = async (deps: Pick<IdentityDeps, 'config' | 'credential'>, req: FastifyRequest, user_id: string) => {
   try {
     const made = await deps.credential.createEnrolmentToken(
       { userId: user_id, changeId: changeIdOf(req), onlyIfNoPassword: false },
@@ -57,7 +57,7 @@ const MARK_MS = 2000
 
 /** POST admin/users/{id}/disable, /delete: login and refresh refuse from the commit on. */
 export const endUser = async (
-  deps: IdentityDeps,
+  deps: ChangeDeps,
   req: FastifyRequest,
   user_id: string,
   to: 'DISABLED' | 'DELETED',
@@ -86,7 +86,7 @@ export const endUser = async (
 }
 
 /** POST admin/users/{id}/enable, or the change that waits. */
-export const enableUser = async (deps: IdentityDeps, req: FastifyRequest, user_id: string, reason: string) => {
+export const enableUser = async (deps: ChangeDeps, req: FastifyRequest, user_id: string, reason: string) => {
   const asked = { kind: 'user.enable' as const, request: { user_id, reason } }
   const stored = await perform(deps, req, asked, enableMeasure)
   if (stored.status === 202) return { replayed: stored.replayed, status: 202, body: bodyOf<object>(stored) }
@@ -94,7 +94,7 @@ export const enableUser = async (deps: IdentityDeps, req: FastifyRequest, user_i
 }
 
 /** Waits until the relay has done what a new status asks for (`revoked`), for at most 2 s (`pending`: 202). */
-const withSessions = async (deps: IdentityDeps, req: FastifyRequest, user_id: string, stored: Stored) => {
+const withSessions = async (deps: Pick<IdentityDeps, 'db'>, req: FastifyRequest, user_id: string, stored: Stored) => {
   const done = await marked(deps, statusEventOf(req).event_id, user_id)
   return {
     replayed: stored.replayed,
@@ -103,12 +103,12 @@ const withSessions = async (deps: IdentityDeps, req: FastifyRequest, user_id: st
   }
 }
 
-const marked = async (deps: IdentityDeps, event_id: string, user_id: string): Promise<boolean> => {
+const marked = async ({ db }: Pick<IdentityDeps, 'db'>, event_id: string, user_id: string): Promise<boolean> => {
   const end = performance.now() + MARK_MS
-  const known = await deps.db.select({ id: outbox.event_id }).from(outbox).where(eq(outbox.event_id, event_id))
-  if (known.length === 0) return (await getUser(deps.db, user_id)) !== undefined
+  const known = await db.select({ id: outbox.event_id }).from(outbox).where(eq(outbox.event_id, event_id))
+  if (known.length === 0) return (await getUser(db, user_id)) !== undefined
   for (;;) {
-    if (await isPublished(deps.db, event_id)) return true
+    if (await isPublished(db, event_id)) return true
     if (performance.now() > end) return false
     await delay(25)
   }

@@ -11,7 +11,7 @@ import { AppError } from '../../shared/errors.ts'
 import { isUuid, uuidv5 } from '../../shared/ids.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { lockControl, noteDual } from '../control/dual.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { AccountDeps, IdentityDeps } from '../deps.ts'
 import { rolesChanged } from '../mutations.ts'
 
 export type Enrolment = { enrolment_token: string; new_password: string }
@@ -22,7 +22,7 @@ export type EnrolRequest = { request_id: string; queue_key: string; key: string;
  * idempotency key. The key is looked up before and written after credential was asked, so that no transaction is held
  * open over a hash; `change_id` makes the same request harmless to credential in between. Answers whether it is a repeat.
  */
-export const enrol = async (deps: IdentityDeps, body: Enrolment, request: EnrolRequest): Promise<boolean> => {
+export const enrol = async (deps: AccountDeps, body: Enrolment, request: EnrolRequest): Promise<boolean> => {
   if (!body.new_password.isWellFormed()) {
     throw new AppError('validation_error', 'schema_violation', 'The password holds half a character.')
   }
@@ -77,7 +77,7 @@ const eventOf = (user: UserRow, { request_id }: EnrolRequest, outcome: 'done' | 
 })
 
 const setPassword = async (
-  deps: IdentityDeps,
+  deps: Pick<IdentityDeps, 'credential' | 'db' | 'keys'>,
   user: UserRow,
   { enrolment_token, new_password }: Enrolment,
   token_id: string,

@@ -6,7 +6,7 @@ import { allow } from '../../shared/auth/http.ts'
 import { EventView, PageQuery, pageOf } from '../../shared/contracts/identity/users.ts'
 import { errorReplies } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { ReadDeps } from '../deps.ts'
 
 const EventsQuery = Type.Object({
   ...PageQuery.properties,
@@ -17,7 +17,7 @@ const EventsQuery = Type.Object({
 })
 
 /** The audit log of identity. */
-export const userEventsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
+export const userEventsRoutes: FastifyPluginCallbackTypebox<{ deps: ReadDeps }> = (app, { deps }, done) => {
   const pages = createPages([deps.keys.page])
 
   app.get(

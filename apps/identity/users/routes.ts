@@ -17,7 +17,7 @@ import { text } from '../../shared/contracts/text.ts'
 import { hmacSha256 } from '../../shared/data/digest.ts'
 import { CommandHeaders, errorReplies } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { AccountDeps, ReadDeps } from '../deps.ts'
 import { detailOf, detailsOf, findUser } from './change.ts'
 import { createEnrolment, createUser, enableUser, endUser } from './commands.ts'
 import { enrol } from './enrol.ts'
@@ -36,7 +36,7 @@ const UserList = Type.Object({
 })
 
 /** People: oneself, and all. */
-export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
+export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: ReadDeps }> = (app, { deps }, done) => {
   const pages = createPages([deps.keys.page])
 
   app.get(
@@ -112,7 +112,7 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
 }
 
 /** The first password, or a new one, by a one-time link. */
-export const enrolRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
+export const enrolRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }> = (app, { deps }, done) => {
   app.post(
     '/v1/users/enrol',
     {
@@ -144,7 +144,7 @@ export const enrolRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
 }
 
 /** Accounts and their links. */
-export const newUsersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
+export const newUsersRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }> = (app, { deps }, done) => {
   app.post(
     '/v1/admin/users',
     {
@@ -198,7 +198,7 @@ const MOVES = [
     kind: 'S',
     description: 'Disables a user and ends all sessions.',
     response: { 200: UserMoved, 202: UserMoved, ...errorReplies },
-    move: (deps: IdentityDeps, req: FastifyRequest, user_id: string, reason: string) =>
+    move: (deps: AccountDeps, req: FastifyRequest, user_id: string, reason: string) =>
       endUser(deps, req, user_id, 'DISABLED', reason),
   },
   {
@@ -208,7 +208,7 @@ const MOVES = [
     kind: 'S',
     description: 'Deletes a user for good and ends all sessions; the name is never used again.',
     response: { 200: UserMoved, 202: UserMoved, ...errorReplies },
-    move: (deps: IdentityDeps, req: FastifyRequest, user_id: string, reason: string) =>
+    move: (deps: AccountDeps, req: FastifyRequest, user_id: string, reason: string) =>
       endUser(deps, req, user_id, 'DELETED', reason),
   },
   {
@@ -224,7 +224,7 @@ const MOVES = [
 ] as const
 
 /** Ends accounts, and lets them in again. */
-export const movesRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
+export const movesRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }> = (app, { deps }, done) => {
   for (const { verb, kind, response, move, ...about } of MOVES) {
     app.post(
       `/v1/admin/users/:user_id/${verb}`,

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { ArtifactParams, ArtifactTaken } from '../../shared/contracts/operations/executions.ts'
+import { ArtifactParams, ArtifactTaken } from '../../shared/contracts/engine/executions.ts'
 import { errorReplies } from '../../shared/http/app.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { type Bringer, bringerOf, takeArtifact } from './artifacts.ts'

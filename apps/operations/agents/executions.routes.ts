@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { isExecutionToken } from '../../../db/operations/agents/artifacts.ts'
-import { ExecutionReply, ExecutionResult } from '../../shared/contracts/operations/executions.ts'
+import { ExecutionReply, ExecutionResult } from '../../shared/contracts/engine/executions.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
 import { errorReplies } from '../../shared/http/app.ts'

@@ -13,7 +13,7 @@ import {
   lockExecution,
   noteMessage,
 } from '../../../db/operations/nodes/results.ts'
-import type { ExecutionReply, ExecutionResult } from '../../shared/contracts/operations/executions.ts'
+import type { ExecutionReply, ExecutionResult } from '../../shared/contracts/engine/executions.ts'
 import type { Actor, NodeError, RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { digest, sha256Hex } from '../../shared/data/digest.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { requireScope } from '../../shared/auth/http.ts'
 import type { CatalogEvent } from '../../shared/contracts/catalog/events.ts'
-import { ProjectionEvents, ProjectionReply } from '../../shared/contracts/operations/projection.ts'
+import { ProjectionEvents, ProjectionReply } from '../../shared/contracts/engine/projection.ts'
 import { AppError } from '../../shared/errors.ts'
 import { errorReplies } from '../../shared/http/app.ts'
 import { KNOWN_EVENTS } from './apply.ts'

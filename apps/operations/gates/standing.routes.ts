@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { requireScope } from '../../shared/auth/http.ts'
-import { GateStanding } from '../../shared/contracts/operations/internal.ts'
+import { GateStanding } from '../../shared/contracts/engine/internal.ts'
 import { errorReplies } from '../../shared/http/app.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { proveDue } from './standing.ts'

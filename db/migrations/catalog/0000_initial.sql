@@ -1,10 +1,8 @@
-CREATE EXTENSION IF NOT EXISTS ltree;--> statement-breakpoint
-CREATE EXTENSION IF NOT EXISTS pg_trgm;--> statement-breakpoint
 CREATE SCHEMA "catalog";
 --> statement-breakpoint
 CREATE TABLE "catalog"."audit" (
 	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "catalog"."audit_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
-	"at" timestamp with time zone NOT NULL,
+	"at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
 	"actor" text NOT NULL,
 	"on_behalf_of" text,
 	"roles" text[] DEFAULT '{}' NOT NULL,
@@ -71,11 +69,60 @@ CREATE TABLE "catalog"."evidence_ref" (
 	"ref" jsonb DEFAULT '{}' NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "catalog"."import_job" (
+	"job_id" uuid PRIMARY KEY NOT NULL,
+	"user_id" uuid NOT NULL,
+	"source" jsonb DEFAULT '{}' NOT NULL,
+	"options" jsonb DEFAULT '{}' NOT NULL,
+	"reason" text,
+	"request_id" text,
+	"status" text NOT NULL,
+	"total" integer NOT NULL,
+	"done" integer DEFAULT 0 NOT NULL,
+	"counts" jsonb DEFAULT '{}' NOT NULL,
+	"failures" integer DEFAULT 0 NOT NULL,
+	"problem" jsonb,
+	"created_at" timestamp with time zone NOT NULL,
+	"updated_at" timestamp with time zone NOT NULL,
+	"ended_at" timestamp with time zone
+);
+--> statement-breakpoint
+CREATE TABLE "catalog"."import_job_item" (
+	"job_id" uuid NOT NULL,
+	"seq" integer NOT NULL,
+	"item" jsonb DEFAULT '{}' NOT NULL,
+	"result" jsonb,
+	"again" boolean DEFAULT false NOT NULL,
+	CONSTRAINT "import_job_item_job_id_seq_pk" PRIMARY KEY("job_id","seq")
+);
+--> statement-breakpoint
+CREATE TABLE "catalog"."import_ref" (
+	"source_name" text collate "C" NOT NULL,
+	"external_id" text collate "C" NOT NULL,
+	"rid" bigint NOT NULL,
+	"last_seen_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "import_ref_source_name_external_id_pk" PRIMARY KEY("source_name","external_id")
+);
+--> statement-breakpoint
 CREATE TABLE "catalog"."inbox" (
 	"consumer" text NOT NULL,
 	"event_id" uuid NOT NULL,
 	"received_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
 	CONSTRAINT "inbox_consumer_event_id_pk" PRIMARY KEY("consumer","event_id")
+);
+--> statement-breakpoint
+CREATE TABLE "catalog"."observation_history" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "catalog"."observation_history_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"rid" bigint NOT NULL,
+	"source" text NOT NULL,
+	"check_key" text NOT NULL,
+	"status" text NOT NULL,
+	"observed_at" timestamp with time zone NOT NULL,
+	"expires_at" timestamp with time zone NOT NULL,
+	"summary" text,
+	"evidence_refs" jsonb DEFAULT '[]' NOT NULL,
+	"command_id" uuid NOT NULL,
+	"operation_id" uuid
 );
 --> statement-breakpoint
 CREATE TABLE "catalog"."observation_latest" (
@@ -153,8 +200,26 @@ CREATE TABLE "catalog"."provider" (
 	"priority" integer DEFAULT 100 NOT NULL,
 	"expires_at" timestamp with time zone,
 	"withdrawn_at" timestamp with time zone,
+	"swept" boolean DEFAULT false NOT NULL,
 	"last_command_id" uuid,
-	"rev" integer DEFAULT 1 NOT NULL
+	"rev" integer DEFAULT 1 NOT NULL,
+	"valid_from" timestamp with time zone DEFAULT '-infinity' NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "catalog"."provider_history" (
+	"provider_id" text collate "C" NOT NULL,
+	"rid" bigint NOT NULL,
+	"capability_id" smallint NOT NULL,
+	"version" text NOT NULL,
+	"attributes" jsonb DEFAULT '{}' NOT NULL,
+	"capacity" jsonb,
+	"priority" integer NOT NULL,
+	"expires_at" timestamp with time zone,
+	"last_command_id" uuid,
+	"rev" integer NOT NULL,
+	"valid_from" timestamp with time zone NOT NULL,
+	"valid_to" timestamp with time zone NOT NULL,
+	CONSTRAINT "provider_history_provider_id_rev_pk" PRIMARY KEY("provider_id","rev")
 );
 --> statement-breakpoint
 CREATE TABLE "catalog"."relationship" (
@@ -299,6 +364,18 @@ CREATE TABLE "catalog"."rm_resource_operation" (
 	CONSTRAINT "rm_resource_operation_rid_operation_id_pk" PRIMARY KEY("rid","operation_id")
 );
 --> statement-breakpoint
+CREATE TABLE "catalog"."search" (
+	"rid" bigint PRIMARY KEY NOT NULL,
+	"names" text NOT NULL,
+	"document" "tsvector" NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "catalog"."search_position" (
+	"name" text PRIMARY KEY NOT NULL,
+	"pub_seq" bigint NOT NULL,
+	"filling_after" bigint
+);
+--> statement-breakpoint
 CREATE TABLE "catalog"."type" (
 	"id" smallint NOT NULL,
 	"type_key" text collate "C" NOT NULL,
@@ -310,18 +387,26 @@ CREATE TABLE "catalog"."type" (
 	CONSTRAINT "type_type_key_version_unique" UNIQUE("type_key","version")
 );
 --> statement-breakpoint
-CREATE INDEX "audit_unsealed" ON "catalog"."audit" USING btree ("id") WHERE seal_seq is null;--> statement-breakpoint
-CREATE INDEX "audit_actor" ON "catalog"."audit" USING btree ("actor","id");--> statement-breakpoint
-CREATE INDEX "audit_object" ON "catalog"."audit" USING btree ("object","id");--> statement-breakpoint
+CREATE INDEX "audit_id_index" ON "catalog"."audit" USING btree ("id") WHERE seal_seq is null;--> statement-breakpoint
+CREATE INDEX "audit_actor_id_index" ON "catalog"."audit" USING btree ("actor","id");--> statement-breakpoint
+CREATE INDEX "audit_object_id_index" ON "catalog"."audit" USING btree ("object","id");--> statement-breakpoint
 CREATE INDEX "command_log_retain" ON "catalog"."command_log" USING brin ("retain_until");--> statement-breakpoint
 CREATE INDEX "evidence_ref_at" ON "catalog"."evidence_ref" USING btree ("rid","at");--> statement-breakpoint
 CREATE INDEX "evidence_ref_operation" ON "catalog"."evidence_ref" USING btree ("operation_id");--> statement-breakpoint
+CREATE INDEX "import_job_open" ON "catalog"."import_job" USING btree ("updated_at") WHERE ended_at is null;--> statement-breakpoint
+CREATE INDEX "import_job_ended" ON "catalog"."import_job" USING btree ("ended_at") WHERE ended_at is not null;--> statement-breakpoint
+CREATE INDEX "import_job_item_open" ON "catalog"."import_job_item" USING btree ("job_id","seq") WHERE result is null or again;--> statement-breakpoint
+CREATE INDEX "observation_history_at" ON "catalog"."observation_history" USING btree ("rid","observed_at","id");--> statement-breakpoint
+CREATE INDEX "observation_history_old" ON "catalog"."observation_history" USING brin ("observed_at");--> statement-breakpoint
 CREATE INDEX "observation_expires" ON "catalog"."observation_latest" USING btree ("expires_at") WHERE not swept;--> statement-breakpoint
 CREATE INDEX "outbox_id_index" ON "catalog"."outbox" USING btree ("id") WHERE pub_seq is null;--> statement-breakpoint
 CREATE INDEX "outbox_pub_seq_index" ON "catalog"."outbox" USING btree ("pub_seq") WHERE published_at is null and pub_seq is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "provider_open" ON "catalog"."provider" USING btree ("rid","capability_id","version") WHERE withdrawn_at is null;--> statement-breakpoint
 CREATE INDEX "provider_capability" ON "catalog"."provider" USING btree ("capability_id","rid");--> statement-breakpoint
-CREATE INDEX "provider_expires" ON "catalog"."provider" USING btree ("expires_at") WHERE withdrawn_at is null;--> statement-breakpoint
+CREATE INDEX "provider_expires" ON "catalog"."provider" USING btree ("expires_at") WHERE withdrawn_at is null and not swept;--> statement-breakpoint
+CREATE INDEX "provider_history_rid" ON "catalog"."provider_history" USING btree ("rid","valid_from");--> statement-breakpoint
+CREATE INDEX "provider_history_capability" ON "catalog"."provider_history" USING btree ("capability_id","valid_from");--> statement-breakpoint
+CREATE INDEX "provider_history_to" ON "catalog"."provider_history" USING btree ("valid_to");--> statement-breakpoint
 CREATE UNIQUE INDEX "relationship_in" ON "catalog"."relationship" USING btree ("dst","reltype_id","src");--> statement-breakpoint
 CREATE INDEX "relationship_src_from" ON "catalog"."relationship" USING btree ("src","valid_from");--> statement-breakpoint
 CREATE INDEX "relationship_dst_from" ON "catalog"."relationship" USING btree ("dst","valid_from");--> statement-breakpoint
@@ -331,7 +416,6 @@ CREATE INDEX "relationship_history_to" ON "catalog"."relationship_history" USING
 CREATE UNIQUE INDEX "resource_name_key" ON "catalog"."resource" USING btree ("type_id","parent_rid","name") NULLS NOT DISTINCT WHERE is_open;--> statement-breakpoint
 CREATE UNIQUE INDEX "resource_identity_key" ON "catalog"."resource" USING btree ("type_id","identity_hash") WHERE is_open;--> statement-breakpoint
 CREATE INDEX "resource_path_key" ON "catalog"."resource" USING btree ("path");--> statement-breakpoint
-CREATE INDEX "resource_path_gist" ON "catalog"."resource" USING gist (path gist_ltree_ops(siglen=32));--> statement-breakpoint
 CREATE INDEX "resource_desired_gin" ON "catalog"."resource" USING gin (desired_state jsonb_path_ops);--> statement-breakpoint
 CREATE INDEX "resource_labels_gin" ON "catalog"."resource" USING gin (labels jsonb_path_ops);--> statement-breakpoint
 CREATE INDEX "resource_name_trgm" ON "catalog"."resource" USING gin (name gin_trgm_ops);--> statement-breakpoint
@@ -342,8 +426,9 @@ CREATE INDEX "resource_operation_at" ON "catalog"."resource_operation" USING btr
 CREATE INDEX "resource_operation_operation" ON "catalog"."resource_operation" USING btree ("operation_id");--> statement-breakpoint
 CREATE INDEX "revision_at" ON "catalog"."revision" USING btree ("rid","at");--> statement-breakpoint
 CREATE INDEX "rm_resource_operation_at" ON "catalog"."rm_resource_operation" USING btree ("rid","created_at");--> statement-breakpoint
-CREATE INDEX "rm_resource_operation_operation" ON "catalog"."rm_resource_operation" USING btree ("operation_id");
---> statement-breakpoint
+CREATE INDEX "rm_resource_operation_operation" ON "catalog"."rm_resource_operation" USING btree ("operation_id");--> statement-breakpoint
+CREATE INDEX "search_document" ON "catalog"."search" USING gin ("document");--> statement-breakpoint
+CREATE INDEX "search_names_trgm" ON "catalog"."search" USING gin (names gin_trgm_ops);--> statement-breakpoint
 ALTER TABLE "catalog"."resource_state" SET (fillfactor = 70);--> statement-breakpoint
 ALTER TABLE "catalog"."command_log" SET (fillfactor = 80);--> statement-breakpoint
 ALTER TABLE "catalog"."outbox" SET (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01);

@@ -1,5 +1,27 @@
 CREATE SCHEMA "identity";
 --> statement-breakpoint
+CREATE TABLE "identity"."changes" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"kind" text NOT NULL,
+	"request" jsonb NOT NULL,
+	"status" text DEFAULT 'pending' NOT NULL,
+	"subject" jsonb NOT NULL,
+	"digest" text NOT NULL,
+	"requested_by" text NOT NULL,
+	"requested_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	"expires_at" timestamp with time zone NOT NULL,
+	"decided_by" text,
+	"decided_at" timestamp with time zone,
+	"user_id" uuid,
+	CONSTRAINT "changes_status" CHECK ("identity"."changes"."status" in ('pending', 'confirmed', 'rejected', 'withdrawn'))
+);
+--> statement-breakpoint
+CREATE TABLE "identity"."dual_control" (
+	"id" boolean PRIMARY KEY DEFAULT true NOT NULL,
+	"since" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	CONSTRAINT "dual_control_once" CHECK ("identity"."dual_control"."id")
+);
+--> statement-breakpoint
 CREATE TABLE "identity"."grants" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"subject_type" text NOT NULL,
@@ -8,13 +30,16 @@ CREATE TABLE "identity"."grants" (
 	"scope" jsonb DEFAULT '{}'::jsonb NOT NULL,
 	"expires_at" timestamp with time zone,
 	"created_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-	"created_by" text NOT NULL
+	"created_by" text NOT NULL,
+	"confirmed_by" text
 );
 --> statement-breakpoint
 CREATE TABLE "identity"."group_members" (
 	"group_key" text NOT NULL,
 	"user_id" uuid NOT NULL,
 	"added_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	"added_by" text,
+	"confirmed_by" text,
 	CONSTRAINT "group_members_group_key_user_id_pk" PRIMARY KEY("group_key","user_id")
 );
 --> statement-breakpoint
@@ -98,11 +123,17 @@ CREATE TABLE "identity"."users" (
 	"version" bigint DEFAULT 1 NOT NULL,
 	"created_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
 	"disabled_at" timestamp with time zone,
+	"reset_at" timestamp with time zone,
+	"reset_by" text,
+	"reset_confirmed_by" text,
+	"reset_link" text,
+	"link_shown" boolean DEFAULT true NOT NULL,
 	CONSTRAINT "users_status" CHECK ("identity"."users"."status" in ('ACTIVE', 'DISABLED', 'DELETED'))
 );
 --> statement-breakpoint
 ALTER TABLE "identity"."group_members" ADD CONSTRAINT "group_members_group_key_groups_group_key_fk" FOREIGN KEY ("group_key") REFERENCES "identity"."groups"("group_key") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "identity"."group_members" ADD CONSTRAINT "group_members_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "identity"."users"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+CREATE INDEX "changes_status_id_index" ON "identity"."changes" USING btree ("status","id");--> statement-breakpoint
 CREATE UNIQUE INDEX "grants_once" ON "identity"."grants" USING btree ("subject_type","subject_id","role","scope");--> statement-breakpoint
 CREATE INDEX "grants_role_index" ON "identity"."grants" USING btree ("role");--> statement-breakpoint
 CREATE INDEX "group_members_user_id_index" ON "identity"."group_members" USING btree ("user_id");--> statement-breakpoint

@@ -2,28 +2,6 @@ CREATE SCHEMA "operations";
 --> statement-breakpoint
 CREATE SEQUENCE "operations"."catalog_change_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1;--> statement-breakpoint
 CREATE SEQUENCE "operations"."fence_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1;--> statement-breakpoint
-CREATE TABLE "operations"."audit" (
-	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "operations"."audit_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
-	"at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-	"actor" text NOT NULL,
-	"on_behalf_of" text,
-	"roles" text[] DEFAULT '{}' NOT NULL,
-	"action" text NOT NULL,
-	"object" text NOT NULL,
-	"outcome" text NOT NULL,
-	"reason" text,
-	"before_hash" text,
-	"after_hash" text,
-	"request_id" text,
-	"command_id" uuid,
-	"body" text NOT NULL,
-	"mac" text NOT NULL,
-	"seal_seq" bigint,
-	"prev_hash" text,
-	"seal_hash" text,
-	CONSTRAINT "audit_seal_seq_unique" UNIQUE("seal_seq")
-);
---> statement-breakpoint
 CREATE TABLE "operations"."catalog_health" (
 	"resource_id" text PRIMARY KEY NOT NULL,
 	"status" text NOT NULL
@@ -68,34 +46,35 @@ CREATE TABLE "operations"."catalog_types" (
 	"updated_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
 --> statement-breakpoint
-CREATE TABLE "operations"."dead_letter" (
-	"consumer" text NOT NULL,
-	"event_id" uuid NOT NULL,
-	"agg_type" text,
-	"agg_id" text,
-	"agg_version" bigint,
-	"error" text NOT NULL,
-	"tries" integer NOT NULL,
-	"parked_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-	"released_at" timestamp with time zone,
-	CONSTRAINT "dead_letter_consumer_event_id_pk" PRIMARY KEY("consumer","event_id")
-);
---> statement-breakpoint
-CREATE TABLE "operations"."durations" (
-	"step" text NOT NULL,
-	"operation_id" uuid NOT NULL,
-	"node_id" text NOT NULL,
-	"ms" integer NOT NULL,
-	"at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-	CONSTRAINT "durations_step_operation_id_node_id_pk" PRIMARY KEY("step","operation_id","node_id")
-);
---> statement-breakpoint
 CREATE TABLE "operations"."engine_findings" (
 	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "operations"."engine_findings_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"operation_id" uuid NOT NULL,
 	"found" text NOT NULL,
 	"at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
 	"handled_at" timestamp with time zone
+);
+--> statement-breakpoint
+CREATE TABLE "operations"."operation_commands" (
+	"command_id" uuid PRIMARY KEY NOT NULL,
+	"operation_id" uuid NOT NULL,
+	"seq" bigint NOT NULL,
+	"kind" text NOT NULL,
+	"class" text NOT NULL,
+	"payload" jsonb NOT NULL,
+	"actor" jsonb NOT NULL,
+	"reason" text,
+	"request_id" text,
+	"trace" text,
+	"not_after" timestamp with time zone,
+	"status" text DEFAULT 'pending' NOT NULL,
+	"attempts" integer DEFAULT 0 NOT NULL,
+	"next_try_at" timestamp with time zone,
+	"last_error" text,
+	"outcome" jsonb,
+	"undo" jsonb,
+	"created_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	"outcome_at" timestamp with time zone,
+	CONSTRAINT "operation_commands_operation_id_seq_unique" UNIQUE("operation_id","seq")
 );
 --> statement-breakpoint
 CREATE TABLE "operations"."gates" (
@@ -111,82 +90,103 @@ CREATE TABLE "operations"."gates" (
 	"digest" text NOT NULL,
 	"approved_digest" text,
 	"consumed_at" timestamp with time zone,
+	"standing_at" timestamp with time zone,
 	"waiting_since" timestamp with time zone,
 	"deadline_at" timestamp with time zone,
 	"escalation_level" integer DEFAULT 0 NOT NULL,
+	"delegations" jsonb DEFAULT '[]'::jsonb NOT NULL,
 	"next_escalation_at" timestamp with time zone,
 	"decided_by" jsonb,
 	"decided_at" timestamp with time zone,
 	"decided_command_id" uuid,
+	"ordinal" integer DEFAULT 1 NOT NULL,
 	"updated_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
 	CONSTRAINT "gates_operation_id_gate_id_pk" PRIMARY KEY("operation_id","gate_id")
 );
 --> statement-breakpoint
-CREATE TABLE "operations"."idempotency" (
-	"caller" text NOT NULL,
-	"route" text NOT NULL,
-	"key" text NOT NULL,
-	"fingerprint" "bytea" NOT NULL,
-	"command_id" uuid,
-	"status" integer,
-	"headers" jsonb,
-	"body" "bytea",
-	"created_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-	CONSTRAINT "idempotency_caller_route_key_pk" PRIMARY KEY("caller","route","key")
+CREATE TABLE "operations"."patch_votes" (
+	"operation_id" uuid NOT NULL,
+	"patch_id" uuid NOT NULL,
+	"user_id" text NOT NULL,
+	"decision" text NOT NULL,
+	"comment" text,
+	"digest" text NOT NULL,
+	"groups" text[] DEFAULT '{}' NOT NULL,
+	"actor" jsonb NOT NULL,
+	"command_id" uuid NOT NULL,
+	"at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	CONSTRAINT "patch_votes_operation_id_patch_id_user_id_pk" PRIMARY KEY("operation_id","patch_id","user_id")
 );
 --> statement-breakpoint
-CREATE TABLE "operations"."inbox" (
-	"consumer" text NOT NULL,
-	"event_id" uuid NOT NULL,
-	"received_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-	CONSTRAINT "inbox_consumer_event_id_pk" PRIMARY KEY("consumer","event_id")
-);
---> statement-breakpoint
-CREATE TABLE "operations"."intents" (
-	"intent_id" uuid PRIMARY KEY NOT NULL,
-	"status" text DEFAULT 'open' NOT NULL,
-	"revision" integer DEFAULT 1 NOT NULL,
-	"kind" text NOT NULL,
-	"title" text NOT NULL,
+CREATE TABLE "operations"."patches" (
+	"operation_id" uuid NOT NULL,
+	"patch_id" uuid NOT NULL,
+	"status" text DEFAULT 'awaiting_approval' NOT NULL,
+	"status_reason" text,
+	"base_revision" integer NOT NULL,
+	"applied_revision" integer,
+	"changes" jsonb NOT NULL,
 	"reason" text NOT NULL,
-	"request" jsonb NOT NULL,
-	"targets_resolved" jsonb NOT NULL,
-	"resource_ids" text[] DEFAULT '{}' NOT NULL,
-	"requester" jsonb NOT NULL,
-	"requester_id" text NOT NULL,
-	"labels" jsonb NOT NULL,
-	"constraints" jsonb NOT NULL,
 	"ticket" text,
-	"retry_of" uuid,
-	"latest_plan_id" uuid,
-	"operation_id" uuid,
+	"proposer" jsonb NOT NULL,
+	"proposer_id" text NOT NULL,
+	"digest" text NOT NULL,
+	"result_hash" text NOT NULL,
+	"diff_graph" jsonb NOT NULL,
+	"held_nodes" text[] DEFAULT '{}' NOT NULL,
+	"rearmed_gates" text[] DEFAULT '{}' NOT NULL,
+	"required" jsonb NOT NULL,
+	"rebase" jsonb,
+	"decided_by" jsonb,
+	"decided_at" timestamp with time zone,
+	"expires_at" timestamp with time zone NOT NULL,
 	"created_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
 	"updated_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-	"expires_at" timestamp with time zone NOT NULL
+	CONSTRAINT "patches_operation_id_patch_id_pk" PRIMARY KEY("operation_id","patch_id")
 );
 --> statement-breakpoint
-CREATE TABLE "operations"."lease_waits" (
-	"operation_id" uuid PRIMARY KEY NOT NULL,
-	"wanted" jsonb NOT NULL,
-	"since" timestamp with time zone DEFAULT clock_timestamp() NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "operations"."leases" (
-	"resource_id" text NOT NULL,
+CREATE TABLE "operations"."votes" (
 	"operation_id" uuid NOT NULL,
-	"mode" text NOT NULL,
-	"since" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-	CONSTRAINT "leases_resource_id_operation_id_pk" PRIMARY KEY("resource_id","operation_id")
+	"gate_id" text NOT NULL,
+	"round" integer NOT NULL,
+	"user_id" text NOT NULL,
+	"decision" text NOT NULL,
+	"comment" text,
+	"digest" text NOT NULL,
+	"group_key" text,
+	"actor" jsonb NOT NULL,
+	"command_id" uuid NOT NULL,
+	"voided" boolean DEFAULT false NOT NULL,
+	"at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	CONSTRAINT "votes_operation_id_gate_id_round_user_id_pk" PRIMARY KEY("operation_id","gate_id","round","user_id")
 );
 --> statement-breakpoint
-CREATE TABLE "operations"."log_chunks" (
+CREATE TABLE "operations"."execution_results" (
+	"token_sha256" text NOT NULL,
+	"result_id" uuid NOT NULL,
+	"fingerprint" text NOT NULL,
+	"answer" jsonb NOT NULL,
+	"at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	CONSTRAINT "execution_results_token_sha256_result_id_pk" PRIMARY KEY("token_sha256","result_id")
+);
+--> statement-breakpoint
+CREATE TABLE "operations"."executions" (
+	"token_sha256" text PRIMARY KEY NOT NULL,
 	"operation_id" uuid NOT NULL,
 	"node_id" text NOT NULL,
 	"role" text DEFAULT 'run' NOT NULL,
 	"attempt" integer NOT NULL,
-	"chunk" integer NOT NULL,
-	"lines" jsonb NOT NULL,
-	CONSTRAINT "log_chunks_operation_id_node_id_role_attempt_chunk_pk" PRIMARY KEY("operation_id","node_id","role","attempt","chunk")
+	"generation" integer NOT NULL,
+	"fence" bigint NOT NULL,
+	"pool" text NOT NULL,
+	"heartbeat_s" integer NOT NULL,
+	"start_before" timestamp with time zone NOT NULL,
+	"deadline_at" timestamp with time zone NOT NULL,
+	"started_at" timestamp with time zone,
+	"heartbeat_at" timestamp with time zone,
+	"sequence" bigint DEFAULT 0 NOT NULL,
+	"closed_at" timestamp with time zone,
+	"created_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "operations"."node_attempts" (
@@ -204,6 +204,7 @@ CREATE TABLE "operations"."node_attempts" (
 	"inputs" jsonb,
 	"outputs" jsonb,
 	"error" jsonb,
+	"gates" jsonb,
 	"resume" jsonb,
 	"progress" jsonb,
 	"sequence" bigint DEFAULT 0 NOT NULL,
@@ -249,6 +250,276 @@ CREATE TABLE "operations"."nodes" (
 	CONSTRAINT "nodes_operation_id_node_id_pk" PRIMARY KEY("operation_id","node_id")
 );
 --> statement-breakpoint
+CREATE TABLE "operations"."pool_waits" (
+	"operation_id" uuid NOT NULL,
+	"node_id" text NOT NULL,
+	"pool" text NOT NULL,
+	"places" integer NOT NULL,
+	"since" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	CONSTRAINT "pool_waits_operation_id_node_id_pk" PRIMARY KEY("operation_id","node_id")
+);
+--> statement-breakpoint
+CREATE TABLE "operations"."calendar_entries" (
+	"freeze_id" text PRIMARY KEY NOT NULL,
+	"entry" jsonb NOT NULL,
+	"withdrawn" boolean DEFAULT false NOT NULL,
+	"put_by" text NOT NULL,
+	"revision" integer DEFAULT 1 NOT NULL,
+	"told_revision" integer DEFAULT 0 NOT NULL,
+	"updated_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "operations"."lease_waits" (
+	"operation_id" uuid PRIMARY KEY NOT NULL,
+	"wanted" jsonb NOT NULL,
+	"since" timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "operations"."leases" (
+	"resource_id" text NOT NULL,
+	"operation_id" uuid NOT NULL,
+	"mode" text NOT NULL,
+	"since" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	CONSTRAINT "leases_resource_id_operation_id_pk" PRIMARY KEY("resource_id","operation_id")
+);
+--> statement-breakpoint
+CREATE TABLE "operations"."operation_control" (
+	"operation_id" uuid PRIMARY KEY NOT NULL,
+	"control" text DEFAULT 'run' NOT NULL,
+	"cancel_mode" text,
+	"cancelled_at" timestamp with time zone,
+	"pause_reason" text,
+	"revision" bigint DEFAULT 1 NOT NULL,
+	"command_seq" bigint DEFAULT 0 NOT NULL,
+	"ended" boolean DEFAULT false NOT NULL,
+	"lease_epoch" integer DEFAULT 0 NOT NULL,
+	"lease_state" text DEFAULT 'held' NOT NULL,
+	"calendar" jsonb
+);
+--> statement-breakpoint
+CREATE TABLE "operations"."operations" (
+	"operation_id" uuid PRIMARY KEY NOT NULL,
+	"intent_id" uuid NOT NULL,
+	"plan_id" uuid NOT NULL,
+	"title" text NOT NULL,
+	"kind" text NOT NULL,
+	"engine_status" text DEFAULT 'queued' NOT NULL,
+	"end_reason" text,
+	"blocked_on" jsonb DEFAULT '[]'::jsonb NOT NULL,
+	"total" integer DEFAULT 0 NOT NULL,
+	"done" integer DEFAULT 0 NOT NULL,
+	"running" integer DEFAULT 0 NOT NULL,
+	"failed" integer DEFAULT 0 NOT NULL,
+	"waiting" integer DEFAULT 0 NOT NULL,
+	"requester" jsonb NOT NULL,
+	"requester_id" text NOT NULL,
+	"starter_id" text NOT NULL,
+	"involved" text[] DEFAULT '{}' NOT NULL,
+	"risk_level" text NOT NULL,
+	"environment" text,
+	"labels" jsonb NOT NULL,
+	"ticket" text,
+	"retry_of" uuid,
+	"resource_ids" text[] DEFAULT '{}' NOT NULL,
+	"open_gates" integer DEFAULT 0 NOT NULL,
+	"plan_revision" integer DEFAULT 1 NOT NULL,
+	"plan_hash" text NOT NULL,
+	"constraints" jsonb NOT NULL,
+	"max_parallel" integer NOT NULL,
+	"deadline_at" timestamp with time zone,
+	"pins" jsonb NOT NULL,
+	"drift_looked" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	"diff_moved" jsonb DEFAULT '[]'::jsonb NOT NULL,
+	"exceptions" jsonb DEFAULT '[]'::jsonb NOT NULL,
+	"timeline_seq" bigint DEFAULT 0 NOT NULL,
+	"evidence_seq" bigint DEFAULT 0 NOT NULL,
+	"evidence_hash" text NOT NULL,
+	"change_seq" bigint DEFAULT 1 NOT NULL,
+	"agg_version" bigint DEFAULT 0 NOT NULL,
+	"record_seq" bigint DEFAULT 0 NOT NULL,
+	"record_result" jsonb,
+	"engine_ref" jsonb,
+	"created_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	"started_at" timestamp with time zone,
+	"ended_at" timestamp with time zone,
+	"updated_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	"eta_at" timestamp with time zone
+);
+--> statement-breakpoint
+CREATE TABLE "operations"."durations" (
+	"step" text NOT NULL,
+	"operation_id" uuid NOT NULL,
+	"node_id" text NOT NULL,
+	"ms" integer NOT NULL,
+	"at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	CONSTRAINT "durations_step_operation_id_node_id_pk" PRIMARY KEY("step","operation_id","node_id")
+);
+--> statement-breakpoint
+CREATE TABLE "operations"."intents" (
+	"intent_id" uuid PRIMARY KEY NOT NULL,
+	"status" text DEFAULT 'open' NOT NULL,
+	"revision" integer DEFAULT 1 NOT NULL,
+	"kind" text NOT NULL,
+	"title" text NOT NULL,
+	"reason" text NOT NULL,
+	"request" jsonb NOT NULL,
+	"targets_resolved" jsonb NOT NULL,
+	"resource_ids" text[] DEFAULT '{}' NOT NULL,
+	"requester" jsonb NOT NULL,
+	"requester_id" text NOT NULL,
+	"labels" jsonb NOT NULL,
+	"constraints" jsonb NOT NULL,
+	"ticket" text,
+	"retry_of" uuid,
+	"latest_plan_id" uuid,
+	"operation_id" uuid,
+	"created_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	"updated_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	"expires_at" timestamp with time zone NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "operations"."packs" (
+	"pack" text NOT NULL,
+	"version" text NOT NULL,
+	"digest" text NOT NULL,
+	"document" jsonb NOT NULL,
+	"loaded_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	CONSTRAINT "packs_pack_version_pk" PRIMARY KEY("pack","version")
+);
+--> statement-breakpoint
+CREATE TABLE "operations"."plans" (
+	"plan_id" uuid PRIMARY KEY NOT NULL,
+	"intent_id" uuid NOT NULL,
+	"status" text NOT NULL,
+	"status_reason" text,
+	"revision" integer DEFAULT 1 NOT NULL,
+	"plan_hash" text NOT NULL,
+	"semantic_digest" text NOT NULL,
+	"document" jsonb NOT NULL,
+	"report" jsonb NOT NULL,
+	"graph" jsonb NOT NULL,
+	"requester_id" text NOT NULL,
+	"operation_id" uuid,
+	"superseded_by" uuid,
+	"created_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	"updated_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	"expires_at" timestamp with time zone NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "operations"."audit" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "operations"."audit_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	"actor" text NOT NULL,
+	"on_behalf_of" text,
+	"roles" text[] DEFAULT '{}' NOT NULL,
+	"action" text NOT NULL,
+	"object" text NOT NULL,
+	"outcome" text NOT NULL,
+	"reason" text,
+	"before_hash" text,
+	"after_hash" text,
+	"request_id" text,
+	"command_id" uuid,
+	"body" text NOT NULL,
+	"mac" text NOT NULL,
+	"seal_seq" bigint,
+	"prev_hash" text,
+	"seal_hash" text,
+	CONSTRAINT "audit_seal_seq_unique" UNIQUE("seal_seq")
+);
+--> statement-breakpoint
+CREATE TABLE "operations"."dead_letter" (
+	"consumer" text NOT NULL,
+	"event_id" uuid NOT NULL,
+	"agg_type" text,
+	"agg_id" text,
+	"agg_version" bigint,
+	"error" text NOT NULL,
+	"tries" integer NOT NULL,
+	"parked_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	"released_at" timestamp with time zone,
+	CONSTRAINT "dead_letter_consumer_event_id_pk" PRIMARY KEY("consumer","event_id")
+);
+--> statement-breakpoint
+CREATE TABLE "operations"."idempotency" (
+	"caller" text NOT NULL,
+	"route" text NOT NULL,
+	"key" text NOT NULL,
+	"fingerprint" "bytea" NOT NULL,
+	"command_id" uuid,
+	"status" integer,
+	"headers" jsonb,
+	"body" "bytea",
+	"created_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	CONSTRAINT "idempotency_caller_route_key_pk" PRIMARY KEY("caller","route","key")
+);
+--> statement-breakpoint
+CREATE TABLE "operations"."inbox" (
+	"consumer" text NOT NULL,
+	"event_id" uuid NOT NULL,
+	"received_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	CONSTRAINT "inbox_consumer_event_id_pk" PRIMARY KEY("consumer","event_id")
+);
+--> statement-breakpoint
+CREATE TABLE "operations"."outbox" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "operations"."outbox_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"event_id" uuid NOT NULL,
+	"agg_type" text NOT NULL,
+	"agg_id" text NOT NULL,
+	"agg_version" bigint NOT NULL,
+	"type" text NOT NULL,
+	"schema_version" integer DEFAULT 1 NOT NULL,
+	"payload" jsonb NOT NULL,
+	"request_id" text,
+	"trace" text,
+	"occurred_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+	"pub_seq" bigint,
+	"js_seq" bigint,
+	"published_at" timestamp with time zone,
+	"parked" text,
+	CONSTRAINT "outbox_event_id_unique" UNIQUE("event_id"),
+	CONSTRAINT "outbox_pub_seq_unique" UNIQUE("pub_seq"),
+	CONSTRAINT "outbox_agg_type_agg_id_agg_version_unique" UNIQUE("agg_type","agg_id","agg_version")
+);
+--> statement-breakpoint
+CREATE TABLE "operations"."projection" (
+	"name" text PRIMARY KEY NOT NULL,
+	"state" text DEFAULT 'live' NOT NULL,
+	"pub_seq" bigint DEFAULT 0 NOT NULL,
+	"at" timestamp with time zone,
+	"code_version" text,
+	"hash" text,
+	"hash_pub_seq" bigint
+);
+--> statement-breakpoint
+CREATE TABLE "operations"."projection_version" (
+	"consumer" text NOT NULL,
+	"agg_type" text NOT NULL,
+	"agg_id" text NOT NULL,
+	"ver" bigint NOT NULL,
+	"held" boolean DEFAULT false NOT NULL,
+	CONSTRAINT "projection_version_consumer_agg_type_agg_id_pk" PRIMARY KEY("consumer","agg_type","agg_id")
+);
+--> statement-breakpoint
+CREATE TABLE "operations"."relay_state" (
+	"name" text PRIMARY KEY NOT NULL,
+	"epoch" bigint DEFAULT 0 NOT NULL,
+	"next" bigint DEFAULT 1 NOT NULL,
+	"stream_created" text,
+	"js_last_seq" bigint
+);
+--> statement-breakpoint
+CREATE TABLE "operations"."log_chunks" (
+	"operation_id" uuid NOT NULL,
+	"node_id" text NOT NULL,
+	"role" text DEFAULT 'run' NOT NULL,
+	"attempt" integer NOT NULL,
+	"chunk" integer NOT NULL,
+	"lines" jsonb NOT NULL,
+	"packed" "bytea",
+	CONSTRAINT "log_chunks_operation_id_node_id_role_attempt_chunk_pk" PRIMARY KEY("operation_id","node_id","role","attempt","chunk")
+);
+--> statement-breakpoint
 CREATE TABLE "operations"."operation_artifact_index" (
 	"artifact_id" uuid PRIMARY KEY NOT NULL,
 	"operation_id" uuid NOT NULL,
@@ -264,41 +535,6 @@ CREATE TABLE "operations"."operation_artifact_index" (
 	"content" "bytea",
 	"created_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
 	"expires_at" timestamp with time zone
-);
---> statement-breakpoint
-CREATE TABLE "operations"."operation_commands" (
-	"command_id" uuid PRIMARY KEY NOT NULL,
-	"operation_id" uuid NOT NULL,
-	"seq" bigint NOT NULL,
-	"kind" text NOT NULL,
-	"class" text NOT NULL,
-	"payload" jsonb NOT NULL,
-	"actor" jsonb NOT NULL,
-	"reason" text,
-	"request_id" text,
-	"trace" text,
-	"not_after" timestamp with time zone,
-	"status" text DEFAULT 'pending' NOT NULL,
-	"attempts" integer DEFAULT 0 NOT NULL,
-	"next_try_at" timestamp with time zone,
-	"last_error" text,
-	"outcome" jsonb,
-	"undo" jsonb,
-	"created_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-	"outcome_at" timestamp with time zone,
-	CONSTRAINT "operation_commands_operation_id_seq_unique" UNIQUE("operation_id","seq")
-);
---> statement-breakpoint
-CREATE TABLE "operations"."operation_control" (
-	"operation_id" uuid PRIMARY KEY NOT NULL,
-	"control" text DEFAULT 'run' NOT NULL,
-	"cancel_mode" text,
-	"cancelled_at" timestamp with time zone,
-	"pause_reason" text,
-	"revision" bigint DEFAULT 1 NOT NULL,
-	"command_seq" bigint DEFAULT 0 NOT NULL,
-	"ended" boolean DEFAULT false NOT NULL,
-	"lease_epoch" integer DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "operations"."operation_evidence_index" (
@@ -361,129 +597,6 @@ CREATE TABLE "operations"."operation_timeline_view" (
 	CONSTRAINT "operation_timeline_view_operation_id_seq_pk" PRIMARY KEY("operation_id","seq")
 );
 --> statement-breakpoint
-CREATE TABLE "operations"."operations" (
-	"operation_id" uuid PRIMARY KEY NOT NULL,
-	"intent_id" uuid NOT NULL,
-	"plan_id" uuid NOT NULL,
-	"title" text NOT NULL,
-	"kind" text NOT NULL,
-	"engine_status" text DEFAULT 'queued' NOT NULL,
-	"end_reason" text,
-	"blocked_on" jsonb DEFAULT '[]'::jsonb NOT NULL,
-	"total" integer DEFAULT 0 NOT NULL,
-	"done" integer DEFAULT 0 NOT NULL,
-	"running" integer DEFAULT 0 NOT NULL,
-	"failed" integer DEFAULT 0 NOT NULL,
-	"waiting" integer DEFAULT 0 NOT NULL,
-	"requester" jsonb NOT NULL,
-	"requester_id" text NOT NULL,
-	"starter_id" text NOT NULL,
-	"involved" text[] DEFAULT '{}' NOT NULL,
-	"risk_level" text NOT NULL,
-	"environment" text,
-	"labels" jsonb NOT NULL,
-	"ticket" text,
-	"retry_of" uuid,
-	"resource_ids" text[] DEFAULT '{}' NOT NULL,
-	"open_gates" integer DEFAULT 0 NOT NULL,
-	"plan_revision" integer DEFAULT 1 NOT NULL,
-	"plan_hash" text NOT NULL,
-	"constraints" jsonb NOT NULL,
-	"max_parallel" integer NOT NULL,
-	"deadline_at" timestamp with time zone,
-	"pins" jsonb NOT NULL,
-	"exceptions" jsonb DEFAULT '[]'::jsonb NOT NULL,
-	"timeline_seq" bigint DEFAULT 0 NOT NULL,
-	"evidence_seq" bigint DEFAULT 0 NOT NULL,
-	"evidence_hash" text NOT NULL,
-	"change_seq" bigint DEFAULT 1 NOT NULL,
-	"agg_version" bigint DEFAULT 0 NOT NULL,
-	"record_seq" bigint DEFAULT 0 NOT NULL,
-	"record_result" jsonb,
-	"engine_ref" jsonb,
-	"created_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-	"started_at" timestamp with time zone,
-	"ended_at" timestamp with time zone,
-	"updated_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-	"eta_at" timestamp with time zone
-);
---> statement-breakpoint
-CREATE TABLE "operations"."outbox" (
-	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "operations"."outbox_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
-	"event_id" uuid NOT NULL,
-	"agg_type" text NOT NULL,
-	"agg_id" text NOT NULL,
-	"agg_version" bigint NOT NULL,
-	"type" text NOT NULL,
-	"schema_version" integer DEFAULT 1 NOT NULL,
-	"payload" jsonb NOT NULL,
-	"request_id" text,
-	"trace" text,
-	"occurred_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-	"pub_seq" bigint,
-	"js_seq" bigint,
-	"published_at" timestamp with time zone,
-	"parked" text,
-	CONSTRAINT "outbox_event_id_unique" UNIQUE("event_id"),
-	CONSTRAINT "outbox_pub_seq_unique" UNIQUE("pub_seq"),
-	CONSTRAINT "outbox_agg_type_agg_id_agg_version_unique" UNIQUE("agg_type","agg_id","agg_version")
-);
---> statement-breakpoint
-CREATE TABLE "operations"."packs" (
-	"pack" text NOT NULL,
-	"version" text NOT NULL,
-	"digest" text NOT NULL,
-	"document" jsonb NOT NULL,
-	"loaded_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-	CONSTRAINT "packs_pack_version_pk" PRIMARY KEY("pack","version")
-);
---> statement-breakpoint
-CREATE TABLE "operations"."plans" (
-	"plan_id" uuid PRIMARY KEY NOT NULL,
-	"intent_id" uuid NOT NULL,
-	"status" text NOT NULL,
-	"status_reason" text,
-	"revision" integer DEFAULT 1 NOT NULL,
-	"plan_hash" text NOT NULL,
-	"semantic_digest" text NOT NULL,
-	"document" jsonb NOT NULL,
-	"report" jsonb NOT NULL,
-	"graph" jsonb NOT NULL,
-	"requester_id" text NOT NULL,
-	"operation_id" uuid,
-	"superseded_by" uuid,
-	"created_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-	"updated_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-	"expires_at" timestamp with time zone NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "operations"."projection" (
-	"name" text PRIMARY KEY NOT NULL,
-	"state" text DEFAULT 'live' NOT NULL,
-	"pub_seq" bigint DEFAULT 0 NOT NULL,
-	"at" timestamp with time zone,
-	"code_version" text,
-	"hash" text,
-	"hash_pub_seq" bigint
-);
---> statement-breakpoint
-CREATE TABLE "operations"."projection_version" (
-	"consumer" text NOT NULL,
-	"agg_type" text NOT NULL,
-	"agg_id" text NOT NULL,
-	"ver" bigint NOT NULL,
-	"held" boolean DEFAULT false NOT NULL,
-	CONSTRAINT "projection_version_consumer_agg_type_agg_id_pk" PRIMARY KEY("consumer","agg_type","agg_id")
-);
---> statement-breakpoint
-CREATE TABLE "operations"."relay_state" (
-	"name" text PRIMARY KEY NOT NULL,
-	"epoch" bigint DEFAULT 0 NOT NULL,
-	"next" bigint DEFAULT 1 NOT NULL,
-	"stream_created" text,
-	"js_last_seq" bigint
-);
---> statement-breakpoint
 CREATE TABLE "operations"."resource_operation_index" (
 	"resource_id" text NOT NULL,
 	"operation_id" uuid NOT NULL,
@@ -500,50 +613,94 @@ CREATE TABLE "operations"."resource_operation_index" (
 	CONSTRAINT "resource_operation_index_resource_id_operation_id_pk" PRIMARY KEY("resource_id","operation_id")
 );
 --> statement-breakpoint
-CREATE TABLE "operations"."votes" (
-	"operation_id" uuid NOT NULL,
-	"gate_id" text NOT NULL,
-	"round" integer NOT NULL,
-	"user_id" text NOT NULL,
-	"decision" text NOT NULL,
-	"comment" text,
-	"digest" text NOT NULL,
-	"group_key" text,
-	"actor" jsonb NOT NULL,
-	"command_id" uuid NOT NULL,
-	"voided" boolean DEFAULT false NOT NULL,
-	"at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-	CONSTRAINT "votes_operation_id_gate_id_round_user_id_pk" PRIMARY KEY("operation_id","gate_id","round","user_id")
-);
---> statement-breakpoint
-CREATE INDEX "audit_id_index" ON "operations"."audit" USING btree ("id") WHERE seal_seq is null;--> statement-breakpoint
-CREATE INDEX "audit_actor_id_index" ON "operations"."audit" USING btree ("actor","id");--> statement-breakpoint
-CREATE INDEX "audit_object_id_index" ON "operations"."audit" USING btree ("object","id");--> statement-breakpoint
 CREATE INDEX "catalog_relationships_from_id_type_key_index" ON "operations"."catalog_relationships" USING btree ("from_id","type_key");--> statement-breakpoint
 CREATE INDEX "catalog_relationships_to_id_type_key_index" ON "operations"."catalog_relationships" USING btree ("to_id","type_key");--> statement-breakpoint
 CREATE INDEX "catalog_resources_type_key_name_index" ON "operations"."catalog_resources" USING btree ("type_key","name");--> statement-breakpoint
 CREATE INDEX "catalog_resources_parent_id_index" ON "operations"."catalog_resources" USING btree ("parent_id");--> statement-breakpoint
 CREATE INDEX "catalog_resources_change_seq_index" ON "operations"."catalog_resources" USING btree ("change_seq");--> statement-breakpoint
-CREATE INDEX "durations_step_at_index" ON "operations"."durations" USING btree ("step","at");--> statement-breakpoint
-CREATE INDEX "gates_status_deadline_at_index" ON "operations"."gates" USING btree ("status","deadline_at");--> statement-breakpoint
-CREATE INDEX "idempotency_created_at_index" ON "operations"."idempotency" USING btree ("created_at");--> statement-breakpoint
-CREATE INDEX "intents_requester_id_created_at_index" ON "operations"."intents" USING btree ("requester_id","created_at");--> statement-breakpoint
-CREATE INDEX "intents_status_expires_at_index" ON "operations"."intents" USING btree ("status","expires_at");--> statement-breakpoint
-CREATE INDEX "leases_operation_id_index" ON "operations"."leases" USING btree ("operation_id");--> statement-breakpoint
-CREATE INDEX "nodes_operation_id_ordinal_index" ON "operations"."nodes" USING btree ("operation_id","ordinal");--> statement-breakpoint
-CREATE INDEX "nodes_operation_id_state_index" ON "operations"."nodes" USING btree ("operation_id","state");--> statement-breakpoint
-CREATE INDEX "operation_artifact_index_operation_id_index" ON "operations"."operation_artifact_index" USING btree ("operation_id");--> statement-breakpoint
 CREATE INDEX "operation_commands_operation_id_seq_index" ON "operations"."operation_commands" USING btree ("operation_id","seq") WHERE status in ('pending', 'sending');--> statement-breakpoint
 CREATE INDEX "operation_commands_status_not_after_index" ON "operations"."operation_commands" USING btree ("status","not_after");--> statement-breakpoint
-CREATE INDEX "operation_job_log_index_log_seq_index" ON "operations"."operation_job_log_index" USING btree ("log_seq");--> statement-breakpoint
+CREATE INDEX "gates_status_deadline_at_index" ON "operations"."gates" USING btree ("status","deadline_at");--> statement-breakpoint
+CREATE INDEX "patches_expires_at_index" ON "operations"."patches" USING btree ("expires_at") WHERE status = 'awaiting_approval';--> statement-breakpoint
+CREATE INDEX "votes_approvals" ON "operations"."votes" USING btree ("user_id") WHERE decision = 'approve' and not voided;--> statement-breakpoint
+CREATE INDEX "executions_operation_id_node_id_attempt_index" ON "operations"."executions" USING btree ("operation_id","node_id","attempt");--> statement-breakpoint
+CREATE INDEX "node_attempts_at_agents" ON "operations"."node_attempts" USING btree (coalesce("pool", 'default')) WHERE "operations"."node_attempts"."executor" = 'external' and "operations"."node_attempts"."phase" in ('dispatched', 'running');--> statement-breakpoint
+CREATE INDEX "nodes_operation_id_ordinal_index" ON "operations"."nodes" USING btree ("operation_id","ordinal");--> statement-breakpoint
+CREATE INDEX "pool_waits_pool_since_index" ON "operations"."pool_waits" USING btree ("pool","since");--> statement-breakpoint
+CREATE INDEX "leases_operation_id_index" ON "operations"."leases" USING btree ("operation_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "operations_plan_id_index" ON "operations"."operations" USING btree ("plan_id") WHERE end_reason is distinct from 'start_withdrawn';--> statement-breakpoint
 CREATE INDEX "operations_created_at_operation_id_index" ON "operations"."operations" USING btree ("created_at","operation_id");--> statement-breakpoint
 CREATE INDEX "operations_updated_at_operation_id_index" ON "operations"."operations" USING btree ("updated_at","operation_id");--> statement-breakpoint
 CREATE INDEX "operations_engine_status_created_at_index" ON "operations"."operations" USING btree ("engine_status","created_at");--> statement-breakpoint
 CREATE INDEX "operations_requester_id_created_at_index" ON "operations"."operations" USING btree ("requester_id","created_at");--> statement-breakpoint
 CREATE INDEX "operations_resource_ids_index" ON "operations"."operations" USING gin ("resource_ids");--> statement-breakpoint
-CREATE INDEX "outbox_id_index" ON "operations"."outbox" USING btree ("id") WHERE pub_seq is null;--> statement-breakpoint
-CREATE INDEX "outbox_pub_seq_index" ON "operations"."outbox" USING btree ("pub_seq") WHERE published_at is null and pub_seq is not null;--> statement-breakpoint
+CREATE INDEX "durations_step_at_index" ON "operations"."durations" USING btree ("step","at");--> statement-breakpoint
+CREATE INDEX "intents_requester_id_created_at_index" ON "operations"."intents" USING btree ("requester_id","created_at");--> statement-breakpoint
+CREATE INDEX "intents_status_expires_at_index" ON "operations"."intents" USING btree ("status","expires_at");--> statement-breakpoint
 CREATE INDEX "plans_intent_id_created_at_index" ON "operations"."plans" USING btree ("intent_id","created_at");--> statement-breakpoint
 CREATE INDEX "plans_status_expires_at_index" ON "operations"."plans" USING btree ("status","expires_at");--> statement-breakpoint
-CREATE INDEX "resource_operation_index_operation_id_index" ON "operations"."resource_operation_index" USING btree ("operation_id");
+CREATE INDEX "audit_id_index" ON "operations"."audit" USING btree ("id") WHERE seal_seq is null;--> statement-breakpoint
+CREATE INDEX "audit_actor_id_index" ON "operations"."audit" USING btree ("actor","id");--> statement-breakpoint
+CREATE INDEX "audit_object_id_index" ON "operations"."audit" USING btree ("object","id");--> statement-breakpoint
+CREATE INDEX "idempotency_created_at_index" ON "operations"."idempotency" USING btree ("created_at");--> statement-breakpoint
+CREATE INDEX "outbox_id_index" ON "operations"."outbox" USING btree ("id") WHERE pub_seq is null;--> statement-breakpoint
+CREATE INDEX "outbox_pub_seq_index" ON "operations"."outbox" USING btree ("pub_seq") WHERE published_at is null and pub_seq is not null;--> statement-breakpoint
+CREATE INDEX "log_chunks_hot" ON "operations"."log_chunks" USING btree ("operation_id") WHERE packed is null;--> statement-breakpoint
+CREATE INDEX "operation_artifact_index_operation_id_index" ON "operations"."operation_artifact_index" USING btree ("operation_id");--> statement-breakpoint
+CREATE INDEX "operation_job_log_index_log_seq_index" ON "operations"."operation_job_log_index" USING btree ("log_seq");--> statement-breakpoint
+CREATE INDEX "resource_operation_index_operation_id_index" ON "operations"."resource_operation_index" USING btree ("operation_id");--> statement-breakpoint
+-- Each row changes two or three times: room on its page, and no index over what changes, let it change in place.
+ALTER TABLE "operations"."nodes" SET (fillfactor = 70);--> statement-breakpoint
+ALTER TABLE "operations"."node_attempts" SET (fillfactor = 70);--> statement-breakpoint
+CREATE FUNCTION operations.iso(at timestamptz) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS
+$$ SELECT to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') $$;
+--> statement-breakpoint
+-- What readers see of wanted control and reported status; the same rule as statusOf in workflows/operation/state/rules.ts.
+CREATE FUNCTION operations.status_of(control text, engine_status text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+$$ SELECT CASE
+     WHEN engine_status IN ('succeeded', 'succeeded_with_exceptions', 'failed', 'cancelled', 'timed_out') THEN engine_status
+     WHEN control = 'cancel' THEN 'cancelling'
+     WHEN control = 'pause' THEN CASE engine_status WHEN 'paused' THEN 'paused' ELSE 'pausing' END
+     WHEN engine_status IN ('queued', 'blocked') THEN engine_status
+     ELSE 'running' END $$;
+--> statement-breakpoint
+-- The place of a resource for the scope of grants: itself and what it stands in, as the catalog's projection knows it.
+CREATE FUNCTION operations.place_of(id text)
+RETURNS TABLE (type_key text, region_id text, datacenter_id text, layer_id text, segment_id text) LANGUAGE sql STABLE AS
+$$ WITH RECURSIVE up AS (
+     SELECT r.resource_id, r.type_key, r.parent_id, 0 AS depth FROM operations.catalog_resources r WHERE r.resource_id = id
+     UNION ALL
+     SELECT r.resource_id, r.type_key, r.parent_id, up.depth + 1
+     FROM up JOIN operations.catalog_resources r ON r.resource_id = up.parent_id WHERE up.depth < 16)
+   SELECT max(up.type_key) FILTER (WHERE up.depth = 0),
+          max(up.resource_id) FILTER (WHERE up.type_key = 'topology.region'),
+          max(up.resource_id) FILTER (WHERE up.type_key = 'topology.datacenter'),
+          max(up.resource_id) FILTER (WHERE up.type_key = 'topology.layer'),
+          max(up.resource_id) FILTER (WHERE up.type_key = 'topology.segment') FROM up $$;
+--> statement-breakpoint
+CREATE VIEW operations.operation_summary_view AS
+SELECT o.operation_id, o.intent_id, o.plan_id, o.title, o.kind, operations.status_of(c.control, o.engine_status) AS status,
+       c.control, c.cancel_mode, operations.iso(c.cancelled_at) AS cancelled_at, c.pause_reason, o.end_reason, o.blocked_on,
+       jsonb_build_object('total', o.total, 'done', o.done, 'running', o.running, 'failed', o.failed, 'waiting', o.waiting) AS progress,
+       o.requester, o.requester_id, o.starter_id, o.involved, o.resource_ids, o.risk_level, o.environment, o.labels, o.ticket, o.open_gates,
+       operations.iso(o.created_at) AS created_at, operations.iso(o.started_at) AS started_at, operations.iso(o.ended_at) AS ended_at,
+       operations.iso(o.updated_at) AS updated_at, operations.iso(o.eta_at) AS eta_at, c.revision, o.change_seq
+FROM operations.operations o JOIN operations.operation_control c USING (operation_id);
+--> statement-breakpoint
+CREATE VIEW operations.operation_node_run_summary AS
+SELECT n.operation_id, n.node_id, n.ordinal, n.name, n.kind, n.executor, n.target_id, n.group_id, n.state, n.generation, n.attempt,
+       coalesce(n.error, a.error) ->> 'class' AS error_class, coalesce(n.error, a.error) ->> 'message' AS error_message,
+       coalesce(n.error, a.error) AS error,
+       operations.iso(n.ready_at) AS ready_at, operations.iso(n.gated_at) AS gated_at,
+       operations.iso(coalesce(n.started_at, a.started_at)) AS started_at, operations.iso(coalesce(n.ended_at, a.ended_at)) AS ended_at,
+       (extract(epoch FROM coalesce(n.started_at, a.started_at) - coalesce(n.gated_at, n.ready_at)) * 1000)::bigint AS waited_ms,
+       (extract(epoch FROM coalesce(n.ended_at, a.ended_at, clock_timestamp()) - coalesce(n.started_at, a.started_at)) * 1000)::bigint AS ran_ms,
+       a.progress,
+       (SELECT count(*)::int FROM operations.operation_artifact_index f WHERE f.operation_id = n.operation_id AND f.node_id = n.node_id) AS artifacts,
+       coalesce(a.log_lines, 0) AS log_lines, n.exception, n.hold_patch_id IS NOT NULL AS held_by_patch
+FROM operations.nodes n
+LEFT JOIN LATERAL (
+  SELECT t.error, t.started_at, t.ended_at, t.progress, t.log_lines FROM operations.node_attempts t
+  WHERE t.operation_id = n.operation_id AND t.node_id = n.node_id AND t.generation = n.generation
+  ORDER BY t.started_at DESC LIMIT 1) a ON true
+WHERE NOT n.removed;

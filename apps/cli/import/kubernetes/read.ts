@@ -1,4 +1,4 @@
-import type { ImportItem } from '../../../shared/contracts/catalog/imports.ts'
+import type { ImportItem } from '../../../shared/contracts/imports/imports.ts'
 import { collect, fieldsOf, isFields, listOf, positiveOf, type Reader, some, textOf, wholeOf } from '../items.ts'
 import { containersOf, hostsIn, type Manifest, manifestsOf, portOf, releaseOf, selects, specOf } from '../manifest.ts'
 import { placeOf } from '../places.ts'

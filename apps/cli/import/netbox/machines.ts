@@ -1,4 +1,4 @@
-import type { ImportItem } from '../../../shared/contracts/catalog/imports.ts'
+import type { ImportItem } from '../../../shared/contracts/imports/imports.ts'
 import { labelOf, positiveOf, some, textOf } from '../items.ts'
 import { type Edge, finish, type Place, PREFIX } from './item.ts'
 import { layerIn, noSite, SITE_FIELDS, siteOf } from './places.ts'

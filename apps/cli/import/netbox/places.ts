@@ -1,4 +1,4 @@
-import type { ImportItem } from '../../../shared/contracts/catalog/imports.ts'
+import type { ImportItem } from '../../../shared/contracts/imports/imports.ts'
 import { positiveOf, some, textOf } from '../items.ts'
 import { finish, type Place, pairOf } from './item.ts'
 import { idOf, nameOf, type Row, refTo } from './rows.ts'

@@ -1,4 +1,4 @@
-import type { ImportItem } from '../../../shared/contracts/catalog/imports.ts'
+import type { ImportItem } from '../../../shared/contracts/imports/imports.ts'
 import { collect, type Reader, textOf } from '../items.ts'
 import { type Cables, cablesOf, isPanelPort } from './cables.ts'
 import { type Place, partOf, plain } from './item.ts'

@@ -1,5 +1,5 @@
-import type { ImportItem, ImportResult } from '../../../shared/contracts/catalog/imports.ts'
 import type { ResourceView } from '../../../shared/contracts/catalog/resources.ts'
+import type { ImportItem, ImportResult } from '../../../shared/contracts/imports/imports.ts'
 import type { Context } from '../../command.ts'
 import { type Fields, type Found, fieldsOf } from '../items.ts'
 

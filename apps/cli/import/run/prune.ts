@@ -1,5 +1,5 @@
-import type { ImportItem, ImportReply } from '../../../shared/contracts/catalog/imports.ts'
 import type { ResourceView } from '../../../shared/contracts/catalog/resources.ts'
+import type { ImportItem, ImportReply } from '../../../shared/contracts/imports/imports.ts'
 import type { Context } from '../../command.ts'
 import { CliError, EXIT } from '../../errors.ts'
 import { confirm } from '../../terminal/ask.ts'

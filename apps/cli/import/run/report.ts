@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import type { ImportResult } from '../../../shared/contracts/catalog/imports.ts'
+import type { ImportResult } from '../../../shared/contracts/imports/imports.ts'
 import type { Context } from '../../command.ts'
 import { EXIT, type ExitCode, usageError } from '../../errors.ts'
 import { type Column, dim } from '../../terminal/output.ts'

@@ -1,5 +1,5 @@
 import { parse } from 'csv-parse/sync'
-import type { ImportItem } from '../../../shared/contracts/catalog/imports.ts'
+import type { ImportItem } from '../../../shared/contracts/imports/imports.ts'
 import { equalJson, readPointer, tokensOf } from '../../../shared/data/pointer.ts'
 import { collect, type Fields, type Found, isEmpty, isFields, labelOf, type Options } from '../items.ts'
 import { withRest } from '../rest.ts'

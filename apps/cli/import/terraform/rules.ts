@@ -1,4 +1,4 @@
-import type { ImportItem } from '../../../shared/contracts/catalog/imports.ts'
+import type { ImportItem } from '../../../shared/contracts/imports/imports.ts'
 import { type Fields, fieldsOf, listOf, positiveOf, some, textOf } from '../items.ts'
 
 export type Mapped = Pick<ImportItem, 'type_key' | 'desired_state'> & { name: string | undefined }

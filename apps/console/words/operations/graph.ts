@@ -1,0 +1,46 @@
+import { plural } from '../frame/plural.ts'
+
+const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
+
+/** Words of the graph. */
+export const graph = {
+  label: 'Graph of the operation',
+  drawing: 'Drawing',
+  list: 'List',
+  view: 'View',
+  legend: 'Legend: select a status to filter by it',
+  only: (word: string, n: number) => `${word} (${n})`,
+  all: 'All',
+  fit: 'Fit',
+  zoom_in: 'Zoom in',
+  zoom_out: 'Zoom out',
+  collapse: (name: string) => `Collapse ${name}`,
+  expand: (name: string) => `Expand ${name}`,
+  nodes: (n: number) => count(n, '{n} node', '{n} nodes'),
+  laying_out: 'Laying out the graph …',
+  layout_failed: 'The layout timed out. Nodes are in columns by their longest path.',
+  spoken: (name: string, status: string, attempt: number) =>
+    `${name}, ${status}${attempt > 1 ? `, attempt ${attempt}` : ''}`,
+  gate: 'Gate',
+  gates: 'Gates',
+  /** A box has no room for "waiting for a person". */
+  gate_state: (word: string, open: boolean) =>
+    open ? 'Gate: undecided' : `Gate: ${word.charAt(0).toLowerCase()}${word.slice(1)}`,
+  spoken_gate: (question: string, status: string, guards: number) =>
+    `Gate, ${question}, ${status}, ${count(guards, 'guards {n} node', 'guards {n} nodes')}`,
+  guards: 'Guards',
+  open_gate: 'Open gate',
+  selected_gate: 'Selected gate',
+  critical: 'on the critical path',
+  gate_before: (question: string) => `gate before it: ${question}`,
+  after: 'After',
+  open: 'Open node',
+  draw: 'Draw the graph',
+  keys: 'Arrow keys move along the graph, Enter opens a node or gate, plus and minus zoom, 0 fits.',
+  selected: 'Selected node',
+  marks: {
+    added: { sign: '+', word: 'Added' },
+    changed: { sign: '~', word: 'Changed' },
+    removed: { sign: '−', word: 'Removed' },
+  },
+}

@@ -1,0 +1,72 @@
+import { plural } from '../frame/plural.ts'
+
+const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
+
+/** Words of nodes and their logs. */
+export const nodes = {
+  title: 'Nodes',
+  caption: 'Nodes of this operation, failures first',
+  node: 'Node',
+  target: 'Target',
+  status: 'Status',
+  attempt: 'Attempt',
+  started: 'Started',
+  duration: 'Duration',
+  error: 'Error',
+  filter: 'Show',
+  every: 'All',
+  no_match: 'No nodes in this state.',
+}
+
+export const node = {
+  tabs: { summary: 'Summary', logs: 'Logs', io: 'Inputs and outputs', artifacts: 'Artifacts' },
+  tabs_label: 'Views of this node',
+  executor: 'Executor',
+  target: 'Target',
+  group: 'Batch',
+  attempts: 'Attempts',
+  attempt: (n: number) => `Attempt ${n}`,
+  attempt_of: (n: number, total: number) => `Attempt ${n} of ${total}`,
+  no_attempt: 'This node has not started.',
+  started: 'Started',
+  ended: 'Ended',
+  duration: 'Duration',
+  waited: 'Waited',
+  error: 'Error',
+  error_class: 'Class',
+  retryable: 'Retryable',
+  yes: 'yes',
+  no: 'no',
+  inputs: 'Inputs',
+  outputs: 'Outputs',
+  spec: 'Specification',
+  no_outputs: 'No outputs yet.',
+  catalog: 'Catalog',
+  catalog_version: (status: string, version: number | null) =>
+    version === null ? status : `${status}, version ${version}`,
+  retry: 'Retry node',
+  gates: 'Gates',
+  log_lines: (n: number) => count(n, '{n} line', '{n} lines'),
+  see_logs: 'See the log',
+}
+
+export const logs = {
+  label: 'Log',
+  empty: 'This attempt has no log lines.',
+  not_started: 'This node has not started, so there is no log.',
+  new_lines: (n: number) => count(n, '{n} new line', '{n} new lines'),
+  older: 'Show older lines',
+  wrap: 'Wrap lines',
+  times: 'Times',
+  download: 'Download',
+  total: (n: number) => count(n, '{n} line', '{n} lines'),
+  live: 'following',
+  complete: 'complete',
+  cut: 'line truncated at 16 KiB when stored',
+  line: (n: number) => `Line ${n}`,
+  search: 'Search the log',
+  matches: (at: number, n: number, reach: number) =>
+    n === 0 ? 'No matches' : `${at} of ${n}${reach < n ? `, first ${reach} reachable` : ''}`,
+  previous: 'Previous match',
+  next: 'Next match',
+}

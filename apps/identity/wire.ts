@@ -1,0 +1,79 @@
+import { createDb } from '../../db/client.ts'
+import { pruneKeys } from '../../db/command/keys.ts'
+import { idempotency, outbox } from '../../db/identity/tables.ts'
+import { pruneOutbox } from '../../db/outbox.ts'
+import { startPruning } from '../../db/prune.ts'
+import { followKilledKeys } from '../shared/auth/killed-keys.ts'
+import { createPrincipals } from '../shared/auth/principals.ts'
+import { accessVerifierOf, jwksOf, registryOf } from '../shared/auth/trust.ts'
+import { type Clock, systemClock } from '../shared/clock.ts'
+import { secretKeysOf } from '../shared/config.ts'
+import { Credential } from '../shared/contracts/gen/auth_pb.ts'
+import { deriveKey } from '../shared/data/digest.ts'
+import { measurePool } from '../shared/process/pool.ts'
+import { createRpcClient } from '../shared/rpc/client.ts'
+import { audienceOf } from '../shared/service/scopes.ts'
+import { createServiceSigner } from '../shared/service/tokens.ts'
+import { createTelemetry } from '../shared/telemetry.ts'
+import type { IdentityConfig } from './config.ts'
+import type { IdentityDeps } from './deps.ts'
+import { principalMessage } from './principal.ts'
+
+/** More than credential takes for an answer, less than this app does. */
+const PASSWORD_MS = 7500
+
+/** Opens the database and builds the clients. Identity reads its own principals from its own rows, not over the wire. */
+export const createDeps = (config: IdentityConfig, { clock = systemClock }: { clock?: Clock } = {}): IdentityDeps => {
+  const telemetry = createTelemetry('identity')
+  const { db, pool, close } = createDb(config.IDENTITY__DATABASE__URL, { app: 'identity' })
+  measurePool(telemetry, pool)
+  const [secret] = secretKeysOf(config.IDENTITY__SECRET__KEYS)
+  const jwks = jwksOf(config, telemetry)
+  const killed = followKilledKeys({
+    url: config.IDENTITY__NATS__URL,
+    prefix: config.SIGNALBOX__NATS__PREFIX,
+    name: 'identity',
+    keys: jwks,
+    log: telemetry.log,
+  })
+  const stopPruning = startPruning([() => pruneKeys(db, idempotency), () => pruneOutbox(db, outbox)], (err) =>
+    telemetry.log.warn({ err }, 'old rows cannot be removed'),
+  )
+  const registry = registryOf(config, telemetry)
+  const signer = createServiceSigner({ name: 'identity', key_file: config.IDENTITY__SERVICE__KEY_FILE })
+  return {
+    config,
+    telemetry,
+    clock,
+    db,
+    pool,
+    keys: {
+      fingerprint: deriveKey(secret, 'fingerprint'),
+      audit: deriveKey(secret, 'audit'),
+      page: deriveKey(secret, 'page'),
+    },
+    registry,
+    jwks,
+    verifier: accessVerifierOf(config, jwks, clock),
+    // No cache: what was granted or taken away here counts here at once.
+    principals: createPrincipals({
+      identityClient: { getPrincipal: async ({ userId }) => ({ principal: await principalMessage(db, userId) }) },
+      ttl_ms: -1,
+      clock,
+    }),
+    credential: createRpcClient(Credential, {
+      telemetry,
+      url: config.AUTH__RPC__CREDENTIAL_URL,
+      signer,
+      audience: audienceOf('credential'),
+      timeout_ms: PASSWORD_MS,
+    }),
+    close: async () => {
+      stopPruning()
+      jwks.close()
+      await killed.stop()
+      registry.close()
+      await close()
+    },
+  }
+}

@@ -1,0 +1,103 @@
+import Type, { type Static } from 'typebox'
+import { Json, NodeId, NullableText, OperationId } from '../operations/common.ts'
+import { text } from '../text.ts'
+
+/** What agents outside say of the work that was handed to them (operations.md 9.1). */
+const closed = { additionalProperties: false } as const
+
+const Line = Type.Object(
+  {
+    seq: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
+    time: Type.String({ format: 'date-time' }),
+    stream: Type.Enum(['stdout', 'stderr', 'log']),
+    level: Type.Enum(['debug', 'info', 'warn', 'error']),
+    text: Type.String({ maxLength: 16_384 }),
+  },
+  closed,
+)
+
+const MAX_ARTIFACT = 268_435_456
+const Artifact = Type.Object(
+  {
+    name: text('certificate.pem', { minLength: 1, maxLength: 200, pattern: '^[^\\x00-\\x1f\\x7f]+$' }),
+    kind: text('certificate', { pattern: '^[a-z][a-z0-9_-]{0,39}$' }),
+    media_type: text('application/x-pem-file', { pattern: '^[a-z]+/[a-z0-9.+-]{1,100}$' }),
+    size: Type.Integer({ minimum: 0, maximum: MAX_ARTIFACT }),
+    sha256: text('7777777777777777777777777777777777777777777777777777777777777777', { pattern: '^[0-9a-f]{64}$' }),
+    uri: Type.Optional(
+      text('https://artifacts.example/one', { maxLength: 2000, pattern: '^https?://', description: 'Kept elsewhere.' }),
+    ),
+  },
+  closed,
+)
+
+export const ExecutionResult = Type.Object(
+  {
+    result_id: text('0195f0c2-0000-7000-8000-00000000000b', {
+      format: 'uuid',
+      description: 'The same in every repeat.',
+    }),
+    operation_id: OperationId,
+    node_id: NodeId,
+    attempt: Type.Integer({ minimum: 1 }),
+    generation: Type.Integer({ minimum: 1 }),
+    fence: Type.Integer({ minimum: 0 }),
+    sequence: Type.Integer({ minimum: 1, description: 'Grows by one with each message of an attempt.' }),
+    phase: Type.Enum(['started', 'heartbeat', 'progress', 'succeeded', 'failed']),
+    progress: Type.Optional(Json),
+    outputs: Type.Optional(Json),
+    error: Type.Optional(
+      Type.Object(
+        {
+          class: text('remote_error', { pattern: '^[a-z_]{1,40}$' }),
+          message: text('The device answers no.', { minLength: 1, maxLength: 1000 }),
+          retryable: Type.Optional(Type.Boolean()),
+        },
+        closed,
+      ),
+    ),
+    artifacts: Type.Optional(
+      Type.Array(Artifact, {
+        maxItems: 100,
+        description: 'What the attempt has made; the bytes come by PUT /internal/v1/artifacts/{sha256}.',
+      }),
+    ),
+    lines: Type.Optional(Type.Array(Line, { maxItems: 1000, description: 'Log lines, numbered densely per attempt.' })),
+  },
+  {
+    ...closed,
+    examples: [
+      {
+        result_id: '0195f0c2-0000-7000-8000-00000000000b',
+        operation_id: '0195f0c2-0000-7000-8000-000000000001',
+        node_id: 'drain.eu1-web-01',
+        attempt: 1,
+        generation: 1,
+        fence: 7,
+        sequence: 1,
+        phase: 'started',
+      },
+    ],
+  },
+)
+export type ExecutionResult = Static<typeof ExecutionResult>
+
+export const ExecutionReply = Type.Object({
+  accepted: Type.Boolean(),
+  duplicate: Type.Boolean(),
+  node_state: text('running'),
+  cancel_requested: Type.Boolean({
+    description: 'Stop, and say failed with class cancelled, or what really happened.',
+  }),
+  next_before: NullableText,
+})
+export type ExecutionReply = Static<typeof ExecutionReply>
+
+export const ArtifactParams = Type.Object({
+  sha256: text('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', { pattern: '^[0-9a-f]{64}$' }),
+})
+export const ArtifactTaken = Type.Object({
+  sha256: text('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'),
+  size: Type.Integer(),
+  duplicate: Type.Boolean({ description: 'The bytes were there before.' }),
+})

@@ -1,0 +1,131 @@
+import Type, { type Static } from 'typebox'
+import { GateId, Json, NullableText, OperationId, Reason, Time } from '../operations/common.ts'
+import { text } from '../text.ts'
+
+/** What control planes send to running operations, and the log they can read (operations.md 9.3). */
+const closed = { additionalProperties: false } as const
+const base = {
+  signal_id: Type.String({ format: 'uuid', description: 'Becomes the command id; the same one when it is repeated.' }),
+  reason: Type.Optional(Reason),
+}
+const NoBody = Type.Optional(Type.Object({}, closed))
+
+export const GateStanding = Type.Object(
+  { operation_id: OperationId, gate_ids: Type.Array(GateId, { minItems: 1, maxItems: 1000 }) },
+  closed,
+)
+
+export const WorkflowSignal = Type.Union(
+  [
+    Type.Object({ ...base, type: Type.Literal('pause'), body: NoBody }, closed),
+    Type.Object(
+      {
+        ...base,
+        type: Type.Literal('resume'),
+        body: Type.Optional(Type.Object({ acknowledge_drift: Type.Optional(Type.Boolean()) }, closed)),
+      },
+      closed,
+    ),
+    Type.Object(
+      {
+        ...base,
+        type: Type.Literal('cancel'),
+        body: Type.Optional(
+          Type.Object({ mode: Type.Optional(Type.Enum(['graceful', 'compensate', 'force'])) }, closed),
+        ),
+      },
+      closed,
+    ),
+    Type.Object(
+      {
+        ...base,
+        type: Type.Literal('node_signal'),
+        body: Type.Object(
+          { name: text('eu1-web-01', { minLength: 1, maxLength: 200 }), payload: Type.Optional(Json) },
+          closed,
+        ),
+      },
+      closed,
+    ),
+    Type.Object(
+      {
+        ...base,
+        type: Type.Literal('external_check_result'),
+        body: Type.Object(
+          {
+            gate_id: GateId,
+            round: Type.Integer({ minimum: 1 }),
+            verdict: Type.Enum(['running', 'passed', 'failed']),
+            summary: Type.Optional(Type.String({ maxLength: 2000 })),
+            details_url: Type.Optional(Type.String({ maxLength: 2000, pattern: '^https?://' })),
+          },
+          closed,
+        ),
+      },
+      closed,
+    ),
+    Type.Object({ ...base, type: Type.Literal('calendar_changed'), body: NoBody }, closed),
+    Type.Object(
+      {
+        ...base,
+        type: Type.Literal('catalog_drift'),
+        body: Type.Object(
+          {
+            resource_ids: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), {
+              minItems: 1,
+              maxItems: 1000,
+              description: 'Resources that have changed: the operation pauses where it would meet other versions.',
+            }),
+          },
+          closed,
+        ),
+      },
+      closed,
+    ),
+  ],
+  {
+    examples: [
+      { signal_id: '0192f0c0-0000-7000-8000-000000000001', type: 'pause', reason: 'Maintenance of the rack.' },
+    ],
+  },
+)
+export type WorkflowSignal = Static<typeof WorkflowSignal>
+export type CheckResult = Extract<WorkflowSignal, { type: 'external_check_result' }>['body']
+
+export const WorkflowSignalReply = Type.Object({
+  command_id: text('0195f0c2-0000-7000-8000-000000000003'),
+  status: text('accepted'),
+  duplicate: Type.Boolean(),
+})
+
+export const LogQueryParams = Type.Object(
+  {
+    after: Type.Optional(
+      Type.String({ pattern: '^\\d{1,18}$', description: 'pub_seq of the last event that is known.' }),
+    ),
+    agg_type: Type.Optional(Type.String({ maxLength: 50 })),
+    agg_id: Type.Optional(Type.String({ maxLength: 128 })),
+    after_version: Type.Optional(Type.Integer({ minimum: 0 })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 })),
+  },
+  closed,
+)
+export const LogMessages = Type.Object({
+  items: Type.Array(
+    Type.Object(
+      {
+        event_id: text('0195f0c2-0000-7000-8000-000000000005'),
+        type: text('operation.changed'),
+        schema_version: Type.Integer(),
+        occurred_at: Time,
+        pub_seq: NullableText,
+        agg_type: text('operation'),
+        agg_id: text('0195f0c2-0000-7000-8000-000000000001'),
+        agg_version: Type.Integer(),
+        request_id: NullableText,
+      },
+      { additionalProperties: true },
+    ),
+  ),
+  last_pub_seq: text('1042'),
+})

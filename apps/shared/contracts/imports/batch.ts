@@ -1,0 +1,61 @@
+import Type, { type Static } from 'typebox'
+import {
+  CapabilitiesCommand,
+  CommandResult,
+  EXAMPLE_RESULT,
+  HealthObservation,
+  ResourceUpdateCommand,
+} from '../catalog/commands.ts'
+import { closed, JsonObject } from '../catalog/common.ts'
+import { text } from '../text.ts'
+
+export const BATCH_ITEMS = 500
+
+/** The schema of each kind's command; an item is held against it by itself, so that one bad item does not stop the others. */
+export const BATCH_COMMANDS = {
+  apply: ResourceUpdateCommand,
+  capabilities: CapabilitiesCommand,
+  health: HealthObservation,
+} as const
+
+export const BatchItem = Type.Object(
+  {
+    kind: Type.Enum(['apply', 'capabilities', 'health'], {
+      description: 'Which command it is: apply-operation-result, provided-capabilities or health-observations.',
+    }),
+    command: Type.Unsafe<Record<string, unknown>>({
+      ...JsonObject,
+      description: 'The body that the endpoint of this kind takes.',
+    }),
+  },
+  closed,
+)
+export type BatchItem = Static<typeof BatchItem>
+
+export const BatchApply = Type.Object(
+  {
+    mode: Type.Enum(['independent', 'atomic'], {
+      description: 'independent: each stands for itself. atomic: all, or none and the first refusal with its index.',
+    }),
+    items: Type.Array(BatchItem, { minItems: 1, maxItems: BATCH_ITEMS }),
+  },
+  { ...closed, examples: [{ mode: 'independent', items: [{ kind: 'apply', command: EXAMPLE_RESULT }] }] },
+)
+export type BatchApply = Static<typeof BatchApply>
+
+export const BatchReply = Type.Object({
+  results: Type.Array(
+    Type.Object({
+      index: Type.Integer(),
+      status: Type.Integer({ description: 'What the endpoint of this kind would have answered.' }),
+      replayed: Type.Optional(Type.Boolean({ description: 'The first answer to this command again, byte for byte.' })),
+      body: Type.Union([
+        CommandResult,
+        Type.Object(
+          { category: text('version_conflict'), code: text('version_mismatch') },
+          { additionalProperties: true },
+        ),
+      ]),
+    }),
+  ),
+})

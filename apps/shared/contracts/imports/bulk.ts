@@ -1,0 +1,99 @@
+import Type, { type Static } from 'typebox'
+import { closed, JsonObject, ResourceId } from '../catalog/common.ts'
+import { RelationshipChange } from '../catalog/relationships.ts'
+import { OperationRef, ResourceCreate } from '../catalog/resources.ts'
+import { text } from '../text.ts'
+
+export const BULK_ITEMS = 1000
+
+const existing = {
+  resource_id: ResourceId,
+  expected_version: Type.Integer({
+    minimum: 0,
+    description: 'The version that the change was decided on; that of a resource created in this request is 1.',
+  }),
+}
+
+/** The schema of each change; an item is held against it by itself, so that one bad item does not stop the others. */
+export const BULK_CHANGES = {
+  create: ResourceCreate,
+  update: Type.Object(
+    { ...existing, patch: Type.Unsafe<Record<string, unknown>>({ ...JsonObject, description: 'A merge patch.' }) },
+    closed,
+  ),
+  relate: Type.Object(
+    { ...existing, relationship_changes: Type.Array(RelationshipChange, { minItems: 1, maxItems: 100 }) },
+    closed,
+  ),
+  retire: Type.Object(existing, closed),
+} as const
+export type BulkOp = keyof typeof BULK_CHANGES
+export type BulkChange<Op extends BulkOp> = Static<(typeof BULK_CHANGES)[Op]>
+
+export const BulkItem = Type.Object(
+  {
+    op: Type.Enum(['create', 'update', 'relate', 'retire']),
+    change: Type.Unsafe<Record<string, unknown>>({
+      ...JsonObject,
+      description:
+        'create: the body of POST /v1/resources. update: {resource_id, expected_version, patch}. relate: {resource_id, expected_version, relationship_changes}. retire: {resource_id, expected_version}.',
+    }),
+  },
+  closed,
+)
+export type BulkItem = Static<typeof BulkItem>
+
+export const BulkRequest = Type.Object(
+  {
+    atomic: Type.Optional(
+      Type.Boolean({
+        description: 'All items, or none and the first refusal with its index. Default: each by itself.',
+      }),
+    ),
+    items: Type.Array(BulkItem, { minItems: 1, maxItems: BULK_ITEMS }),
+  },
+  {
+    ...closed,
+    examples: [
+      {
+        items: [
+          {
+            op: 'create',
+            change: { resource_id: 'eu8', type_key: 'topology.region', name: 'eu8', desired_state: { code: 'eu8' } },
+          },
+          {
+            op: 'update',
+            change: { resource_id: 'eu8', expected_version: 1, patch: { labels: { environment: 'lab' } } },
+          },
+        ],
+      },
+    ],
+  },
+)
+export type BulkRequest = Static<typeof BulkRequest>
+
+/** What became of one item that was not refused. */
+export const BulkDone = Type.Object({
+  resource_id: text('eu8'),
+  version: Type.Integer(),
+  applied: Type.Boolean({ description: 'False where nothing was to change.' }),
+  operation_ref: Type.Optional(OperationRef),
+})
+export type BulkDone = Static<typeof BulkDone>
+
+export const BulkReply = Type.Object({
+  results: Type.Array(
+    Type.Object({
+      index: Type.Integer(),
+      status: Type.Integer({ description: 'What the endpoint for this one change would have answered.' }),
+      replayed: Type.Optional(Type.Boolean({ description: 'The first answer to this item again.' })),
+      body: Type.Union([
+        BulkDone,
+        Type.Object(
+          { category: text('version_conflict'), code: text('version_mismatch') },
+          { additionalProperties: true },
+        ),
+      ]),
+    }),
+  ),
+})

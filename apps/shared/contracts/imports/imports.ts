@@ -1,0 +1,163 @@
+import Type, { type Static } from 'typebox'
+import { CapabilityChange } from '../catalog/commands.ts'
+import { Annotations, closed, JsonObject, Labels, ResourceId, Time, TypeKey } from '../catalog/common.ts'
+import { text } from '../text.ts'
+
+export const IMPORT_ITEMS = 200
+const ExternalId = text('device/42', { minLength: 1, maxLength: 512, pattern: '^[^\\x00-\\x1f\\x7f]+$' })
+
+export const ImportEdge = Type.Object(
+  {
+    type_key: text('depends_on', { minLength: 1, maxLength: 64 }),
+    direction: Type.Optional(Type.Enum(['out', 'in'])),
+    target_external_id: Type.Optional(ExternalId),
+    target_id: Type.Optional(ResourceId),
+    properties: Type.Optional(JsonObject),
+  },
+  { ...closed, description: 'Names its target by the id in the source, or by our own.' },
+)
+export type ImportEdge = Static<typeof ImportEdge>
+
+/** What is not given stays as it is; states, labels and annotations are merged member by member. */
+export const ImportItem = Type.Object(
+  {
+    external_id: ExternalId,
+    type_key: TypeKey,
+    name: text('eu1-web-09', { minLength: 1, maxLength: 253, pattern: '^[^\\x00-\\x1f\\x7f]*$' }),
+    display_name: Type.Optional(Type.String({ minLength: 1, maxLength: 253 })),
+    parent_external_id: Type.Optional(ExternalId),
+    parent_id: Type.Optional(ResourceId),
+    labels: Type.Optional(Labels),
+    annotations: Type.Optional(Annotations),
+    owner: Type.Optional(Type.String({ maxLength: 128 })),
+    lifecycle_status: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+    desired_state: Type.Optional(JsonObject),
+    observed_state: Type.Optional(JsonObject),
+    relationships: Type.Optional(Type.Array(ImportEdge, { maxItems: 100 })),
+    provided_capabilities: Type.Optional(Type.Array(CapabilityChange, { maxItems: 100 })),
+  },
+  closed,
+)
+export type ImportItem = Static<typeof ImportItem>
+
+const EXAMPLE = {
+  source: { kind: 'netbox', name: 'netbox' },
+  items: [
+    {
+      external_id: 'site/1',
+      type_key: 'topology.region',
+      name: 'eu9',
+      desired_state: { code: 'eu9' },
+      labels: { environment: 'lab' },
+    },
+  ],
+}
+
+export const ImportSource = Type.Object(
+  {
+    kind: text('netbox', { minLength: 1, maxLength: 64 }),
+    name: text('netbox', {
+      pattern: '^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$',
+      description: 'Ids are unique in it.',
+    }),
+    file_digest: Type.Optional(Type.String({ pattern: '^sha256:[0-9a-f]{64}$' })),
+  },
+  closed,
+)
+
+export const ImportOptions = Type.Object(
+  {
+    adopt: Type.Optional(
+      Type.Boolean({ description: 'Take over what has the same natural key, or type, parent and name.' }),
+    ),
+    complete_relationship_types: Type.Optional(
+      Type.Array(Type.String({ maxLength: 64 }), {
+        maxItems: 20,
+        description: 'Outgoing edges of these types that an item does not list are removed.',
+      }),
+    ),
+  },
+  closed,
+)
+
+export const ImportRequest = Type.Object(
+  {
+    source: ImportSource,
+    items: Type.Array(ImportItem, { minItems: 1, maxItems: IMPORT_ITEMS }),
+    options: Type.Optional(ImportOptions),
+  },
+  { ...closed, examples: [EXAMPLE] },
+)
+export type ImportRequest = Static<typeof ImportRequest>
+
+export const ImportQuery = Type.Object(
+  { validate_only: Type.Optional(Type.Boolean({ description: 'All checks and the differences; nothing is stored.' })) },
+  closed,
+)
+
+/** `deferred`: the time of the request was over before this item, which is to be sent in another. */
+export const OUTCOMES = ['created', 'updated', 'unchanged', 'conflict', 'refused', 'deferred'] as const
+export type ImportOutcome = (typeof OUTCOMES)[number]
+const Open = { additionalProperties: true }
+
+export const ImportProblem = Type.Object(
+  { category: text('validation_error'), code: text('schema_violation'), detail: text('It does not fit.') },
+  Open,
+)
+
+export const ImportResult = Type.Object({
+  index: Type.Integer(),
+  external_id: text('site/1'),
+  outcome: Type.Enum([...OUTCOMES]),
+  resource_id: Type.Optional(text('eu9')),
+  version: Type.Optional(Type.Integer()),
+  diff: Type.Array(
+    Type.Object({
+      path: text('/desired_state/code'),
+      before: Type.Optional(Type.Unknown()),
+      after: Type.Optional(Type.Unknown()),
+    }),
+  ),
+  problem: Type.Optional(ImportProblem),
+})
+export type ImportResult = Static<typeof ImportResult>
+
+export const ImportCounts = Type.Object(
+  Object.fromEntries(OUTCOMES.map((outcome) => [outcome, Type.Integer()])) as Record<ImportOutcome, Type.TInteger>,
+)
+
+export const ImportReply = Type.Object({ results: Type.Array(ImportResult), counts: ImportCounts })
+export type ImportReply = Static<typeof ImportReply>
+
+export const JOB_ITEMS = 1000
+/** A job takes more items than one request: it continues by itself. */
+export const ImportJobRequest = Type.Object(
+  {
+    source: ImportSource,
+    items: Type.Array(ImportItem, { minItems: 1, maxItems: JOB_ITEMS }),
+    options: Type.Optional(ImportOptions),
+  },
+  { ...closed, examples: [EXAMPLE] },
+)
+export type ImportJobRequest = Static<typeof ImportJobRequest>
+
+export const ImportJob = Type.Object({
+  job_id: text('0195f0c2-0000-7000-8000-000000000009'),
+  status: Type.Enum(['queued', 'running', 'done', 'cancelled', 'failed']),
+  source: Type.Object({ kind: text('netbox'), name: text('netbox') }, Open),
+  total: Type.Integer(),
+  done: Type.Integer({ description: 'Items with a result.' }),
+  counts: ImportCounts,
+  problem: Type.Optional(
+    Type.Object({ category: text('internal_error'), code: text('unexpected'), detail: text('It failed.') }, Open),
+  ),
+  created_at: Time,
+  updated_at: Time,
+  ended_at: Type.Union([Time, Type.Null()]),
+})
+export type ImportJob = Static<typeof ImportJob>
+
+export const ImportResults = Type.Object({
+  items: Type.Array(ImportResult),
+  next_page_token: Type.Union([Type.String(), Type.Null()]),
+})

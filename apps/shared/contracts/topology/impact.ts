@@ -1,0 +1,62 @@
+import Type, { type Static } from 'typebox'
+import { closed, FreshnessQuery, nullable, ReadAsOf } from '../catalog/common.ts'
+import { Health } from '../catalog/resources.ts'
+import { text } from '../text.ts'
+
+export const ImpactQuery = Type.Object(
+  {
+    max_distance: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 64, default: 64, description: 'Steps from the resource at most.' }),
+    ),
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'Items at most; counts hold all.' }),
+    ),
+    ...FreshnessQuery,
+  },
+  closed,
+)
+export type ImpactQuery = Static<typeof ImpactQuery>
+
+const Effect = Type.Enum(['unhealthy', 'degraded'], {
+  description: 'The health that the resource would roll up to if the one asked about failed and all else were healthy.',
+})
+export type Effect = Static<typeof Effect>
+
+export const ImpactItem = Type.Object({
+  resource_id: text('eu1-checkout'),
+  type_key: text('fleet.service'),
+  name: text('checkout'),
+  lifecycle_status: text('active'),
+  health_status: Health,
+  effect: Effect,
+  distance: Type.Integer({ minimum: 1, description: 'Steps from the resource.' }),
+  path: Type.Array(
+    Type.Object({
+      relationship_type: text('depends_on'),
+      resource_id: nullable(Type.String({ description: 'Null: a resource that you may not see.' })),
+    }),
+    { description: 'A shortest way from the resource to this one, which comes last.' },
+  ),
+})
+export type ImpactItem = Static<typeof ImpactItem>
+
+const Numbers = Type.Record(Type.String(), Type.Integer())
+
+/** What depends on a resource, transitively (catalog.md 7.2). */
+export const Impact = Type.Object({
+  resource_id: text('eu1-db-01'),
+  items: Type.Array(ImpactItem, { description: 'The worst effect first, then the nearest, then by id.' }),
+  counts: Type.Object({
+    total: Type.Integer({ description: 'All that is affected, hidden resources included.' }),
+    hidden: Type.Integer({ description: 'Affected resources that you may not see.' }),
+    by_effect: Type.Object({ unhealthy: Type.Integer(), degraded: Type.Integer() }),
+    by_type: Numbers,
+    by_health: Numbers,
+  }),
+  truncated: Type.Object({
+    items: Type.Boolean({ description: 'There are more items than `limit`.' }),
+    visited: Type.Boolean({ description: 'The walk stopped at its bound: counts are lower bounds.' }),
+  }),
+  as_of: ReadAsOf,
+})
+export type Impact = Static<typeof Impact>
