@@ -3,7 +3,7 @@ import { authSettings } from '../shared/auth/settings.ts'
 import { loadConfig, settings } from '../shared/config.ts'
 import { MAX_DEPTH } from './rules/depth.ts'
 
-const schema = Type.Object({
+export const schema = Type.Object({
   CATALOG__DATABASE__URL: settings.postgres(),
   CATALOG__NATS__URL: settings.nats(),
   /** Where it says how it is; without it nobody hears. */

@@ -10,7 +10,7 @@ const SPEC = { MEMORY_KIB: 65_536, TIME: 3, PARALLELISM: 4 } as const
 const MOST_HASHES = 10
 const HASHES = Math.min(MOST_HASHES, Math.max(2, availableParallelism()))
 
-const schema = Type.Object({
+export const schema = Type.Object({
   CREDENTIAL__DATABASE__URL: settings.postgres(),
   /** Where it reports its health; without it no one sees that. */
   CREDENTIAL__REDIS__URL: Type.Optional(settings.redis()),

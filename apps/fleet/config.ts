@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { loadConfig, settings } from '../shared/config.ts'
 
-const schema = Type.Object({
+export const schema = Type.Object({
   FLEET__LISTEN__HOST: settings.host(),
   FLEET__HTTP__PORT: settings.port(7181),
   FLEET__HOSTS__PORT_BASE: settings.integer(17_200, 1024, 60_000),

@@ -15,7 +15,7 @@ const byClass = (what: string) =>
     additionalProperties: false,
   })
 
-const schema = Type.Object({
+export const schema = Type.Object({
   GATEWAY__REDIS__URL: settings.redis(),
   GATEWAY__REDIS__TIMEOUT_MS: settings.integer(250, 10, 5000),
   GATEWAY__NATS__URL: settings.nats(),

@@ -3,7 +3,7 @@ import { authSettings } from '../shared/auth/settings.ts'
 import { loadConfig, settings } from '../shared/config.ts'
 import { RoleName } from '../shared/contracts/identity/users.ts'
 
-const schema = Type.Object({
+export const schema = Type.Object({
   IDENTITY__DATABASE__URL: settings.postgres(),
   /** Where it reports its health; without it no one sees that. */
   IDENTITY__REDIS__URL: Type.Optional(settings.redis()),

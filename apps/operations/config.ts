@@ -6,7 +6,7 @@ import { loadConfig, settings } from '../shared/config.ts'
 
 const EXECUTOR_POLICY = fileURLToPath(new URL('../../activities/executors/policy.yaml', import.meta.url))
 
-const schema = Type.Object({
+export const schema = Type.Object({
   OPERATIONS__DATABASE__URL: settings.postgres(),
   OPERATIONS__NATS__URL: settings.nats(),
   /** Where it says how it is; without it nobody hears. */

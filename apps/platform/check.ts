@@ -8,6 +8,7 @@ import { lockProblems } from './check/lock-file.ts'
 import { printMeasures } from './check/measures.ts'
 import { staleOpenapi } from './check/openapi/files.ts'
 import { lintByRedocly, lintBySpectral } from './check/openapi/lint.ts'
+import { staleSettings } from './check/reference.ts'
 import { staleRooms } from './check/rooms.ts'
 import { staleCards } from './check/text/cards.ts'
 import { brokenReferences } from './check/text/documents.ts'
@@ -52,6 +53,7 @@ const CHECKS: Check[] = [
   { name: 'generated', what: 'proto', run: staleProto },
   { name: 'generated', what: 'migrations', run: staleMigrations },
   { name: 'generated', what: 'openapi', run: staleOpenapi },
+  { name: 'generated', what: 'settings', run: async () => staleSettings() },
   { name: 'openapi', what: 'by redocly', run: lintByRedocly },
   { name: 'openapi', what: 'by spectral', run: lintBySpectral },
 ]

@@ -3,7 +3,7 @@ import { authSettings } from '../shared/auth/settings.ts'
 import { payloadKeys } from '../shared/codec/payload.ts'
 import { loadConfig, settings } from '../shared/config.ts'
 
-const schema = Type.Object({
+export const schema = Type.Object({
   RELAY__DATABASE__URL: settings.postgres(),
   RELAY__REDIS__URL: settings.redis(),
   RELAY__NATS__URL: settings.nats(),

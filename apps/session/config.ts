@@ -6,7 +6,7 @@ import { parseRate, rateSetting } from '../shared/web/rates.ts'
 /** Production ends a session that nobody used for half a day, unless the setting says otherwise. */
 const PRODUCTION_IDLE_S = '43200'
 
-const schema = Type.Object({
+export const schema = Type.Object({
   SESSION__DATABASE__URL: settings.postgres(),
   SESSION__REDIS__URL: settings.redis(),
   /** Where it hears of killed keys; without it the keys are read each second. */

@@ -26,7 +26,7 @@ const shown = (name: string, { type }: Setting, text: string) =>
     ? '(a value that is not shown)'
     : JSON.stringify(text)
 
-type Setting = TSchema & {
+export type Setting = TSchema & {
   type?: string
   default?: unknown
   description?: string
@@ -37,13 +37,14 @@ type Setting = TSchema & {
 }
 
 /** What a setting may be, in words. */
-const allowed = ({ description, type, minimum, maximum, enum: values, pattern }: Setting): string => {
+export const allowed = ({ description, type, minimum, maximum, enum: values, pattern }: Setting): string => {
   if (description) return description
   if (values) return `Allowed: ${values.join(', ')}.`
   if (type === 'boolean') return 'Allowed: true, false.'
   if (type === 'integer' || type === 'number') {
     const least = minimum === undefined ? '' : ` of at least ${minimum}`
-    const most = maximum === undefined || maximum === Number.MAX_SAFE_INTEGER ? '' : ` and at most ${maximum}`
+    const most =
+      maximum === undefined || maximum === Number.MAX_SAFE_INTEGER ? '' : ` ${least ? 'and' : 'of'} at most ${maximum}`
     return `Allowed: ${type === 'integer' ? 'a whole number' : 'a number'}${least}${most}.`
   }
   if (type === 'array') return 'Allowed: a JSON array.'
@@ -84,31 +85,44 @@ const refuseDevelopment = (
   if (secret) refuseWeakSecret(name, text, env)
 }
 
+/** The value of one setting; undefined where it is optional and not set. */
+const readSetting = (name: string, property: Setting, required: boolean, env: NodeJS.ProcessEnv): unknown => {
+  const text = env[name]
+  if (env.NODE_ENV === 'production') refuseDevelopment(name, property as SettingOptions, text, env)
+  if (text === undefined || text === '') {
+    if (property.default !== undefined) return structuredClone(property.default)
+    if (required) throw new ConfigError(`${name} is not set. ${allowed(property)}`)
+    return undefined
+  }
+  const value = parseText(property, text)
+  const [first] = Value.Errors(property, value)
+  if (first)
+    throw new ConfigError(`${name} is ${shown(name, property, text)}: it ${first.message}. ${allowed(property)}`)
+  return value
+}
+
 /**
- * Reads the environment once, by a schema whose keys are the variables' names. A missing or wrong value throws a
- * ConfigError that names the variable, what was found and what is allowed; secrets are never repeated.
+ * Reads the environment once, by a schema whose keys are the variables' names. A ConfigError names every variable that
+ * is missing or wrong, what was found and what is allowed; secrets are never repeated.
  */
 export const loadConfig = <P extends TProperties>(
   schema: TObject<P>,
   env: NodeJS.ProcessEnv = process.env,
 ): Static<TObject<P>> => {
   const values: Record<string, unknown> = {}
+  const faults: string[] = []
+  const required = new Set(schema.required as readonly string[] | undefined)
   for (const [name, property] of Object.entries(schema.properties) as [string, Setting][]) {
-    const text = env[name]
-    if (env.NODE_ENV === 'production') refuseDevelopment(name, property as SettingOptions, text, env)
-    if (text === undefined || text === '') {
-      if (property.default !== undefined) values[name] = structuredClone(property.default)
-      else if ((schema.required as readonly string[] | undefined)?.includes(name)) {
-        throw new ConfigError(`${name} is not set. ${allowed(property)}`)
-      }
-      continue
+    try {
+      const value = readSetting(name, property, required.has(name), env)
+      if (value !== undefined) values[name] = value
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      faults.push(error.message)
     }
-    const value = parseText(property, text)
-    const [first] = Value.Errors(property, value)
-    if (first)
-      throw new ConfigError(`${name} is ${shown(name, property, text)}: it ${first.message}. ${allowed(property)}`)
-    values[name] = value
   }
+  if (faults.length === 1) throw new ConfigError(faults[0])
+  if (faults.length > 1) throw new ConfigError(`${faults.length} settings are wrong:\n  ${faults.join('\n  ')}`)
   return values as Static<TObject<P>>
 }
 

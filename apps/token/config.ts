@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
 import { ConfigError, loadConfig, secretKeysOf, settings } from '../shared/config.ts'
 
-const schema = Type.Object({
+export const schema = Type.Object({
   TOKEN__DATABASE__URL: settings.postgres(),
   /** Where it says how it is; without it nobody hears. */
   TOKEN__REDIS__URL: Type.Optional(settings.redis()),

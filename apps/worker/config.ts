@@ -6,7 +6,7 @@ import { ConfigError, loadConfig, settings } from '../shared/config.ts'
 
 const POLICY = fileURLToPath(new URL('../../activities/executors/policy.yaml', import.meta.url))
 
-const schema = Type.Object({
+export const schema = Type.Object({
   WORKER__DATABASE__URL: settings.postgres(),
   WORKER__NATS__URL: settings.nats(),
   /** Where it says how it is; without it nobody hears. */

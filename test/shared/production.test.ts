@@ -125,6 +125,13 @@ describe('the production profile', () => {
     }
   })
 
+  it('names every fault of a start at once', () => {
+    const { AUTH__JWKS__URL: _, AUTH__TOKENS__ISSUER: __, ...env } = { ...production(), CATALOG__HTTP__PORT: 'many' }
+    const refusal = /3 settings are wrong:(?=[^]*AUTH__JWKS__URL is not set)(?=[^]*AUTH__TOKENS__ISSUER is not set)/
+    expect(() => loadCatalogConfig(env)).toThrow(refusal)
+    expect(() => loadCatalogConfig(env)).toThrow('CATALOG__HTTP__PORT is "many"')
+  })
+
   it('refuses development secrets and placeholders, and never prints them', () => {
     const development = key()
     writeFileSync(join(folder, 'keys/secrets.json'), JSON.stringify({ auth: development, token_kek: development }))

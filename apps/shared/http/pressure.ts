@@ -29,7 +29,7 @@ const LOOK_MS = 100
 /** Delay and utilisation count once they lasted for so many samples: one slow second is no overload. */
 const SAMPLES = 5
 
-const schema = Type.Object({
+export const schema = Type.Object({
   SIGNALBOX__PRESSURE__IN_FLIGHT: settings.integer(400, 1),
   SIGNALBOX__PRESSURE__DELAY_MS: settings.integer(250, 10),
   SIGNALBOX__PRESSURE__UTILISATION: Type.Number({ default: 0.95, exclusiveMinimum: 0, maximum: 1 }),

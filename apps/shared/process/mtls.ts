@@ -4,7 +4,7 @@ import { Agent, setGlobalDispatcher } from 'undici'
 import { ConfigError, loadConfig, readTextFile } from '../config.ts'
 
 const file = (what: string) => Type.Optional(Type.String({ production: 'required', description: what }))
-const schema = Type.Object({
+export const schema = Type.Object({
   AUTH__TLS__CERT_FILE: file('A PEM file: the certificate that this app shows to others, as server and as caller.'),
   AUTH__TLS__KEY_FILE: file('A PEM file: the private key of that certificate.'),
   AUTH__TLS__CA_FILE: file('A PEM file: the authority that signs the certificates of all our apps.'),
