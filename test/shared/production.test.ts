@@ -127,9 +127,8 @@ describe('the production profile', () => {
 
   it('names every fault of a start at once', () => {
     const { AUTH__JWKS__URL: _, AUTH__TOKENS__ISSUER: __, ...env } = { ...production(), CATALOG__HTTP__PORT: 'many' }
-    const refusal = /3 settings are wrong:(?=[^]*AUTH__JWKS__URL is not set)(?=[^]*AUTH__TOKENS__ISSUER is not set)/
-    expect(() => loadCatalogConfig(env)).toThrow(refusal)
-    expect(() => loadCatalogConfig(env)).toThrow('CATALOG__HTTP__PORT is "many"')
+    for (const fault of ['3 settings', 'AUTH__JWKS__URL is not', 'AUTH__TOKENS__ISSUER is not', 'PORT is "many"'])
+      expect(() => loadCatalogConfig(env)).toThrow(fault)
   })
 
   it('refuses development secrets and placeholders, and never prints them', () => {
