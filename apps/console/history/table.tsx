@@ -1,5 +1,4 @@
 import { Link } from '@tanstack/react-router'
-import { useEffect } from 'react'
 import type { TimelineEvent } from '../api/types.ts'
 import { Person } from '../ui/person.tsx'
 import { ShapeIcon } from '../ui/status.tsx'
@@ -29,18 +28,6 @@ export const EventTable = ({
     keyOf={({ seq }) => seq}
   />
 )
-
-/** Reads page after page until the list is whole. */
-export function useAllPages(list: {
-  hasNextPage: boolean
-  isFetchingNextPage: boolean
-  fetchNextPage: () => unknown
-}): void {
-  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list
-  useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage) fetchNextPage()
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
-}
 
 const columnsOf = (operation_id: string, names: ReadonlyMap<string, string>): Column<TimelineEvent>[] => [
   {

@@ -1,12 +1,12 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { nodesQuery, operationQuery, timelineQuery } from '../queries/operations.ts'
+import { rowsOf, useAllPages } from '../queries/pages.ts'
 import { Failure } from '../ui/failure.tsx'
 import { Loading } from '../ui/page.tsx'
 import { tOperation } from '../words/operation.ts'
 import { Gantt } from './gantt.tsx'
 import { EventLog } from './log.tsx'
-import { useAllPages } from './table.tsx'
 import { isAboutPeople, isProblem } from './words.ts'
 
 /** The timeline: bars per node, and every event with who and why. */
@@ -19,7 +19,7 @@ export const OperationTimelinePage = () => {
   const timeline = useInfiniteQuery(timelineQuery(operation_id))
   useAllPages(nodes)
   useAllPages(timeline)
-  const rows = nodes.data?.pages.flatMap((page) => page.items) ?? []
+  const rows = rowsOf(nodes)
   const events = (timeline.data?.pages.flatMap((page) => page.events) ?? [])
     .filter((event) => (kinds === 'people' ? isAboutPeople(event) : kinds === 'problems' ? isProblem(event) : true))
     .reverse()

@@ -9,7 +9,7 @@ import { valueText } from '../ui/diff.tsx'
 import { Failure } from '../ui/failure.tsx'
 import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
 import { Health, OperationStatusMark } from '../ui/status.tsx'
-import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { type Column, DataTable, ListTable } from '../ui/table.tsx'
 import { TimeText } from '../ui/time.tsx'
 import { tCatalog } from '../words/catalog.ts'
 import { t } from '../words/index.ts'
@@ -213,16 +213,15 @@ const CHECKS: Column<HealthCheck>[] = [
 
 const Relations = ({ resource_id }: { resource_id: string }) => {
   const list = useQuery(relationsQuery(resource_id))
-  const rows = list.data?.items ?? []
   return (
-    <Listing list={list} empty={rows.length === 0 ? <Empty>{tCatalog.resource.no_relations}</Empty> : undefined}>
-      <DataTable
-        caption={tCatalog.resource.tabs.relations}
-        columns={RELATIONS}
-        rows={rows}
-        keyOf={({ relationship }) => relationship.relationship_id}
-      />
-    </Listing>
+    <ListTable
+      list={list}
+      empty={tCatalog.resource.no_relations}
+      caption={tCatalog.resource.tabs.relations}
+      columns={RELATIONS}
+      rows={list.data?.items ?? []}
+      keyOf={({ relationship }) => relationship.relationship_id}
+    />
   )
 }
 
@@ -252,16 +251,15 @@ const RELATIONS: Column<ResourceRelation>[] = [
 
 const Operations = ({ resource_id }: { resource_id: string }) => {
   const list = useQuery(resourceOperationsQuery(resource_id))
-  const rows = list.data?.items ?? []
   return (
-    <Listing list={list} empty={rows.length === 0 ? <Empty>{tCatalog.resource.no_operations}</Empty> : undefined}>
-      <DataTable
-        caption={tCatalog.resource.tabs.operations}
-        columns={OPERATIONS}
-        rows={rows}
-        keyOf={({ operation_id }) => operation_id}
-      />
-    </Listing>
+    <ListTable
+      list={list}
+      empty={tCatalog.resource.no_operations}
+      caption={tCatalog.resource.tabs.operations}
+      columns={OPERATIONS}
+      rows={list.data?.items ?? []}
+      keyOf={({ operation_id }) => operation_id}
+    />
   )
 }
 
