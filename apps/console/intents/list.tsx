@@ -5,7 +5,8 @@ import type { IntentRow } from '../api/types.ts'
 import { Choices } from '../forms/choices.tsx'
 import { intentsQuery } from '../queries/changes.ts'
 import { rowsOf } from '../queries/pages.ts'
-import { ProblemText } from '../ui/failure.tsx'
+import { Refused } from '../ui/failure.tsx'
+import { OperationLink } from '../ui/links.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { Person } from '../ui/person.tsx'
 import { Status } from '../ui/status.tsx'
@@ -58,9 +59,9 @@ const Next = ({ row }: { row: IntentRow }) => {
   )
   if (row.operation_id !== null)
     return (
-      <Link to="/operations/$operation_id/graph" params={{ operation_id: row.operation_id }} data-row="">
+      <OperationLink id={row.operation_id} data-row="">
         {tPlan.intent.to_operation}
-      </Link>
+      </OperationLink>
     )
   if (row.latest_plan_id !== null)
     return (
@@ -73,11 +74,7 @@ const Next = ({ row }: { row: IntentRow }) => {
       <button type="button" className="button" aria-disabled={busy} onClick={() => send()}>
         {busy ? tPlan.plan.planning : tPlan.intent.make_plan}
       </button>
-      {problem ? (
-        <div role="alert">
-          <ProblemText problem={problem} />
-        </div>
-      ) : null}
+      <Refused problem={problem} />
     </>
   )
 }

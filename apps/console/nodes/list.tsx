@@ -1,5 +1,5 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { nodeLook, type StatusLook } from '../../shared/contracts/client/status.ts'
 import type { NodeRow } from '../api/types.ts'
@@ -7,6 +7,7 @@ import { Filter } from '../forms/select.tsx'
 import { graphQuery, nodesQuery } from '../queries/operations.ts'
 import { rowsOf, useAllPages } from '../queries/pages.ts'
 import { Failure } from '../ui/failure.tsx'
+import { NodeLink, ResourceLink } from '../ui/links.tsx'
 import { Empty, Loading } from '../ui/page.tsx'
 import { NodeStatus } from '../ui/status.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
@@ -78,26 +79,21 @@ const COLUMNS: Column<Shown>[] = [
     name: tOperation.nodes.node,
     kind: 'lead',
     cell: ({ row }) => (
-      <Link
-        to="/operations/$operation_id/nodes/$node_id"
-        params={{ operation_id: row.operation_id, node_id: row.node_id }}
-        search={{ tab: row.error_message && row.attempt > 0 ? 'logs' : 'summary' }}
+      <NodeLink
+        operation_id={row.operation_id}
+        node_id={row.node_id}
+        tab={row.error_message && row.attempt > 0 ? 'logs' : 'summary'}
         data-row=""
         className="font-medium wrap-anywhere"
       >
         {row.name}
-      </Link>
+      </NodeLink>
     ),
   },
   { name: tOperation.nodes.status, cell: ({ row, person }) => <NodeStatus state={row.state} person={person} /> },
   {
     name: tOperation.nodes.target,
-    cell: ({ row }) =>
-      row.target_id ? (
-        <Link to="/resources/$resource_id" params={{ resource_id: row.target_id }} search={{ tab: 'overview' }}>
-          {row.target_id}
-        </Link>
-      ) : null,
+    cell: ({ row }) => (row.target_id ? <ResourceLink id={row.target_id} /> : null),
   },
   { name: tOperation.nodes.attempt, kind: 'number', cell: ({ row }) => (row.attempt > 0 ? row.attempt : null) },
   {

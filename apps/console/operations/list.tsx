@@ -7,6 +7,7 @@ import { shortId } from '../kit/format.ts'
 import { type OperationsTab, operationsQuery } from '../queries/operations.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { CopyButton } from '../ui/copy.tsx'
+import { OperationLink } from '../ui/links.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { Person } from '../ui/person.tsx'
 import { ProgressBar } from '../ui/progress.tsx'
@@ -72,14 +73,9 @@ const COLUMNS: Column<OperationRow>[] = [
     kind: 'lead',
     cell: (row) => (
       <>
-        <Link
-          to="/operations/$operation_id/graph"
-          params={{ operation_id: row.operation_id }}
-          data-row=""
-          className="text-body font-medium wrap-anywhere"
-        >
+        <OperationLink id={row.operation_id} data-row="" className="text-body font-medium wrap-anywhere">
           {row.title}
-        </Link>
+        </OperationLink>
         <span className="flex items-center gap-1 text-muted">
           <code>{shortId(row.operation_id)}</code>
           <CopyButton text={row.operation_id} />

@@ -7,7 +7,7 @@ import { Field } from '../forms/field.tsx'
 import { Select } from '../forms/select.tsx'
 import { duration } from '../kit/format.ts'
 import { planGraphQuery } from '../queries/changes.ts'
-import { ProblemText } from '../ui/failure.tsx'
+import { Refused } from '../ui/failure.tsx'
 import { ShapeIcon } from '../ui/status.tsx'
 import { tPlan } from '../words/plan.ts'
 
@@ -79,11 +79,7 @@ const Ask = ({
         </button>
         <WhyNot actions={[action]} />
       </div>
-      {problem ? (
-        <div role="alert">
-          <ProblemText problem={problem} />
-        </div>
-      ) : null}
+      <Refused problem={problem} />
     </div>
   )
 }

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { Need, ProviderRow } from '../api/types.ts'
 import { capabilitiesQuery } from '../queries/resources.ts'
+import { ResourceLink } from '../ui/links.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
 import { tCatalog } from '../words/catalog.ts'
 import { t } from '../words/index.ts'
@@ -34,11 +35,7 @@ export const ResourceCapabilities = ({ resource_id }: { resource_id: string }) =
   )
 }
 
-const Peer = ({ id }: { id: string }) => (
-  <Link to="/resources/$resource_id" params={{ resource_id: id }} search={{ tab: 'capabilities' }} className="mr-2">
-    {id}
-  </Link>
-)
+const Peer = ({ id }: { id: string }) => <ResourceLink id={id} tab="capabilities" className="mr-2" />
 
 const CAPABILITY: Column<ProviderRow> = {
   name: tCatalog.capabilities.capability,

@@ -1,5 +1,5 @@
-import { Link } from '@tanstack/react-router'
 import type { ResourceRow } from '../api/types.ts'
+import { ResourceLink } from '../ui/links.tsx'
 import type { Column } from '../ui/table.tsx'
 import { tCatalog } from '../words/catalog.ts'
 
@@ -8,15 +8,9 @@ export const NAME: Column<Pick<ResourceRow, 'resource_id' | 'display_name' | 'na
   name: tCatalog.resources.name,
   kind: 'lead',
   cell: ({ resource_id, display_name, name }) => (
-    <Link
-      to="/resources/$resource_id"
-      params={{ resource_id }}
-      search={{ tab: 'overview' }}
-      data-row=""
-      className="font-medium wrap-anywhere"
-    >
+    <ResourceLink id={resource_id} data-row="" className="font-medium wrap-anywhere">
       {display_name || name}
-    </Link>
+    </ResourceLink>
   ),
 }
 export const PLACE: Column<{ scope: { region_id: string | null; datacenter_id: string | null } }> = {

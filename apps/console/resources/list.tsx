@@ -7,6 +7,7 @@ import { Filter } from '../forms/select.tsx'
 import { coarse } from '../kit/format.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { resourcesQuery } from '../queries/resources.ts'
+import { OperationLink } from '../ui/links.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { Health } from '../ui/status.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
@@ -74,9 +75,9 @@ const COLUMNS: Column<ResourceRow>[] = [
     className: 'whitespace-nowrap',
     cell: ({ last_operation }) =>
       last_operation ? (
-        <Link to="/operations/$operation_id/graph" params={{ operation_id: last_operation.operation_id }}>
+        <OperationLink id={last_operation.operation_id}>
           <TimeText at={last_operation.at} />
-        </Link>
+        </OperationLink>
       ) : null,
   },
 ]

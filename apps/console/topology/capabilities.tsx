@@ -6,6 +6,7 @@ import { rowsOf } from '../queries/pages.ts'
 import { definitionsQuery, gapsQuery, providersQuery } from '../queries/topology.ts'
 import { NEED, OFFER, WHY_NOT } from '../resources/capabilities.tsx'
 import { PLACE } from '../resources/columns.tsx'
+import { ResourceLink } from '../ui/links.tsx'
 import { Empty, Heading, Page } from '../ui/page.tsx'
 import { type Column, DataTable, Listing, ListTable } from '../ui/table.tsx'
 import { tCatalog } from '../words/catalog.ts'
@@ -57,11 +58,7 @@ const GAPS: Column<Gap>[] = [
   {
     name: tCatalog.resources.name,
     kind: 'lead',
-    cell: ({ resource_id }) => (
-      <Link to="/resources/$resource_id" params={{ resource_id }} search={{ tab: 'capabilities' }} data-row="">
-        {resource_id}
-      </Link>
-    ),
+    cell: ({ resource_id }) => <ResourceLink id={resource_id} tab="capabilities" data-row="" />,
   },
   NEED,
   { ...WHY_NOT, cell: (gap) => WHY_NOT.cell(gap) ?? tCatalog.capabilities.nobody },
@@ -93,11 +90,7 @@ const Providers = ({ capability_key, title }: { capability_key: string; title: s
 const PROVIDER: Column<ProviderRow> = {
   name: tCatalog.resource.provider,
   kind: 'lead',
-  cell: ({ resource_id }) => (
-    <Link to="/resources/$resource_id" params={{ resource_id }} search={{ tab: 'capabilities' }} data-row="">
-      {resource_id}
-    </Link>
-  ),
+  cell: ({ resource_id }) => <ResourceLink id={resource_id} tab="capabilities" data-row="" />,
 }
 
 const DEFINITIONS: Column<Definition>[] = [

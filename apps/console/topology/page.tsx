@@ -4,6 +4,7 @@ import { useTopic } from '../api/hooks.ts'
 import type { Place } from '../api/types.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { LEVELS, type PlaceLevel, placesQuery, type Within } from '../queries/topology.ts'
+import { ResourceLink } from '../ui/links.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { Health } from '../ui/status.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
@@ -73,9 +74,9 @@ const columnsOf = (way: Way, depth: number): Column<Place>[] => [
     cell: ({ resource_id, display_name }) => {
       const step = STEPS[depth]
       return step === undefined ? (
-        <Link to="/resources/$resource_id" params={{ resource_id }} search={{ tab: 'overview' }} data-row="">
+        <ResourceLink id={resource_id} data-row="">
           {display_name}
-        </Link>
+        </ResourceLink>
       ) : (
         <Link to="/topology" search={{ ...way, [step]: resource_id }} data-row="">
           {display_name}
