@@ -1969,7 +1969,7 @@ export interface paths {
         };
         /**
          * Follow changes
-         * @description Server-sent events of the chosen topics. A topic that the caller may not see is refused alone, in `hello`. Send Last-Event-ID to go on without a gap.
+         * @description Server-sent events of the chosen topics. A topic that the caller may not see is refused alone, in `hello`. Send Last-Event-ID to resume without a gap.
          */
         get: operations["streamEvents"];
         put?: never;
@@ -2071,7 +2071,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel an operation
-         * @description Closes open gates and starts nothing more. graceful lets running nodes end; compensate also undoes what succeeded; force is for a cancel that does not end.
+         * @description Closes open gates and starts no more nodes. graceful lets running nodes end; compensate also undoes succeeded nodes; force is for a cancel that does not end.
          */
         post: operations["cancelOperation"];
         delete?: never;

@@ -48,7 +48,7 @@ const read = async (reader: Redis, stream: string, wait_ms?: number): Promise<En
 const isPoison = (error: unknown): boolean =>
   error instanceof SyntaxError || /^2[23]/.test((error as { code?: string }).code ?? '')
 
-/** Puts an entry that cannot be carried aside, so that those behind it go on; a person looks at it. */
+/** Puts an entry that cannot be carried aside, so that those behind it continue; a person looks at it. */
 const park = async (redis: Redis, stream: string, [id, flat]: Entry, error: unknown, log: Logger) => {
   if (!isPoison(error)) throw error
   log.error({ err: error, stream, id }, 'an entry cannot be carried; parked')

@@ -9,7 +9,7 @@ export const STATE_QUERY = 'state'
 export const NODE_QUERY = 'node'
 export const REFUSE_QUERY = 'refuse'
 
-/** What the worker does for a workflow that cannot go on: the one thing that is told past the history. */
+/** What the worker does for a workflow that cannot continue: the one message that bypasses the history. */
 export interface OperationSinks extends Sinks {
   engine: { mismatch: (message: string) => void }
 }
@@ -43,7 +43,7 @@ export type CommandBodies = {
   start: Record<string, never>
   /** `reason`: not a person's wish, but a mismatch that the rows were told of. */
   pause: { reason?: 'engine_mismatch' }
-  /** `gates`, `guarding`: gates that ask again because values of what they guard have moved, and all they guard. */
+  /** `gates`, `guarding`: gates that ask again because values of guarded nodes have moved, and all they guard. */
   resume: { acknowledged: string[]; gates?: GatesNow; guarding?: Record<string, string[]> }
   cancel: { mode: CancelMode }
   gate_decided: { gate_id: string; round: number; status: GateStatus; digest: string }

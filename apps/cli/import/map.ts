@@ -45,7 +45,7 @@ const ruleOf = (kind: string, rule: unknown): Rule => {
 }
 
 /**
- * The items with what a person says over what the reader made. What was made for another type is dropped: its states
+ * The items with a person's choices over those of the reader. Members made for another type are dropped: its states
  * would not fit. Kinds that are mapped are known, so they are no longer generic.
  */
 export const applyOverrides = (found: Found, overrides: Overrides): Found => {

@@ -18,7 +18,7 @@ export const viewOf = (user: UserRow) => ({
   disabled_at: isoOf(user.disabled_at),
 })
 
-/** Users with everything they hold now; who is not ACTIVE holds nothing. */
+/** Users with everything they hold now; who is not ACTIVE holds no rights. */
 export const detailsOf = async (db: Queryable, list: readonly UserRow[]) => {
   const ids = list.map(({ id }) => id)
   const [held, memberships] = await Promise.all([heldGrants(db, ids), membershipsOf(db, ids)])

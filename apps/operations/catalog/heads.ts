@@ -12,7 +12,7 @@ type HeadsDeps = { db: Queryable; projection: CatalogProjection; trust: { catalo
 /**
  * Makes sure that what is known here of these resources is what the catalog says of them at this moment: asks it for
  * their versions in one round trip, and fetches what is missing. Refuses with 503 where the catalog does not answer,
- * or says what cannot be followed in time: an old truth starts nothing.
+ * or names those that cannot be updated in time: no node starts on stale state.
  */
 export const requireHeads = async (
   { db, projection, trust }: HeadsDeps,

@@ -108,7 +108,7 @@ const keep = async (
   return 'later'
 }
 
-/** After a restore nothing starts until a person has accepted it; stopping always goes. */
+/** After a restore no start is allowed until a person has accepted it; stopping always is. */
 const refuseRestored = async ({ fence }: Pick<OperationsDeps, 'fence'>, command: Command): Promise<void> => {
   if (command.class !== 'start' || (await fence()).held_since === null) return
   throw new AppError('internal_error', 'restored', RESTORED, {

@@ -30,11 +30,11 @@ export type Command = {
 
 /** A decision: the facts to state, and the message to the engine. */
 export type Decision = {
-  /** Body of the signal; null: complete in Postgres, nothing is sent. */
+  /** Body of the signal; null: complete in Postgres, no signal is sent. */
   payload: Record<string, unknown> | null
   /** It is done, and sent, when another person agrees. */
   awaits?: true
-  /** Facts of the timeline; none when the command changes nothing. */
+  /** Facts of the timeline; none if the command has no effect. */
   events: Facts['events']
   set?: Facts['set']
   /** Rows that a withdrawal puts back (operations.md 1.4). */

@@ -69,7 +69,7 @@ const waitOf = (node: PlanNode): number => {
   return node.kind === 'wait' && typeof duration_s === 'number' ? duration_s : 0
 }
 
-/** Earliest start of each node and the chain that takes longest, when nothing waits for a slot or a gate. */
+/** Earliest start of each node and the chain that takes longest, if no node waits for a slot or a gate. */
 export const scheduleOf = (nodes: PlanNode[], timing: (node: PlanNode) => Timing) => {
   const end = new Map<string, Timing>()
   const via = new Map<string, string>()

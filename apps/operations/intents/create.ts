@@ -73,7 +73,7 @@ const targetsOf = async (
   if (body.retry_of !== undefined) await refuseRetryOf(tx, mutation.caller, body.retry_of)
   const targets = await resolveTargets(tx, body, deps.config.OPERATIONS__LIMITS__TARGETS)
   if (targets.length === 0 && body.kind !== 'graph' && (body.targets ?? []).length > 0)
-    throw new AppError('validation_error', 'no_targets', 'The selectors match nothing.', { status: 422 })
+    throw new AppError('validation_error', 'no_targets', 'The selectors match no resource.', { status: 422 })
   const ids = targets.map(({ resource_id }) => resource_id)
   await requireScopeOver(tx, mutation, 'intent:create', ids)
   return targets

@@ -23,7 +23,7 @@ export type Patched = {
   /** Policies of the gates that have something to say about it. */
   required: GatePolicy[]
   violations: Violation[]
-  /** What the graph comes to as a plan; nothing where the patch brings nothing and only takes away. */
+  /** The graph as a plan; undefined if the patch only removes nodes. */
   weight: Weight | undefined
 }
 
@@ -88,7 +88,7 @@ const bindBrought = (
   const spent = new Set([...running.spent, ...running.gates.map(({ gate_id }) => gate_id)])
   const guarded = { nodes, gates, places, entry, until_s: p90_s, spent }
   const bound = gatesFor({ ...context, library: { ...context.library, freezes } }, guarded, weight, [], violations)
-  // Those of before keep their policy as it was read; that silence approves nothing any more is seen at their deadline.
+  // Those of before keep their policy as it was read; that silence no longer approves is seen at their deadline.
   const kept = new Map(running.gates.map(({ gate_id }) => [gate_id, gates.find((gate) => gate.gate_id === gate_id)]))
   return bound.map((gate) => kept.get(gate.gate_id) ?? gate)
 }

@@ -257,7 +257,7 @@ export const markStale = (
     movePlan(tx, plan_id, ['ready'], { status: 'stale', status_reason: reason }, { actor, request_id }),
   )
 
-/** Whether a start was refused by what has moved since the plan was made: its targets, or the policies. */
+/** Whether a start was refused because targets or policies changed since the plan was made. */
 export const isOutdated = (error: unknown): error is AppError =>
   error instanceof PlanOutdated ||
   (error instanceof AppError &&

@@ -92,7 +92,7 @@ const rethrow = (error: unknown) => {
   throw error
 }
 
-/** One turn; does nothing while another process holds the lock. Returns how many things it changed. */
+/** One turn; returns at once while another process holds the lock. Returns how many things it changed. */
 export const sweep = async (db: Db, failed: (error: unknown) => void = rethrow): Promise<number> => {
   const overdue = await db.transaction(async (tx) => {
     if (!(await isLeader(tx))) return undefined
@@ -107,7 +107,7 @@ export const sweep = async (db: Db, failed: (error: unknown) => void = rethrow):
     }
   })
   if (!overdue) return 0
-  // Each in a transaction of its own: one that cannot be done holds nothing else back.
+  // Each in a transaction of its own: one that fails holds no other back.
   const apart = (act: (tx: Tx) => Promise<unknown>) => db.transaction(act).catch(failed)
   for (const { command_id, operation_id } of overdue.commands)
     await apart((tx) => withdrawOverdue(tx, operation_id, command_id))
@@ -185,7 +185,7 @@ const CANCELLED_ON_ROWS = {
 
 /**
  * The engine no longer has an operation: one that has ended refuses what still waits; a live one is paused as
- * engine_lost, and the end of what was in flight is unknown; one that is being cancelled ends on its rows.
+ * engine_lost, and the outcome of attempts in flight is unknown; one that is being cancelled ends on its rows.
  */
 const actOnFinding = async (tx: Tx, { id, operation_id }: Finding): Promise<'cancelled' | undefined> => {
   await tx

@@ -47,7 +47,7 @@ export type CommandsDeps = {
   engine: Engine
   config: RelayConfig
   log: Logger
-  /** The engine has been told of this command: who waits for no more than that may go on. */
+  /** The engine has been told of this command: callers that wait only for that may continue. */
   notify: (told: { command_id: string; kind: string }) => void
   observe: (kind: string, result: Sent['kind']) => void
 }
@@ -82,7 +82,7 @@ export const createCommandSender = ({ pool, engine, config, log, notify, observe
     turn: async (): Promise<boolean> => {
       const free = config.RELAY__COMMANDS__IN_FLIGHT - busy.size
       if (free <= 0) return false
-      // While the engine is away nothing more is put in doubt: what was never sent can still be withdrawn.
+      // While the engine is away no more commands are put in doubt: an unsent one can still be withdrawn.
       if (away)
         await engine.health().then(() => {
           away = false

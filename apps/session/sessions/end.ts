@@ -9,7 +9,7 @@ export type By = { actor_type: 'user' | 'service' | 'system'; actor_id?: string;
 export const actorOf = ({ actor_type, actor_id }: By) =>
   actor_id ? `${actor_type === 'service' ? 'svc' : actor_type}:${actor_id}` : actor_type
 
-/** Ends one session. Repeating it changes nothing and emits nothing. True when this call was the one that ended it. */
+/** Ends one session. A repeat has no effect and emits no event. True if this call ended it. */
 export const endSession = async (
   deps: SessionDeps,
   session: { session_id: string; user_id?: string },

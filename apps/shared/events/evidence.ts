@@ -74,7 +74,7 @@ const verifyHead = (lines: readonly Uint8Array[], chain: Chain, keys: readonly J
   if (head.type !== 'head') return bad('the head is missing: the file is cut')
   const why = signatureFault(head, signature, keys)
   if (why !== undefined) return bad(why)
-  // From here on the head is what the server said.
+  // From here on the head is the server's.
   if (chain.first && chain.first.prev_hash !== head.plan_hash)
     return fault(1, 'record', 'it does not begin at the plan that the head names')
   if (head.seq !== lines.length - 1)

@@ -163,7 +163,7 @@ export type AcceptedCommand = NonNullable<Awaited<ReturnType<typeof getCommand>>
 
 export type Steering = { kind: 'pause' | 'resume' | 'cancel'; actor: Actor; reason: string | null; accepted_at: string }
 
-/** The newest command of an operation that stops or resumes the whole of it; nothing that was refused or withdrawn. */
+/** The newest command of an operation that stops or resumes the whole of it; none that was refused or withdrawn. */
 export const lastSteering = (db: Queryable, operation_id: string): Promise<Steering | undefined> =>
   db
     .select({
@@ -231,7 +231,7 @@ export const lockUnsentStarts = (tx: Tx, operation_id: string) =>
     )
     .orderBy(sql`${operation_commands.seq} desc`)
     .for('update')
-/** One start-class command that is still unsent and past its time; nothing when it was sent meanwhile. */
+/** One start-class command that is still unsent and past its time; undefined if it was sent meanwhile. */
 export const lockOverdueStart = (tx: Tx, command_id: string) =>
   tx
     .select()

@@ -162,7 +162,7 @@ export type Swap = {
 }
 
 /**
- * The one place where a decision on a gate falls: swaps the row if it still is as it was read and nothing behind it has
+ * The one place where a gate is decided: swaps the row if it still is as it was read and no node behind it has
  * started (`used`: or it has). False: another decision, the expiry or a cancel was first.
  */
 export const swapGate = async (
@@ -233,7 +233,7 @@ export const nextRound = sql.raw("g.round + (g.round > r.round and g.status not 
 
 /**
  * What follows where gates were put back as they were before: a vote on something else does not count any more, though
- * its round goes on; an approval that is back has its own votes again, but those that were taken back or lost since.
+ * its round continues; an approval that is back has its own votes again, but those that were taken back or lost since.
  * Returns how they stand now, for the timeline.
  */
 export const settleRestored = async (tx: Tx, operation_id: string, gate_ids: readonly string[]) => {

@@ -43,7 +43,7 @@ export const listChanges = async (
   return { changes, last: last == null ? after : Number(last), more: rows.length === limit }
 }
 
-/** The rows of operations as lists show them, with what visibility needs. */
+/** The rows of operations as lists show them, with the members that visibility needs. */
 export const listSummaries = async (db: Queryable, operation_ids: string[]) => {
   if (operation_ids.length === 0) return []
   return db

@@ -117,7 +117,7 @@ export const listReleased = async (tx: Tx, operation_id: string, wanted: readonl
   return wanted.filter((lease) => !held.some(({ resource_id }) => resource_id === lease.resource_id))
 }
 
-/** Why an operation does not begin, or go on: shown to people. */
+/** Why an operation does not begin, or continue: shown to people. */
 export const blockedOnLeases = (blockers: readonly Blocker[], since?: string): BlockedOn[] =>
   blockers.slice(0, 20).map(({ operation_id, resource_id, title }) => ({
     kind: 'lease',
@@ -141,8 +141,8 @@ export const grantLeases = async (db: Db, { deadline_s }: { deadline_s: number }
 }
 
 /**
- * Gives the leases back while nothing can start before a gate is decided, and takes them again before something does.
- * The caller holds the control row. `none`: there is nothing to lease, or too late; it need not be asked again.
+ * Gives the leases back while no node can start before a gate is decided, and takes them again before something does.
+ * The caller holds the control row. `none`: there is no lease to take, or it is too late; it need not be asked again.
  */
 export const moveLeases = async (
   tx: Tx,

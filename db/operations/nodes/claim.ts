@@ -8,7 +8,7 @@ import { named } from '../sql.ts'
 
 /**
  * The claim: permission for an attempt to take effect (operations.md 1.5, reliability.md 4.5). It shares the control
- * row with other claims and excludes commands, so nothing begins after an acknowledged pause or cancel, whatever is
+ * row with other claims and excludes commands, so no node begins after an acknowledged pause or cancel, whatever is
  * still on its way. One statement is one commit.
  */
 export type ClaimInput = {
@@ -35,7 +35,7 @@ export type Claim =
       fence: number
       spec: PlanNode
       input_overrides: Record<string, unknown> | null
-      /** Where the attempt goes on when it said "pending" or made a checkpoint. */
+      /** Where the attempt resumes if it said "pending" or made a checkpoint. */
       resume: Record<string, unknown> | null
       /** Milliseconds since 1970 by the clock of Postgres. */
       started_at: number

@@ -41,7 +41,7 @@ export type NewOperation = {
   graph: PlanGraph
   nodes: (PlanNode & { spec_digest: string })[]
   gates: (PlanGate & { subject: GateSubject; digest: string })[]
-  /** Targets with what happens to them, and the places that are held with them. */
+  /** Targets with their changes, and the places that are held with them. */
   resources: {
     resource_id: string
     relation: 'target' | 'ancestor' | 'dependent'

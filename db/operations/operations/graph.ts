@@ -31,7 +31,7 @@ const readPage = async (db: Queryable, operation_id: string, from: number, limit
     db
       .select({ gate_id: gates.gate_id, status: gates.status, round: gates.round, policy: gates.policy })
       .from(gates)
-      // What a second person has to see guards nothing: the engine hears of it when it passes.
+      // An intervention that a second person must approve guards no node: the engine hears of it when it passes.
       .where(and(eq(gates.operation_id, operation_id), ne(gates.kind, 'intervention')))
       .orderBy(asc(gates.ordinal), asc(gates.gate_id)),
     db

@@ -19,7 +19,7 @@ export type EngineRef = { namespace: string; workflow_id: string; run_id: string
 
 /**
  * Records one batch of the reducer in one transaction: node states, gates, swaps of the control row, outcomes of
- * commands, timeline, evidence, status. A batch that was recorded already gives its stored answer and changes nothing.
+ * commands, timeline, evidence, status. A batch that was recorded already gives its stored answer without effect.
  */
 export const recordChanges = (
   db: Db,
@@ -85,7 +85,7 @@ const apply = async (tx: Tx, operation_id: string, { changes }: RecordBatch, res
   const of = <T extends Change['t']>(...kinds: T[]) =>
     changes.filter((change): change is Extract<Change, { t: T }> => (kinds as string[]).includes(change.t))
   const commands = await settleCommands(tx, operation_id, of('command'), result)
-  // A start that is undone: nothing of the batch is true any more.
+  // A start that is undone: the whole batch is void.
   if (result.withdrawn) return { commands, facts: [], set: {} }
   const nodeChanges = of('node')
   const [toEvent] = await together(
@@ -264,7 +264,7 @@ const lastSeq = async (tx: Tx, operation_id: string): Promise<number> => {
 
 const reportColumns = (operation_id: string, report: Report, row: { started_at: string | null }) => ({
   ...report,
-  // The engine knows nothing of interventions that a second person has to see.
+  // The engine does not know interventions that a second person must approve.
   open_gates: sql`${report.open_gates} + (select count(*)::int from operations.gates g
     where g.operation_id = ${operation_id} and g.kind = 'intervention' and g.status = 'waiting')`,
   ...(row.started_at === null && report.engine_status !== 'queued' && { started_at: sql`clock_timestamp()` }),

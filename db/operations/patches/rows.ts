@@ -138,7 +138,7 @@ export const liftHolds = (tx: Tx, operation_id: string, patch_id: string) =>
     .set({ hold_patch_id: null, updated_at: sql`clock_timestamp()` as never })
     .where(and(eq(nodes.operation_id, operation_id), eq(nodes.hold_patch_id, patch_id)))
 
-/** Ends every open patch of an operation that is cancelled or over: nothing of it will come. */
+/** Ends every open patch of an operation that is cancelled or over. */
 export const closePatches = async (
   tx: Tx,
   operation_id: string,
@@ -165,7 +165,7 @@ export const listExpiredPatches = (db: Queryable, limit: number) =>
     .where(and(eq(patches.status, 'awaiting_approval'), sql`${patches.expires_at} < clock_timestamp()`))
     .limit(limit)
 
-/** The graph of an operation as its rows have it, with what patches look at. */
+/** The graph of an operation as its rows have it, with the members that patches read. */
 export const readRunning = async (tx: Queryable, operation_id: string) => {
   const own = eq(nodes.operation_id, operation_id)
   const [nodeRows, gateRows] = await Promise.all([

@@ -24,7 +24,7 @@ import {
 /** Inbox name of the projection of the catalog: one for NATS and for the HTTP door (operations.md 9.2). */
 export const CATALOG_CONSUMER = 'catalog'
 
-/** The event is ahead of what is known: what lies between must come first. Rolls the transaction back. */
+/** The event is ahead of the projection: earlier ones must come first. Rolls the transaction back. */
 export class ProjectionGap extends Error {
   readonly agg_type: string
   readonly agg_id: string

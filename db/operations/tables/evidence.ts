@@ -37,7 +37,7 @@ export type EvidenceSubject = {
   group?: string | null
   groups?: readonly string[]
   why?: string
-  /** Of a gate that asks again: whose votes go on in this round. */
+  /** Of a gate that asks again: whose votes carry over into this round. */
   kept?: string[]
   /** Of a used gate that stands for what a patch changes: by whose votes for that patch. */
   patch_id?: string

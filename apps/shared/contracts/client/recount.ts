@@ -8,9 +8,9 @@ import { type Fields, filling, type GateRules, gateName, listOf, short, textOf, 
  * of it only the order of decisions and starts can be checked.
  */
 export type Recounted = {
-  /** How the operation ended; null: the chain goes on, or was cut. */
+  /** How the operation ended; null: the chain continues, or was cut. */
   ended: { status: string | null; at: string } | null
-  /** False: an older build wrote this chain, and nothing in it says by whose right its gates were passed. */
+  /** False: an older build wrote this chain, without the rights by which its gates were passed. */
   counted: boolean
   /** Gates that were passed, and nodes that began behind one. */
   decisions: number
@@ -50,7 +50,7 @@ export const createRecount = () => {
   }
 
   return {
-    /** Why a record does not follow from those before it; undefined if it does, or says nothing of gates. */
+    /** Why a record does not follow from those before it; undefined if it does, or is not about gates. */
     take: (given: Fields): string | undefined => {
       const { kind, at, actor, subject } = given
       if (!isFields(subject)) return undefined
@@ -109,7 +109,7 @@ const vote = (chain: Chain, votes: Round, { actor, subject }: Entry): string | u
   return undefined
 }
 
-/** Votes of earlier rounds that go on in this one: a gate that was put back as it was may have passed over some. */
+/** Votes of earlier rounds that carry over into this one: a gate that was put back as it was may have passed over some. */
 const carry = (chain: Chain, { subject }: Entry): string | undefined => {
   const now = roundOf(chain, subject.id, subject.round)
   for (const voter of listOf(subject.kept).map(String)) {
