@@ -4,9 +4,9 @@ import type pg from 'pg'
 import type { Tx } from './client.ts'
 
 /**
- * Writes of single rows where every command passes: the text of a statement is put together once per set of columns, not
- * anew each time, which costs more than the rest of a small statement on this side. As with Drizzle's own builders
- * no statement is sent before it is awaited, and the database's error is the `cause` of the error.
+ * Writes of single rows where every command passes: the text of a statement is built once per set of columns. Building
+ * it each time would cost more than the rest of a small statement on this side. As with Drizzle's own builders no
+ * statement is sent before it is awaited, and the database's error is the `cause` of the error.
  */
 export class Statement extends QueryPromise<pg.QueryResult> {
   readonly tx: Tx
@@ -30,7 +30,10 @@ export class Statement extends QueryPromise<pg.QueryResult> {
   }
 }
 
-/** What takes the writes of a transaction instead of the database, to send them later together (db/catalog/held/rows.ts). */
+/**
+ * What takes the writes of a transaction instead of the database, to send them later together
+ * (db/catalog/held/rows.ts).
+ */
 export type Keeper = {
   insert: (table: PgTable, rows: readonly object[]) => void
   update: (table: PgTable, key: object, set: object) => void

@@ -1427,7 +1427,7 @@ export interface paths {
         put?: never;
         /**
          * State what should be true
-         * @description Records an intent. Nothing changes yet: preview it to see a plan, then start the plan. Targets are resolved now and again for each plan.
+         * @description Records an intent without changing anything. Preview it to see a plan, then start the plan. Targets are resolved now and again for each plan.
          */
         post: operations["createIntent"];
         delete?: never;
@@ -2051,7 +2051,7 @@ export interface paths {
         put?: never;
         /**
          * Pause an operation
-         * @description Nothing more starts from the moment this is answered; what runs, ends. Gates may still be decided.
+         * @description No node starts after the answer; running nodes end. Gates may still be decided.
          */
         post: operations["pauseOperation"];
         delete?: never;
@@ -2091,7 +2091,7 @@ export interface paths {
         put?: never;
         /**
          * Resume an operation
-         * @description Goes on with a paused operation. Nodes with an unknown outcome must be settled first.
+         * @description Resumes a paused operation. Nodes with an unknown outcome must be settled first.
          */
         post: operations["resumeOperation"];
         delete?: never;

@@ -67,7 +67,7 @@ export const startWorkers = (deps: WorkerDeps) => {
 
   return {
     isPolling: () => running?.workers.every((worker) => worker.getState() === 'RUNNING') ?? false,
-    /** Waiting attempts resume elsewhere; running ones may end (20 s), then are cancelled (30 s): operations.md 8 makes either safe. */
+    /** Waiting attempts resume elsewhere; running ones may end (20 s), then are cancelled (30 s): operations.md 8. */
     stop: async () => {
       stopping = true
       deps.leave()

@@ -15,9 +15,9 @@ export interface OperationSinks extends Sinks {
 }
 
 /**
- * Task queues of one environment. Bookkeeping has its own, so that slow targets never starve decisions; node work shares
- * the queue of the workflows, because only then may the server hand an attempt to the worker that has just asked for it
- * (eager dispatch), which saves a third of the server's work. Workflow and activity slots are apart in any case.
+ * Task queues of one environment. Bookkeeping has its own, so that slow targets never starve decisions; node work
+ * shares the queue of the workflows. Only then may the server hand an attempt to the worker that requested it (eager
+ * dispatch), which saves a third of the server's work. Workflow and activity slots are apart in any case.
  */
 export const operationQueue = (prefix: string) => `${prefix}operation`
 export const bookkeepingQueue = (prefix: string) => `${prefix}bookkeeping`
@@ -85,7 +85,10 @@ export type CommandBodies = {
   patch_proposed: { patch_id: string; node_ids: string[] }
   /** `plan_revision`: the graph that holds now, where an approval was taken back. */
   patch_closed: { patch_id: string; plan_revision?: number }
-  /** `generations`: exactly the nodes that changed, with their new generation; `closed`: other patches that this one ends. */
+  /**
+   * `generations`: exactly the nodes that changed, with their new generation; `closed`: other patches that this one
+   * ends.
+   */
   patch_applied: {
     patch_id: string
     plan_revision: number

@@ -12,7 +12,7 @@ export type AgentChannel = {
 }
 
 /**
- * Brings work to the agents of its pool, through the door that the policy names. Returns why no agent can have it; undefined
+ * Brings work to the agents of its pool, by the door that the policy names. Returns why no agent can have it; undefined
  * if it was delivered, which proves no start: it counts only once an agent has said "started".
  */
 export const bringWork = async (

@@ -20,8 +20,8 @@ const HEARTBEAT_S = 30
 const LOOK_S = 60
 
 /**
- * Hands an attempt to an agent outside, and waits without holding anything: the agent's results come by HTTP, and each
- * slice only looks whether it took the work in time, still beats and has time left (operations.md 7.4).
+ * Hands an attempt to an agent outside, and waits without holding anything: the agent's results come by HTTP. Each
+ * slice only checks that it took the work in time, still beats and has time left (operations.md 7.4).
  */
 export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Executor => ({
   name: 'external',

@@ -14,8 +14,8 @@ export type Plan = {
   adopt: boolean
   dry_run: boolean
   /**
-   * Of --idempotency-key: every batch has a key of its own that follows from it and from its items, so a run that
-   * broke off resumes, however large its batches were.
+   * Of --idempotency-key: every batch has its own key, derived from it and from the batch's items. So a run that broke
+   * off resumes, however large its batches were.
    */
   key: string | undefined
   /** Edges of these types that an item no longer lists are removed. */

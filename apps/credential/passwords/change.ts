@@ -68,7 +68,7 @@ const rehash = (
 }
 
 /**
- * Sets a password by a one-time enrolment token. Weak passwords are named and leave the token unused; a repeat of the change
+ * Sets a password by a one-time enrolment token. Weak passwords are named and keep the token; a repeat of the change
  * that was applied answers success again.
  */
 export const setPassword = async (

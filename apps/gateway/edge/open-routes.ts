@@ -16,7 +16,7 @@ const KNOWN_SEATS = 2
 /** How much of the average the latest login is. */
 const LATEST = 0.2
 
-/** Limits of routes that nobody is signed in on. The body of a login is read for its name; the same bytes are passed on. */
+/** Limits of routes without sign-in. The body of a login is read for its name; the same bytes are passed on. */
 export const chargeOpenRoute = async (
   deps: GatewayDeps,
   exchange: Exchange,

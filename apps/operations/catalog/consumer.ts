@@ -15,7 +15,7 @@ const RETRY_MS = 500
 const WATERMARK_WAIT_MS = 2000
 const WATERMARK_POLL_MS = 50
 
-/** Follows the catalog: by NATS as it happens, and by its log for the events that NATS lost. Ready once the projection is filled. */
+/** Follows the catalog by NATS, and by its log for the events that NATS lost. Ready once the projection is filled. */
 export const startCatalogConsumer = ({
   projection,
   log,

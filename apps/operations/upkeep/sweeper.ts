@@ -34,8 +34,10 @@ const PRUNE_EVERY_MS = 60_000
 const ARCHIVE_EVERY_MS = 3_600_000
 
 /**
- * What only time brings about: start-class commands that were never sent in time are taken back, findings about the
- * engine are acted on, plans and intents expire, leases and places that became free are granted, changes of calendar and catalog reach running operations, old logs are packed. One process at a time, by an advisory lock of the turn's transaction.
+ * Work that only time triggers: it takes back start-class commands that were not sent in time and acts on findings
+ * about the engine. It expires plans and intents, and grants leases and places that became free. Changes of calendar
+ * and catalog reach running operations, and old logs are packed. One process at a time, by an advisory lock of the
+ * turn's transaction.
  */
 export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'artifacts'>) => {
   const { db, config, telemetry } = deps

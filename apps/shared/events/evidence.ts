@@ -32,8 +32,8 @@ export const exportEvidence = (records: readonly object[], head: Omit<ExportHead
 
 /**
  * Checks a file that exportEvidence made, without any server: form, dense numbers, hashes, links from the plan to the
- * head, the head's signature by one of the keys, and by whose right each gate was passed that a node began behind
- * (recount.ts). Tells the first line that does not hold, else whether the operation had ended.
+ * head, and the head's signature by one of the keys. Also checks by whose right each gate of a started node was passed
+ * (recount.ts). Returns the first line that fails verification, else whether the operation had ended.
  */
 export const verifyEvidence = (file: Uint8Array, keys: readonly JsonWebKey[]): Verified => {
   const lines = linesOf(file)

@@ -14,9 +14,8 @@ const invalid = (code: CodeOf<'validation_error'>, detail: string) =>
   new AppError('validation_error', code, detail, { hint: 'Start again at the first page, without page_token.' })
 
 /**
- * Page tokens: the last key, signed, and bound to the list they were made for (its route, filters and order) and, where
- * one is given, to the caller, so that nobody can build one and none continues another list. The first key signs, all
- * verify. They never run out.
+ * Page tokens: the last key, signed, and bound to their list (its route, filters and order) and to the caller, if one
+ * is given. No one can build one, and none continues another list. The first key signs, all verify. They never expire.
  */
 export const createPages = (keys: readonly [Buffer, ...Buffer[]]) => {
   const sign = (key: Buffer, text: string) => hmacSha256(key, text).subarray(0, SIGNATURE_BYTES)

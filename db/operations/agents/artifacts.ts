@@ -14,7 +14,7 @@ export type Announced = {
 type Key = { operation_id: string; node_id: string; attempt: number }
 
 /**
- * Writes down the artifacts that an attempt announces; a repeat has no effect. `stored`: digests whose bytes are there already.
+ * Writes down the artifacts that an attempt announces; a repeat has no effect. `stored`: digests whose bytes exist.
  * Returns the name of one that was announced with other bytes before.
  */
 export const announceArtifacts = async (

@@ -18,9 +18,9 @@ import {
 import { pauseOnDrift } from './drift.ts'
 
 /**
- * Who may change which resources (operations.md 3.5). An operation holds its leases from its start to its end, but while
- * a gate that releases them waits, or a person has given them back during a pause. One that finds them taken waits in
- * `lease_waits` until they are granted, the oldest first; its start is held back, or its next claim.
+ * Who may change which resources (operations.md 3.5). An operation holds its leases from its start to its end. They are
+ * free while a gate that releases them waits, or after a person gave them back during a pause. One that finds them
+ * taken waits in `lease_waits` until they are granted, the oldest first; its start is held back, or its next claim.
  */
 export type Lease = { resource_id: string; mode: 'exclusive' | 'shared' }
 export type Blocker = { resource_id: string; operation_id: string; title: string; mode: string }
@@ -99,7 +99,10 @@ const insertLeases = (tx: Tx, operation_id: string, wanted: readonly Lease[]) =>
     select resource_id, ${operation_id}::uuid, mode
     from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as wanted(resource_id text, mode text)`)
 
-/** Gives back what an operation holds or waits for, and says what it held. Whoever waited for it is served by the next turn of the sweeper. */
+/**
+ * Gives back what an operation holds or waits for, and says what it held. Whoever waited for it is served by the next
+ * turn of the sweeper.
+ */
 export const releaseLeases = async (tx: Tx, operation_id: string): Promise<string[]> => {
   const [released] = await together(
     tx.delete(leases).where(eq(leases.operation_id, operation_id)).returning({ resource_id: leases.resource_id }),

@@ -8,8 +8,8 @@ import { named } from '../sql.ts'
 
 /**
  * The claim: permission for an attempt to take effect (operations.md 1.5, reliability.md 4.5). It shares the control
- * row with other claims and excludes commands, so no node begins after an acknowledged pause or cancel, whatever is
- * still on its way. One statement is one commit.
+ * row with other claims and excludes commands. So no node begins after an acknowledged pause or cancel, whatever is
+ * still in flight. One statement is one commit.
  */
 export type ClaimInput = {
   operation_id: string

@@ -167,7 +167,7 @@ export const getArtifact = (db: Queryable, operation_id: string, artifact_id: st
     .where(and(eq(f.operation_id, operation_id), eq(f.artifact_id, artifact_id)))
     .then(first)
 
-/** The nodes of an operation with the members that the rules of commands read, locked against other commands by the control row. */
+/** The nodes of an operation as the rules of commands read them, locked against other commands by the control row. */
 export const listNodeFacts = (tx: Queryable, operation_id: string) =>
   tx
     .select({

@@ -19,8 +19,9 @@ export type EvidenceKind =
   | 'end'
 
 /**
- * What a record is about. A decided gate says its round and the digest that was decided on; a node that ran says when it
- * began and on which approvals, so that anybody can check the one against the other offline (apps/shared/events/evidence.ts).
+ * What a record is about. A decided gate says its round and the digest that was decided on; a node that ran says when
+ * it began and on which approvals. So anyone can check the one against the other offline
+ * (apps/shared/events/evidence.ts).
  */
 export type EvidenceSubject = {
   type: string

@@ -133,7 +133,7 @@ const endUndo = (s: State, i: number, result: Exclude<AttemptResult, { status: '
   }
 }
 
-/** Something lets it start later only. What is older than the calendar, or the places, as they are known here no longer counts. */
+/** It may start later only. A reason older than the calendar, or the places, as known here no longer counts. */
 const shut = (s: State, i: number, { closure, seq }: Refusal, at: number): boolean => {
   if (!closure || seq < s.calendar_seq) return false
   const { state } = item(s.nodes, i)

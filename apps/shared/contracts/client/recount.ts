@@ -2,10 +2,10 @@ import { canonicalJson } from './canonical.ts'
 import { type Fields, filling, type GateRules, gateName, listOf, short, textOf, type Vote } from './votes.ts'
 
 /**
- * Counts an evidence chain again (operations.md 6.3): by whose votes each gate was passed, under the rules that the chain
- * itself states at its start, and that each node behind a gate began on a passed one whose voters were proved just
- * before. Pure, so that server, console and command line come to the same. A chain of an older build states no rules:
- * of it only the order of decisions and starts can be checked.
+ * Counts an evidence chain again (operations.md 6.3): by whose votes each gate was passed, under the rules that the
+ * chain itself states at its start. Each node behind a gate must have begun on a passed one whose voters were proved
+ * just before. Pure, so that server, console and command line come to the same. A chain of an older build states no
+ * rules: of it only the order of decisions and starts can be checked.
  */
 export type Recounted = {
   /** How the operation ended; null: the chain continues, or was cut. */
@@ -109,7 +109,9 @@ const vote = (chain: Chain, votes: Round, { actor, subject }: Entry): string | u
   return undefined
 }
 
-/** Votes of earlier rounds that carry over into this one: a gate that was put back as it was may have passed over some. */
+/**
+ * Votes of earlier rounds that carry over into this one: a gate that was put back as it was may have passed over some.
+ */
 const carry = (chain: Chain, { subject }: Entry): string | undefined => {
   const now = roundOf(chain, subject.id, subject.round)
   for (const voter of listOf(subject.kept).map(String)) {
