@@ -70,4 +70,3 @@ export const startHasher = (nice: number) => {
     },
   }
 }
-export type Hasher = ReturnType<typeof startHasher>

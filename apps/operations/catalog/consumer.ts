@@ -75,7 +75,6 @@ export const startCatalogConsumer = ({
     },
   }
 }
-export type CatalogConsumer = ReturnType<typeof startCatalogConsumer>
 
 export type Freshness = { min_watermark?: string; max_lag_ms: number; wait_ms?: number }
 

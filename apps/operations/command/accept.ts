@@ -5,6 +5,7 @@ import { appendAudit } from '../../../db/operations/facts/audit.ts'
 import { stateFacts } from '../../../db/operations/facts/state.ts'
 import { idempotency } from '../../../db/operations/tables/index.ts'
 import { RESTORED } from '../../../db/restore.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import type { AcceptDeps, OperationsDeps } from '../deps.ts'
@@ -95,10 +96,7 @@ const keep = async (
     kind: command.kind,
     class: command.class,
     payload: decision.payload,
-    actor: command.actor,
-    reason: command.reason,
-    request_id: command.request_id,
-    trace: command.trace,
+    ...pick(command, 'actor', 'reason', 'request_id', 'trace'),
     undo: decision.undo ?? null,
     deadline_s: deps.config.OPERATIONS__COMMANDS__DISPATCH_DEADLINE_S,
     decided,

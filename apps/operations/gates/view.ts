@@ -6,6 +6,7 @@ import type { Principal } from '../../shared/auth/principals.ts'
 import type { Place } from '../../shared/auth/scope.ts'
 import type { GateSummary } from '../../shared/contracts/operations/gates.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { type Authority, allowedAction, refuseByPolicy } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import { lossOf, refuseTainted } from '../policies/voters.ts'
@@ -67,11 +68,7 @@ export const viewGate = (
     gate_id: gate.gate_id,
     operation_id: gate.operation_id,
     operation_title: operation.title,
-    kind: gate.kind,
-    question: gate.question,
-    status: gate.status,
-    round: gate.round,
-    guards: gate.guards,
+    ...pick(gate, 'kind', 'question', 'status', 'round', 'guards'),
     policy: { ...gate.policy },
     votes: gate.votes.map(({ user_id: _, ...vote }) => vote),
     missing: missingOf(facts),

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { bookkeepingQueue, type CommandMessage, type OperationInput } from '../../../workflows/operation/messages.ts'
 import type { Actor } from '../../shared/contracts/operations/graph.ts'
 import { crashPoint } from '../../shared/crash.ts'
+import { pick } from '../../shared/data/pick.ts'
 import type { Logger } from '../../shared/telemetry.ts'
 import type { RelayConfig } from '../config.ts'
 import type { Engine, Sent } from './temporal.ts'
@@ -127,10 +128,7 @@ const messageOf = (row: CommandRow): CommandMessage =>
     kind: row.kind,
     at: row.created_at.toISOString(),
     not_after: row.not_after?.toISOString() ?? null,
-    actor: row.actor,
-    request_id: row.request_id,
-    trace: row.trace,
-    reason: row.reason,
+    ...pick(row, 'actor', 'request_id', 'trace', 'reason'),
     body: row.kind === 'start' ? {} : row.payload,
   }) as CommandMessage
 

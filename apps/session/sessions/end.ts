@@ -1,3 +1,4 @@
+import { pick } from '../../shared/data/pick.ts'
 import { notFound } from '../../shared/errors.ts'
 import { isUuid } from '../../shared/ids.ts'
 import type { SessionDeps } from '../deps.ts'
@@ -64,10 +65,7 @@ export const viewOf = (record: SessionRecord, current?: string) => ({
   created_at: timeOf(record.created_at),
   last_used_at: timeOf(record.last_used_at),
   expires_at: timeOf(record.expires_at),
-  user_agent: record.user_agent,
-  ip_address: record.ip_address,
-  metadata: record.metadata,
-  mode: record.mode,
+  ...pick(record, 'user_agent', 'ip_address', 'metadata', 'mode'),
   current: record.session_id === current,
 })
 

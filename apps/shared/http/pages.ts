@@ -2,8 +2,6 @@ import { timingSafeEqual } from 'node:crypto'
 import { canonicalJson, hmacSha256, sha256Hex } from '../data/digest.ts'
 import { AppError, type CodeOf } from '../errors.ts'
 
-/** The last key of a page as text, and how many rows the page may have. */
-export type PageRequest = { page_size?: number; page_token?: string }
 type Key = (string | null)[]
 type Content = { l: string; k: Key; u?: string; b?: 1 }
 /** Where a page starts: after the row with this key, or before it (`back`); without a key at an end of the list. */

@@ -1,6 +1,7 @@
 import { and, asc, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { CommandView } from '../../../apps/shared/contracts/operations/common.ts'
 import type { Actor, CancelMode, Control } from '../../../apps/shared/contracts/operations/graph.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { first, type Queryable, type Tx, together } from '../../client.ts'
 import { iso } from '../expressions.ts'
@@ -18,20 +19,9 @@ export const lockOperation = (tx: Tx, operation_id: string) =>
       intent_id: operations.intent_id,
       plan_id: operations.plan_id,
       planned_at: PLANNED_AT,
-      title: operations.title,
-      engine_status: operations.engine_status,
-      requester_id: operations.requester_id,
-      involved: operations.involved,
-      resource_ids: operations.resource_ids,
-      risk_level: operations.risk_level,
-      environment: operations.environment,
-      labels: operations.labels,
-      pins: operations.pins,
-      constraints: operations.constraints,
-      exceptions: operations.exceptions,
-      plan_revision: operations.plan_revision,
-      max_parallel: operations.max_parallel,
-      kind: operations.kind,
+      ...pick(operations, 'title', 'engine_status', 'requester_id', 'involved', 'resource_ids', 'risk_level'),
+      ...pick(operations, 'environment', 'labels', 'pins', 'constraints', 'exceptions', 'plan_revision'),
+      ...pick(operations, 'max_parallel', 'kind'),
       control: sql<Control>`${operation_control.control}`,
       cancel_mode: sql<CancelMode | null>`${operation_control.cancel_mode}`,
       cancelled_at: iso(operation_control.cancelled_at),
@@ -208,10 +198,7 @@ export type CommandState = {
 export const listCommandStates = (db: Queryable, command_ids: string[]): Promise<CommandState[]> =>
   db
     .select({
-      command_id: operation_commands.command_id,
-      kind: operation_commands.kind,
-      status: operation_commands.status,
-      outcome: operation_commands.outcome,
+      ...pick(operation_commands, 'command_id', 'kind', 'status', 'outcome'),
     })
     .from(operation_commands)
     .where(inArray(operation_commands.command_id, command_ids))
@@ -247,4 +234,3 @@ export const lockOverdueStart = (tx: Tx, command_id: string) =>
     )
     .for('update')
     .then(first)
-export type CommandRow = typeof operation_commands.$inferSelect

@@ -7,6 +7,7 @@ import type {
   PlanNode,
 } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { OperationCalendar } from '../../../apps/shared/data/calendar.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { type Tx, together } from '../../client.ts'
 import {
   gates,
@@ -56,10 +57,7 @@ export const insertOperation = async (tx: Tx, operation: NewOperation): Promise<
   const control = tx.insert(operation_control).values({ operation_id, calendar: operation.calendar ?? null })
   const own = tx.insert(operations).values({
     operation_id,
-    intent_id: operation.intent_id,
-    plan_id: operation.plan_id,
-    title: operation.title,
-    kind: operation.kind,
+    ...pick(operation, 'intent_id', 'plan_id', 'title', 'kind'),
     total: operation.nodes.length,
     requester,
     requester_id: requester.id,

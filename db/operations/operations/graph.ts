@@ -1,4 +1,5 @@
 import { and, asc, eq, gte, ne } from 'drizzle-orm'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import type { GraphPage } from '../../../workflows/operation/state/events.ts'
 import type { Db, Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
@@ -36,12 +37,7 @@ const readPage = async (db: Queryable, operation_id: string, from: number, limit
       .orderBy(asc(gates.ordinal), asc(gates.gate_id)),
     db
       .select({
-        node_id: nodes.node_id,
-        name: nodes.name,
-        depends_on: nodes.depends_on,
-        gate_ids: nodes.gate_ids,
-        spec: nodes.spec,
-        removed: nodes.removed,
+        ...pick(nodes, 'node_id', 'name', 'depends_on', 'gate_ids', 'spec', 'removed'),
       })
       .from(nodes)
       .where(and(eq(nodes.operation_id, operation_id), gte(nodes.ordinal, from)))

@@ -1,6 +1,7 @@
 import { and, asc, desc, eq, gt, inArray, isNull, type SQL, sql } from 'drizzle-orm'
 import type { BlockedOn, CancelMode, Control } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { OperationListQuery } from '../../../apps/shared/contracts/operations/operations.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { first, type Queryable } from '../../client.ts'
 import { anyCase, iso, operation_summary_view as summary } from '../expressions.ts'
 import { votableBy } from '../gates/rows.ts'
@@ -34,29 +35,10 @@ const blockedOn = sql<BlockedOn[]>`${summary.blocked_on} || coalesce((
 
 /** The members of a list row; visibility and commands read more of the same row. */
 const summaryColumns = {
-  operation_id: summary.operation_id,
-  intent_id: summary.intent_id,
-  plan_id: summary.plan_id,
-  title: summary.title,
-  kind: summary.kind,
-  status: summary.status,
-  pause_reason: summary.pause_reason,
-  end_reason: summary.end_reason,
+  ...pick(summary, 'operation_id', 'intent_id', 'plan_id', 'title', 'kind', 'status', 'pause_reason', 'end_reason'),
   blocked_on: blockedOn,
-  progress: summary.progress,
-  requester: summary.requester,
-  risk_level: summary.risk_level,
-  environment: summary.environment,
-  labels: summary.labels,
-  ticket: summary.ticket,
-  open_gates: summary.open_gates,
-  created_at: summary.created_at,
-  started_at: summary.started_at,
-  ended_at: summary.ended_at,
-  updated_at: summary.updated_at,
-  eta_at: summary.eta_at,
-  revision: summary.revision,
-  change_seq: summary.change_seq,
+  ...pick(summary, 'progress', 'requester', 'risk_level', 'environment', 'labels', 'ticket', 'open_gates'),
+  ...pick(summary, 'created_at', 'started_at', 'ended_at', 'updated_at', 'eta_at', 'revision', 'change_seq'),
 }
 
 export type OperationFilter = Omit<OperationListQuery, 'page_size' | 'page_token' | 'requester' | 'gate_for'> & {
@@ -157,12 +139,7 @@ export const getOperation = (db: Queryable, operation_id: string) =>
     .select({
       summary: summaryColumns,
       governed: {
-        operation_id: summary.operation_id,
-        requester_id: summary.requester_id,
-        involved: summary.involved,
-        risk_level: summary.risk_level,
-        environment: summary.environment,
-        labels: summary.labels,
+        ...pick(summary, 'operation_id', 'requester_id', 'involved', 'risk_level', 'environment', 'labels'),
         resource_ids: summary.resource_ids,
         control: sql<Control>`${summary.control}`,
         cancel_mode: sql<CancelMode | null>`${summary.cancel_mode}`,

@@ -1,6 +1,7 @@
 import { and, eq, inArray, ne, sql } from 'drizzle-orm'
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Change, RecordBatch, RecordResult, Report } from '../../../workflows/operation/state/events.ts'
 import { type Db, type Tx, together } from '../../client.ts'
 import { lockUnsentStarts } from '../commands/rows.ts'
@@ -69,10 +70,7 @@ const lockControl = (tx: Tx, operation_id: string) =>
 const lockRow = async (tx: Tx, operation_id: string) => {
   const [row] = await tx
     .select({
-      record_seq: operations.record_seq,
-      record_result: operations.record_result,
-      engine_status: operations.engine_status,
-      started_at: operations.started_at,
+      ...pick(operations, 'record_seq', 'record_result', 'engine_status', 'started_at'),
     })
     .from(operations)
     .where(eq(operations.operation_id, operation_id))

@@ -9,6 +9,7 @@ import type {
   PlanNode,
 } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { PatchStatus } from '../../../apps/shared/contracts/operations/patches.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { first, type Queryable, type Tx } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import type { TimelineEvent } from '../facts/timeline.ts'
@@ -36,20 +37,8 @@ const columns = {
   patch_id: patches.patch_id,
   operation_id: patches.operation_id,
   status: sql<PatchStatus>`${patches.status}`,
-  status_reason: patches.status_reason,
-  base_revision: patches.base_revision,
-  applied_revision: patches.applied_revision,
-  changes: patches.changes,
-  reason: patches.reason,
-  ticket: patches.ticket,
-  proposer: patches.proposer,
-  proposer_id: patches.proposer_id,
-  digest: patches.digest,
-  result_hash: patches.result_hash,
-  diff_graph: patches.diff_graph,
-  held_nodes: patches.held_nodes,
-  rearmed_gates: patches.rearmed_gates,
-  required: patches.required,
+  ...pick(patches, 'status_reason', 'base_revision', 'applied_revision', 'changes', 'reason', 'ticket', 'proposer'),
+  ...pick(patches, 'proposer_id', 'digest', 'result_hash', 'diff_graph', 'held_nodes', 'rearmed_gates', 'required'),
   rebase: patches.rebase,
   votes: VOTES,
   decided_by: patches.decided_by,
@@ -171,17 +160,9 @@ export const readRunning = async (tx: Queryable, operation_id: string) => {
   const [nodeRows, gateRows] = await Promise.all([
     tx
       .select({
-        node_id: nodes.node_id,
-        ordinal: nodes.ordinal,
-        spec: nodes.spec,
-        spec_digest: nodes.spec_digest,
+        ...pick(nodes, 'node_id', 'ordinal', 'spec', 'spec_digest'),
         state: sql<NodeState>`${nodes.state}`,
-        attempt: nodes.attempt,
-        generation: nodes.generation,
-        removed: nodes.removed,
-        hold_patch_id: nodes.hold_patch_id,
-        gate_ids: nodes.gate_ids,
-        input_overrides: nodes.input_overrides,
+        ...pick(nodes, 'attempt', 'generation', 'removed', 'hold_patch_id', 'gate_ids', 'input_overrides'),
       })
       .from(nodes)
       .where(own)
@@ -196,14 +177,8 @@ export type RunningRows = Awaited<ReturnType<typeof readRunning>>
 export const getPatchHead = (db: Queryable, operation_id: string) =>
   db
     .select({
-      operation_id: operations.operation_id,
-      requester_id: operations.requester_id,
-      involved: operations.involved,
-      risk_level: operations.risk_level,
-      environment: operations.environment,
-      labels: operations.labels,
-      resource_ids: operations.resource_ids,
-      engine_status: operations.engine_status,
+      ...pick(operations, 'operation_id', 'requester_id', 'involved', 'risk_level', 'environment', 'labels'),
+      ...pick(operations, 'resource_ids', 'engine_status'),
       control: operation_control.control,
       cancel_mode: operation_control.cancel_mode,
       cancelled_at: iso(operation_control.cancelled_at),
@@ -216,7 +191,6 @@ export const getPatchHead = (db: Queryable, operation_id: string) =>
     .innerJoin(operation_control, eq(operation_control.operation_id, operations.operation_id))
     .where(eq(operations.operation_id, operation_id))
     .then(first)
-export type PatchHead = NonNullable<Awaited<ReturnType<typeof getPatchHead>>>
 
 /** The next graph of an operation, as its planner computed it. */
 export type Revision = {

@@ -67,7 +67,6 @@ export const createRecount = () => {
     result: (): Recounted => ({ ...chain.told, starts: chain.begun.size }),
   }
 }
-export type Recount = ReturnType<typeof createRecount>
 
 const roundOf = (chain: Chain, gate_id: unknown, round: unknown): Round => {
   const key = canonicalJson([gate_id ?? null, round ?? null])
