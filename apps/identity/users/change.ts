@@ -3,6 +3,7 @@ import type { Queryable, Tx } from '../../../db/client.ts'
 import { getUser, heldGrants, lockUser, membershipsOf } from '../../../db/identity/queries.ts'
 import { outbox, type UserRow, type UserStatus, users } from '../../../db/identity/tables.ts'
 import { appendOutbox } from '../../../db/outbox.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { notFound } from '../../shared/errors.ts'
 import { isUuid } from '../../shared/ids.ts'
 import type { StatusEvent } from '../mutations.ts'
@@ -11,9 +12,7 @@ import { refuseDeleted, throwIf } from '../rules.ts'
 const isoOf = (text: string | null) => (text === null ? null : new Date(text).toISOString())
 
 export const viewOf = (user: UserRow) => ({
-  id: user.id,
-  username: user.username,
-  status: user.status,
+  ...pick(user, 'id', 'username', 'status'),
   created_at: new Date(user.created_at).toISOString(),
   disabled_at: isoOf(user.disabled_at),
 })

@@ -92,9 +92,7 @@ const keep = async (
   })
   const queued = appendCommand(tx, {
     command_id,
-    operation_id: command.operation_id,
-    kind: command.kind,
-    class: command.class,
+    ...pick(command, 'operation_id', 'kind', 'class'),
     payload: decision.payload,
     ...pick(command, 'actor', 'reason', 'request_id', 'trace'),
     undo: decision.undo ?? null,

@@ -6,6 +6,7 @@ import type { Caller } from '../../shared/auth/caller.ts'
 import { missingWords, type Permission } from '../../shared/auth/permissions.ts'
 import type { AllowedAction, RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { INTENT_KINDS, type IntentBody, type IntentView } from '../../shared/contracts/operations/intents.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { AppError, type CodeOf, notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { requireFresh } from '../catalog/consumer.ts'
@@ -91,9 +92,7 @@ const keepIntent = async (
     tx,
     {
       intent_id,
-      kind: body.kind,
-      title: body.title,
-      reason: body.reason,
+      ...pick(body, 'kind', 'title', 'reason'),
       request: body,
       targets_resolved: resolvedOf(targets),
       requester: mutation.actor,

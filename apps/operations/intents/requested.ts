@@ -23,9 +23,7 @@ export const createRequestedIntent = async (
       title: asked.title.slice(0, 200),
       reason: asked.reason,
       request: {
-        kind: asked.kind,
-        title: asked.title,
-        reason: asked.reason,
+        ...pick(asked, 'kind', 'title', 'reason'),
         targets: [{ resource_id: asked.resource_id }],
         change: {
           op: asked.op,

@@ -25,6 +25,7 @@ import {
   operation_control,
   operations,
 } from '../../../db/operations/tables/index.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { tellUntold } from '../calendar/freezes.ts'
 import type { AcceptDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { createDriftWatch } from './drift.ts'
@@ -236,9 +237,7 @@ const settleWaiting = async (tx: Tx, operation_id: string): Promise<TimelineEven
       ),
     )
     .returning({
-      command_id: operation_commands.command_id,
-      kind: operation_commands.kind,
-      status: operation_commands.status,
+      ...pick(operation_commands, 'command_id', 'kind', 'status'),
     })
   return rows.map(({ command_id, kind, status }) => ({
     type: `command.${status}`,

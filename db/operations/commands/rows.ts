@@ -15,9 +15,7 @@ export const PLANNED_AT = sql<string>`coalesce((select operations.iso(p.created_
 export const lockOperation = (tx: Tx, operation_id: string) =>
   tx
     .select({
-      operation_id: operations.operation_id,
-      intent_id: operations.intent_id,
-      plan_id: operations.plan_id,
+      ...pick(operations, 'operation_id', 'intent_id', 'plan_id'),
       planned_at: PLANNED_AT,
       ...pick(operations, 'title', 'engine_status', 'requester_id', 'involved', 'resource_ids', 'risk_level'),
       ...pick(operations, 'environment', 'labels', 'pins', 'constraints', 'exceptions', 'plan_revision'),
@@ -25,9 +23,7 @@ export const lockOperation = (tx: Tx, operation_id: string) =>
       control: sql<Control>`${operation_control.control}`,
       cancel_mode: sql<CancelMode | null>`${operation_control.cancel_mode}`,
       cancelled_at: iso(operation_control.cancelled_at),
-      pause_reason: operation_control.pause_reason,
-      lease_state: operation_control.lease_state,
-      revision: operation_control.revision,
+      ...pick(operation_control, 'pause_reason', 'lease_state', 'revision'),
       now: iso(sql`clock_timestamp()`),
       unknown_nodes: sql<number>`(select count(*)::int from ${nodes} n where n.operation_id = ${operations.operation_id} and n.state = 'outcome_unknown')`,
     })
@@ -126,8 +122,7 @@ const WIRE_STATUS: SQL<CommandView['status']> = sql`case ${operation_commands.st
   when 'expired' then 'withdrawn' when 'superseded' then 'withdrawn' when 'withdrawn' then 'withdrawn' else 'accepted' end`
 
 const commandColumns = {
-  command_id: operation_commands.command_id,
-  kind: operation_commands.kind,
+  ...pick(operation_commands, 'command_id', 'kind'),
   status: WIRE_STATUS,
   code: sql<string | null>`coalesce(${operation_commands.outcome} ->> 'code',
     case when ${operation_commands.status} in ('expired', 'superseded', 'withdrawn') then ${operation_commands.status} end)`,
@@ -143,8 +138,7 @@ export const getCommand = (db: Queryable, command_id: string) =>
       operation_id: operation_commands.operation_id,
       command: commandColumns,
       awaits: sql<boolean>`${operation_commands.status} = 'awaiting'`,
-      outcome: operation_commands.outcome,
-      payload: operation_commands.payload,
+      ...pick(operation_commands, 'outcome', 'payload'),
     })
     .from(operation_commands)
     .where(eq(operation_commands.command_id, command_id))
@@ -158,8 +152,7 @@ export const lastSteering = (db: Queryable, operation_id: string): Promise<Steer
   db
     .select({
       kind: sql<Steering['kind']>`${operation_commands.kind}`,
-      actor: operation_commands.actor,
-      reason: operation_commands.reason,
+      ...pick(operation_commands, 'actor', 'reason'),
       accepted_at: iso(operation_commands.created_at),
     })
     .from(operation_commands)

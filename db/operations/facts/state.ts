@@ -51,8 +51,7 @@ export const stateFacts = async (tx: Tx, operation_id: string, facts: Facts): Pr
     .update(operations)
     .set({
       ...facts.set,
-      change_seq: stated.change_seq,
-      timeline_seq: stated.timeline_seq,
+      ...pick(stated, 'change_seq', 'timeline_seq'),
       evidence_seq: stated.evidence_head.seq,
       evidence_hash: stated.evidence_head.hash,
       agg_version: head.agg_version + (rows.length > 0 ? 1 : 0),

@@ -37,8 +37,7 @@ const gateColumns = {
   ...pick(gates, 'round', 'guards', 'policy', 'digest'),
   waiting_since: iso(gates.waiting_since),
   deadline_at: iso(gates.deadline_at),
-  escalation_level: gates.escalation_level,
-  delegations: gates.delegations,
+  ...pick(gates, 'escalation_level', 'delegations'),
   next_escalation_at: iso(gates.next_escalation_at),
   consumed_at: iso(gates.consumed_at),
   decided_by: gates.decided_by,
@@ -50,9 +49,7 @@ const gateColumns = {
   author_id: sql<string | null>`${gates.subject} #>> '{intervention,author,id}'`,
 }
 const operationColumns = {
-  operation_id: operations.operation_id,
-  title: operations.title,
-  engine_status: operations.engine_status,
+  ...pick(operations, 'operation_id', 'title', 'engine_status'),
   control: sql<Control>`${operation_control.control}`,
   cancel_mode: sql<CancelMode | null>`${operation_control.cancel_mode}`,
   cancelled_at: iso(operation_control.cancelled_at),
@@ -286,9 +283,7 @@ export const readRunningGates = (tx: Queryable, operation_id: string) =>
     .select({
       gate_id: gates.gate_id,
       kind: sql<PlanGate['kind']>`${gates.kind}`,
-      question: gates.question,
-      policy: gates.policy,
-      guards: gates.guards,
+      ...pick(gates, 'question', 'policy', 'guards'),
       status: sql<GateStatus>`${gates.status}`,
       ...pick(gates, 'round', 'subject', 'digest', 'approved_digest'),
       consumed_at: iso(gates.consumed_at),

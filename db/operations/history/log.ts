@@ -15,9 +15,7 @@ export type LogRequest = {
 export const listMessages = async (db: Queryable, { after, aggregate, limit }: LogRequest) => {
   const rows = await db
     .select({
-      event_id: outbox.event_id,
-      type: outbox.type,
-      schema_version: outbox.schema_version,
+      ...pick(outbox, 'event_id', 'type', 'schema_version'),
       occurred_at: iso(outbox.occurred_at),
       pub_seq: sql<string | null>`${outbox.pub_seq}::text`,
       ...pick(outbox, 'agg_type', 'agg_id', 'agg_version', 'request_id', 'payload'),

@@ -49,8 +49,7 @@ export const listSummaries = async (db: Queryable, operation_ids: string[]) => {
   if (operation_ids.length === 0) return []
   return db
     .select({
-      requester_id: summary.requester_id,
-      resource_ids: summary.resource_ids,
+      ...pick(summary, 'requester_id', 'resource_ids'),
       fields: {
         ...pick(summary, 'operation_id', 'title', 'status', 'pause_reason', 'end_reason', 'blocked_on', 'progress'),
         ...pick(summary, 'open_gates', 'started_at', 'ended_at', 'updated_at', 'eta_at', 'revision', 'change_seq'),
@@ -70,8 +69,7 @@ export const listLiveNodes = async (db: Queryable, keys: Keyed[]) => {
   if (keys.length === 0) return []
   return db
     .select({
-      operation_id: run.operation_id,
-      node_id: run.node_id,
+      ...pick(run, 'operation_id', 'node_id'),
       state: sql<NodeState>`${run.state}`,
       ...pick(run, 'generation', 'attempt', 'error_class', 'error_message', 'ready_at', 'gated_at', 'started_at'),
       ...pick(run, 'ended_at', 'exception', 'log_lines'),
@@ -86,11 +84,9 @@ export const listLiveGates = async (db: Queryable, keys: Keyed[]) => {
   if (keys.length === 0) return []
   return db
     .select({
-      operation_id: gates.operation_id,
-      gate_id: gates.gate_id,
+      ...pick(gates, 'operation_id', 'gate_id'),
       status: sql<GateStatus>`${gates.status}`,
-      round: gates.round,
-      digest: gates.digest,
+      ...pick(gates, 'round', 'digest'),
       waiting_since: iso(gates.waiting_since),
       deadline_at: iso(gates.deadline_at),
       consumed_at: iso(gates.consumed_at),

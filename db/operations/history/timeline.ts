@@ -31,8 +31,7 @@ export const getGraph = async (db: Queryable, operation_id: string, revision: nu
     .select({
       node_id: nodes.node_id,
       state: sql<NodeState>`${nodes.state}`,
-      attempt: nodes.attempt,
-      generation: nodes.generation,
+      ...pick(nodes, 'attempt', 'generation'),
       held: sql<boolean>`${nodes.hold_patch_id} is not null`,
       exception: nodes.exception,
     })
@@ -118,8 +117,7 @@ export const getGateContext = async (db: Queryable, operation_id: string, guards
     .limit(EVIDENCE_SHOWN)
   const compensations = await db
     .select({
-      node_id: nodes.node_id,
-      name: nodes.name,
+      ...pick(nodes, 'node_id', 'name'),
       executor: sql<string>`${nodes.spec} #>> '{compensate,executor}'`,
     })
     .from(nodes)

@@ -145,8 +145,7 @@ export const pauseOnDrift = async (tx: Tx, operation_id: string, actor: Actor): 
   const [row] = await tx
     .select({
       control: operation_control.control,
-      pins: operations.pins,
-      constraints: operations.constraints,
+      ...pick(operations, 'pins', 'constraints'),
     })
     .from(operation_control)
     .innerJoin(operations, eq(operations.operation_id, operation_control.operation_id))

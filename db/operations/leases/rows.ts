@@ -1,5 +1,6 @@
 import { and, asc, eq, or, sql } from 'drizzle-orm'
 import type { Actor, BlockedOn } from '../../../apps/shared/contracts/operations/graph.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { type Db, first, type Queryable, type Tx, together } from '../../client.ts'
 import { lockOf } from '../../locks.ts'
 import { tellEngine } from '../commands/rows.ts'
@@ -36,8 +37,7 @@ export const listBlockers = (db: Queryable, wanted: readonly Lease[]): Promise<B
   const exclusive = wanted.flatMap(({ resource_id, mode }) => (mode === 'exclusive' ? [resource_id] : []))
   return db
     .select({
-      resource_id: leases.resource_id,
-      operation_id: leases.operation_id,
+      ...pick(leases, 'resource_id', 'operation_id'),
       title: operations.title,
       mode: leases.mode,
     })

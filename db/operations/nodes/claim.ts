@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import type pg from 'pg'
 import type { Closure, GateStatus, NodeError, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
 import { closureOf, type OperationCalendar } from '../../../apps/shared/data/calendar.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { keyedLock } from '../../locks.ts'
 import { standingDue } from '../gates/standing.ts'
 import { named } from '../sql.ts'
@@ -219,13 +220,10 @@ const claimOf = (row: Row | undefined, away = ''): Claim => {
       return {
         verdict: 'granted',
         fence: Number(row.fence),
-        spec: row.spec,
-        input_overrides: row.input_overrides,
-        resume: row.resume,
+        ...pick(row, 'spec', 'input_overrides', 'resume'),
         started_at: times.started_at,
         now: Number(row.now),
-        log_lines: row.log_lines,
-        log_bytes: row.log_bytes,
+        ...pick(row, 'log_lines', 'log_bytes'),
         repeated: row.repeated ?? false,
       }
     case 'unknown':

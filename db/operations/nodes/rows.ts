@@ -64,8 +64,7 @@ export const listAttempts = (db: Queryable, operation_id: string, node_id: strin
       ended_at: iso(a.ended_at),
       error: a.error,
       heartbeat_at: iso(a.heartbeat_at),
-      progress: a.progress,
-      inputs: a.inputs,
+      ...pick(a, 'progress', 'inputs'),
       log: { lines: a.log_lines, bytes: a.log_bytes, complete: a.log_complete },
     })
     .from(a)
@@ -127,12 +126,9 @@ export const getArtifact = (db: Queryable, operation_id: string, artifact_id: st
 export const listNodeFacts = (tx: Queryable, operation_id: string) =>
   tx
     .select({
-      node_id: nodes.node_id,
-      name: nodes.name,
-      kind: nodes.kind,
+      ...pick(nodes, 'node_id', 'name', 'kind'),
       state: sql<NodeState>`${nodes.state}`,
-      generation: nodes.generation,
-      attempt: nodes.attempt,
+      ...pick(nodes, 'generation', 'attempt'),
       // Qualified by hand: a query over one table writes its columns without a table.
       begun: sql<boolean>`exists (select from operations.node_attempts t where t.operation_id = operations.nodes.operation_id
         and t.node_id = operations.nodes.node_id and t.role = 'run' and t.generation = operations.nodes.generation)`,
@@ -154,9 +150,7 @@ export const readUndo = (tx: Tx, operation_id: string, node_ids: string[]) =>
       ...pick(nodes, 'node_id', 'state', 'outputs', 'error', 'exception', 'catalog'),
       started_at: iso(nodes.started_at),
       ended_at: iso(nodes.ended_at),
-      spec_digest: nodes.spec_digest,
-      input_overrides: nodes.input_overrides,
-      gate_ids: nodes.gate_ids,
+      ...pick(nodes, 'spec_digest', 'input_overrides', 'gate_ids'),
     })
     .from(nodes)
     .where(and(eq(nodes.operation_id, operation_id), inArray(nodes.node_id, node_ids)))

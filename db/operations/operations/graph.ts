@@ -79,8 +79,7 @@ const headOf = async (
 ): Promise<Pick<GraphPage, 'head' | 'plan_revision'>> => {
   const [row] = await db
     .select({
-      plan_revision: operations.plan_revision,
-      max_parallel: operations.max_parallel,
+      ...pick(operations, 'plan_revision', 'max_parallel'),
       deadline_at: iso(operations.deadline_at),
       constraints: operations.constraints,
     })

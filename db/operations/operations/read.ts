@@ -143,26 +143,19 @@ export const getOperation = (db: Queryable, operation_id: string) =>
         resource_ids: summary.resource_ids,
         control: sql<Control>`${summary.control}`,
         cancel_mode: sql<CancelMode | null>`${summary.cancel_mode}`,
-        cancelled_at: summary.cancelled_at,
-        pause_reason: summary.pause_reason,
+        ...pick(summary, 'cancelled_at', 'pause_reason'),
         engine_status: operations.engine_status,
         unknown_nodes: sql<number>`(select count(*)::int from ${nodes} n where n.operation_id = ${operations.operation_id} and n.state = 'outcome_unknown')`,
       },
       detail: {
-        plan_revision: operations.plan_revision,
-        plan_hash: operations.plan_hash,
+        ...pick(operations, 'plan_revision', 'plan_hash'),
         control: sql<Control>`${summary.control}`,
-        cancel_mode: summary.cancel_mode,
-        resource_ids: summary.resource_ids,
+        ...pick(summary, 'cancel_mode', 'resource_ids'),
         constraints: operations.constraints,
         deadline_at: iso(operations.deadline_at),
-        max_parallel: operations.max_parallel,
-        exceptions: operations.exceptions,
-        retry_of: operations.retry_of,
+        ...pick(operations, 'max_parallel', 'exceptions', 'retry_of'),
       },
-      evidence_seq: operations.evidence_seq,
-      evidence_hash: operations.evidence_hash,
-      engine_ref: operations.engine_ref,
+      ...pick(operations, 'evidence_seq', 'evidence_hash', 'engine_ref'),
     })
     .from(operations)
     .innerJoin(summary, eq(summary.operation_id, operations.operation_id))
@@ -174,8 +167,7 @@ export type OperationRow = NonNullable<Awaited<ReturnType<typeof getOperation>>>
 export const getOwned = (db: Queryable, operation_id: string) =>
   db
     .select({
-      requester_id: operations.requester_id,
-      resource_ids: operations.resource_ids,
+      ...pick(operations, 'requester_id', 'resource_ids'),
       revision: operation_control.revision,
       change_seq: operations.change_seq,
     })
@@ -194,8 +186,7 @@ export const listLeases = (db: Queryable, operation_id: string) =>
 export const listWaitingGates = (db: Queryable, operation_id: string) =>
   db
     .select({
-      gate_id: gates.gate_id,
-      question: gates.question,
+      ...pick(gates, 'gate_id', 'question'),
       status: sql<'waiting'>`${gates.status}`,
       round: gates.round,
       waiting_since: iso(gates.waiting_since),

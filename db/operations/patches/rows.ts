@@ -34,8 +34,7 @@ const VOTES = sql<
     and v.digest = operations.patches.digest), '[]'::jsonb)`
 
 const columns = {
-  patch_id: patches.patch_id,
-  operation_id: patches.operation_id,
+  ...pick(patches, 'patch_id', 'operation_id'),
   status: sql<PatchStatus>`${patches.status}`,
   ...pick(patches, 'status_reason', 'base_revision', 'applied_revision', 'changes', 'reason', 'ticket', 'proposer'),
   ...pick(patches, 'proposer_id', 'digest', 'result_hash', 'diff_graph', 'held_nodes', 'rearmed_gates', 'required'),
@@ -179,11 +178,9 @@ export const getPatchHead = (db: Queryable, operation_id: string) =>
     .select({
       ...pick(operations, 'operation_id', 'requester_id', 'involved', 'risk_level', 'environment', 'labels'),
       ...pick(operations, 'resource_ids', 'engine_status'),
-      control: operation_control.control,
-      cancel_mode: operation_control.cancel_mode,
+      ...pick(operation_control, 'control', 'cancel_mode'),
       cancelled_at: iso(operation_control.cancelled_at),
-      pause_reason: operation_control.pause_reason,
-      revision: operation_control.revision,
+      ...pick(operation_control, 'pause_reason', 'revision'),
       change_seq: operations.change_seq,
       unknown_nodes: sql<number>`0`,
     })

@@ -158,9 +158,7 @@ export const getPlanGraph = (db: Queryable, plan_id: string) =>
 export const lockOpenPlan = (tx: Tx, intent_id: string) =>
   tx
     .select({
-      plan_id: plans.plan_id,
-      status: plans.status,
-      semantic_digest: plans.semantic_digest,
+      ...pick(plans, 'plan_id', 'status', 'semantic_digest'),
       is_due: sql<boolean>`${plans.expires_at} <= clock_timestamp()`,
     })
     .from(plans)

@@ -1,6 +1,7 @@
 import type { GateRules } from '../../../apps/shared/contracts/client/votes.ts'
 import type { Actor, PlanGate } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 
 /** Kinds of evidence (operations.md 6.3). */
 export type EvidenceKind =
@@ -59,12 +60,9 @@ export type EvidenceSubject = {
 export const rulesOf = ({ gate_id, kind, policy }: Pick<PlanGate, 'gate_id' | 'kind' | 'policy'>): GateRules => ({
   gate_id,
   kind,
-  quorum: policy.quorum,
-  groups: policy.groups,
+  ...pick(policy, 'quorum', 'groups'),
   more_groups: [...new Set(policy.escalation.flatMap(({ add_groups }) => add_groups))],
-  four_eyes: policy.four_eyes,
-  reject_rule: policy.reject_rule,
-  on_timeout: policy.on_timeout,
+  ...pick(policy, 'four_eyes', 'reject_rule', 'on_timeout'),
   ...(policy.on_voter_loss && { on_voter_loss: policy.on_voter_loss }),
   ...(policy.check && { service: policy.check.service }),
 })
