@@ -14,7 +14,7 @@ export type CatalogInput = { operation_id: string; node_id: string; generation: 
 export const createCatalogActivities = (deps: ActivityDeps) => ({
   apply_catalog_result: async (input: CatalogInput): Promise<CatalogResult> => {
     const write = await getCatalogWrite(deps.db, input)
-    if (!write) return { status: 'refused', message: 'There is nothing to write for this node.' }
+    if (!write) return { status: 'refused', message: 'This node has no catalog write.' }
     if (write.applied_version !== null) return { status: 'applied', version: write.applied_version }
     let command: ResourceUpdateCommand
     try {

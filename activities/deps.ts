@@ -22,7 +22,7 @@ export type ActivityDeps = {
   catalog: CatalogWriter
   /** Has the voters of gates proved before a node behind them starts. */
   standing: StandingProver
-  /** Aborted when the worker stops: what can go on elsewhere ends its slice. */
+  /** Aborted when the worker stops: work that another worker can resume ends its slice. */
   leave: AbortSignal
   limits: { max_parallel: number; slice_s: number; force_grace_s: number; standing_s: number }
   /** Tells whoever listens that there is something to look at; best effort. */

@@ -34,7 +34,7 @@ export const createDb = (
     connectionTimeoutMillis: 2000,
     idleTimeoutMillis: 60_000,
     statement_timeout: statement_timeout_ms,
-    // Of this side: a server that is gone without a word ends nothing. The connection is given up with it.
+    // Of this side: a server that is gone without a word ends no statement. The connection is given up with it.
     query_timeout: statement_timeout_ms + SILENT_MS,
     // Earlier than the statement's own time-out: who waits for a lock hears 409 in_progress, not an outage.
     lock_timeout: Math.min(lock_timeout_ms, statement_timeout_ms - 200),
@@ -42,7 +42,7 @@ export const createDb = (
     // A statement whose client went away, killed or cut off at its deadline, ends and gives its locks back.
     options: '-c timezone=UTC -c client_connection_check_interval=250',
   })
-  // A server that goes away breaks idle connections; the pool opens new ones, so there is nothing to do here.
+  // A server that goes away breaks idle connections; the pool opens new ones, so this needs no handling.
   pool.on('error', () => {})
   // The same for one that is in use but idle, such as a transaction that waits for another app: its next query fails.
   pool.on('connect', (client) => client.on('error', () => {}))
@@ -85,7 +85,7 @@ type Bounded = { deadline: Deadline; letGo: () => void; committing: boolean }
 
 /**
  * Prepares what it runs again and again: parsing and planning cost more than most of our statements themselves. What is
- * asked in one turn of the event loop goes out as one write: system calls cost more than what they carry. A `begin` is
+ * asked in one turn of the event loop goes out as one write: system calls cost more than their content. A `begin` is
  * not waited for, so that it goes out with the first statement of its transaction. What a request asks for ends with the
  * deadline of that request: its connection is cut, and the server rolls back.
  */
@@ -128,7 +128,7 @@ class PreparingClient extends pg.Client {
   }
 
   /**
-   * It says nothing that is of use. Should it ever fail, nothing may follow it on this connection. A statement near the
+   * Its answer is of no use. Should it ever fail, no statement may follow it on this connection. A statement near the
    * deadline gets no more time than is left, though the cut connection ends it too.
    */
   private begin(config: pg.QueryConfig): Promise<object> {
@@ -163,7 +163,7 @@ class PreparingClient extends pg.Client {
     }
   }
 
-  /** A transaction in which a statement failed ends by its commit, too, but has kept nothing: that is a failure. */
+  /** A transaction in which a statement failed ends by its commit, too, but is rolled back: that is a failure. */
   private async commit(config: pg.QueryConfig): Promise<object> {
     const { bounded } = this
     // Its caller then rolls back.
@@ -213,7 +213,7 @@ export type Last = (sent: Promise<unknown>) => void
 
 /**
  * A transaction whose last statements go out together with its commit, in one round trip: `run` sends them and hands them
- * to `last`. Fails as they fail, and then nothing of it is kept.
+ * to `last`. Fails as they fail, and is then rolled back.
  */
 export const transact = async <T>(db: Db, run: (tx: Tx, last: Last) => Promise<T>): Promise<T> => {
   const all: Promise<unknown>[] = []
@@ -224,7 +224,7 @@ export const transact = async <T>(db: Db, run: (tx: Tx, last: Last) => Promise<T
   try {
     return await db.transaction((tx) => run(tx, last))
   } catch (error) {
-    // Why the commit kept nothing.
+    // Why the commit was a rollback.
     await Promise.all(all)
     throw error
   }

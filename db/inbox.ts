@@ -53,7 +53,7 @@ export const inboxTables = (schema: PgSchema) => ({
 })
 export type InboxTables = ReturnType<typeof inboxTables>
 
-/** Marks an event as received by a consumer. False: it was there before, so there is nothing to do. */
+/** Marks an event as received by a consumer. False: it was received before. */
 export const receive = async (tx: Tx, { inbox }: InboxTables, consumer: string, event_id: string): Promise<boolean> => {
   const rows = await tx
     .insert(inbox)
@@ -141,7 +141,7 @@ export const parkLetter = async (
   await setHeld(tx, tables, { consumer, agg_type, agg_id }, true)
 }
 
-/** Lets the aggregate of a parked event go on: with the event itself next, or after it when it is dropped. */
+/** Lets the aggregate of a parked event resume: with the event itself next, or after it when it is dropped. */
 export const releaseLetter = async (tx: Tx, tables: InboxTables, letter: DeadLetter, drop: boolean): Promise<void> => {
   const { dead_letter: d } = tables
   const { consumer, event_id, agg_type, agg_id, agg_version } = letter

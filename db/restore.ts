@@ -80,7 +80,7 @@ export const refuseEvent = ({ held_since, unchecked, epoch }: Fence, of: Fenced,
 export const RESTORED =
   'The database was restored to an earlier state. A person must accept it before anything starts: npm run ops -- accept-restore.'
 
-/** Throws while a restore waits to be accepted: the state of health of who must not go on. */
+/** Throws while a restore waits to be accepted: the health of an app that must not continue. */
 export const refuseHeld = async (fence: ReadFence): Promise<void> => {
   const { held_since } = await fence()
   if (held_since) throw new Error(`restored, found at ${held_since}: waits for npm run ops -- accept-restore`)

@@ -4,9 +4,9 @@ import type pg from 'pg'
 import type { Tx } from './client.ts'
 
 /**
- * Writes of single rows where every command passes: the text of a statement is put together once per set of columns, not
- * anew each time, which costs more than the rest of a small statement on this side. As with Drizzle's own builders
- * no statement is sent before it is awaited, and the database's error is the `cause` of what is thrown.
+ * Writes of single rows where every command passes: the text of a statement is built once per set of columns. Building
+ * it each time would cost more than the rest of a small statement on this side. As with Drizzle's own builders no
+ * statement is sent before it is awaited, and the database's error is the `cause` of the error.
  */
 export class Statement extends QueryPromise<pg.QueryResult> {
   readonly tx: Tx
@@ -30,7 +30,10 @@ export class Statement extends QueryPromise<pg.QueryResult> {
   }
 }
 
-/** What takes the writes of a transaction instead of the database, to send them later together (db/catalog/held/rows.ts). */
+/**
+ * What takes the writes of a transaction instead of the database, to send them later together
+ * (db/catalog/held/rows.ts).
+ */
 export type Keeper = {
   insert: (table: PgTable, rows: readonly object[]) => void
   update: (table: PgTable, key: object, set: object) => void
@@ -82,7 +85,7 @@ const textOf = ({ texts }: Described, key: string, write: () => string): string 
 const quoted = (names: readonly string[]) => names.map((name) => `"${name}"`).join(', ')
 const givenOf = (row: object) => Object.entries(row).filter(([, value]) => value !== undefined)
 
-/** Inserts one row; `more` is what follows the values, such as a conflict clause. Names and values are those of columns. */
+/** Inserts one row; `more` follows the values, such as a conflict clause. Names and values are those of columns. */
 export const insertRow = <T extends PgTable>(tx: Tx, table: T, row: T['$inferInsert'], more = ''): Statement =>
   insertRows(tx, table, [row], more)
 
@@ -133,7 +136,7 @@ const merged = new Map<string, string>()
 
 /**
  * Writes as one statement: each by itself costs the server an answer of its own. They touch different rows and see
- * nothing of one another, for their order is not set.
+ * no row of one another, for their order is not set.
  */
 export const inOne = (...statements: [Statement, ...Statement[]]): Statement => {
   const [{ tx }] = statements

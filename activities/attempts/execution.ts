@@ -34,7 +34,7 @@ const HELD_BYTES = 256 * 1024
 /** How long a claim or a result waits for Postgres; the workflow allows for both (launch.ts). */
 const PATIENCE_MS = 20_000
 
-/** One attempt of a node: claim, resolve, executor, result. Two commits, and nothing in between that could be lost. */
+/** One attempt of a node: claim, resolve, executor, result. Two commits; no state between them can be lost. */
 export const createExecutionActivities = (deps: ActivityDeps) => {
   const refuseAim = createAims(deps)
   return {
@@ -44,7 +44,7 @@ export const createExecutionActivities = (deps: ActivityDeps) => {
         deps.observe.refused(aside.reason)
         return { status: 'refused', refusal: aside }
       }
-      // Nothing has happened yet: while Postgres is away the attempt waits, rather than end as one nobody knows about.
+      // No effect has begun: while Postgres is away the attempt waits, rather than end as one nobody knows about.
       const claim = await claimProved(deps, input)
       if (claim.verdict === 'refused') {
         deps.observe.refused(claim.reason)
@@ -161,7 +161,7 @@ const failedBy = ({ class: kind, message, retryable }: NodeError): Failed => ({
   retryable,
 })
 
-/** What cannot be resolved is a definite failure: nothing was sent. */
+/** A value that cannot be resolved is a definite failure: no call was sent. */
 const asFailure = (error: unknown): Failed => {
   if (error instanceof SecretError) return { status: 'failed', class: error.kind, message: error.message }
   if (error instanceof ValueError || error instanceof CelError)

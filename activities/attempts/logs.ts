@@ -51,4 +51,3 @@ export const createLog = (
     },
   }
 }
-export type AttemptLog = ReturnType<typeof createLog>

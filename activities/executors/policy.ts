@@ -98,7 +98,7 @@ export const loadPolicy = (file: string): ExecutorPolicy => {
   }
 }
 
-/** A pool with agents says how they take work and how much; one without says nothing of it. */
+/** A pool with agents says how they take work and how much; one without omits it. */
 const doorOf = (file: string, name: string, { mode, endpoint, max_in_flight }: Pool): [string, AgentDoor][] => {
   const fault = (key: string, says: string) => new ConfigError(`${file}/pools/${name}/${key}: ${says}`)
   if (endpoint !== undefined && mode !== 'http') throw fault('endpoint', 'is for a pool with mode http.')

@@ -22,10 +22,10 @@ export type ExecutorContext = {
   deadline: number
   slice_end: number
   signal: AbortSignal
-  /** Aborted when this worker stops: an executor that only waits answers `pending`, and another worker goes on. */
+  /** Aborted when this worker stops: an executor that only waits answers `pending`, and another worker resumes. */
   leave: AbortSignal
   log: (text: string, options?: Partial<Pick<LogLine, 'level' | 'stream'>>) => void
-  /** Writes down that the effect is behind it: a repeat goes on from here. False: another attempt has taken over. */
+  /** Writes down that the effect is behind it: a repeat resumes from here. False: another attempt has taken over. */
   checkpoint: (resume: Record<string, unknown>) => Promise<boolean>
   /** Resolves when few enough lines are waiting to be stored: who writes many takes no more than that. */
   stored: () => Promise<void>

@@ -66,7 +66,7 @@ export const GLOBAL = {
   all: { type: 'boolean', about: 'follow the list to its end' },
   watch: { type: 'boolean', about: 'print a list again whenever it changes' },
   yes: { type: 'boolean', short: 'y', about: 'do not ask for confirmation' },
-  'dry-run': { type: 'boolean', about: 'show what would happen and change nothing' },
+  'dry-run': { type: 'boolean', about: 'show what would happen, without a change' },
   'idempotency-key': { type: 'string', value: 'KEY', about: 'the key of the request: a repeat with it has one effect' },
 } as const satisfies Record<string, Option>
 

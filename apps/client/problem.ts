@@ -1,6 +1,6 @@
 import { type Code, type Problem, problemFrom } from '../shared/contracts/client/problem.ts'
 
-/** A refusal or an outage, with what the server said about it. Status 0: no answer came. */
+/** A refusal or an outage, with the server's explanation. Status 0: no answer came. */
 export class ProblemError extends Error {
   readonly problem: Problem
 

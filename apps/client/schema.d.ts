@@ -1427,7 +1427,7 @@ export interface paths {
         put?: never;
         /**
          * State what should be true
-         * @description Records an intent. Nothing changes yet: preview it to see a plan, then start the plan. Targets are resolved now and again for each plan.
+         * @description Records an intent without changing anything. Preview it to see a plan, then start the plan. Targets are resolved now and again for each plan.
          */
         post: operations["createIntent"];
         delete?: never;
@@ -1969,7 +1969,7 @@ export interface paths {
         };
         /**
          * Follow changes
-         * @description Server-sent events of the chosen topics. A topic that the caller may not see is refused alone, in `hello`. Send Last-Event-ID to go on without a gap.
+         * @description Server-sent events of the chosen topics. A topic that the caller may not see is refused alone, in `hello`. Send Last-Event-ID to resume without a gap.
          */
         get: operations["streamEvents"];
         put?: never;
@@ -2051,7 +2051,7 @@ export interface paths {
         put?: never;
         /**
          * Pause an operation
-         * @description Nothing more starts from the moment this is answered; what runs, ends. Gates may still be decided.
+         * @description No node starts after the answer; running nodes end. Gates may still be decided.
          */
         post: operations["pauseOperation"];
         delete?: never;
@@ -2071,7 +2071,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel an operation
-         * @description Closes open gates and starts nothing more. graceful lets running nodes end; compensate also undoes what succeeded; force is for a cancel that does not end.
+         * @description Closes open gates and starts no more nodes. graceful lets running nodes end; compensate also undoes succeeded nodes; force is for a cancel that does not end.
          */
         post: operations["cancelOperation"];
         delete?: never;
@@ -2091,7 +2091,7 @@ export interface paths {
         put?: never;
         /**
          * Resume an operation
-         * @description Goes on with a paused operation. Nodes with an unknown outcome must be settled first.
+         * @description Resumes a paused operation. Nodes with an unknown outcome must be settled first.
          */
         post: operations["resumeOperation"];
         delete?: never;

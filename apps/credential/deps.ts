@@ -18,7 +18,7 @@ const ANSWER_MS = 7000
 const URGENT = 1
 const MOST_GENERAL = 9
 
-/** Opens the database and makes the dummy hash; nothing here calls another app. */
+/** Opens the database and makes the dummy hash; it calls no other app. */
 export const createDeps = async (config: CredentialConfig, { clock = systemClock }: { clock?: Clock } = {}) => {
   const telemetry = createTelemetry('credential')
   const { db, pool, close } = createDb(config.CREDENTIAL__DATABASE__URL, { app: 'credential' })

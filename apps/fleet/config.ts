@@ -20,4 +20,3 @@ export const schema = Type.Object({
 })
 
 export const loadFleetConfig = () => loadConfig(schema)
-export type FleetConfig = Type.Static<typeof schema>

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
+import { pick } from '../shared/data/pick.ts'
 import { certificateOf } from './certificate.ts'
 import type { Effect, Host, Store } from './store.ts'
 
@@ -17,9 +18,7 @@ type Act = {
 
 /** What a host says about itself now. */
 export const statusOf = (host: Host, now = Date.now()) => ({
-  hostname: host.hostname,
-  release: host.release,
-  traffic: host.traffic,
+  ...pick(host, 'hostname', 'release', 'traffic'),
   connections: host.traffic === 'in' ? CONNECTIONS : connectionsLeft(host, now),
 })
 

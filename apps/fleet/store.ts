@@ -10,7 +10,7 @@ export type Faults = {
   delay_ms?: number
   /** Every write acts, but its answer never comes. */
   swallow_answers?: boolean
-  /** Every write answers this status and does nothing. */
+  /** Every write answers this status and has no effect. */
   refuse_with?: number
 }
 

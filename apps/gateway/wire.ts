@@ -37,7 +37,7 @@ import { ROUTES } from './routes/table.ts'
 
 const SETTLE_MS = 3000
 
-/** Opens what the gateway works with. Nothing here waits (but `settled`): what is away at first is found later. */
+/** Opens the gateway's dependencies. Only `settled` waits: a server that is away at first is found later. */
 export const createDeps = (
   config: GatewayConfig,
   { version, clock = systemClock }: { version: string; clock?: Clock },

@@ -51,7 +51,7 @@ export const identityRpc = ({ db }: Pick<IdentityDeps, 'db'>) => {
   )
 }
 
-/** Between services a page token needs no seal: it grants nothing. */
+/** Between services a page token needs no seal: it grants no right. */
 const keyOf = (token: string): { username: string; id: string } => {
   try {
     const [username, id] = JSON.parse(token) as unknown[]

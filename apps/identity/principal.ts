@@ -69,7 +69,7 @@ const grantMessage = ({
     by: giversOf(created_by, confirmed_by),
   })
 
-/** A user with everything held now; a user who is not ACTIVE holds nothing. */
+/** A user with everything held now; a user who is not ACTIVE holds no rights. */
 export const principalMessage = async (db: Queryable, user_id: string): Promise<Principal | undefined> => {
   const user = await getUser(db, user_id)
   return user && (await principalsOf(db, [user]))[0]

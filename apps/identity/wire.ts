@@ -22,7 +22,7 @@ import { principalMessage } from './principal.ts'
 /** More than credential takes for an answer, less than this app does. */
 const PASSWORD_MS = 7500
 
-/** Opens the database and builds the clients. Identity reads its own principals from its own rows, not over the wire. */
+/** Opens identity's dependencies. It reads its own principals from its own rows, not over the wire. */
 export const createDeps = (config: IdentityConfig, { clock = systemClock }: { clock?: Clock } = {}): IdentityDeps => {
   const telemetry = createTelemetry('identity')
   const { db, pool, close } = createDb(config.IDENTITY__DATABASE__URL, { app: 'identity' })

@@ -7,7 +7,7 @@ import { AppError } from '../shared/errors.ts'
 import { errorReplies } from '../shared/http/app.ts'
 import type { OperationsDeps } from './deps.ts'
 
-/** The codec endpoint for the engine's own tools: its path without `/decode` is what they are given. */
+/** The codec endpoint for the engine's own tools: they are given its path without `/decode`. */
 export const engineRoutes: FastifyPluginAsyncTypebox<{
   deps: Pick<OperationsDeps, 'db' | 'keys' | 'payload_codec'>
 }> = async (app, { deps }) => {

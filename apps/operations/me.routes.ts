@@ -5,6 +5,7 @@ import { countFailedOpen } from '../../db/operations/operations/read.ts'
 import { operations } from '../../db/operations/tables/index.ts'
 import { allow } from '../shared/auth/http.ts'
 import { Me } from '../shared/contracts/operations/events.ts'
+import { pick } from '../shared/data/pick.ts'
 import { errorReplies } from '../shared/http/app.ts'
 import { createReadiness } from '../shared/http/health.ts'
 import type { OperationsDeps } from './deps.ts'
@@ -41,9 +42,7 @@ export const meRoutes: FastifyPluginAsyncTypebox<{
         readiness(),
       ])
       return {
-        user_id: caller.user_id,
-        username: caller.username,
-        roles: caller.roles,
+        ...pick(caller, 'user_id', 'username', 'roles'),
         permissions: [...caller.permissions].sort(),
         groups: [...caller.groups].sort(),
         counts: { gates_mine, gates_all, failed_open },

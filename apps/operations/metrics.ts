@@ -31,7 +31,7 @@ const REFUSED: Record<string, string> = { idempotency_key_reused: 'reused', in_p
 
 /** Counts what became of the keys of mutations; `refused` is told of the refusals. */
 export const countKeys = (telemetry: Telemetry) => {
-  const keys = telemetry.counter('idempotency_total', 'Mutations by what their key was.', ['result'])
+  const keys = telemetry.counter('idempotency_total', 'Mutations by the state of their key.', ['result'])
   return {
     refused: (code: string): void => {
       const result = REFUSED[code]

@@ -125,7 +125,7 @@ function cacheFolder() {
 /**
  * Runs the verb in this terminal. A Ctrl-C there reaches the child by itself; a SIGINT to this process alone does not, so
  * it is passed on to a child that still runs a moment later, and other signals at once. Under npm it ends with whoever
- * started it: a shell in between passes nothing on.
+ * started it: a shell in between passes no signals on.
  */
 function handOver(node, file, rest) {
   const quick = join(ROOT, 'apps/platform/quick-imports.mjs')

@@ -11,8 +11,8 @@ import { restoreDrill } from './restore/drill.ts'
 /** `npm run ops -- <verb>`: what a person does when a store, an event or a row is not as it should be (reliability.md 4, 5). */
 const USAGE = `usage: npm run ops -- <verb>
   dead-letters [list]                     events that a consumer set aside or NATS refuses; exits 3 when there are some
-  dead-letters requeue <event>            applies it again, with what came after it
-  dead-letters drop <event> --reason "…"  goes on without it; the reason stands in the audit log
+  dead-letters requeue <event>            applies it again, with the events after it
+  dead-letters drop <event> --reason "…"  skips it; the reason is in the audit log
   verify-audit                            every audit row: MAC, columns, chain; names the first bad row and exits 3
   rebuild catalog [--apply]               builds the projection of the catalog anew and compares; exits 3 when they differ
   rebuild operations [--apply]            folds the events of every operation and compares its read models; exits 3 likewise

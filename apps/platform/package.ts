@@ -36,7 +36,7 @@ const bundle = async (folder: string): Promise<string[]> => {
   return [...new Set(packages)].sort()
 }
 
-/** The licenses of what is bundled, which ask to be passed on. */
+/** The licenses of the bundled packages, which ask to be passed on. */
 const licensesOf = (packages: string[]): string =>
   packages
     .map((name) => {

@@ -28,7 +28,7 @@ export const startLeadership = (url: string, schema: string, log: Logger, lead: 
       connectionTimeoutMillis: SILENT_MS,
       query_timeout: SILENT_MS,
     })
-    // Who hears nothing on this connection any more does not lead either.
+    // A leader whose connection has gone silent leads no longer.
     const look = setInterval(() => client.query('select 1').catch(() => release?.()), LOOK_MS)
     const lost = new Promise<void>((resolve) => {
       client.on('error', () => resolve())

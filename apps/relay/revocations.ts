@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { NatsConnection } from 'nats'
 import type pg from 'pg'
+import { pick } from '../shared/data/pick.ts'
 import { ensureStreams, prefixed } from '../shared/events/events.ts'
 import type { Logger } from '../shared/telemetry.ts'
 import type { RelayDeps } from './deps.ts'
@@ -48,7 +49,7 @@ const read = async (reader: Redis, stream: string, wait_ms?: number): Promise<En
 const isPoison = (error: unknown): boolean =>
   error instanceof SyntaxError || /^2[23]/.test((error as { code?: string }).code ?? '')
 
-/** Puts an entry that cannot be carried aside, so that those behind it go on; a person looks at it. */
+/** Puts an entry that cannot be carried aside, so that those behind it continue; a person looks at it. */
 const park = async (redis: Redis, stream: string, [id, flat]: Entry, error: unknown, log: Logger) => {
   if (!isPoison(error)) throw error
   log.error({ err: error, stream, id }, 'an entry cannot be carried; parked')
@@ -73,10 +74,7 @@ const publish = async (nc: NatsConnection, prefix: string, event: Fields) => {
     occurred_at: event.occurred_at,
     request_id: event.request_id || null,
     actor: { type: event.actor_type, id: event.actor_id || 'session' },
-    session_id: event.session_id,
-    user_id: event.user_id,
-    reason: event.reason,
-    access_valid_until: event.access_valid_until,
+    ...pick(event, 'session_id', 'user_id', 'reason', 'access_valid_until'),
   }
   await nc
     .jetstream()

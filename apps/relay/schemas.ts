@@ -65,7 +65,7 @@ export const leadSchema =
             found: (held) => meters.ahead.set({ schema }, held ? 1 : 0),
           })
     const led: Led = { deps, schema, meters, guard }
-    // Accounts go on: what was lost of them is for the person who accepts.
+    // Accounts continue: their lost changes are for the person who accepts.
     const holds = schema === 'catalog' || schema === 'operations'
     const publisher = publisherOf(led)
     const publish = startLoop(`publish ${schema}`, log, UNWOKEN_MS, async () =>

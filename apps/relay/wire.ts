@@ -11,7 +11,7 @@ import { createEngine } from './commands/temporal.ts'
 import type { RelayConfig } from './config.ts'
 import type { RelayDeps } from './deps.ts'
 
-/** Opens what the relay works with. Nothing here waits for NATS, Temporal or session: their absence only holds back their part. */
+/** Opens the relay's dependencies without waiting for NATS, Temporal or session: an outage holds back its part only. */
 export const createDeps = async (config: RelayConfig): Promise<RelayDeps> => {
   const telemetry = createTelemetry('relay')
   const pool = new pg.Pool({

@@ -32,7 +32,7 @@ import { createIssuer } from './token/issue.ts'
 /** More than credential takes for an answer, less than this app does. */
 const PASSWORD_MS = 7500
 
-/** Opens what session works with. Nothing here waits: Redis and Postgres are waited for by main.ts. */
+/** Opens session's dependencies without waiting: main.ts waits for Redis and Postgres. */
 export const createDeps = (config: SessionConfig, { clock = systemClock }: { clock?: Clock } = {}): SessionDeps => {
   const telemetry = createTelemetry('session')
   const { db, pool, close: closeDb } = createDb(config.SESSION__DATABASE__URL, { app: 'session' })

@@ -95,7 +95,7 @@ export const unavailable = (
     cause,
   })
 
-/** Too much is going on here: 503 before the body is read (reliability.md 2.5). */
+/** The service is overloaded: 503 before the body is read (reliability.md 2.5). */
 export const overloaded = (category: 'unavailable' | 'internal_error' = 'unavailable') =>
   new AppError(category, 'overloaded', 'The service is overloaded.', {
     status: 503,
@@ -104,7 +104,7 @@ export const overloaded = (category: 'unavailable' | 'internal_error' = 'unavail
     hint: 'Repeat the same request with the same Idempotency-Key after the time in Retry-After.',
   })
 
-/** Too many passwords are being checked: 503, nothing charged (auth.md 8). `wait_ms` is what was measured. */
+/** Too many passwords are being checked: 503, no attempt charged (auth.md 8). `wait_ms` is measured. */
 export const loginBusy = (wait_ms: number, cause?: unknown) => {
   const retry_after_ms = Math.min(Math.max(wait_ms, 1000), 30_000)
   return new AppError(
@@ -154,7 +154,7 @@ const HINTS: Partial<Record<Category, string>> = {
   rate_limited: 'Wait for the time in Retry-After.',
   not_found: 'Check the path and the id.',
   version_conflict: 'Read the object again and decide on its current version.',
-  internal_error: 'Repeat the request; if it goes on, report the request id.',
+  internal_error: 'Repeat the request; if it keeps failing, report the request id.',
 }
 
 const HINT = 'Read the object again to see what is possible now.'

@@ -84,7 +84,7 @@ export const createTelemetry = (
     app,
     log,
     /**
-     * The line of one answered request, in the form of all others. Its members are closed, so nothing in it needs to be
+     * The line of one answered request, in the form of all others. Its members are closed, so none of them needs to be
      * looked for and hidden, and it is put together by hand: every request of every app writes one.
      */
     access: ({ request_id, route, method, status, ms }: AccessLine): void => {

@@ -41,7 +41,7 @@ export const createKeyring = ({ db, keks, monotonic = () => performance.now() }:
   }
 
   return {
-    /** Reads the keys again; cheap when nothing changed. */
+    /** Reads the keys again; cheap if they are the same. */
     refresh: async (): Promise<void> => {
       const rows = await listKeys(db)
       const found = rows.map(({ kid, status }) => `${kid}:${status}`).join()
@@ -49,7 +49,7 @@ export const createKeyring = ({ db, keks, monotonic = () => performance.now() }:
       take(rows)
       version = found
     },
-    /** The key that new tokens are signed with; nothing before the first refresh. */
+    /** The key that new tokens are signed with; undefined before the first refresh. */
     active: (): PrivateKey | undefined => active,
     /** The key of that id if it still may sign: the active one, or the one before it for a short while. */
     signing: (kid: string): PrivateKey | undefined => {

@@ -10,7 +10,7 @@ import type { Telemetry } from '../shared/telemetry.ts'
 import type { WorkerConfig } from './config.ts'
 import { createNats } from './nats.ts'
 
-/** What the worker's activities work with. Nothing here waits for NATS, the catalog or Temporal. */
+/** The dependencies of the worker's activities. It does not wait for NATS, the catalog or Temporal. */
 export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: ServiceSigner) => {
   const { db, pool, close } = createDb(config.WORKER__DATABASE__URL, {
     app: 'worker',
@@ -67,7 +67,7 @@ export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: 
     telemetry,
     pool,
     activities,
-    /** Tells what only waits to end here and go on elsewhere. */
+    /** Tells waiting attempts to end here and resume elsewhere. */
     leave: () => leave.abort(),
     close: async () => {
       await nats.close()

@@ -8,7 +8,7 @@ const PUBLISH_MS = 5000
 
 /**
  * The worker's connection to NATS: it tells relay and API that rows have moved, and hands work to agents that take it
- * from the stream, which is made ready for `pools` as soon as it can be.
+ * from the stream. The stream is prepared for `pools` as soon as possible.
  */
 export const createNats = (url: string, prefix: string, log: Logger, pools: readonly string[] = []) => {
   const { get, prepare, publish, close } = holdNats(url, 'worker', log)

@@ -15,7 +15,7 @@ const POLLERS = { type: 'autoscaling', minimum: 2, initial: 5, maximum: 20 } as 
 
 type Bundle = Awaited<ReturnType<typeof bundleWorkflowCode>>
 
-/** The SDK's own log goes into ours; its core says nothing below warnings. */
+/** The SDK's own log goes into ours; its core logs warnings and worse. */
 const installRuntime = ({ telemetry: { log } }: WorkerDeps) => {
   const write = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const
   Runtime.install({
@@ -67,7 +67,7 @@ export const startWorkers = (deps: WorkerDeps) => {
 
   return {
     isPolling: () => running?.workers.every((worker) => worker.getState() === 'RUNNING') ?? false,
-    /** What only waits goes on elsewhere; what runs may end (20 s), then it is cancelled (30 s): operations.md 8 makes either safe. */
+    /** Waiting attempts resume elsewhere; running ones may end (20 s), then are cancelled (30 s): operations.md 8. */
     stop: async () => {
       stopping = true
       deps.leave()

@@ -1,4 +1,5 @@
 import { and, desc, eq, gt, lt, lte, type SQL, sql } from 'drizzle-orm'
+import { pick } from '../../apps/shared/data/pick.ts'
 import { first, type Queryable, type Tx } from '../client.ts'
 import { type ChangeRow, type ChangeStatus, changes } from './tables.ts'
 
@@ -14,18 +15,8 @@ const inState = (state: ChangeState): SQL | undefined =>
       : eq(changes.status, state)
 
 const columns = {
-  id: changes.id,
-  kind: changes.kind,
-  request: changes.request,
-  status: changes.status,
-  subject: changes.subject,
-  digest: changes.digest,
-  requested_by: changes.requested_by,
-  requested_at: changes.requested_at,
-  expires_at: changes.expires_at,
-  decided_by: changes.decided_by,
-  decided_at: changes.decided_at,
-  user_id: changes.user_id,
+  ...pick(changes, 'id', 'kind', 'request', 'status', 'subject', 'digest', 'requested_by', 'requested_at'),
+  ...pick(changes, 'expires_at', 'decided_by', 'decided_at', 'user_id'),
   state: sql<ChangeState>`case when ${changes.status} = 'pending' and ${changes.expires_at} <= clock_timestamp() then 'expired' else ${changes.status} end`,
 }
 export type KnownChange = ChangeRow & { state: ChangeState }

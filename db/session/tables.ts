@@ -4,8 +4,8 @@ import { at } from '../columns.ts'
 import { idempotencyTable } from '../command/keys.ts'
 
 /**
- * Rows of the session app. The sessions themselves live in Redis; here is what must outlive a Redis that was lost or
- * is older than it should be (auth.md 4, reliability.md 4.9), and the audit log of logins and sessions.
+ * Rows of the session app. The sessions themselves live in Redis. These rows must outlive a Redis that was lost or is
+ * older than it should be (auth.md 4, reliability.md 4.9). The audit log of logins and sessions is here too.
  */
 export const sessionSchema = pgSchema('session')
 

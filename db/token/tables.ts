@@ -12,7 +12,7 @@ export type KeyStatus = 'next' | 'active' | 'retired' | 'killed'
 export type PublicJwk = { kty: 'RSA'; n: string; e: string; kid: string; alg: 'RS256'; use: 'sig' }
 
 /**
- * `next` is published only, `active` signs, `retired` verifies until `verify_until`, `killed` does nothing. The private
+ * `next` is published only, `active` signs, `retired` verifies until `verify_until`, `killed` is unused. The private
  * part is sealed under the key encryption key `kek_id` and is gone as soon as a key signs no more.
  */
 export const keys = tokenSchema.table(

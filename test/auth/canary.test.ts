@@ -17,7 +17,7 @@ import { until } from '../support/until.ts'
 const APPS = ['token', 'credential', 'identity', 'session', 'relay', 'gateway'] as const
 let stack: Stack
 const answers: Answer[] = []
-/** Every secret of the run by what it is. */
+/** Every secret of the run by kind. */
 const secrets = new Map<string, string>()
 const sessions = new Set<string>()
 const keep = (what: string, secret: unknown): string => {

@@ -6,8 +6,8 @@ import { startProcess } from '../support/processes.ts'
 import { until } from '../support/until.ts'
 
 /**
- * auth.md 14.2: one winner, and no usable token survives a race with what ends the session. Three gateways, each before
- * a session of its own, all six processes of their own; they share Redis, identity, credential and token.
+ * auth.md 14.2: one winner, and no usable token survives a race with the end of the session. Three gateways, each
+ * before a session of its own, all six processes of their own; they share Redis, identity, credential and token.
  */
 
 type Tokens = { access_token: string; refresh_token: string }

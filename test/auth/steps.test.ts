@@ -33,7 +33,7 @@ const dying = async (at: number): Promise<Session & { ended: Promise<'ended'> }>
       _clients: { connection: { stream: { destroy: () => void } } }[]
     }
     for (const client of _clients) client.connection.stream.destroy()
-    // Its pool would wait for ever for what the dead flow holds.
+    // Its pool would wait forever for the connection of the dead flow.
     Object.assign(session.deps, {
       close: async () => {
         session.deps.jwks.close()

@@ -250,7 +250,7 @@ describe('capabilities', () => {
 
   it('never give more than there is, whoever claims at once', async () => {
     const offered = (await providers('attr.arch=arm64'))[0] as Offered
-    // What is in use is part of what is claimed: the greater of both counts.
+    // Capacity in use is part of the claimed one: the greater of both counts.
     expect(offered).toMatchObject({ free: 3, capacity: { total: 4, used: 1, reserved: 0 } })
     const machines = await Promise.all(Array.from({ length: 8 }, () => machine()))
     const replies = await Promise.all(machines.map(({ resource_id }) => claim(resource_id, offered)))
@@ -527,7 +527,7 @@ describe('capabilities', () => {
         state: 'bound',
         bound_to: [{ resource_id: id, provider_id, amount: 2 }],
       })
-      // It may grow into what is free, and shrink whenever it likes.
+      // It may grow into the free capacity, and shrink at any time.
       expect((await send(vm, uses(id, { amount: 4 }, 'update'))).body.code).toBe('no_capacity')
       expect((await send(vm, uses(id, { amount: 3 }, 'update'))).status).toBe(200)
       expect((await provide(id, { op: 'update', capacity: { total: 1 } })).status).toBe(200)

@@ -1,5 +1,4 @@
-import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Projections, Proof } from '../../apps/shared/contracts/catalog/projections.ts'
 import { until } from '../support/until.ts'
 import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
@@ -163,19 +162,12 @@ describe('the graph', () => {
 
   it('reads the log in parts of the size that is set', async () => {
     const limits = new Set<unknown>()
-    const before = pg.Client.prototype.query
-    pg.Client.prototype.query = function (this: pg.Client, ...args: never[]) {
-      const [query, values] = args as unknown as [{ text?: string; values?: unknown[] } | string, unknown[] | undefined]
-      const asked = typeof query === 'string' ? { text: query, values } : { values, ...query }
-      if (asked.text?.includes('jsonb_to_record(o.payload)')) limits.add(asked.values?.at(-1))
-      return (before as unknown as (...all: never[]) => unknown).apply(this, args)
-    } as typeof before
-    try {
-      for (let i = 0; i < 5; i++) await c.as('ada').record({ type_key: 'infra.service', name: `part-${i}` })
-      await c.followed()
-    } finally {
-      pg.Client.prototype.query = before
-    }
+    const queries = vi.spyOn(c.deps.pool, 'query')
+    for (let i = 0; i < 5; i++) await c.as('ada').record({ type_key: 'infra.service', name: `part-${i}` })
+    await c.followed()
+    for (const [query, values] of queries.mock.calls as unknown as [{ text?: string }, unknown[]][])
+      if (query.text?.includes('jsonb_to_record(o.payload)')) limits.add(values.at(-1))
+    queries.mockRestore()
     expect([...limits]).toEqual([3])
   })
 })

@@ -189,7 +189,7 @@ const place = fc.constantFrom<Person['scope']>(
 )
 const role = fc.constantFrom('operator', 'admin')
 const given = fc.array(fc.record({ role, scope: place }), { minLength: 1, maxLength: 3 })
-/** What a resource may stand in, of the places and of what was made before it. */
+/** The parents that a resource may have, among the places and earlier resources. */
 const INSIDE: Record<string, RegExp> = {
   'infra.generic': /./,
   'infra.cluster': /^place$/,

@@ -155,7 +155,7 @@ describe('the tree and its edges', () => {
       for (const { status, text } of replies) expect([200, 201, 409, 422], text).toContain(status)
       expect(await faults()).toEqual([])
     }
-    // The race was one: moves went through, and others were refused for what they would have broken.
+    // The race was one: moves went through, and others were refused for the rule that they would have broken.
     expect(won.moved).toBeGreaterThan(5)
     expect([...codes]).toEqual(expect.arrayContaining(['cycle', 'version_mismatch']))
   }, 120_000)

@@ -209,7 +209,7 @@ describe('a child that its parent takes or lets go', () => {
       },
     })
     expect(await unchanged()).toMatchObject({ status: 200, body: { version: 1, scope: { region_id: 'us1' } } })
-    // The version part alone is what a write is decided on.
+    // The version part alone decides a write.
     const patched = await c
       .as('ada')
       .patch(`/v1/resources/${below}`, { labels: { a: 'b' } }, { headers: { 'if-match': tag } })

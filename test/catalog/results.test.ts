@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { until } from '../support/until.ts'
+import { watchWire } from '../support/wire.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 
 let c: Catalog
 beforeAll(async () => {
-  c = await startCatalog()
+  c = await startCatalog({ linked: true })
   await seedRegion(c, 'eu1', 3)
 })
 afterAll(() => c.stop())
@@ -179,29 +179,12 @@ describe('apply-operation-result', () => {
   )
 
   it('costs two round trips: begin, claim, lock and read; then all writes, the answer and the commit', async () => {
-    const [id, prototype] = [await fresh(), pg.Client.prototype]
+    if (!c.link) throw new Error('the link was asked for')
+    const id = await fresh()
+    const wire = watchWire(c.link, /pub_seq|select pg_(try_)?advisory/)
     const counted = async (work: () => Promise<{ status: number }>) => {
-      let trips = 0
-      let statements = 0
-      // A statement that goes out while an answer is still awaited costs no trip of its own.
-      const open = new Map<unknown, number>()
-      const before = prototype.query
-      prototype.query = function (this: pg.Client, ...args: never[]) {
-        const sent = (before as unknown as (...all: never[]) => unknown).apply(this, args)
-        if (/pub_seq|select pg_(try_)?advisory/.test(String((args[0] as unknown as { text?: string }).text ?? args[0])))
-          return sent
-        if ((open.get(this) ?? 0) === 0) trips += 1
-        statements += 1
-        open.set(this, (open.get(this) ?? 0) + 1)
-        const done = () => void open.set(this, (open.get(this) ?? 0) - 1)
-        ;(sent as Promise<unknown>).then(done, done)
-        return sent
-      } as typeof before
-      const { status } = await work().finally(() => {
-        prototype.query = before
-      })
-      expect(status).toBe(200)
-      return { trips, statements }
+      const { trips, statements } = await wire.during(async () => expect((await work()).status).toBe(200))
+      return { trips, statements: statements.length }
     }
     const few = { trips: 2, statements: 5 }
     expect(await counted(() => c.result(id, { expected_version: 1, changes: release('2.0.0') }))).toEqual(few)

@@ -32,7 +32,7 @@ describe('counts of what is below a place', () => {
     const warm = await regions('vic')
     expect(warm.items).toEqual(cold.items)
     const { change_token } = await c.as('ada').record(hostOf('eu1-web-09', 'eu1-a-web'))
-    // Counted once the log has brought it: until then the answer is what was known, and says so.
+    // Counted once the log has brought it: until then the answer is older, and says so.
     const before = await regions('vic')
     expect(before.items[0].counts.resources).toBe(6)
     expect(before.as_of.watermark).toBe(warm.as_of.watermark)
@@ -137,7 +137,7 @@ describe('counts of what is below a place', () => {
         }
       }
     }
-    // A place that moves with what is below it.
+    // A place that moves with its subtree.
     await act.segment(1)
     await c.followed()
     await move('eu1-web-01', segments[2] as string)
@@ -154,7 +154,7 @@ describe('counts of what is below a place', () => {
       }),
       { numRuns: 8, endOnFailure: true },
     )
-    // What is counted at loading is what was kept up since.
+    // The counts at loading equal those kept up since.
     const proof = await c.deps.graph.compare(true)
     expect(proof).toMatchObject({ differ: 0, different: [] })
     await compare()

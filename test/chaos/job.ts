@@ -163,8 +163,8 @@ const pauseAndResume = async (world: World, job: Job, path: string): Promise<voi
 }
 
 /**
- * Goes on over what moved in the catalog: a plan that was made while news of the last operation on a host were still on
- * their way pauses when they come, and it is for a person to take the new values.
+ * Resumes after a change in the catalog. A plan may be made while news of the last operation on a host are in flight;
+ * it pauses when they come, and a person accepts the new values.
  */
 const resume = async ({ operator }: World, job: Job, path: string, { revision }: Operation): Promise<void> => {
   await operator.post(`${path}/resume`, { reason: 'go on', acknowledge_drift: true }, `${job.name} resume ${revision}`)

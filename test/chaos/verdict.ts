@@ -16,7 +16,7 @@ const QUIET_MS = 60_000
 
 /**
  * What became of all jobs, by the fleet's ledger, the hosts, the catalog and the rows: every operation ended right,
- * every effect happened once, nothing is left on its way, and all that is derived is what its origin says.
+ * every effect happened once, no work is in flight, and all derived rows agree with their origin.
  */
 export const judge = async (stack: Stack, reader: Person, jobs: readonly Job[]): Promise<Verdict> => {
   const breaches: string[] = []

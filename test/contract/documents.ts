@@ -90,7 +90,7 @@ export const readApis = (): Api[] => {
   ]
 }
 
-/** What clients reach: every row of the gateway's table with what its app says of it; `app` gives it for the row. */
+/** What clients reach: every row of the gateway's table with its app's description; `app` gives it for the row. */
 export const gatewayEndpoints = (apis: Api[]): (Endpoint & { app: Api | undefined })[] =>
   ROUTES.map((route) => {
     const app = apis.find(({ name }) => name === route.upstream)

@@ -10,7 +10,7 @@ import { PREPARED } from './prepared.ts'
 import { type Answer, type Call, exampleCall, send, sendCall } from './requests.ts'
 import { ROLES, registerHost, startOperation, startWorld, type World } from './world.ts'
 
-/** The documents say what the apps do: every example is sent, and every reply is what its document says. */
+/** The documents describe the apps: every example is sent, and every reply matches its document. */
 const apis = readApis()
 const ajv = new Ajv2020({ strict: false, allErrors: true })
 ;(formats as unknown as (ajv: Ajv2020) => void)(ajv)

@@ -10,9 +10,9 @@ import { compileSchema } from '../../apps/shared/data/json-schema.ts'
  *   git clone https://github.com/json-schema-org/JSON-Schema-Test-Suite /tmp/suite
  *   npx --no-install node test/contract/json-schema-suite.ts /tmp/suite/tests/draft2020-12
  *
- * The dialect is smaller than the draft: a pack's schema is an object, names nothing outside itself and has no name of
- * its own, and Ajv's strict mode refuses what it does not know. Such cases count as outside; every other answer must be
- * the suite's. Ends with 1 when one is not.
+ * The dialect is smaller than the draft: a pack's schema is an object without a name and without outside references.
+ * Ajv's strict mode refuses unknown keywords. Such cases count as outside; every other answer must be the suite's. Ends
+ * with 1 when one is not.
  */
 type Group = { description: string; schema: unknown; tests: { description: string; data: unknown; valid: boolean }[] }
 

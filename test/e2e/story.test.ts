@@ -95,7 +95,7 @@ describe('the first minute', () => {
     await desk
       .getByText('release 2.4.0 fails its start-up check: cannot open the session store', { exact: true })
       .waitFor()
-    // What else one could do about it: each intervention asks for what it needs, and nothing is sent before.
+    // The alternatives: each intervention asks for its values, and no request is sent before.
     await desk.getByRole('button', { name: 'Intervene' }).click()
     const intervention = desk.getByRole('dialog')
     await intervention.getByText('Mark succeeded: it was done by hand').click()
@@ -115,7 +115,7 @@ describe('the first minute', () => {
     await desk.keyboard.press('Enter')
     await desk.getByText(/^1 of 1$/).waitFor()
 
-    // olga has proposed what would mend the host; eva judges it by what it makes of the graph.
+    // olga has proposed a repair of the host; eva judges it by the resulting graph.
     const judge = await page.context().newPage()
     await judge.goto(`${desk.url().split('/nodes/')[0]}/patches`)
     await judge.getByRole('link', { name: 'reinstall us1-web-03, then go on' }).click()

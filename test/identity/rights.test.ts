@@ -29,7 +29,7 @@ const newGroup = async () => {
 const rolesOf = async (user: { get: (url: string) => Promise<{ body: Record<string, unknown> }> }) =>
   (await user.get('/v1/users/me')).body.roles
 
-/** A body that fits the schema of the route, so that the permission is what decides. */
+/** A body that fits the schema of the route, so that the permission decides. */
 const bodyOf = (method: string, url: string): unknown => {
   const name = `w-${randomUUID().slice(0, 8)}`
   const bodies: Record<string, unknown> = {

@@ -1,6 +1,6 @@
 /**
- * The books of the model: what was asked and answered, and when. Plain data, written from answers alone; the judge reads
- * nothing else of what people did.
+ * The books of the model: what was asked and answered, and when. Plain data, written from answers alone; the judge
+ * reads nothing else of what people did.
  */
 export type Act = {
   /** When it was first sent, and when it was answered: milliseconds since 1970. It took effect in between. */
@@ -11,7 +11,7 @@ export type Act = {
 }
 export type Span = { from: number; to: number }
 
-/** A vote and the paper that its voter had read: each released node with what it does, and where. */
+/** A vote and the paper that its voter had read: each released node with its step and target. */
 export type Vote = Act & { voter: string; decision: 'approve' | 'reject'; paper: Map<string, string> }
 
 export type GateBook = {

@@ -11,7 +11,7 @@ export type Model = {
   hosts: string[]
   /** Steps done: each is one command that was sent, or a change of the world around. */
   steps: Map<string, number>
-  /** Answers by what was asked: for people who look whether the model gets anywhere. */
+  /** Answers by request: for people who check the progress of the model. */
   answers: Map<string, number>
   /** A number for whatever must not be like anything before. */
   next: () => number

@@ -9,8 +9,8 @@ import { type Platform, type Reply, startPlatform } from './support/platform.ts'
 import { buildTheatre, type End, type HeldTarget, Stage, startHeldTarget, type Task } from './support/stage.ts'
 
 /**
- * Random commands of people between random steps of the engine: what each is answered, what `allowed_actions` says of it
- * and what it leads to are what the tables say, which know nothing of the code.
+ * Random commands of people between random steps of the engine: what each is answered, what `allowed_actions` says of
+ * it and its results are those of the tables, which do not know the code.
  */
 let p: Platform
 let target: HeldTarget
@@ -219,7 +219,7 @@ class Run {
     }
   }
 
-  /** A person looks at something, and does one of what there is to do with it. */
+  /** A person looks at an object, and takes one of the possible actions. */
   private async person(): Promise<void> {
     const rows = await this.rows()
     const subjects = [
@@ -353,7 +353,7 @@ class Run {
           expect(now(rows)).toMatchObject({ status: 'rejected', round: state === 'approved' ? round + 1 : round }),
       },
     ]
-    // What was read is what is decided: another digest, another round.
+    // The decision is on the subject that was read: another digest, another round.
     const stale = (code: string) => (verdict('approve') === 'ok' ? code : verdict('approve'))
     const late = ['armed', 'cancelled'].includes(gate.status) ? verdict('approve') : 'round_superseded'
     const others: Act[] = [
@@ -427,7 +427,10 @@ class Run {
     return { path: `${this.path}${path}`, who: 'eva', acts: this.dice(3) === 0 ? [reject] : [approve] }
   }
 
-  /** Brings the operation to its end: the target does what it is asked to, and people help where nothing goes on by itself. */
+  /**
+   * Brings the operation to its end: the target does what it is asked to, and people help where nothing goes on by
+   * itself.
+   */
   async finish(): Promise<void> {
     const { stage } = this
     for (let turns = 0; turns < 400 && !stage.ended; turns++) {
@@ -441,7 +444,7 @@ class Run {
     const { engine_status, open, nodes } = await this.rows()
     expect(ENDS).toContain(engine_status)
     expect(open).toEqual([])
-    // What readers see of each node is what the reducer knows of it.
+    // Readers see the same of each node as the reducer.
     if (stage.state) expect(nodes.map(({ state }) => state)).toEqual(stage.state.nodes.map(({ state }) => state))
     await stage.close()
   }
@@ -581,7 +584,10 @@ const checkTimeline = async (operation_id: string) => {
 const BEGINNING: Record<string, string> = { node: 'pending', gate: 'armed' }
 
 const runs = Number(process.env.MODEL_RUNS ?? 15)
-/** The same each time. A failure prints its seed and path, MODEL_AGAIN='{"seed":…,"path":"…"}' repeats it; '{}' draws anew. */
+/**
+ * The same each time. A failure prints its seed and path, MODEL_AGAIN='{"seed":…,"path":"…"}' repeats it; '{}' draws
+ * anew.
+ */
 const again = JSON.parse(process.env.MODEL_AGAIN ?? '{"seed":7}') as { seed?: number; path?: string }
 
 describe('the tables of operations and the rows agree', () => {

@@ -64,7 +64,7 @@ const beforeOf = ({ document }: Plan): Map<string, Set<string>> => {
   }
   return before
 }
-/** Nodes that nothing of what a gate guards comes before, and that are not guarded themselves. */
+/** Unguarded nodes without a predecessor that a gate guards. */
 const unguarded = (plan: Plan): string[] => {
   const guarded = new Set(plan.document.gates.flatMap(({ guards }) => guards))
   const before = beforeOf(plan)

@@ -418,7 +418,7 @@ describe('a preview', () => {
     } finally {
       one.planPolicies = kept
     }
-    // Ready, but the other policies are back: what counts is what holds at the start.
+    // Ready, but the other policies are back: those in force at the start count.
     expect(problem(await start(gold))).toBe('403 policy_denied/hard_policy')
   })
 

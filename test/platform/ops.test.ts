@@ -67,7 +67,7 @@ describe('npm run ops', () => {
 it('accept-restore says so where the relay holds nothing back', async () => {
   expect(await ops('accept-restore')).toEqual({
     code: 0,
-    text: 'The relay holds nothing back: no restore of the database was found.\n',
+    text: 'The relay holds no events back: no restore of the database was found.\n',
   })
 })
 
@@ -114,7 +114,7 @@ describe('dead-letters', () => {
 
     await admin.query("update catalog.outbox set type = 'resource.created' where event_id = $1", [event_id])
     const again = await ops('dead-letters', 'requeue', event_id)
-    expect(again).toEqual({ code: 0, text: `${event_id}: applied, with what came after it.\n` })
+    expect(again).toEqual({ code: 0, text: `${event_id}: applied, with the events after it.\n` })
     expect((await regions()).map(({ resource_id }) => resource_id)).toEqual(['r1', 'r2'])
     expect((await ops('dead-letters')).code).toBe(0)
   })
@@ -150,7 +150,7 @@ describe('rebuild', () => {
     await admin.query("update operations.catalog_resources set name = 'edited' where resource_id = 'r1'")
 
     const applied = await ops('rebuild', 'catalog', '--apply')
-    expect(applied.text).toContain('Replaced: the projection equals what the catalog says.')
+    expect(applied.text).toContain('Replaced: the projection equals the catalog.')
     expect(applied.code).toBe(0)
     expect(await regions()).toEqual([
       { resource_id: 'r1', name: 'r1' },

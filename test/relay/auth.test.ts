@@ -110,7 +110,7 @@ describe('the relay of the auth apps', () => {
     const ada = await auth.addUser('ada', ['admin'])
     const cora = await auth.addUser('cora')
     const relay = await auth.addRelay({ RELAY__OUTBOX__POLL_MS: '60000' })
-    // Leading begins with what was there before.
+    // Leading begins with the earlier rows.
     for (const table of [identityOutbox, credentialOutbox]) await until(() => published(table))
     const admin = (await login('ada')).body
     const command = (path: string, body: object) =>

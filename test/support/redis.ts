@@ -11,7 +11,7 @@ import { until } from './until.ts'
 
 const SAFE = ['--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction', '--save', '']
 
-/** A Redis of a test's own, for what a shared one cannot show: replicas, and one that is gone. */
+/** A Redis of a test's own, for tests that a shared one cannot serve: replicas, and an outage. */
 export const startOwnRedis = async () => {
   const program = await locateRedis(silentScreen)
   const port = await createPorts().take('redis', 0)

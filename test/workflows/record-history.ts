@@ -8,9 +8,10 @@ import { until } from '../support/until.ts'
 import { createEngine, gate, node } from './support/engine.ts'
 
 /**
- * Records the history of an operation with parallel nodes, a retry, a condition, an intervention, a patch, a gate that
- * releases leases, a pause over a drift, a freeze that comes and goes, work at an agent and for a pool that is full, and a forced cancel, for replay.test.ts: `node test/workflows/record-history.ts <name>` with the servers' addresses in the environment. Old
- * histories stay: code that cannot carry them on must not be deployed over running operations.
+ * Records the history of an operation for replay.test.ts. It has parallel nodes, a retry, a condition, an intervention,
+ * a patch, a gate that releases leases and a pause over a drift. A freeze comes and goes, an agent and a full pool have
+ * work, and a cancel is forced. Run it with `node test/workflows/record-history.ts <name>` with the servers' addresses
+ * in the environment. Old histories stay: code that cannot carry them on must not be deployed over running operations.
  */
 const name = process.argv[2]
 if (!name || !/^[a-z0-9-]+$/.test(name)) throw new Error('usage: node test/workflows/record-history.ts <name>')

@@ -9,15 +9,15 @@ export const STATE_QUERY = 'state'
 export const NODE_QUERY = 'node'
 export const REFUSE_QUERY = 'refuse'
 
-/** What the worker does for a workflow that cannot go on: the one thing that is told past the history. */
+/** What the worker does for a workflow that cannot continue: the one message that bypasses the history. */
 export interface OperationSinks extends Sinks {
   engine: { mismatch: (message: string) => void }
 }
 
 /**
- * Task queues of one environment. Bookkeeping has its own, so that slow targets never starve decisions; node work shares
- * the queue of the workflows, because only then may the server hand an attempt to the worker that has just asked for it
- * (eager dispatch), which saves a third of the server's work. Workflow and activity slots are apart in any case.
+ * Task queues of one environment. Bookkeeping has its own, so that slow targets never starve decisions; node work
+ * shares the queue of the workflows. Only then may the server hand an attempt to the worker that requested it (eager
+ * dispatch), which saves a third of the server's work. Workflow and activity slots are apart in any case.
  */
 export const operationQueue = (prefix: string) => `${prefix}operation`
 export const bookkeepingQueue = (prefix: string) => `${prefix}bookkeeping`
@@ -43,7 +43,7 @@ export type CommandBodies = {
   start: Record<string, never>
   /** `reason`: not a person's wish, but a mismatch that the rows were told of. */
   pause: { reason?: 'engine_mismatch' }
-  /** `gates`, `guarding`: gates that ask again because values of what they guard have moved, and all they guard. */
+  /** `gates`, `guarding`: gates that ask again because values of guarded nodes have moved, and all they guard. */
   resume: { acknowledged: string[]; gates?: GatesNow; guarding?: Record<string, string[]> }
   cancel: { mode: CancelMode }
   gate_decided: { gate_id: string; round: number; status: GateStatus; digest: string }
@@ -85,7 +85,10 @@ export type CommandBodies = {
   patch_proposed: { patch_id: string; node_ids: string[] }
   /** `plan_revision`: the graph that holds now, where an approval was taken back. */
   patch_closed: { patch_id: string; plan_revision?: number }
-  /** `generations`: exactly the nodes that changed, with their new generation; `closed`: other patches that this one ends. */
+  /**
+   * `generations`: exactly the nodes that changed, with their new generation; `closed`: other patches that this one
+   * ends.
+   */
   patch_applied: {
     patch_id: string
     plan_revision: number

@@ -25,7 +25,7 @@ export const start = (
 ): State => {
   const s = blank(operation_id, pages)
   takeCommand(s, command, at)
-  // A start that came too late is only reported: record_changes undoes it, and nothing begins.
+  // A start that came too late is only reported: record_changes undoes it, and no node begins.
   const expired = s.changes.some((change) => change.t === 'command' && change.status === 'expired')
   if (!expired) s.touched = s.nodes.map((_, i) => s.nodes.length - 1 - i)
   return s

@@ -46,7 +46,7 @@ const DESCRIBED = {
 export async function operation(input: OperationInput): Promise<OperationOutcome> {
   const inbox: Event[] = []
   let state: State | undefined
-  // Handlers only enqueue or look: nothing can be cut in half by continue-as-new.
+  // Handlers only enqueue or look: continue-as-new cannot cut them in half.
   setHandler(
     command,
     (message) => void inbox.push({ type: 'command', at: Date.now(), command: message }),
@@ -88,7 +88,7 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
   })
 }
 
-/** One step, and nothing of it where it cannot be right. */
+/** One step, or none of it if it cannot be right. */
 const move = (state: State, events: Event[]): readonly Effect[] =>
   orTell(() => {
     const { effects } = step(state, ...events)
@@ -100,8 +100,8 @@ const move = (state: State, events: Event[]): readonly Effect[] =>
 const { engine } = proxySinks<OperationSinks>()
 
 /**
- * A reducer that throws fails the workflow task, which the engine repeats: so a build that is right goes on exactly here,
- * and nothing is lost. Meanwhile the rows are told, which pause the operation as engine_mismatch (operations.md 2.3).
+ * A reducer that throws fails the workflow task, which the engine repeats: so a correct build resumes exactly here,
+ * and loses no message. Meanwhile the rows are told, which pause the operation as engine_mismatch (operations.md 2.3).
  */
 const orTell = <T>(work: () => T): T => {
   try {

@@ -12,8 +12,8 @@ export type AgentChannel = {
 }
 
 /**
- * Brings work to the agents of its pool, through the door that the policy names. Answers why none can have it; nothing
- * when it is there, which says nothing yet: it counts only once an agent has said "started".
+ * Brings work to the agents of its pool, by the door that the policy names. Returns why no agent can have it; undefined
+ * if it was delivered, which proves no start: it counts only once an agent has said "started".
  */
 export const bringWork = async (
   policy: ExecutorPolicy,

@@ -20,8 +20,8 @@ const HEARTBEAT_S = 30
 const LOOK_S = 60
 
 /**
- * Hands an attempt to an agent outside, and waits without holding anything: the agent's results come by HTTP, and each
- * slice only looks whether it took the work in time, still beats and has time left (operations.md 7.4).
+ * Hands an attempt to an agent outside, and waits without holding anything: the agent's results come by HTTP. Each
+ * slice only checks that it took the work in time, still beats and has time left (operations.md 7.4).
  */
 export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Executor => ({
   name: 'external',
@@ -33,7 +33,7 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
     const { fence, generation } = known
     const close = async (because: 'not_started' | 'silent' | 'over') => {
       const closed = await closeExecution(deps.pool, { ...context, fence }, because)
-      // Nothing it says counts any more: whether it hears of that changes nothing here.
+      // Its messages no longer count, whether it learns of that or not.
       if (closed)
         await tellToStop(policy, deps.agents, known.pool, { operation_id, node_id, attempt, generation, fence })
       return closed
@@ -41,7 +41,7 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
     if (known.overdue && (await close('over')))
       return { status: 'unknown', class: 'timeout', message: 'The agent did not end it in time.' }
     if (!known.started && known.start_due && (await close('not_started')))
-      return failed('not_picked_up', 'No agent took it in time; nothing has happened.')
+      return failed('not_picked_up', 'No agent took it in time, so it has no effect.')
     if (known.silent && (await close('silent')))
       return { status: 'unknown', class: 'timeout', message: 'The agent was silent for three heartbeats.' }
     return waiting(known.look_after_s)

@@ -14,7 +14,7 @@ const DRAIN_MS = 2000
 /**
  * Only sets limits and then becomes the program: its text is fixed, and what a plan brings is in "$@", which no shell
  * reads again. Node itself cannot set limits. Beside the program somebody waits for the end of pipe 3, which comes when
- * this worker dies however it dies, and ends the whole group: a program that goes on unseen would meet its own repeat.
+ * this worker dies however it dies, and ends the whole group: a program that runs on unseen would meet its own repeat.
  */
 const LIMITED = [
   'ulimit -c 0; ulimit -t "$1"; ulimit -f "$2"; ulimit -n "$3"; [ "$4" = 0 ] || ulimit -v "$4"; shift 4',

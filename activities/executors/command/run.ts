@@ -190,7 +190,7 @@ const parse = (bytes: Buffer): Record<string, unknown> | undefined => {
   }
 }
 
-/** A file that a program wrote: never through a link, and nothing but a plain file of a bounded size. */
+/** A file that a program wrote: never through a link, and only a plain file of a bounded size. */
 const readPlain = async (path: string, max: number): Promise<Buffer | 'unfit' | undefined> => {
   const seen = await lstat(path).catch(() => undefined)
   if (!seen) return undefined

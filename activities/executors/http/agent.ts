@@ -12,9 +12,9 @@ export class Denied extends Error {}
 export class Unreachable extends Error {}
 
 /**
- * Connections of one pool. Every address is checked against the policy inside the connect step itself, so neither a
- * redirect, nor another spelling, nor a name that answers differently the second time leads anywhere else. No proxy of
- * the environment is used, and no connection is kept: one that the target closes meanwhile would look like a cut.
+ * Connections of one pool. Every address is checked against the policy inside the connect step itself. No redirect,
+ * other spelling or changed DNS answer leads anywhere else. No proxy of the environment is used, and no connection is
+ * kept: one that the target closes meanwhile would look like a cut.
  */
 export const createAgent = (policy: ExecutorPolicy, pool: string): Agent => {
   const connect = buildConnector({ timeout: CONNECT_MS, autoSelectFamily: false })

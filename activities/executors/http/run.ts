@@ -12,12 +12,12 @@ type With = Settings & {
   request: Request
   expect?: string
   fail_if?: string
-  /** Pointer into the answer: where this kind of target says in words why it refuses. Nothing else of a body is told. */
+  /** Pointer into the answer: where this kind of target says why it refuses. The rest of a body is not reported. */
   reason?: string
   poll?: Poll
   artifacts?: { name: string; kind: string; media_type: string; pointer: string }[]
 }
-/** Where a poll goes on: the call's own answer is kept, so that it is never sent again. */
+/** Where a poll resumes: the call's own answer is kept, so that it is never sent again. */
 type Resume = { raw: Response; poll_until: number }
 
 /** Time that a question of a poll needs at least; less is left to the next slice. */
@@ -110,7 +110,7 @@ const succeed = ({ artifact }: ExecutorContext, { artifacts = [] }: With, raw: R
   for (const { pointer, ...about } of artifacts) {
     const content = readPointer(raw, pointer)
     if (content === undefined)
-      return failed('unexpected_response', `The answer has nothing at ${pointer} for the artifact ${about.name}`)
+      return failed('unexpected_response', `The answer has no value at ${pointer} for the artifact ${about.name}`)
     artifact({ ...about, content: typeof content === 'string' ? content : JSON.stringify(content) })
   }
   return { status: 'succeeded', raw }

@@ -23,7 +23,7 @@ const OPTIONS = {
   adopt: { type: 'boolean', about: 'take over resources of the same name' },
   'mark-missing': { type: 'boolean', about: 'label resources that the file no longer names' },
   prune: { type: 'boolean', about: 'retire resources that this source made and no longer names, after a review' },
-  strict: { type: 'boolean', about: 'import nothing if a field would be lost' },
+  strict: { type: 'boolean', about: 'refuse the import if a field would be lost' },
   report: { type: 'string', value: 'FILE', about: 'write the whole report, with every lost field, as JSON' },
   map: { type: 'string', value: 'FILE', about: 'maps foreign kinds to resource types' },
   only: { type: 'string', value: 'TYPES', about: 'import these types or kinds only' },

@@ -7,8 +7,8 @@ import { SourceError } from './source.ts'
 export type Choice = { only: readonly string[]; leave_out: readonly string[] }
 
 /**
- * The part of a file that is asked for, with the containers of what stays. Edges to what goes are left out with it. A
- * name that nothing in the file has is a mistake.
+ * The requested part of a file, with the containers of its items. Edges to other items are left out. A
+ * name that no item in the file has is a mistake.
  */
 export const choose = (found: Found, { only, leave_out }: Choice): Found => {
   const { items, origins } = found

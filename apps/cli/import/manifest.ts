@@ -6,7 +6,7 @@ export type Manifest = Fields & {
   kind: string
   name: string
   namespace: string
-  /** Its name is made anew for each creation, so it says nothing of one object that exists. */
+  /** Its name is made anew for each creation, so it identifies no existing object. */
   generated: boolean
 }
 

@@ -14,9 +14,9 @@ const TYPE_KEY = /^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$/
 const TARGET = /^\/(name|display_name|owner|lifecycle_status|(labels|annotations|desired_state|observed_state)\/.+)$/
 
 /**
- * Reads `--map` (catalog.md 13): YAML or JSON, from kind of the source (Kubernetes kind, Terraform resource type, NetBox
- * model) to `type_key` and `fields`, each a field of the source (names with dots, or a JSON pointer) to the JSON pointer
- * in the item that it goes to.
+ * Reads `--map` (catalog.md 13): YAML or JSON, from kind of the source (Kubernetes kind, Terraform resource type,
+ * NetBox model) to `type_key` and `fields`. Each maps a field of the source (names with dots, or a JSON pointer) to a
+ * JSON pointer in the item.
  */
 export const readOverrides = (file: string): Overrides => {
   let document: unknown
@@ -45,7 +45,7 @@ const ruleOf = (kind: string, rule: unknown): Rule => {
 }
 
 /**
- * The items with what a person says over what the reader made. What was made for another type is dropped: its states
+ * The items with a person's choices over those of the reader. Members made for another type are dropped: its states
  * would not fit. Kinds that are mapped are known, so they are no longer generic.
  */
 export const applyOverrides = (found: Found, overrides: Overrides): Found => {

@@ -14,8 +14,8 @@ export type Plan = {
   adopt: boolean
   dry_run: boolean
   /**
-   * Of --idempotency-key: every batch has a key of its own that follows from it and from what is in it, so a run that
-   * broke off goes on, however large its batches were.
+   * Of --idempotency-key: every batch has its own key, derived from it and from the batch's items. So a run that broke
+   * off resumes, however large its batches were.
    */
   key: string | undefined
   /** Edges of these types that an item no longer lists are removed. */
@@ -46,7 +46,7 @@ type Pace = { size: number }
 
 /**
  * Sends the items in batches, containers first; what names a target of a later batch is sent once more at the end. A
- * dry run stores nothing, so each of its batches brings along the containers that it needs.
+ * dry run is not stored, so each of its batches brings along the containers that it needs.
  */
 export const sendItems = async (plan: Plan): Promise<ImportResult[]> => {
   const sorted = containersFirst(plan.items)
@@ -79,7 +79,7 @@ export const outcomesOf = (results: readonly ImportResult[]): Record<string, num
 
 type Answered = { number: number; batch: Batch; answers: ImportResult[] }
 
-/** All items in batches, one after the other, with what was answered for those that are a batch's own. */
+/** All items in batches, one after the other, with the answers for a batch's own items. */
 async function* answered(
   sorted: readonly ImportItem[],
   plan: Plan,
@@ -98,8 +98,8 @@ async function* answered(
 }
 
 /**
- * Sends one batch until it is answered, for its first items at least: a repeat has the same key, so nothing is done
- * twice. Nothing is the answer where the same would take as long again, since a dry run is not kept: then less is sent
+ * Sends one batch until it is answered, for its first items at least: a repeat has the same key, so no item is done
+ * twice. Returns undefined if the same would take as long again, since a dry run is not kept: then less is sent
  * at once.
  */
 const send = async (

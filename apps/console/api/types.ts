@@ -9,12 +9,7 @@ import type { HealthView } from '../../shared/contracts/catalog/health.ts'
 import type { RelationshipItem } from '../../shared/contracts/catalog/relationships.ts'
 import type { ResourceItem, ResourceView } from '../../shared/contracts/catalog/resources.ts'
 import type { ResourceType as ResourceTypeReply } from '../../shared/contracts/catalog/types.ts'
-import type {
-  ActorSchema,
-  AllowedActionSchema,
-  BlockedOnSchema,
-  CommandView,
-} from '../../shared/contracts/operations/common.ts'
+import type { AllowedActionSchema } from '../../shared/contracts/operations/common.ts'
 import type { Gate as GateReply, GateSummary, InboxItem, VoteView } from '../../shared/contracts/operations/gates.ts'
 import type { FieldChange, GateSubject } from '../../shared/contracts/operations/graph.ts'
 import type { ArtifactView, AttemptView, Node, NodeSummary } from '../../shared/contracts/operations/nodes.ts'
@@ -34,14 +29,10 @@ import type { TopologyList } from '../../shared/contracts/topology/topology.ts'
 
 /** The replies that the console reads: static types of the servers' own contracts. */
 export type { Me } from '../../shared/contracts/operations/events.ts'
-export type { LogPage } from '../../shared/contracts/operations/logs.ts'
 export type { PatchChange } from '../../shared/contracts/operations/patches.ts'
 export type { FieldChange, GateSubject, Timeline }
 export type SessionRow = Static<typeof SessionView>
-export type Actor = Static<typeof ActorSchema>
 export type AllowedAction = Static<typeof AllowedActionSchema>
-export type BlockedOn = Static<typeof BlockedOnSchema>
-export type PendingCommand = Static<typeof CommandView>
 export type OperationRow = OperationSummary
 export type Operation = OperationReply
 export type Graph = OperationGraph

@@ -1,5 +1,6 @@
-import { Link } from '@tanstack/react-router'
 import type { Gate } from '../api/types.ts'
+import { Card } from '../ui/card.tsx'
+import { OperationLink, ResourceLink } from '../ui/links.tsx'
 import { Health } from '../ui/status.tsx'
 import { useTimeWords } from '../ui/time.tsx'
 import { tDecide } from '../words/decide.ts'
@@ -12,21 +13,13 @@ export const GateContextView = ({ gate }: { gate: Gate }) => {
   const words = useTimeWords()
   const { context } = gate
   return (
-    <section className="card" aria-labelledby="context">
-      <div className="card-head">
-        <h2 id="context" className="card-title">
-          {tDecide.gate.context}
-        </h2>
-        <p className="text-table text-muted">{tDecide.gate.context_note(words(context.as_of))}</p>
-      </div>
+    <Card title={tDecide.gate.context} note={tDecide.gate.context_note(words(context.as_of))}>
       <div className="flex flex-col gap-4 p-4">
         <Part title={tDecide.gate.dependents} show={context.dependents.length > 0}>
           <ul className="flex flex-wrap gap-x-6 gap-y-1">
             {context.dependents.slice(0, SHOWN).map(({ resource_id, name, health_status }) => (
               <li key={resource_id} className="flex items-center gap-2">
-                <Link to="/resources/$resource_id" params={{ resource_id }} search={{ tab: 'overview' }}>
-                  {name ?? resource_id}
-                </Link>
+                <ResourceLink id={resource_id}>{name ?? resource_id}</ResourceLink>
                 {health_status ? <Health health={health_status} /> : null}
               </li>
             ))}
@@ -46,11 +39,7 @@ export const GateContextView = ({ gate }: { gate: Gate }) => {
           <ul className="flex flex-col gap-1">
             {context.conflicts.map(({ operation_id, title, message }) => (
               <li key={`${operation_id} ${message}`}>
-                {operation_id ? (
-                  <Link to="/operations/$operation_id/graph" params={{ operation_id }}>
-                    {title ?? operation_id}
-                  </Link>
-                ) : null}{' '}
+                {operation_id ? <OperationLink id={operation_id}>{title ?? operation_id}</OperationLink> : null}{' '}
                 {message}
               </li>
             ))}
@@ -76,7 +65,7 @@ export const GateContextView = ({ gate }: { gate: Gate }) => {
           </ul>
         </Part>
       </div>
-    </section>
+    </Card>
   )
 }
 

@@ -1,10 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link, useParams } from '@tanstack/react-router'
+import { useParams } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import type { Gate } from '../api/types.ts'
 import { gateQuery, graphQuery } from '../queries/operations.ts'
+import { Card } from '../ui/card.tsx'
 import { Failure } from '../ui/failure.tsx'
+import { OperationLink } from '../ui/links.tsx'
 import { Heading, Loading, Page } from '../ui/page.tsx'
 import { isMe, nameOf } from '../ui/person.tsx'
 import { Status } from '../ui/status.tsx'
@@ -36,9 +38,7 @@ export const GatePage = () => {
   return (
     <Page>
       <p className="text-muted">
-        <Link to="/operations/$operation_id/graph" params={{ operation_id }}>
-          {gate.operation_title}
-        </Link>
+        <OperationLink id={operation_id}>{gate.operation_title}</OperationLink>
       </p>
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
         <Heading title={gate.question}>{gate.question}</Heading>
@@ -49,13 +49,7 @@ export const GatePage = () => {
       </div>
       <div className="gate-columns">
         <div className="flex min-w-0 flex-col gap-4">
-          <section className="card" aria-labelledby="subject">
-            <div className="card-head">
-              <h2 id="subject" className="card-title">
-                {tDecide.gate.subject}
-              </h2>
-              <p className="text-table text-muted">{tDecide.gate.subject_note}</p>
-            </div>
+          <Card title={tDecide.gate.subject} note={tDecide.gate.subject_note}>
             <div className="p-4">
               {gate.subject ? (
                 <GateSubjectView subject={gate.subject} ranks={ranks} />
@@ -63,18 +57,13 @@ export const GatePage = () => {
                 <p className="text-muted">{tDecide.gate.no_subject}</p>
               )}
             </div>
-          </section>
+          </Card>
           <GateContextView gate={gate} />
-          <section className="card" aria-labelledby="votes">
-            <div className="card-head">
-              <h2 id="votes" className="card-title">
-                {tDecide.gate.votes}
-              </h2>
-            </div>
+          <Card title={tDecide.gate.votes}>
             <div className="p-4">
               <Votes gate={gate} waiting={waiting} />
             </div>
-          </section>
+          </Card>
         </div>
         <div className="decide-column">
           {waiting ? (

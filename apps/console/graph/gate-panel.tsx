@@ -1,6 +1,6 @@
-import { Link } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import type { Graph } from '../api/types.ts'
+import { GateLink } from '../ui/links.tsx'
 import { Status } from '../ui/status.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
@@ -40,13 +40,9 @@ export const GatePanel = ({
         </ul>
       </div>
       {operation_id === null ? null : (
-        <Link
-          to="/operations/$operation_id/gates/$gate_id"
-          params={{ operation_id, gate_id: gate.gate_id }}
-          className="button"
-        >
+        <GateLink operation_id={operation_id} gate_id={gate.gate_id} className="button">
           {tOperation.graph.open_gate}
-        </Link>
+        </GateLink>
       )}
     </div>
   </aside>

@@ -1,6 +1,7 @@
-import { Link } from '@tanstack/react-router'
 import { lookOf } from '../../shared/contracts/client/status.ts'
 import type { Graph, GraphNode } from '../api/types.ts'
+import { Card } from '../ui/card.tsx'
+import { GateLink, NodeLink } from '../ui/links.tsx'
 import { Status } from '../ui/status.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
@@ -61,24 +62,21 @@ const GateSection = ({ graph, operation_id, only }: Pick<Props, 'graph' | 'opera
     .sort((a, b) => a.look.rank - b.look.rank)
   if (gates.length === 0) return null
   return (
-    <section className="card" aria-labelledby="gates">
-      <h2 id="gates" className="card-head font-semibold">
-        {tOperation.graph.gates}
-      </h2>
+    <Card title={tOperation.graph.gates}>
       <ul>
         {gates.map(({ gate, look }) => (
           <li key={gate.gate_id} className={ROW}>
             {operation_id === null ? (
               <span className="min-w-44 font-medium wrap-anywhere">{gate.question}</span>
             ) : (
-              <Link
-                to="/operations/$operation_id/gates/$gate_id"
-                params={{ operation_id, gate_id: gate.gate_id }}
+              <GateLink
+                operation_id={operation_id}
+                gate_id={gate.gate_id}
                 data-row=""
                 className="min-w-44 font-medium wrap-anywhere"
               >
                 {gate.question}
-              </Link>
+              </GateLink>
             )}
             <span className="min-w-40">
               <Status state={gate.state} look={look} />
@@ -89,7 +87,7 @@ const GateSection = ({ graph, operation_id, only }: Pick<Props, 'graph' | 'opera
           </li>
         ))}
       </ul>
-    </section>
+    </Card>
   )
 }
 
@@ -138,15 +136,14 @@ const Item = ({
       {operation_id === null ? (
         <span className="min-w-44 font-medium wrap-anywhere">{node.name}</span>
       ) : (
-        <Link
-          to="/operations/$operation_id/nodes/$node_id"
-          params={{ operation_id, node_id: node.node_id }}
-          search={{ tab: 'summary' }}
+        <NodeLink
+          operation_id={operation_id}
+          node_id={node.node_id}
           data-row=""
           className="min-w-44 font-medium wrap-anywhere"
         >
           {node.name}
-        </Link>
+        </NodeLink>
       )}
       <span className="min-w-40">
         <Status state={node.state} look={states.look(node)} />

@@ -1,9 +1,9 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { graphQuery, timelineQuery } from '../queries/operations.ts'
+import { useAllPages } from '../queries/pages.ts'
 import { tOperation } from '../words/operation.ts'
 import { EventLog } from './log.tsx'
-import { useAllPages } from './table.tsx'
 
 /** Every action of people and system on one operation: who, object, reason, comment, and its evidence record. */
 export const OperationActivityPage = () => {

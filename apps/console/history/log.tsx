@@ -1,7 +1,7 @@
 import type { UseInfiniteQueryResult } from '@tanstack/react-query'
-import { useId } from 'react'
 import type { TimelineEvent } from '../api/types.ts'
 import { Choices } from '../forms/choices.tsx'
+import { Card } from '../ui/card.tsx'
 import { Failure } from '../ui/failure.tsx'
 import { Empty, Loading } from '../ui/page.tsx'
 import { tOperation } from '../words/operation.ts'
@@ -28,19 +28,13 @@ export const EventLog = <T extends string>({
   names: ReadonlyMap<string, string>
   whole?: boolean
 }) => {
-  const id = useId()
+  const aside = <Choices label={tOperation.timeline.filter} choices={choices} chosen={chosen} choose={choose} />
   return (
-    <section className="card" aria-labelledby={id}>
-      <div className="card-head justify-between">
-        <h2 id={id} className="card-title">
-          {title}
-        </h2>
-        <Choices label={tOperation.timeline.filter} choices={choices} chosen={chosen} choose={choose} />
-      </div>
+    <Card title={title} aside={aside}>
       {timeline.isPending ? <Loading /> : null}
       {timeline.isError ? <Failure error={timeline.error} retry={() => void timeline.refetch()} /> : null}
       {timeline.isSuccess && table.events.length === 0 ? <Empty>{empty}</Empty> : null}
       {table.events.length > 0 ? <EventTable {...table} /> : null}
-    </section>
+    </Card>
   )
 }

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
-import { useEffect } from 'react'
 import type { TimelineEvent } from '../api/types.ts'
+import { GateLink, NodeLink } from '../ui/links.tsx'
 import { Person } from '../ui/person.tsx'
 import { ShapeIcon } from '../ui/status.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
@@ -29,18 +29,6 @@ export const EventTable = ({
     keyOf={({ seq }) => seq}
   />
 )
-
-/** Reads page after page until the list is whole. */
-export function useAllPages(list: {
-  hasNextPage: boolean
-  isFetchingNextPage: boolean
-  fetchNextPage: () => unknown
-}): void {
-  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list
-  useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage) fetchNextPage()
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
-}
 
 const columnsOf = (operation_id: string, names: ReadonlyMap<string, string>): Column<TimelineEvent>[] => [
   {
@@ -71,17 +59,11 @@ const columnsOf = (operation_id: string, names: ReadonlyMap<string, string>): Co
     className: 'wrap-anywhere',
     cell: (event) =>
       event.node_id ? (
-        <Link
-          to="/operations/$operation_id/nodes/$node_id"
-          params={{ operation_id, node_id: event.node_id }}
-          search={{ tab: 'summary' }}
-        >
+        <NodeLink operation_id={operation_id} node_id={event.node_id}>
           {names.get(event.node_id) ?? event.node_id}
-        </Link>
+        </NodeLink>
       ) : event.gate_id ? (
-        <Link to="/operations/$operation_id/gates/$gate_id" params={{ operation_id, gate_id: event.gate_id }}>
-          {event.gate_id}
-        </Link>
+        <GateLink operation_id={operation_id} gate_id={event.gate_id} />
       ) : event.patch_id ? (
         <Link to="/operations/$operation_id/patches/$patch_id" params={{ operation_id, patch_id: event.patch_id }}>
           {tChange.patch.page}

@@ -1,12 +1,13 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { nodesQuery, operationQuery, timelineQuery } from '../queries/operations.ts'
+import { rowsOf, useAllPages } from '../queries/pages.ts'
+import { Card } from '../ui/card.tsx'
 import { Failure } from '../ui/failure.tsx'
 import { Loading } from '../ui/page.tsx'
 import { tOperation } from '../words/operation.ts'
 import { Gantt } from './gantt.tsx'
 import { EventLog } from './log.tsx'
-import { useAllPages } from './table.tsx'
 import { isAboutPeople, isProblem } from './words.ts'
 
 /** The timeline: bars per node, and every event with who and why. */
@@ -19,27 +20,21 @@ export const OperationTimelinePage = () => {
   const timeline = useInfiniteQuery(timelineQuery(operation_id))
   useAllPages(nodes)
   useAllPages(timeline)
-  const rows = nodes.data?.pages.flatMap((page) => page.items) ?? []
+  const rows = rowsOf(nodes)
   const events = (timeline.data?.pages.flatMap((page) => page.events) ?? [])
     .filter((event) => (kinds === 'people' ? isAboutPeople(event) : kinds === 'problems' ? isProblem(event) : true))
     .reverse()
   const names = new Map(rows.map((row) => [row.node_id, row.name]))
   return (
     <>
-      <section className="card" aria-labelledby="bars">
-        <div className="card-head">
-          <h2 id="bars" className="card-title">
-            {tOperation.timeline.gantt}
-          </h2>
-          <p className="text-table text-muted">{tOperation.timeline.gantt_note}</p>
-        </div>
+      <Card title={tOperation.timeline.gantt} note={tOperation.timeline.gantt_note}>
         {nodes.isPending ? <Loading rows={2} /> : null}
         {nodes.isError ? <Failure error={nodes.error} retry={() => void nodes.refetch()} /> : null}
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
         <section className="max-h-96 overflow-y-auto pb-2" tabIndex={0} aria-label={tOperation.timeline.gantt}>
           {nodes.data ? <Gantt rows={rows} ended_at={operation?.ended_at ?? null} /> : null}
         </section>
-      </section>
+      </Card>
       <EventLog
         title={tOperation.timeline.events}
         empty={tOperation.timeline.empty}

@@ -5,6 +5,7 @@ import type { InboxRow } from '../api/types.ts'
 import { inboxQuery, meQuery } from '../queries/me.ts'
 import { gateQuery } from '../queries/operations.ts'
 import { Failure } from '../ui/failure.tsx'
+import { GateLink } from '../ui/links.tsx'
 import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
 import { nameOf } from '../ui/person.tsx'
 import { ShapeIcon, Status } from '../ui/status.tsx'
@@ -85,14 +86,9 @@ const Card = ({ row }: { row: InboxRow }) => {
         </span>
         <div className="min-w-0 flex-1">
           <h2 className="text-title font-semibold wrap-anywhere">
-            <Link
-              to="/operations/$operation_id/gates/$gate_id"
-              params={{ operation_id, gate_id }}
-              data-row=""
-              className="card-link"
-            >
+            <GateLink operation_id={operation_id} gate_id={gate_id} data-row="" className="card-link">
               {row.question}
-            </Link>
+            </GateLink>
           </h2>
           <p className="text-muted wrap-anywhere">{row.operation_title}</p>
         </div>
@@ -155,9 +151,9 @@ const Decided = ({ row }: { row: InboxRow }) => {
   return (
     <div className="card flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2 text-muted">
       <Status state={gate.status} />
-      <Link to="/operations/$operation_id/gates/$gate_id" params={{ operation_id, gate_id }}>
+      <GateLink operation_id={operation_id} gate_id={gate_id}>
         {row.question}
-      </Link>
+      </GateLink>
       <span>{row.operation_title}</span>
       {gate.decided ? (
         <span>

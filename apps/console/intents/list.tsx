@@ -2,12 +2,15 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { usePreview } from '../api/preview.ts'
 import type { IntentRow } from '../api/types.ts'
+import { Choices } from '../forms/choices.tsx'
 import { intentsQuery } from '../queries/changes.ts'
-import { ProblemText } from '../ui/failure.tsx'
-import { Empty, Heading, Page } from '../ui/page.tsx'
+import { rowsOf } from '../queries/pages.ts'
+import { Refused } from '../ui/failure.tsx'
+import { OperationLink } from '../ui/links.tsx'
+import { Heading, Page } from '../ui/page.tsx'
 import { Person } from '../ui/person.tsx'
 import { Status } from '../ui/status.tsx'
-import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { type Column, ListTable } from '../ui/table.tsx'
 import { TimeText } from '../ui/time.tsx'
 import { tPlan } from '../words/plan.ts'
 
@@ -16,7 +19,6 @@ export const IntentsPage = () => {
   const { whose } = useSearch({ from: '/shell/intents' })
   const navigate = useNavigate({ from: '/intents' })
   const list = useInfiniteQuery(intentsQuery(whose))
-  const rows = list.data?.pages.flatMap((page) => page.items) ?? []
   return (
     <Page>
       <div className="flex flex-wrap items-center justify-between gap-3">
@@ -24,37 +26,26 @@ export const IntentsPage = () => {
           <Heading title={tPlan.intent.title}>{tPlan.intent.title}</Heading>
           <p className="max-w-text text-muted">{tPlan.intent.what}</p>
         </div>
-        <fieldset className="choices" aria-label={tPlan.intent.filter}>
-          {(['mine', 'all'] as const).map((choice) => (
-            <button
-              key={choice}
-              type="button"
-              aria-pressed={whose === choice}
-              onClick={() => void navigate({ search: { whose: choice }, replace: true })}
-            >
-              {tPlan.intent[choice]}
-            </button>
-          ))}
-        </fieldset>
+        <Choices
+          label={tPlan.intent.filter}
+          choices={{ mine: tPlan.intent.mine, all: tPlan.intent.all }}
+          chosen={whose}
+          choose={(choice) => void navigate({ search: { whose: choice }, replace: true })}
+        />
       </div>
-      <Listing
+      <ListTable
         list={list}
-        empty={
-          rows.length > 0 ? undefined : (
-            <Empty
-              next={
-                <Link to="/resources" search={{ type: '', region: '', health: '', q: '' }} className="button">
-                  {tPlan.intent.see_resources}
-                </Link>
-              }
-            >
-              {whose === 'mine' ? tPlan.intent.empty : tPlan.intent.empty_all} {tPlan.intent.how}
-            </Empty>
-          )
+        empty={`${whose === 'mine' ? tPlan.intent.empty : tPlan.intent.empty_all} ${tPlan.intent.how}`}
+        next={
+          <Link to="/resources" search={{ type: '', region: '', health: '', q: '' }} className="button">
+            {tPlan.intent.see_resources}
+          </Link>
         }
-      >
-        <DataTable caption={tPlan.intent.caption} columns={COLUMNS} rows={rows} keyOf={({ intent_id }) => intent_id} />
-      </Listing>
+        caption={tPlan.intent.caption}
+        columns={COLUMNS}
+        rows={rowsOf(list)}
+        keyOf={({ intent_id }) => intent_id}
+      />
     </Page>
   )
 }
@@ -68,9 +59,9 @@ const Next = ({ row }: { row: IntentRow }) => {
   )
   if (row.operation_id !== null)
     return (
-      <Link to="/operations/$operation_id/graph" params={{ operation_id: row.operation_id }} data-row="">
+      <OperationLink id={row.operation_id} data-row="">
         {tPlan.intent.to_operation}
-      </Link>
+      </OperationLink>
     )
   if (row.latest_plan_id !== null)
     return (
@@ -83,11 +74,7 @@ const Next = ({ row }: { row: IntentRow }) => {
       <button type="button" className="button" aria-disabled={busy} onClick={() => send()}>
         {busy ? tPlan.plan.planning : tPlan.intent.make_plan}
       </button>
-      {problem ? (
-        <div role="alert">
-          <ProblemText problem={problem} />
-        </div>
-      ) : null}
+      <Refused problem={problem} />
     </>
   )
 }

@@ -1,5 +1,5 @@
-import { Link } from '@tanstack/react-router'
 import type { Attempt, NodeDetail } from '../api/types.ts'
+import { GateLink } from '../ui/links.tsx'
 import { Status } from '../ui/status.tsx'
 import { TargetRow } from '../ui/target.tsx'
 import { DurationText, TimeText } from '../ui/time.tsx'
@@ -53,12 +53,9 @@ export const NodeFacts = ({
         <div key={gate.gate_id} className="contents">
           <dt>{tDecide.gate.page}</dt>
           <dd className="flex flex-wrap items-center gap-2">
-            <Link
-              to="/operations/$operation_id/gates/$gate_id"
-              params={{ operation_id: node.operation_id, gate_id: gate.gate_id }}
-            >
+            <GateLink operation_id={node.operation_id} gate_id={gate.gate_id}>
               {gate.question}
-            </Link>
+            </GateLink>
             <Status state={gate.status} />
           </dd>
         </div>

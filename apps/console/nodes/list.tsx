@@ -1,10 +1,13 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { useEffect, useId, useMemo } from 'react'
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { useMemo } from 'react'
 import { nodeLook, type StatusLook } from '../../shared/contracts/client/status.ts'
 import type { NodeRow } from '../api/types.ts'
+import { Filter } from '../forms/select.tsx'
 import { graphQuery, nodesQuery } from '../queries/operations.ts'
+import { rowsOf, useAllPages } from '../queries/pages.ts'
 import { Failure } from '../ui/failure.tsx'
+import { NodeLink, ResourceLink } from '../ui/links.tsx'
 import { Empty, Loading } from '../ui/page.tsx'
 import { NodeStatus } from '../ui/status.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
@@ -19,42 +22,32 @@ export const OperationNodesPage = () => {
   const navigate = useNavigate({ from: '/operations/$operation_id/nodes' })
   const list = useInfiniteQuery(nodesQuery(operation_id))
   const waiting = useWaitingNodes(operation_id)
-  const filterId = useId()
-  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list
-  useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
-  const all = useMemo(() => {
-    const rows = list.data?.pages.flatMap((page) => page.items) ?? []
-    return rows
-      .map((row) => ({ row, person: waiting.has(row.node_id) }))
-      .map(({ row, person }): Shown => ({ row, person, look: nodeLook(row.state, person) }))
-      .sort((a, b) => a.look.rank - b.look.rank)
-  }, [list.data, waiting])
+  useAllPages(list)
+  const all = useMemo(
+    () =>
+      rowsOf({ data: list.data })
+        .map((row): Shown => {
+          const person = waiting.has(row.node_id)
+          return { row, person, look: nodeLook(row.state, person) }
+        })
+        .sort((a, b) => a.look.rank - b.look.rank),
+    [list.data, waiting],
+  )
   if (list.isPending) return <Loading />
   if (list.isError) return <Failure error={list.error} retry={() => void list.refetch()} />
-  const words = [...new Map(all.map(({ look }) => [look.word, look])).values()]
+  const counts = Map.groupBy(all, ({ look }) => look.word)
   const rows = state === undefined ? all : all.filter(({ look }) => look.word === state)
   return (
     <>
-      <div className="flex items-center gap-2">
-        <label htmlFor={filterId}>{tOperation.nodes.filter}</label>
-        <select
-          id={filterId}
-          className="input"
-          value={state ?? ''}
-          onChange={(event) =>
-            void navigate({ search: event.target.value === '' ? {} : { state: event.target.value }, replace: true })
-          }
-        >
-          <option value="">{tOperation.nodes.every}</option>
-          {words.map((look) => (
-            <option key={look.word} value={look.word}>
-              {tOperation.graph.only(t.status[look.word], all.filter((one) => one.look.word === look.word).length)}
-            </option>
-          ))}
-        </select>
-      </div>
+      <Filter
+        label={tOperation.nodes.filter}
+        choices={[
+          ['', tOperation.nodes.every],
+          ...[...counts].map(([word, { length }]) => [word, tOperation.graph.only(t.status[word], length)] as const),
+        ]}
+        value={state ?? ''}
+        change={(value) => void navigate({ search: value === '' ? {} : { state: value }, replace: true })}
+      />
       <div className="card">
         {rows.length === 0 ? (
           <Empty>{tOperation.nodes.no_match}</Empty>
@@ -86,26 +79,21 @@ const COLUMNS: Column<Shown>[] = [
     name: tOperation.nodes.node,
     kind: 'lead',
     cell: ({ row }) => (
-      <Link
-        to="/operations/$operation_id/nodes/$node_id"
-        params={{ operation_id: row.operation_id, node_id: row.node_id }}
-        search={{ tab: row.error_message && row.attempt > 0 ? 'logs' : 'summary' }}
+      <NodeLink
+        operation_id={row.operation_id}
+        node_id={row.node_id}
+        tab={row.error_message && row.attempt > 0 ? 'logs' : 'summary'}
         data-row=""
         className="font-medium wrap-anywhere"
       >
         {row.name}
-      </Link>
+      </NodeLink>
     ),
   },
   { name: tOperation.nodes.status, cell: ({ row, person }) => <NodeStatus state={row.state} person={person} /> },
   {
     name: tOperation.nodes.target,
-    cell: ({ row }) =>
-      row.target_id ? (
-        <Link to="/resources/$resource_id" params={{ resource_id: row.target_id }} search={{ tab: 'overview' }}>
-          {row.target_id}
-        </Link>
-      ) : null,
+    cell: ({ row }) => (row.target_id ? <ResourceLink id={row.target_id} /> : null),
   },
   { name: tOperation.nodes.attempt, kind: 'number', cell: ({ row }) => (row.attempt > 0 ? row.attempt : null) },
   {

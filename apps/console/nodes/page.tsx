@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { Suspense, useId, useState } from 'react'
+import { Suspense, useState } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import type { NodeDetail, Operation } from '../api/types.ts'
 import { ActionButton, actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
+import { Select } from '../forms/select.tsx'
 import { interventionsOfNode } from '../interventions/offered.ts'
 import { ArtifactTable } from '../proof/list.tsx'
 import { nodeQuery, operationQuery } from '../queries/operations.ts'
@@ -163,31 +164,18 @@ const Logs = ({ operation_id, node_id, attempt }: LogsProps) =>
   )
 
 const AttemptSwitch = ({ node, attempt }: { node: NodeDetail; attempt: number | undefined }) => {
-  const id = useId()
   const navigate = useNavigate({ from: '/operations/$operation_id/nodes/$node_id' })
-  if (node.attempts.length < 2) return null
+  const { attempts } = node
+  if (attempts.length < 2) return null
   return (
-    <>
-      <label htmlFor={id} className="sr-only">
-        {tOperation.node.attempts}
-      </label>
-      <select
-        id={id}
-        className="input"
-        value={attempt}
-        onChange={(event) =>
-          void navigate({ search: (before) => ({ ...before, attempt: Number(event.target.value) }), replace: true })
-        }
-      >
-        {[...node.attempts]
-          .sort((a, b) => b.attempt - a.attempt)
-          .map((one) => (
-            <option key={one.attempt} value={one.attempt}>
-              {tOperation.node.attempt_of(one.attempt, node.attempts.length)}
-            </option>
-          ))}
-      </select>
-    </>
+    <Select
+      aria-label={tOperation.node.attempts}
+      choices={attempts
+        .toSorted((a, b) => b.attempt - a.attempt)
+        .map((one) => [one.attempt, tOperation.node.attempt_of(one.attempt, attempts.length)] as const)}
+      value={attempt}
+      change={(value) => void navigate({ search: (before) => ({ ...before, attempt: Number(value) }), replace: true })}
+    />
   )
 }
 

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import { nodeQuery } from '../queries/operations.ts'
 import { Failure } from '../ui/failure.tsx'
+import { NodeLink } from '../ui/links.tsx'
 import { Loading } from '../ui/page.tsx'
 import { NodeStatus } from '../ui/status.tsx'
 import { t } from '../words/index.ts'
@@ -38,23 +38,13 @@ export const NodePanel = ({
             </p>
             <NodeFacts node={node} />
             <p className="flex flex-wrap gap-2">
-              <Link
-                to="/operations/$operation_id/nodes/$node_id"
-                params={{ operation_id, node_id }}
-                search={{ tab: 'summary' }}
-                className="button"
-              >
+              <NodeLink operation_id={operation_id} node_id={node_id} className="button">
                 {tOperation.graph.open}
-              </Link>
+              </NodeLink>
               {node.attempt > 0 ? (
-                <Link
-                  to="/operations/$operation_id/nodes/$node_id"
-                  params={{ operation_id, node_id }}
-                  search={{ tab: 'logs' }}
-                  className="button"
-                >
+                <NodeLink operation_id={operation_id} node_id={node_id} tab="logs" className="button">
                   {tOperation.node.see_logs}
-                </Link>
+                </NodeLink>
               ) : null}
             </p>
           </>

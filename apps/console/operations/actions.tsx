@@ -4,6 +4,7 @@ import type { Operation } from '../api/types.ts'
 import { ActionButton, actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
 import { interventionsOfOperation } from '../interventions/offered.ts'
 import { lazyPart } from '../ui/lazy.ts'
+import { GateLink } from '../ui/links.tsx'
 import { tChange } from '../words/change.ts'
 import { tOperation } from '../words/operation.ts'
 import type { OperationCommand } from './dialogs.tsx'
@@ -31,13 +32,9 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
   return (
     <div className="flex max-w-96 flex-wrap items-start gap-2 lg:justify-end lg:max-w-140">
       {gate ? (
-        <Link
-          to="/operations/$operation_id/gates/$gate_id"
-          params={{ operation_id: operation.operation_id, gate_id: gate.gate_id }}
-          className="button main"
-        >
+        <GateLink operation_id={operation.operation_id} gate_id={gate.gate_id} className="button main">
           {tOperation.operation.review_gate}
-        </Link>
+        </GateLink>
       ) : null}
       {patch ? (
         <Link

@@ -5,12 +5,14 @@ import type { OperationRow } from '../api/types.ts'
 import { SearchField } from '../forms/search.tsx'
 import { shortId } from '../kit/format.ts'
 import { type OperationsTab, operationsQuery } from '../queries/operations.ts'
+import { rowsOf } from '../queries/pages.ts'
 import { CopyButton } from '../ui/copy.tsx'
-import { Empty, Heading, Page } from '../ui/page.tsx'
+import { OperationLink } from '../ui/links.tsx'
+import { Heading, Page } from '../ui/page.tsx'
 import { Person } from '../ui/person.tsx'
 import { ProgressBar } from '../ui/progress.tsx'
 import { OperationStatusMark } from '../ui/status.tsx'
-import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { type Column, ListTable } from '../ui/table.tsx'
 import { DurationText, TimeText } from '../ui/time.tsx'
 import { tOperation } from '../words/operation.ts'
 
@@ -21,7 +23,6 @@ export const OperationsPage = () => {
   const navigate = useNavigate({ from: '/operations' })
   const list = useInfiniteQuery(operationsQuery(tab, q))
   useTopic('operations')
-  const rows = list.data?.pages.flatMap((page) => page.items) ?? []
   return (
     <Page>
       <Heading title={tOperation.operations.title}>{tOperation.operations.title}</Heading>
@@ -44,43 +45,26 @@ export const OperationsPage = () => {
           search={(text) => void navigate({ search: { tab, q: text }, replace: true })}
         />
       </div>
-      <Listing list={list} empty={rows.length === 0 ? <NothingHere tab={tab} q={q} /> : undefined}>
-        <DataTable
-          caption={tOperation.operations.caption}
-          columns={COLUMNS}
-          rows={rows}
-          keyOf={({ operation_id }) => operation_id}
-        />
-      </Listing>
+      <ListTable
+        list={list}
+        empty={q === '' ? tOperation.operations.empty[tab] : tOperation.operations.no_match}
+        next={<NextStep tab={tab} q={q} />}
+        caption={tOperation.operations.caption}
+        columns={COLUMNS}
+        rows={rowsOf(list)}
+        keyOf={({ operation_id }) => operation_id}
+      />
     </Page>
   )
 }
 
-const NothingHere = ({ tab, q }: { tab: OperationsTab; q: string }) =>
-  q === '' ? (
-    <Empty
-      next={
-        tab === 'all' ? (
-          <code>{tOperation.operations.demo}</code>
-        ) : (
-          <Link to="/operations" search={{ tab: 'all', q: '' }} className="button">
-            {tOperation.operations.see_all}
-          </Link>
-        )
-      }
-    >
-      {tOperation.operations.empty[tab]}
-    </Empty>
+const NextStep = ({ tab, q }: { tab: OperationsTab; q: string }) =>
+  q === '' && tab === 'all' ? (
+    <code>{tOperation.operations.demo}</code>
   ) : (
-    <Empty
-      next={
-        <Link to="/operations" search={{ tab, q: '' }} className="button">
-          {tOperation.operations.clear}
-        </Link>
-      }
-    >
-      {tOperation.operations.no_match}
-    </Empty>
+    <Link to="/operations" search={{ tab: q === '' ? 'all' : tab, q: '' }} className="button">
+      {q === '' ? tOperation.operations.see_all : tOperation.operations.clear}
+    </Link>
   )
 
 const COLUMNS: Column<OperationRow>[] = [
@@ -89,14 +73,9 @@ const COLUMNS: Column<OperationRow>[] = [
     kind: 'lead',
     cell: (row) => (
       <>
-        <Link
-          to="/operations/$operation_id/graph"
-          params={{ operation_id: row.operation_id }}
-          data-row=""
-          className="text-body font-medium wrap-anywhere"
-        >
+        <OperationLink id={row.operation_id} data-row="" className="text-body font-medium wrap-anywhere">
           {row.title}
-        </Link>
+        </OperationLink>
         <span className="flex items-center gap-1 text-muted">
           <code>{shortId(row.operation_id)}</code>
           <CopyButton text={row.operation_id} />

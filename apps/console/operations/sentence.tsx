@@ -1,6 +1,6 @@
-import { Link } from '@tanstack/react-router'
 import type { Operation } from '../api/types.ts'
 import { duration } from '../kit/format.ts'
+import { GateLink, NodeLink } from '../ui/links.tsx'
 import { nameOf } from '../ui/person.tsx'
 import { ShapeIcon } from '../ui/status.tsx'
 import { TimeText, useTimeWords } from '../ui/time.tsx'
@@ -71,12 +71,9 @@ const Sentence = ({ operation }: { operation: Operation }): React.ReactNode => {
         return (
           <>
             {words.waiting_gate}{' '}
-            <Link
-              to="/operations/$operation_id/gates/$gate_id"
-              params={{ operation_id: operation.operation_id, gate_id: gate.gate_id }}
-            >
+            <GateLink operation_id={operation.operation_id} gate_id={gate.gate_id}>
               {gate.question}
-            </Link>
+            </GateLink>
             {open_gates.length > 1 ? ` ${words.more_gates(open_gates.length - 1)}` : null}
           </>
         )
@@ -85,13 +82,9 @@ const Sentence = ({ operation }: { operation: Operation }): React.ReactNode => {
         return (
           <>
             {words.waiting_failed}{' '}
-            <Link
-              to="/operations/$operation_id/nodes/$node_id"
-              params={{ operation_id: operation.operation_id, node_id: failed.id }}
-              search={{ tab: 'logs' }}
-            >
+            <NodeLink operation_id={operation.operation_id} node_id={failed.id} tab="logs">
               {failed.message}
-            </Link>
+            </NodeLink>
           </>
         )
       return words.blocked(blocked_on.map(({ message }) => message).join('; '))

@@ -4,6 +4,7 @@ import { useEffect, useId, useRef, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { dryRun } from '../api/commands.ts'
 import type { Patch, PatchChange } from '../api/types.ts'
+import { Card } from '../ui/card.tsx'
 import { ProblemText } from '../ui/failure.tsx'
 import { ShapeIcon } from '../ui/status.tsx'
 import { tChange } from '../words/change.ts'
@@ -82,10 +83,7 @@ export const DraftList = ({
 }) => {
   const placed = placeViolations(violationsOf(check), changesOf(drafts) ?? [])
   return (
-    <section className="card" aria-labelledby="drafts">
-      <h2 id="drafts" className="card-head card-title">
-        {tChange.patch.editor.changes}
-      </h2>
+    <Card title={tChange.patch.editor.changes}>
       {drafts.length === 0 ? <p className="p-4 text-muted">{tChange.patch.editor.none}</p> : null}
       <ol className="flex flex-col">
         {drafts.map((draft, at) => (
@@ -100,7 +98,7 @@ export const DraftList = ({
           />
         ))}
       </ol>
-    </section>
+    </Card>
   )
 }
 
@@ -188,10 +186,7 @@ export const PatchOutlook = ({
     return index === undefined ? violation.pointer : tChange.patch.editor.at_change(index + 1)
   }
   return (
-    <section className="card" aria-labelledby="outlook">
-      <h2 id="outlook" className="card-head card-title">
-        {tChange.patch.editor.outcome}
-      </h2>
+    <Card title={tChange.patch.editor.outcome}>
       <div className="flex flex-col gap-3 p-4" aria-live="polite">
         {check.state === 'checking' ? (
           <p className="text-muted">
@@ -238,7 +233,7 @@ export const PatchOutlook = ({
           <PatchDiff diff={shown.effect.diff_graph} changes={shown.changes} nameOf={nameOf} />
         </div>
       ) : null}
-    </section>
+    </Card>
   )
 }
 

@@ -5,10 +5,10 @@ import { actionOf, mayPress } from '../command/allowed.tsx'
 import { shortId } from '../kit/format.ts'
 import { patchesQuery } from '../queries/changes.ts'
 import { operationQuery } from '../queries/operations.ts'
-import { Empty } from '../ui/page.tsx'
+import { rowsOf } from '../queries/pages.ts'
 import { Person } from '../ui/person.tsx'
 import { Status } from '../ui/status.tsx'
-import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { type Column, ListTable } from '../ui/table.tsx'
 import { TimeText } from '../ui/time.tsx'
 import { tChange } from '../words/change.ts'
 import { countWords } from './words.ts'
@@ -18,29 +18,23 @@ export const OperationPatchesPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
   const list = useInfiniteQuery(patchesQuery(operation_id))
   const operation = useQuery(operationQuery(operation_id)).data
-  const rows = (list.data?.pages.flatMap((page) => page.items) ?? []).toReversed()
   const propose = operation && mayPress(actionOf(operation, 'propose_patch'))
   return (
-    <Listing
+    <ListTable
       list={list}
-      empty={
-        rows.length > 0 ? undefined : (
-          <Empty
-            next={
-              propose ? (
-                <Link to="/operations/$operation_id/patches/new" params={{ operation_id }} className="button">
-                  {tChange.patch.propose}
-                </Link>
-              ) : null
-            }
-          >
-            {tChange.patch.empty} {tChange.patch.what_it_is}
-          </Empty>
-        )
+      empty={`${tChange.patch.empty} ${tChange.patch.what_it_is}`}
+      next={
+        propose ? (
+          <Link to="/operations/$operation_id/patches/new" params={{ operation_id }} className="button">
+            {tChange.patch.propose}
+          </Link>
+        ) : null
       }
-    >
-      <DataTable caption={tChange.patch.caption} columns={COLUMNS} rows={rows} keyOf={({ patch_id }) => patch_id} />
-    </Listing>
+      caption={tChange.patch.caption}
+      columns={COLUMNS}
+      rows={rowsOf(list).toReversed()}
+      keyOf={({ patch_id }) => patch_id}
+    />
   )
 }
 

@@ -6,8 +6,10 @@ import { actionOf, mayPress } from '../command/allowed.tsx'
 import { shortId } from '../kit/format.ts'
 import { patchQuery } from '../queries/changes.ts'
 import { graphQuery, operationQuery } from '../queries/operations.ts'
+import { Card } from '../ui/card.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { Failure } from '../ui/failure.tsx'
+import { NodeLink, OperationLink } from '../ui/links.tsx'
 import { Heading, Loading, Page } from '../ui/page.tsx'
 import { nameOf } from '../ui/person.tsx'
 import { ShapeIcon, Status } from '../ui/status.tsx'
@@ -54,10 +56,10 @@ export const PatchPage = () => {
       </div>
       <div className="gate-columns">
         <div className="flex min-w-0 flex-col gap-4">
-          <Section id="proposed" title={tChange.patch.subject} note={tChange.patch.subject_note}>
+          <Section title={tChange.patch.subject} note={tChange.patch.subject_note}>
             <PatchChanges changes={patch.changes} nameOf={nodeName} />
           </Section>
-          <Section id="result" title={tChange.patch.result} note={tChange.patch.result_note(patch.base_revision)}>
+          <Section title={tChange.patch.result} note={tChange.patch.result_note(patch.base_revision)}>
             <PatchGraph
               operation_id={patch.operation_id}
               base_revision={patch.base_revision}
@@ -66,7 +68,7 @@ export const PatchPage = () => {
             />
             <PatchDiff diff={patch.diff_graph} changes={patch.changes} nameOf={nodeName} />
           </Section>
-          <Section id="required" title={tChange.patch.required}>
+          <Section title={tChange.patch.required}>
             <Agreement patch={patch} nodeName={nodeName} />
           </Section>
         </div>
@@ -82,26 +84,10 @@ export const PatchPage = () => {
   )
 }
 
-const Section = ({
-  id,
-  title,
-  note,
-  children,
-}: {
-  id: string
-  title: string
-  note?: string
-  children: React.ReactNode
-}) => (
-  <section className="card" aria-labelledby={id}>
-    <div className="card-head">
-      <h2 id={id} className="card-title">
-        {title}
-      </h2>
-      {note ? <p className="text-table text-muted">{note}</p> : null}
-    </div>
+const Section = ({ children, ...head }: Parameters<typeof Card>[0]) => (
+  <Card {...head}>
     <div className="flex flex-col gap-3 p-4">{children}</div>
-  </section>
+  </Card>
 )
 
 const Sentence = ({ patch }: { patch: Patch }) => {
@@ -168,14 +154,13 @@ const Agreement = ({ patch, nodeName }: { patch: Patch; nodeName: (id: string) =
           <ul className="names">
             {patch.held_nodes.map((node_id) => (
               <li key={node_id}>
-                <Link
-                  to="/operations/$operation_id/nodes/$node_id"
-                  params={{ operation_id: patch.operation_id, node_id }}
-                  search={{ tab: 'summary' }}
+                <NodeLink
+                  operation_id={patch.operation_id}
+                  node_id={node_id}
                   className="inline-flex min-h-6 items-center"
                 >
                   {nodeName(node_id)}
-                </Link>
+                </NodeLink>
               </li>
             ))}
           </ul>
@@ -216,9 +201,9 @@ const Outcome = ({ patch, mayPropose }: { patch: Patch; mayPropose: boolean }) =
           </Link>
         ) : null
       ) : null}
-      <Link to="/operations/$operation_id/graph" params={{ operation_id }} className="button">
+      <OperationLink id={operation_id} className="button">
         {tChange.patch.watch}
-      </Link>
+      </OperationLink>
     </section>
   )
 }

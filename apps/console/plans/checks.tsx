@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import type { Plan } from '../api/types.ts'
+import { OperationLink, ResourceLink } from '../ui/links.tsx'
 import { ShapeIcon } from '../ui/status.tsx'
 import { t } from '../words/index.ts'
 import { tPlan } from '../words/plan.ts'
@@ -49,9 +50,7 @@ const Impact = ({ plan }: { plan: Plan }) => (
       <ul className="names">
         {plan.impact.dependents.slice(0, SHOWN).map((resource_id) => (
           <li key={resource_id}>
-            <Link to="/resources/$resource_id" params={{ resource_id }} search={{ tab: 'overview' }} data-row="">
-              {resource_id}
-            </Link>
+            <ResourceLink id={resource_id} data-row="" />
           </li>
         ))}
         {plan.impact.dependents_count > SHOWN ? <li>{t.others(plan.impact.dependents_count - SHOWN)}</li> : null}
@@ -96,9 +95,9 @@ const Conflicts = ({ plan }: { plan: Plan }) => (
       {plan.conflicts.map(({ kind, id, resource_id, message }) => (
         <li key={`${kind} ${id} ${resource_id}`} className="wrap-anywhere">
           {kind === 'lease' || kind === 'dependent' ? (
-            <Link to="/operations/$operation_id/graph" params={{ operation_id: id }} data-row="">
+            <OperationLink id={id} data-row="">
               {message}
-            </Link>
+            </OperationLink>
           ) : kind === 'plan' ? (
             <Link to="/plans/$plan_id" params={{ plan_id: id }} search={{ tab: 'changes' }} data-row="">
               {message}

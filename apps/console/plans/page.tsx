@@ -9,8 +9,9 @@ import { duration } from '../kit/format.ts'
 import { planQuery } from '../queries/changes.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { ChangeList } from '../ui/diff.tsx'
-import { Failure, ProblemText } from '../ui/failure.tsx'
+import { Failure, Refused } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
+import { OperationLink, ResourceLink } from '../ui/links.tsx'
 import { Heading, Loading, Page } from '../ui/page.tsx'
 import { ShapeIcon, Status } from '../ui/status.tsx'
 import { ruleWords } from '../votes/votes.tsx'
@@ -120,9 +121,9 @@ const Moved = ({ plan }: { plan: Plan }) =>
       <ul className="py-1">
         {plan.pins_moved.map(({ resource_id, planned, current }) => (
           <li key={resource_id}>
-            <Link to="/resources/$resource_id" params={{ resource_id }} search={{ tab: 'overview' }} data-row="">
+            <ResourceLink id={resource_id} data-row="">
               {tPlan.plan.moved(resource_id, planned, current)}
-            </Link>
+            </ResourceLink>
           </li>
         ))}
       </ul>
@@ -144,9 +145,9 @@ const Next = ({ plan }: { plan: Plan }) => {
   )
   if (plan.operation_id !== null) {
     return (
-      <Link to="/operations/$operation_id/graph" params={{ operation_id: plan.operation_id }} className="button main">
+      <OperationLink id={plan.operation_id} className="button main">
         {tPlan.plan.operation}
-      </Link>
+      </OperationLink>
     )
   }
   if (AGAIN.has(plan.status) || plan.superseded_by !== null) {
@@ -166,11 +167,7 @@ const Next = ({ plan }: { plan: Plan }) => {
             {tPlan.plan.newer}
           </Link>
         )}
-        {preview.problem ? (
-          <div role="alert">
-            <ProblemText problem={preview.problem} />
-          </div>
-        ) : null}
+        <Refused problem={preview.problem} />
       </div>
     )
   }

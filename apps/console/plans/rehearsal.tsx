@@ -4,9 +4,10 @@ import { usePreview } from '../api/preview.ts'
 import type { Plan } from '../api/types.ts'
 import { actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
 import { Field } from '../forms/field.tsx'
+import { Select } from '../forms/select.tsx'
 import { duration } from '../kit/format.ts'
 import { planGraphQuery } from '../queries/changes.ts'
-import { ProblemText } from '../ui/failure.tsx'
+import { Refused } from '../ui/failure.tsx'
 import { ShapeIcon } from '../ui/status.tsx'
 import { tPlan } from '../words/plan.ts'
 
@@ -57,28 +58,16 @@ const Ask = ({
     <div className="flex flex-col gap-3">
       <div className="flex flex-wrap items-end gap-3">
         <Field id={`${id}-delay`} label={words.approval}>
-          <select id={`${id}-delay`} className="input" value={delay} onChange={(event) => setDelay(event.target.value)}>
-            {Object.entries(words.delays).map(([value, text]) => (
-              <option key={value} value={value}>
-                {text}
-              </option>
-            ))}
-          </select>
+          <Select id={`${id}-delay`} choices={Object.entries(words.delays)} value={delay} change={setDelay} />
         </Field>
         <Field id={`${id}-fail`} label={words.fail}>
-          <select
+          <Select
             id={`${id}-fail`}
-            className="input max-w-full"
+            className="max-w-full"
+            choices={[['', words.fail_none], ...nodes.map(({ node_id, name }) => [node_id, name] as const)]}
             value={failing}
-            onChange={(event) => setFailing(event.target.value)}
-          >
-            <option value="">{words.fail_none}</option>
-            {nodes.map(({ node_id, name }) => (
-              <option key={node_id} value={node_id}>
-                {name}
-              </option>
-            ))}
-          </select>
+            change={setFailing}
+          />
         </Field>
         <button
           type="button"
@@ -90,11 +79,7 @@ const Ask = ({
         </button>
         <WhyNot actions={[action]} />
       </div>
-      {problem ? (
-        <div role="alert">
-          <ProblemText problem={problem} />
-        </div>
-      ) : null}
+      <Refused problem={problem} />
     </div>
   )
 }

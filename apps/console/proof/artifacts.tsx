@@ -1,5 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
+import { rowsOf } from '../queries/pages.ts'
 import { artifactsQuery } from '../queries/proof.ts'
 import { Empty } from '../ui/page.tsx'
 import { Listing } from '../ui/table.tsx'
@@ -10,7 +11,7 @@ import { ArtifactTable } from './list.tsx'
 export const OperationArtifactsPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
   const list = useInfiniteQuery(artifactsQuery(operation_id))
-  const rows = list.data?.pages.flatMap((page) => page.items) ?? []
+  const rows = rowsOf(list)
   return (
     <Listing list={list} empty={rows.length > 0 ? undefined : <Empty>{tProof.artifacts.empty}</Empty>}>
       <ArtifactTable operation_id={operation_id} rows={rows} />

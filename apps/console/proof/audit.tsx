@@ -18,9 +18,10 @@ import {
   SOURCES,
   type Source,
 } from '../queries/audit.ts'
+import { rowsOf } from '../queries/pages.ts'
 import { ProblemText } from '../ui/failure.tsx'
-import { Empty, Heading, Page } from '../ui/page.tsx'
-import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { Heading, Page } from '../ui/page.tsx'
+import { type Column, ListTable } from '../ui/table.tsx'
 import { TimeText } from '../ui/time.tsx'
 import { tAudit } from '../words/audit.ts'
 
@@ -32,7 +33,7 @@ export const AuditPage = () => {
   const { source, ...find } = useSearch({ from: '/shell/audit' })
   const navigate = useNavigate({ from: '/audit' })
   const list = useInfiniteQuery(auditQuery(source, find))
-  const rows = list.data?.pages.flatMap((page) => page.items) ?? []
+  const rows = rowsOf(list)
   const names = useQuery(namesQuery()).data ?? NOBODY
   const filtered = Object.values(find).some((value) => value !== '')
   const set = (name: keyof AuditFind) => (value: string) =>
@@ -73,21 +74,15 @@ export const AuditPage = () => {
         <Day label={tAudit.audit.to} value={find.to} change={set('to')} />
         {filtered ? clear : null}
       </div>
-      <Listing
+      <ListTable
         list={list}
-        empty={
-          rows.length > 0 ? undefined : (
-            <Empty next={filtered ? clear : undefined}>{filtered ? tAudit.audit.no_match : tAudit.audit.empty}</Empty>
-          )
-        }
-      >
-        <DataTable
-          caption={tAudit.audit.caption}
-          columns={columnsOf({ source, ...find }, names)}
-          rows={rows}
-          keyOf={keyOf}
-        />
-      </Listing>
+        empty={filtered ? tAudit.audit.no_match : tAudit.audit.empty}
+        next={filtered ? clear : undefined}
+        caption={tAudit.audit.caption}
+        columns={columnsOf({ source, ...find }, names)}
+        rows={rows}
+        keyOf={keyOf}
+      />
       {rows.length > 0 ? <Export /> : null}
     </Page>
   )

@@ -12,10 +12,9 @@ import { operationQuery } from '../queries/operations.ts'
 import { evidenceQuery } from '../queries/proof.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { ProblemText } from '../ui/failure.tsx'
-import { Empty } from '../ui/page.tsx'
 import { Person } from '../ui/person.tsx'
 import { ShapeIcon } from '../ui/status.tsx'
-import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { type Column, ListTable } from '../ui/table.tsx'
 import { TimeText } from '../ui/time.tsx'
 import { tProof } from '../words/proof.ts'
 import { verifyEvidence } from './evidence.api.ts'
@@ -52,9 +51,14 @@ export const OperationEvidencePage = () => {
           <Check operation_id={operation_id} />
         </section>
       ) : null}
-      <Listing list={list} empty={rows.length > 0 ? undefined : <Empty>{tProof.evidence.empty}</Empty>}>
-        <DataTable caption={tProof.evidence.caption} columns={COLUMNS} rows={rows} keyOf={({ seq }) => seq} />
-      </Listing>
+      <ListTable
+        list={list}
+        empty={tProof.evidence.empty}
+        caption={tProof.evidence.caption}
+        columns={COLUMNS}
+        rows={rows}
+        keyOf={({ seq }) => seq}
+      />
     </>
   )
 }

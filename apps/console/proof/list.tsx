@@ -1,4 +1,3 @@
-import { Link } from '@tanstack/react-router'
 import { Download, Eye } from 'lucide-react'
 import { useState } from 'react'
 import { shortDigest } from '../../shared/contracts/client/digest.ts'
@@ -7,6 +6,7 @@ import { fetchBytes, saveAs, sha256Of } from '../api/download.ts'
 import type { Artifact } from '../api/types.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { ProblemText } from '../ui/failure.tsx'
+import { NodeLink } from '../ui/links.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
 import { TimeText } from '../ui/time.tsx'
 import { tProof } from '../words/proof.ts'
@@ -92,15 +92,7 @@ const columnsOf = (operation_id: string): Column<Artifact>[] => [
   {
     name: tProof.artifacts.columns.node,
     className: 'wrap-anywhere',
-    cell: ({ node_id }) => (
-      <Link
-        to="/operations/$operation_id/nodes/$node_id"
-        params={{ operation_id, node_id }}
-        search={{ tab: 'summary' }}
-      >
-        {node_id}
-      </Link>
-    ),
+    cell: ({ node_id }) => <NodeLink operation_id={operation_id} node_id={node_id} />,
   },
   { name: tProof.artifacts.columns.size, kind: 'number', cell: ({ size }) => tProof.artifacts.size(size) },
   {

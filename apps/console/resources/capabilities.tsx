@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { Need, ProviderRow } from '../api/types.ts'
 import { capabilitiesQuery } from '../queries/resources.ts'
-import { Empty } from '../ui/page.tsx'
-import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { ResourceLink } from '../ui/links.tsx'
+import { type Column, ListTable } from '../ui/table.tsx'
 import { tCatalog } from '../words/catalog.ts'
 import { t } from '../words/index.ts'
 
@@ -14,32 +14,28 @@ export const ResourceCapabilities = ({ resource_id }: { resource_id: string }) =
   return (
     <>
       <h2 className="card-title">{tCatalog.resource.needs}</h2>
-      <Listing list={list} empty={required.length === 0 ? <Empty>{tCatalog.resource.needs_none}</Empty> : undefined}>
-        <DataTable
-          caption={tCatalog.resource.needs}
-          columns={NEEDS}
-          rows={required}
-          keyOf={({ requirement }) => requirement.requirement_key}
-        />
-      </Listing>
+      <ListTable
+        list={list}
+        empty={tCatalog.resource.needs_none}
+        caption={tCatalog.resource.needs}
+        columns={NEEDS}
+        rows={required}
+        keyOf={({ requirement }) => requirement.requirement_key}
+      />
       <h2 className="card-title">{tCatalog.resource.provides}</h2>
-      <Listing list={list} empty={provided.length === 0 ? <Empty>{tCatalog.resource.provides_none}</Empty> : undefined}>
-        <DataTable
-          caption={tCatalog.resource.provides}
-          columns={[CAPABILITY, ...OFFER]}
-          rows={provided}
-          keyOf={({ provider_id }) => provider_id}
-        />
-      </Listing>
+      <ListTable
+        list={list}
+        empty={tCatalog.resource.provides_none}
+        caption={tCatalog.resource.provides}
+        columns={[CAPABILITY, ...OFFER]}
+        rows={provided}
+        keyOf={({ provider_id }) => provider_id}
+      />
     </>
   )
 }
 
-const Peer = ({ id }: { id: string }) => (
-  <Link to="/resources/$resource_id" params={{ resource_id: id }} search={{ tab: 'capabilities' }} className="mr-2">
-    {id}
-  </Link>
-)
+const Peer = ({ id }: { id: string }) => <ResourceLink id={id} tab="capabilities" className="mr-2" />
 
 const CAPABILITY: Column<ProviderRow> = {
   name: tCatalog.capabilities.capability,

@@ -1,24 +1,24 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import type { Shape, Tone } from '../../shared/contracts/client/status.ts'
 import { useTopic } from '../api/hooks.ts'
 import type { ResourceRow } from '../api/types.ts'
 import { meQuery } from '../queries/me.ts'
+import { rowsOf } from '../queries/pages.ts'
 import { resourcesQuery } from '../queries/resources.ts'
 import { Failure } from '../ui/failure.tsx'
-import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
+import { Heading, Loading, Page } from '../ui/page.tsx'
 import { Health, ShapeIcon } from '../ui/status.tsx'
-import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { type Column, DataTable, ListTable } from '../ui/table.tsx'
 import { TimeText } from '../ui/time.tsx'
 import { tAudit } from '../words/audit.ts'
 import { tCatalog } from '../words/catalog.ts'
+import { NAME, PLACE } from './columns.tsx'
 import { type Part, partsQuery } from './health.api.ts'
 
 /** Unhealthy resources, worst first, and for engineers the processes of the platform. */
 export const HealthPage = () => {
   useTopic('resources')
   const list = useInfiniteQuery(resourcesQuery({ health: ['unhealthy', 'degraded'], worst_first: true }))
-  const rows = list.data?.pages.flatMap((page) => page.items) ?? []
   // A permission, not a role: no request that would be refused.
   const mayReadParts = useQuery(meQuery()).data?.permissions.includes('platform:read') ?? false
   return (
@@ -28,14 +28,14 @@ export const HealthPage = () => {
         <h2 id="resources" className="card-title">
           {tAudit.health.resources}
         </h2>
-        <Listing list={list} empty={rows.length === 0 ? <Empty>{tAudit.health.all_well}</Empty> : undefined}>
-          <DataTable
-            caption={tAudit.health.caption}
-            columns={RESOURCES}
-            rows={rows}
-            keyOf={({ resource_id }) => resource_id}
-          />
-        </Listing>
+        <ListTable
+          list={list}
+          empty={tAudit.health.all_well}
+          caption={tAudit.health.caption}
+          columns={RESOURCES}
+          rows={rowsOf(list)}
+          keyOf={({ resource_id }) => resource_id}
+        />
       </section>
       {mayReadParts ? <Parts /> : null}
     </Page>
@@ -118,25 +118,8 @@ const PARTS: Column<Part>[] = [
 ]
 
 const RESOURCES: Column<ResourceRow>[] = [
-  {
-    name: tCatalog.resources.name,
-    kind: 'lead',
-    cell: ({ resource_id, display_name, name }) => (
-      <Link
-        to="/resources/$resource_id"
-        params={{ resource_id }}
-        search={{ tab: 'overview' }}
-        data-row=""
-        className="font-medium wrap-anywhere"
-      >
-        {display_name || name}
-      </Link>
-    ),
-  },
+  NAME,
   { name: tCatalog.resources.health, cell: ({ health_status }) => <Health health={health_status} /> },
   { name: tCatalog.resources.type, className: 'mono', cell: ({ type_key }) => type_key },
-  {
-    name: tAudit.health.place,
-    cell: ({ scope }) => [scope.region_id, scope.datacenter_id].filter((place) => place !== null).join(' / '),
-  },
+  { ...PLACE, name: tAudit.health.place },
 ]

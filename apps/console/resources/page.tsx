@@ -4,12 +4,14 @@ import { useTopic } from '../api/hooks.ts'
 import type { HealthCheck, OperationRow, Resource, ResourceRelation } from '../api/types.ts'
 import { meQuery } from '../queries/me.ts'
 import { healthQuery, relationsQuery, resourceOperationsQuery, resourceQuery } from '../queries/resources.ts'
+import { Card } from '../ui/card.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { valueText } from '../ui/diff.tsx'
 import { Failure } from '../ui/failure.tsx'
+import { OperationLink, ResourceLink } from '../ui/links.tsx'
 import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
 import { Health, OperationStatusMark } from '../ui/status.tsx'
-import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { type Column, DataTable, ListTable } from '../ui/table.tsx'
 import { TimeText } from '../ui/time.tsx'
 import { tCatalog } from '../words/catalog.ts'
 import { t } from '../words/index.ts'
@@ -80,19 +82,13 @@ export const ResourcePage = () => {
 const Overview = ({ resource }: { resource: Resource }) => (
   <div className="grid items-start gap-4 md:grid-cols-[minmax(0,1fr)_320px]">
     <div className="flex min-w-0 flex-col gap-4">
-      <section className="card overflow-x-auto" aria-labelledby="states">
-        <h2 id="states" className="card-head card-title">
-          {tCatalog.resource.states}
-        </h2>
+      <Card title={tCatalog.resource.states} className="overflow-x-auto">
         <States resource={resource} />
-      </section>
+      </Card>
       <RollUp resource_id={resource.resource_id} />
       <Checks resource_id={resource.resource_id} />
     </div>
-    <section className="card" aria-labelledby="facts">
-      <h2 id="facts" className="card-head card-title">
-        {tCatalog.resource.facts}
-      </h2>
+    <Card title={tCatalog.resource.facts}>
       <dl className="facts p-4">
         <dt>{tCatalog.resources.type}</dt>
         <dd className="mono">
@@ -124,17 +120,14 @@ const Overview = ({ resource }: { resource: Resource }) => (
           <>
             <dt>{tCatalog.resources.last_operation}</dt>
             <dd>
-              <Link
-                to="/operations/$operation_id/graph"
-                params={{ operation_id: resource.last_operation.operation_id }}
-              >
+              <OperationLink id={resource.last_operation.operation_id}>
                 <TimeText at={resource.last_operation.at} form="both" />
-              </Link>
+              </OperationLink>
             </dd>
           </>
         ) : null}
       </dl>
-    </section>
+    </Card>
   </div>
 )
 
@@ -178,17 +171,14 @@ const Checks = ({ resource_id }: { resource_id: string }) => {
   if (error !== null && data === undefined) return <Failure error={error} retry={() => void refetch()} />
   if (data === undefined || data.checks.length === 0) return null
   return (
-    <section className="card" aria-labelledby="checks">
-      <h2 id="checks" className="card-head card-title">
-        {tCatalog.resource.checks}
-      </h2>
+    <Card title={tCatalog.resource.checks}>
       <DataTable
         caption={tCatalog.resource.checks}
         columns={CHECKS}
         rows={data.checks}
         keyOf={({ source, check_key }) => `${source} ${check_key}`}
       />
-    </section>
+    </Card>
   )
 }
 
@@ -213,16 +203,15 @@ const CHECKS: Column<HealthCheck>[] = [
 
 const Relations = ({ resource_id }: { resource_id: string }) => {
   const list = useQuery(relationsQuery(resource_id))
-  const rows = list.data?.items ?? []
   return (
-    <Listing list={list} empty={rows.length === 0 ? <Empty>{tCatalog.resource.no_relations}</Empty> : undefined}>
-      <DataTable
-        caption={tCatalog.resource.tabs.relations}
-        columns={RELATIONS}
-        rows={rows}
-        keyOf={({ relationship }) => relationship.relationship_id}
-      />
-    </Listing>
+    <ListTable
+      list={list}
+      empty={tCatalog.resource.no_relations}
+      caption={tCatalog.resource.tabs.relations}
+      columns={RELATIONS}
+      rows={list.data?.items ?? []}
+      keyOf={({ relationship }) => relationship.relationship_id}
+    />
   )
 }
 
@@ -236,14 +225,9 @@ const RELATIONS: Column<ResourceRelation>[] = [
     name: tCatalog.resource.peer,
     kind: 'lead',
     cell: ({ peer }) => (
-      <Link
-        to="/resources/$resource_id"
-        params={{ resource_id: peer.resource_id }}
-        search={{ tab: 'overview' }}
-        data-row=""
-      >
+      <ResourceLink id={peer.resource_id} data-row="">
         {peer.name}
-      </Link>
+      </ResourceLink>
     ),
   },
   { name: tCatalog.resources.type, className: 'mono', cell: ({ peer }) => peer.type_key },
@@ -252,16 +236,15 @@ const RELATIONS: Column<ResourceRelation>[] = [
 
 const Operations = ({ resource_id }: { resource_id: string }) => {
   const list = useQuery(resourceOperationsQuery(resource_id))
-  const rows = list.data?.items ?? []
   return (
-    <Listing list={list} empty={rows.length === 0 ? <Empty>{tCatalog.resource.no_operations}</Empty> : undefined}>
-      <DataTable
-        caption={tCatalog.resource.tabs.operations}
-        columns={OPERATIONS}
-        rows={rows}
-        keyOf={({ operation_id }) => operation_id}
-      />
-    </Listing>
+    <ListTable
+      list={list}
+      empty={tCatalog.resource.no_operations}
+      caption={tCatalog.resource.tabs.operations}
+      columns={OPERATIONS}
+      rows={list.data?.items ?? []}
+      keyOf={({ operation_id }) => operation_id}
+    />
   )
 }
 
@@ -270,9 +253,9 @@ const OPERATIONS: Column<OperationRow>[] = [
     name: tOperation.operations.operation,
     kind: 'lead',
     cell: (row) => (
-      <Link to="/operations/$operation_id/graph" params={{ operation_id: row.operation_id }} data-row="">
+      <OperationLink id={row.operation_id} data-row="">
         {row.title}
-      </Link>
+      </OperationLink>
     ),
   },
   {

@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { Fragment } from 'react'
 import type { ResourceHealth } from '../api/types.ts'
 import { coarse } from '../kit/format.ts'
 import { healthQuery } from '../queries/resources.ts'
+import { Card } from '../ui/card.tsx'
+import { ResourceLink } from '../ui/links.tsx'
 import { Health } from '../ui/status.tsx'
 import { tCatalog } from '../words/catalog.ts'
 import { t } from '../words/index.ts'
@@ -15,10 +16,7 @@ export const RollUp = ({ resource_id }: { resource_id: string }) => {
   const rollup = useQuery(healthQuery(resource_id)).data?.rollup
   if (rollup === undefined) return null
   return (
-    <section className="card" aria-labelledby="rollup">
-      <h2 id="rollup" className="card-head card-title">
-        {tCatalog.resource.rollup}
-      </h2>
+    <Card title={tCatalog.resource.rollup}>
       <div className="flex flex-col gap-2 p-4">
         <Health health={rollup.status} />
         {rollup.causes.length === 0 && rollup.status === 'healthy' ? <p>{tCatalog.resource.rollup_healthy}</p> : null}
@@ -31,7 +29,7 @@ export const RollUp = ({ resource_id }: { resource_id: string }) => {
         </ul>
         {rollup.truncated ? <p className="text-wait">{tCatalog.resource.rollup_partial}</p> : null}
       </div>
-    </section>
+    </Card>
   )
 }
 
@@ -41,13 +39,7 @@ const Way = ({ cause: { path, status, check, age_s } }: { cause: Cause }) => (
       // biome-ignore lint/suspicious/noArrayIndexKey: a way has each place once, hidden ones have no name
       <Fragment key={at}>
         {at > 0 ? ' → ' : null}
-        {step === null ? (
-          tCatalog.resource.hidden
-        ) : (
-          <Link to="/resources/$resource_id" params={{ resource_id: step }} search={{ tab: 'overview' }}>
-            {step}
-          </Link>
-        )}
+        {step === null ? tCatalog.resource.hidden : <ResourceLink id={step} />}
       </Fragment>
     ))}
     <span className="text-muted">

@@ -2,10 +2,13 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { useTopic } from '../api/hooks.ts'
 import type { Definition, Gap, ProviderRow } from '../api/types.ts'
+import { rowsOf } from '../queries/pages.ts'
 import { definitionsQuery, gapsQuery, providersQuery } from '../queries/topology.ts'
 import { NEED, OFFER, WHY_NOT } from '../resources/capabilities.tsx'
+import { PLACE } from '../resources/columns.tsx'
+import { ResourceLink } from '../ui/links.tsx'
 import { Empty, Heading, Page } from '../ui/page.tsx'
-import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { type Column, DataTable, Listing, ListTable } from '../ui/table.tsx'
 import { tCatalog } from '../words/catalog.ts'
 
 /** Capabilities of resources: all definitions, or the providers of one. */
@@ -20,14 +23,14 @@ export const CapabilitiesPage = () => {
       <Heading title={tCatalog.capabilities.title}>{tCatalog.capabilities.title}</Heading>
       <Gaps />
       <h2 className="card-title">{tCatalog.capabilities.definitions}</h2>
-      <Listing list={list} empty={rows.length === 0 ? <Empty>{tCatalog.capabilities.empty}</Empty> : undefined}>
-        <DataTable
-          caption={tCatalog.capabilities.caption}
-          columns={DEFINITIONS}
-          rows={rows}
-          keyOf={({ capability_key }) => capability_key}
-        />
-      </Listing>
+      <ListTable
+        list={list}
+        empty={tCatalog.capabilities.empty}
+        caption={tCatalog.capabilities.caption}
+        columns={DEFINITIONS}
+        rows={rows}
+        keyOf={({ capability_key }) => capability_key}
+      />
     </Page>
   )
 }
@@ -55,11 +58,7 @@ const GAPS: Column<Gap>[] = [
   {
     name: tCatalog.resources.name,
     kind: 'lead',
-    cell: ({ resource_id }) => (
-      <Link to="/resources/$resource_id" params={{ resource_id }} search={{ tab: 'capabilities' }} data-row="">
-        {resource_id}
-      </Link>
-    ),
+    cell: ({ resource_id }) => <ResourceLink id={resource_id} tab="capabilities" data-row="" />,
   },
   NEED,
   { ...WHY_NOT, cell: (gap) => WHY_NOT.cell(gap) ?? tCatalog.capabilities.nobody },
@@ -70,21 +69,20 @@ const titleOf = (rows: Definition[], key: string): string =>
 
 const Providers = ({ capability_key, title }: { capability_key: string; title: string }) => {
   const list = useInfiniteQuery(providersQuery(capability_key))
-  const rows = list.data?.pages.flatMap((page) => page.items) ?? []
   return (
     <Page>
       <p>
         <Link to="/capabilities">{tCatalog.capabilities.all}</Link>
       </p>
       <Heading title={title}>{tCatalog.capabilities.providers_of(title)}</Heading>
-      <Listing list={list} empty={rows.length === 0 ? <Empty>{tCatalog.capabilities.none}</Empty> : undefined}>
-        <DataTable
-          caption={tCatalog.capabilities.providers_of(title)}
-          columns={[PROVIDER, ...OFFER, PLACE]}
-          rows={rows}
-          keyOf={({ provider_id }) => provider_id}
-        />
-      </Listing>
+      <ListTable
+        list={list}
+        empty={tCatalog.capabilities.none}
+        caption={tCatalog.capabilities.providers_of(title)}
+        columns={[PROVIDER, ...OFFER, PLACE]}
+        rows={rowsOf(list)}
+        keyOf={({ provider_id }) => provider_id}
+      />
     </Page>
   )
 }
@@ -92,15 +90,7 @@ const Providers = ({ capability_key, title }: { capability_key: string; title: s
 const PROVIDER: Column<ProviderRow> = {
   name: tCatalog.resource.provider,
   kind: 'lead',
-  cell: ({ resource_id }) => (
-    <Link to="/resources/$resource_id" params={{ resource_id }} search={{ tab: 'capabilities' }} data-row="">
-      {resource_id}
-    </Link>
-  ),
-}
-const PLACE: Column<ProviderRow> = {
-  name: tCatalog.resources.place,
-  cell: ({ scope }) => [scope.region_id, scope.datacenter_id].filter((place) => place !== null).join(' / '),
+  cell: ({ resource_id }) => <ResourceLink id={resource_id} tab="capabilities" data-row="" />,
 }
 
 const DEFINITIONS: Column<Definition>[] = [

@@ -2,10 +2,12 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { useTopic } from '../api/hooks.ts'
 import type { Place } from '../api/types.ts'
+import { rowsOf } from '../queries/pages.ts'
 import { LEVELS, type PlaceLevel, placesQuery, type Within } from '../queries/topology.ts'
-import { Empty, Heading, Page } from '../ui/page.tsx'
+import { ResourceLink } from '../ui/links.tsx'
+import { Heading, Page } from '../ui/page.tsx'
 import { Health } from '../ui/status.tsx'
-import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { type Column, ListTable } from '../ui/table.tsx'
 import { tCatalog } from '../words/catalog.ts'
 
 type Way = { region?: string; datacenter?: string; layer?: string }
@@ -18,25 +20,20 @@ export const TopologyPage = () => {
   const depth = STEPS.findLastIndex((step) => way[step] !== undefined) + 1
   const level = LEVELS[depth] as PlaceLevel
   const list = useInfiniteQuery(placesQuery(level, withinOf(way, depth)))
-  const rows = list.data?.pages.flatMap((page) => page.items) ?? []
-  const empty = (
-    <Empty next={depth === 0 ? <p>{tCatalog.topology.empty_hint}</p> : undefined}>
-      {tCatalog.topology.empty[level]}
-    </Empty>
-  )
   return (
     <Page>
       <Heading title={tCatalog.topology.title}>{tCatalog.topology.title}</Heading>
       {depth > 0 ? <Trail way={way} depth={depth} /> : null}
       <h2 className="card-title">{tCatalog.topology.levels[level]}</h2>
-      <Listing list={list} empty={rows.length === 0 ? empty : undefined}>
-        <DataTable
-          caption={tCatalog.topology.levels[level]}
-          columns={columnsOf(way, depth)}
-          rows={rows}
-          keyOf={({ resource_id }) => resource_id}
-        />
-      </Listing>
+      <ListTable
+        list={list}
+        empty={tCatalog.topology.empty[level]}
+        next={depth === 0 ? <p>{tCatalog.topology.empty_hint}</p> : undefined}
+        caption={tCatalog.topology.levels[level]}
+        columns={columnsOf(way, depth)}
+        rows={rowsOf(list)}
+        keyOf={({ resource_id }) => resource_id}
+      />
     </Page>
   )
 }
@@ -77,9 +74,9 @@ const columnsOf = (way: Way, depth: number): Column<Place>[] => [
     cell: ({ resource_id, display_name }) => {
       const step = STEPS[depth]
       return step === undefined ? (
-        <Link to="/resources/$resource_id" params={{ resource_id }} search={{ tab: 'overview' }} data-row="">
+        <ResourceLink id={resource_id} data-row="">
           {display_name}
-        </Link>
+        </ResourceLink>
       ) : (
         <Link to="/topology" search={{ ...way, [step]: resource_id }} data-row="">
           {display_name}

@@ -23,6 +23,14 @@ export const ProblemText = ({ problem }: { problem: Problem }) => (
   </div>
 )
 
+/** The words of a refusal, announced when it comes. */
+export const Refused = ({ problem }: { problem: Problem | null | undefined }) =>
+  problem ? (
+    <div role="alert">
+      <ProblemText problem={problem} />
+    </div>
+  ) : null
+
 /** A part of a page that could not be read: the fault, its reason and the next step. Other parts keep working. */
 export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => void; noun?: string }) => {
   const problem = problemOf(error)

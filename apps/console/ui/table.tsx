@@ -1,6 +1,6 @@
 import { t } from '../words/index.ts'
 import { Failure } from './failure.tsx'
-import { Loading } from './page.tsx'
+import { Empty, Loading } from './page.tsx'
 
 export type Column<Row> = {
   name: string
@@ -11,18 +11,10 @@ export type Column<Row> = {
   className?: string
 }
 
+type Table<Row> = { caption: string; columns: Column<Row>[]; rows: Row[]; keyOf: (row: Row) => React.Key }
+
 /** A captioned table; on a phone every row is a card that names its values. */
-export const DataTable = <Row,>({
-  caption,
-  columns,
-  rows,
-  keyOf,
-}: {
-  caption: string
-  columns: Column<Row>[]
-  rows: Row[]
-  keyOf: (row: Row) => React.Key
-}) => (
+export const DataTable = <Row,>({ caption, columns, rows, keyOf }: Table<Row>) => (
   <div className="overflow-x-auto">
     <table className="table cards">
       <caption className="sr-only">{caption}</caption>
@@ -89,4 +81,16 @@ export const Listing = ({
       </p>
     ) : null}
   </>
+)
+
+/** A list as a table; without rows it says why, and what to do next. */
+export const ListTable = <Row,>({
+  list,
+  empty,
+  next,
+  ...table
+}: Table<Row> & { list: List; empty: React.ReactNode; next?: React.ReactNode }) => (
+  <Listing list={list} empty={table.rows.length === 0 ? <Empty next={next}>{empty}</Empty> : undefined}>
+    <DataTable {...table} />
+  </Listing>
 )

@@ -1,5 +1,5 @@
-import { Link } from '@tanstack/react-router'
 import { tOperation } from '../words/operation.ts'
+import { ResourceLink } from './links.tsx'
 
 /** The row of a node's facts that names its target; null if it has none. */
 export const TargetRow = ({ target_id }: { target_id: string | null }) =>
@@ -7,9 +7,7 @@ export const TargetRow = ({ target_id }: { target_id: string | null }) =>
     <>
       <dt>{tOperation.node.target}</dt>
       <dd>
-        <Link to="/resources/$resource_id" params={{ resource_id: target_id }} search={{ tab: 'overview' }}>
-          {target_id}
-        </Link>
+        <ResourceLink id={target_id} />
       </dd>
     </>
   )

@@ -4,6 +4,7 @@ import { digestOf, shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { AllowedAction, Gate } from '../api/types.ts'
 import { actionOf, mayPress } from '../command/allowed.tsx'
 import { lazyPart } from '../ui/lazy.ts'
+import { OperationLink } from '../ui/links.tsx'
 import { isMe } from '../ui/person.tsx'
 import { ShapeIcon } from '../ui/status.tsx'
 import { tDecide } from '../words/decide.ts'
@@ -156,9 +157,9 @@ const Reasons = ({ reasons }: { reasons: string[] }) =>
 /** Links after a decision. */
 export const AfterDecision = ({ gate }: { gate: Gate }) => (
   <p className="flex flex-wrap gap-2">
-    <Link to="/operations/$operation_id/graph" params={{ operation_id: gate.operation_id }} className="button main">
+    <OperationLink id={gate.operation_id} className="button main">
       {tDecide.gate.watch}
-    </Link>
+    </OperationLink>
     <Link to="/inbox" search={{ for: 'me' }} className="button">
       {tDecide.gate.next}
     </Link>

@@ -16,7 +16,7 @@ export type HashAnswer = { id: number; value: boolean | string } | { id: number;
 type Pending = { resolve: (value: never) => void; reject: (error: Error) => void }
 
 const RESTART_MS = 1000
-/** What a hashing process has of our environment: nothing that is secret. */
+/** The part of our environment that a hashing process gets: no secrets. */
 const PASSED = ['PATH', 'UV_THREADPOOL_SIZE', 'NODE_COMPILE_CACHE', 'NODE_OPTIONS']
 
 /**
@@ -70,4 +70,3 @@ export const startHasher = (nice: number) => {
     },
   }
 }
-export type Hasher = ReturnType<typeof startHasher>

@@ -3,7 +3,7 @@ import { setPriority } from 'node:os'
 
 /**
  * Lets every thread of this process give way to others, for on Linux niceness belongs to a thread. Threads that are made
- * later have that of their maker. Elsewhere, and where it is not allowed, nothing changes.
+ * later have that of their maker. Elsewhere, and where it is not allowed, the priority stays.
  */
 export const yieldThreads = (nice: number): void => {
   if (nice === 0) return

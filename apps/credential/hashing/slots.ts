@@ -29,10 +29,10 @@ export const hashQueueFull = (wait_ms: number) =>
 const LATEST = 0.2
 
 /**
- * Bounds how many hashes run and wait at once, and how many of them one key (an address, a device) may hold, so that a
- * flood of logins costs a bounded amount of memory and time. One source cannot take all of it. Urgent ones
- * have a slot of their own, take any other that is free, and go first. Whose turn would not come in time, by how long
- * hashes take now, is told so at once instead of after the wait.
+ * Bounds how many hashes run and wait at once, and how many of them one key (an address, a device) may hold. So a flood
+ * of logins costs a bounded amount of memory and time. One source cannot take all of it. Urgent ones have a slot of
+ * their own, take any other that is free, and go first. Whose turn would not come in time, by how long hashes take now,
+ * is told so at once instead of after the wait.
  */
 export const createSlots = (settings: SlotSettings) => {
   const { concurrency, queue_max, wait_ms, per_key, answer_ms, monotonic = () => performance.now() } = settings
@@ -102,7 +102,9 @@ export const createSlots = (settings: SlotSettings) => {
       .then((lane) => occupy(lane, task))
       .finally(() => release(asking.key))
   }
-  /** The outcome, or `hashQueueFull` once the time is over: on a machine that is far too busy one hash takes seconds. */
+  /**
+   * The outcome, or `hashQueueFull` once the time is over: on a machine that is far too busy one hash takes seconds.
+   */
   const answer = <T>(outcome: Promise<T>): Promise<T> => within(outcome, answer_ms, () => full())
 
   return {

@@ -68,7 +68,7 @@ const rehash = (
 }
 
 /**
- * Sets a password by a one-time enrolment token. Weak passwords are named and use nothing up; a repeat of the change
+ * Sets a password by a one-time enrolment token. Weak passwords are named and keep the token; a repeat of the change
  * that was applied answers success again.
  */
 export const setPassword = async (
@@ -132,7 +132,7 @@ const announce = (tx: Tx, type: string, user_id: string, version: number, { requ
     request_id,
   })
 
-/** `password_version`: of the new password; 0 when nothing was changed. */
+/** `password_version`: of the new password; 0 if it was not changed. */
 export type ChangeOutcome = { current_is_valid: boolean; violations: PasswordViolation[]; password_version: number }
 
 /** Changes a password that is proved first. A repeat of the change that was applied last answers success again. */

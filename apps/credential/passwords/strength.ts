@@ -90,4 +90,3 @@ export const createStrengthEstimator = (file = new URL('./strength.worker.ts', i
     },
   }
 }
-export type StrengthEstimator = ReturnType<typeof createStrengthEstimator>

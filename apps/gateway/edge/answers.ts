@@ -93,7 +93,7 @@ const headOf = (type: string, body: string): HeaderList => [
 /** Every refusal is problem+json. After the answer has begun, only breaking it off tells the truth. */
 export const answerError = (deps: GatewayDeps, exchange: Exchange, thrown: unknown): void => {
   const { req, res, request_id } = exchange
-  // The client went away: there is nobody to answer and nothing went wrong here.
+  // The client went away: no one is waiting for an answer, and this is no fault.
   if (res.destroyed) return
   const error = thrown instanceof AppError ? thrown : toAppError(thrown, AUTH_CODES)
   if (error.status >= 500)

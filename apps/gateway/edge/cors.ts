@@ -12,7 +12,7 @@ const PREFLIGHT = /^\/(auth\/|v1\/token$|v1\/token\/reauth$|v1\/(?!token)|api\/)
 export const isPreflightPath = (path: string): boolean => PREFLIGHT.test(path)
 
 /**
- * CORS headers (auth.md 3.3). An origin that is not allowed gets none at all, so a browser shows the page nothing; what
+ * CORS headers (auth.md 3.3). An origin that is not allowed gets none at all, so a browser shows the page no answer; what
  * it may do is decided by the Origin rule, not here.
  */
 export const createCors = (origins: Origins, { enabled, credentials }: { enabled: boolean; credentials: boolean }) => {

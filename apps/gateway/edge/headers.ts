@@ -129,7 +129,7 @@ export type HeaderList = string[]
 
 const MAX_REMEMBERED = 256
 const decided = new Map<string, boolean>()
-/** Whether a header of an upstream is one that goes on. Upstreams send the same few names with every answer. */
+/** Whether a header of an upstream is passed on. Upstreams send the same few names with every answer. */
 const isPassed = (name: string): boolean => {
   let passed = decided.get(name)
   if (passed === undefined) {

@@ -16,7 +16,7 @@ const KNOWN_SEATS = 2
 /** How much of the average the latest login is. */
 const LATEST = 0.2
 
-/** Limits of routes that nobody is signed in on. The body of a login is read for its name; the same bytes go on. */
+/** Limits of routes without sign-in. The body of a login is read for its name; the same bytes are passed on. */
 export const chargeOpenRoute = async (
   deps: GatewayDeps,
   exchange: Exchange,
@@ -68,7 +68,7 @@ const knownDevice = ({ devices }: GatewayDeps, { headers }: IncomingMessage, { d
 }
 
 /**
- * Lets so many logins go on and tells the others at once that it is busy. In a flood most would hear it from credential
+ * Admits so many logins and tells the others at once that it is busy. In a flood most would hear it from credential
  * in the end, after limits, look-ups and connections that slow down everyone who is signed in.
  */
 const enterLogin = ({ logins, config }: GatewayDeps, res: ServerResponse, known: boolean): void => {

@@ -88,7 +88,7 @@ export const createGuard = (deps: GuardDeps) => {
   /**
    * Verifies the bearer. Only a refused token meets the block of its address, for those beside it are its neighbors'. A
    * blocked address makes us look at so many unseen tokens a second and no more, except on routes that stop something.
-   * A missing bearer is no failure to count: it guesses nothing.
+   * A missing bearer is no failure to count: it is no guess.
    */
   const authenticate = async (req: IncomingMessage, address: ClientAddress, { kind }: Route): Promise<AccessClaims> => {
     const token = bearerOf(req)

@@ -33,7 +33,7 @@ export type UpstreamRequest = {
 export type Sink = { res: ServerResponse; begin: (status: number, headers: UpstreamHeaders) => void }
 
 /**
- * The connections to the upstreams. A request is sent once: nothing here or in undici repeats it, because only the
+ * The connections to the upstreams. A request is sent once: neither this file nor undici repeats it, because only the
  * client knows whether its act may happen twice. The answer is written piece by piece as it comes.
  */
 export const createProxy = (
@@ -125,7 +125,7 @@ const createPassing = (
     controller?.abort(new Error('the client went away'))
     resolve()
   }
-  // A refusal of ours, such as a body that grew too long, says nothing of the upstream.
+  // A refusal of ours, such as a body that grew too long, is no verdict on the upstream.
   const fail = (error: unknown, late = false) => {
     if (over) return
     finish()

@@ -24,7 +24,7 @@ export const isRefused = (
 
 /**
  * How full the disks under the servers are, as whoever runs them says every 10 s in `ops:disk:<server>` (percent free,
- * 60 s of life). Nothing said is normal. A full disk stops a database for good, so acts are refused before.
+ * 60 s of life). Silence is normal. A full disk stops a database for good, so acts are refused before.
  */
 export const createDiskWatch = ({ redis, prefix, log }: { redis: Redis; prefix: string; log: Logger }) => {
   const keys = SERVERS.map((server) => `${prefix}ops:disk:${server}`)

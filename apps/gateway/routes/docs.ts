@@ -7,7 +7,7 @@ import { fileOf, type StaticFile } from '../files/static.ts'
 const FOLDER = new URL('../../shared/contracts/openapi/', import.meta.url)
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 
-/** The policy of the reference: it needs a style sheet and nothing else, no script and no internet. */
+/** The policy of the reference: it needs only a style sheet, no script and no internet. */
 const DOCS_POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 type Operation = {

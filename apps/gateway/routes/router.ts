@@ -15,7 +15,7 @@ const emptyNode = (): Node => ({ literals: new Map(), parameter: undefined, rout
 
 /**
  * Matches decoded path segments against the table, literals before parameters. The path for the upstream is built from
- * the template and the checked values, so nothing of the client's spelling gets through.
+ * the template and the checked values, so no spelling of the client gets through.
  */
 export const createRouter = (routes: readonly Route[]) => {
   const root = emptyNode()

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Db, Queryable } from '../../../db/client.ts'
 import { getGroup, membersOf } from '../../../db/identity/queries.ts'
 import { grants, group_members, groups, users } from '../../../db/identity/tables.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { keepingAnAdmin, lockControl } from '../control/dual.ts'
 import type { ChangeDeps } from '../deps.ts'
@@ -19,9 +20,7 @@ const groupView = async (db: Queryable, group: typeof groups.$inferSelect) => {
     .where(eq(group_members.group_key, group.group_key))
     .orderBy(asc(users.username))
   return {
-    group_key: group.group_key,
-    name: group.name,
-    description: group.description,
+    ...pick(group, 'group_key', 'name', 'description'),
     members: rows.map(({ user }) => viewOf(user)),
     version: group.version,
     created_at: new Date(group.created_at).toISOString(),

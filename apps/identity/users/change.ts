@@ -3,6 +3,7 @@ import type { Queryable, Tx } from '../../../db/client.ts'
 import { getUser, heldGrants, lockUser, membershipsOf } from '../../../db/identity/queries.ts'
 import { outbox, type UserRow, type UserStatus, users } from '../../../db/identity/tables.ts'
 import { appendOutbox } from '../../../db/outbox.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { notFound } from '../../shared/errors.ts'
 import { isUuid } from '../../shared/ids.ts'
 import type { StatusEvent } from '../mutations.ts'
@@ -11,14 +12,12 @@ import { refuseDeleted, throwIf } from '../rules.ts'
 const isoOf = (text: string | null) => (text === null ? null : new Date(text).toISOString())
 
 export const viewOf = (user: UserRow) => ({
-  id: user.id,
-  username: user.username,
-  status: user.status,
+  ...pick(user, 'id', 'username', 'status'),
   created_at: new Date(user.created_at).toISOString(),
   disabled_at: isoOf(user.disabled_at),
 })
 
-/** Users with everything they hold now; who is not ACTIVE holds nothing. */
+/** Users with everything they hold now; who is not ACTIVE holds no rights. */
 export const detailsOf = async (db: Queryable, list: readonly UserRow[]) => {
   const ids = list.map(({ id }) => id)
   const [held, memberships] = await Promise.all([heldGrants(db, ids), membershipsOf(db, ids)])

@@ -6,7 +6,7 @@ import { errorReplies } from '../../shared/http/app.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { type Bringer, bringerOf, takeArtifact } from './artifacts.ts'
 
-/** A body that stays in the connection until it is read; nothing of it is a member that a schema could look at. */
+/** A body that stays in the connection until it is read; a schema finds no member in it. */
 class Bytes {
   readonly #stream: Readable
   constructor(stream: Readable) {

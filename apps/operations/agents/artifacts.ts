@@ -45,7 +45,7 @@ const serviceOf = ({ trust }: Pick<OperationsDeps, 'trust'>, bearer: string) => 
 
 /**
  * Takes the bytes of an announced artifact (operations.md 6.4): kept under their digest once they are whole, and only if
- * they are those that were announced. The same bytes again change nothing.
+ * they are those that were announced. The same bytes again have no effect.
  */
 export const takeArtifact = async (
   deps: Pick<OperationsDeps, 'artifacts' | 'db'>,
@@ -56,7 +56,7 @@ export const takeArtifact = async (
 ) => {
   const size = await sizeAnnounced(deps.db, sha256, bringer.token_sha256)
   if (size === undefined)
-    throw new AppError('not_found', 'artifact', 'Nothing with this digest has been announced.', {
+    throw new AppError('not_found', 'artifact', 'No artifact with this digest has been announced.', {
       hint: 'Name it in `artifacts` of an execution result first.',
     })
   const known = await deps.artifacts.has(sha256, size)

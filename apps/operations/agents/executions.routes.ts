@@ -8,17 +8,15 @@ import { errorReplies } from '../../shared/http/app.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { takeResult, tokenRefused } from './executions.ts'
 
-/** The door for agents: an execution token is good for one attempt of one node, and for nothing else. */
+/** The door for agents: an execution token is good for one attempt of one node only. */
 export const executionsRoutes: FastifyPluginAsyncTypebox<{
   deps: Pick<OperationsDeps, 'artifacts' | 'db' | 'nats' | 'telemetry'>
 }> = async (app, { deps }) => {
-  const results = deps.telemetry.counter('execution_results_total', 'Messages of agents by what became of them.', [
-    'result',
-  ])
+  const results = deps.telemetry.counter('execution_results_total', 'Messages of agents by result.', ['result'])
   app.post(
     '/internal/v1/execution-results',
     {
-      // Before the body is read or judged: a stranger learns nothing of what it may hold.
+      // Before the body is read or judged: a stranger does not learn which members it may hold.
       onRequest: async (req) => {
         const token = tokenOf(req)
         if (token !== undefined && (await isExecutionToken(deps.db, sha256Hex(token)))) return
@@ -29,7 +27,7 @@ export const executionsRoutes: FastifyPluginAsyncTypebox<{
         operationId: 'reportExecution',
         summary: 'Report on work that was handed over',
         description:
-          'started, heartbeat, progress, succeeded or failed, by the bearer of the execution token that came with the work. A repeat gets the same answer; what is late or stale is refused and changes nothing.',
+          'started, heartbeat, progress, succeeded or failed, by the bearer of the execution token that came with the work. A repeat gets the same answer; a late or stale message is refused without effect.',
         tags: ['internal'],
         'x-scope': 'the execution token',
         'x-permissions': ['bearer'],

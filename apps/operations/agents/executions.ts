@@ -135,11 +135,11 @@ const take = async (
         'not_dispatched',
         message.phase === 'started'
           ? 'The time to begin is over.'
-          : 'Say "started" first, and go on when that is accepted.',
+          : 'Say "started" first, and continue when that is accepted.',
       ),
     }
   const terminal = TERMINAL.has(message.phase)
-  // Out of order: a sign of life of the past says nothing; an end says what it says.
+  // Out of order: an old sign of life is ignored; an end still counts.
   if (!terminal && message.sequence <= handed.sequence) return { reply: replyOf(handed, handed.node_state) }
   if (!terminal) {
     const started = message.phase === 'started'
@@ -189,7 +189,7 @@ const replyOf = (handed: Handed, node_state: string): ExecutionReply => ({
 })
 
 const end = async (tx: Tx, token_sha256: string, handed: Handed, message: ExecutionResult): Promise<Outcome> => {
-  // What an undo gives back is nothing that others may use.
+  // Other nodes may not use the outputs of an undo.
   const taken =
     message.phase !== 'succeeded'
       ? undefined

@@ -17,7 +17,7 @@ export const freezesRoutes: FastifyPluginAsyncTypebox<{
         operationId: 'setFreeze',
         summary: 'Put a freeze',
         description:
-          'From the answer on no node that it covers starts, in new operations and in running ones; what runs goes on. Repeated with the same content it changes nothing; with other content it holds also whoever had overridden it.',
+          'From the answer on no node that it covers starts, in new operations and in running ones; running nodes continue. Repeated with the same content it has no effect; with other content it holds also whoever had overridden it.',
         tags: ['internal'],
         params: FreezeParams,
         body: FreezeBody,
@@ -35,7 +35,7 @@ export const freezesRoutes: FastifyPluginAsyncTypebox<{
         operationId: 'withdrawFreeze',
         summary: 'Withdraw a freeze',
         description:
-          'What it held goes on by itself. One that is not there stays so: `withdrawn` says whether there was one.',
+          'The nodes that it held continue by themselves. One that does not exist stays so: `withdrawn` says whether there was one.',
         tags: ['internal'],
         params: FreezeParams,
         response: { 200: FreezeWithdrawn, ...errorReplies },

@@ -27,7 +27,7 @@ const TELLING = 4
 
 /**
  * Puts a freeze (operations.md 9.3): once this is answered no node that it covers starts any more, in new operations
- * and in running ones. The same freeze put again changes nothing. Refuses an id that a file of the deployment holds.
+ * and in running ones. Putting the same freeze again has no effect. Refuses an id that a file of the deployment holds.
  */
 export const putOneFreeze = async (
   deps: AcceptDeps & PolicyDeps & Pick<OperationsDeps, 'library'>,

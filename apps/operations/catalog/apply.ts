@@ -34,7 +34,7 @@ export type ApplyDeps = {
   createIntent: (tx: Tx, intent: IntentRequestedPayload, request_id: string | null) => Promise<void>
 }
 
-/** Event types that change nothing here; all others that are not known are poison. */
+/** Event types that operations ignores; all others that are not known are poison. */
 const IGNORED = new Set(['capability.changed'])
 export const KNOWN_EVENTS: ReadonlySet<string> = new Set([
   'resource.created',

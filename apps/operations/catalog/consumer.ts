@@ -15,7 +15,7 @@ const RETRY_MS = 500
 const WATERMARK_WAIT_MS = 2000
 const WATERMARK_POLL_MS = 50
 
-/** Follows the catalog: by NATS as it happens, and by its log for what NATS lost. Ready once the projection is filled. */
+/** Follows the catalog by NATS, and by its log for the events that NATS lost. Ready once the projection is filled. */
 export const startCatalogConsumer = ({
   projection,
   log,
@@ -75,7 +75,6 @@ export const startCatalogConsumer = ({
     },
   }
 }
-export type CatalogConsumer = ReturnType<typeof startCatalogConsumer>
 
 export type Freshness = { min_watermark?: string; max_lag_ms: number; wait_ms?: number }
 
@@ -103,7 +102,7 @@ export const requireFresh = async (
 
 /**
  * Refuses with 503 `projection_gap` where an event of one of these resources was set aside: what is known of it is not
- * what the catalog says, and nothing of it moves until a person decides (`npm run ops -- dead-letters`).
+ * the catalog's state, and none of its events is applied until a person decides (`npm run ops -- dead-letters`).
  */
 export const refuseHeld = async (db: Queryable, resource_ids: readonly string[]): Promise<void> => {
   const held = await firstHeld(db, resource_ids)

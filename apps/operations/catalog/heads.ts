@@ -10,9 +10,9 @@ const WAIT_MS = 2000
 type HeadsDeps = { db: Queryable; projection: CatalogProjection; trust: { catalog: CatalogClient } }
 
 /**
- * Makes sure that what is known here of these resources is what the catalog says of them at this moment: asks it for
+ * Makes sure that the projection of these resources equals the catalog at this moment: asks it for
  * their versions in one round trip, and fetches what is missing. Refuses with 503 where the catalog does not answer,
- * or says what cannot be followed in time: an old truth starts nothing.
+ * or names those that cannot be updated in time: no node starts on stale state.
  */
 export const requireHeads = async (
   { db, projection, trust }: HeadsDeps,
@@ -86,8 +86,8 @@ const foreign = ({ resource_id, version }: ResourceVersion, known: number) =>
   )
 
 /**
- * The heads of a command's targets: asked for before its transaction, so that no lock waits for the catalog, and refused
- * inside it, behind not found, policy and state.
+ * The heads of a command's targets: asked for before its transaction, so that no lock waits for the catalog, and
+ * refused inside it, behind not found, policy and state.
  */
 export const askHeads = (deps: HeadsDeps, targets: () => Promise<readonly string[]>) => {
   let refusal: { error: unknown } | undefined

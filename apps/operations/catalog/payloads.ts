@@ -45,7 +45,7 @@ const Resource = Type.Object({
   relationship_changes: Changes,
   relationship_parts: Type.Optional(Type.Integer({ minimum: 1 })),
   document: Type.Optional(Document),
-  /** A path of the catalog, and nothing that leads to another host with our token. */
+  /** A path of the catalog, never one that leads to another host with our token. */
   fetch_href: Type.Optional(Type.String({ pattern: '^/(internal/)?v1/resources/[A-Za-z0-9._:~-]+$', maxLength: 300 })),
 })
 const Relationships = Type.Object({

@@ -5,6 +5,7 @@ import { appendAudit } from '../../../db/operations/facts/audit.ts'
 import { stateFacts } from '../../../db/operations/facts/state.ts'
 import { idempotency } from '../../../db/operations/tables/index.ts'
 import { RESTORED } from '../../../db/restore.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import type { AcceptDeps, OperationsDeps } from '../deps.ts'
@@ -91,14 +92,9 @@ const keep = async (
   })
   const queued = appendCommand(tx, {
     command_id,
-    operation_id: command.operation_id,
-    kind: command.kind,
-    class: command.class,
+    ...pick(command, 'operation_id', 'kind', 'class'),
     payload: decision.payload,
-    actor: command.actor,
-    reason: command.reason,
-    request_id: command.request_id,
-    trace: command.trace,
+    ...pick(command, 'actor', 'reason', 'request_id', 'trace'),
     undo: decision.undo ?? null,
     deadline_s: deps.config.OPERATIONS__COMMANDS__DISPATCH_DEADLINE_S,
     decided,
@@ -108,7 +104,7 @@ const keep = async (
   return 'later'
 }
 
-/** After a restore nothing starts until a person has accepted it; stopping always goes. */
+/** After a restore no start is allowed until a person has accepted it; stopping always is. */
 const refuseRestored = async ({ fence }: Pick<OperationsDeps, 'fence'>, command: Command): Promise<void> => {
   if (command.class !== 'start' || (await fence()).held_since === null) return
   throw new AppError('internal_error', 'restored', RESTORED, {

@@ -6,6 +6,7 @@ import type { Facts } from '../../../db/operations/facts/state.ts'
 import type { CommandKind } from '../../../workflows/operation/messages.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Actor } from '../../shared/contracts/operations/graph.ts'
+import { pick } from '../../shared/data/pick.ts'
 import type { OperationsDeps } from '../deps.ts'
 
 /** A command as it came in: who, what, on which operation, under which key. */
@@ -30,11 +31,11 @@ export type Command = {
 
 /** A decision: the facts to state, and the message to the engine. */
 export type Decision = {
-  /** Body of the signal; null: complete in Postgres, nothing is sent. */
+  /** Body of the signal; null: complete in Postgres, no signal is sent. */
   payload: Record<string, unknown> | null
   /** It is done, and sent, when another person agrees. */
   awaits?: true
-  /** Facts of the timeline; none when the command changes nothing. */
+  /** Facts of the timeline; none if the command has no effect. */
   events: Facts['events']
   set?: Facts['set']
   /** Rows that a withdrawal puts back (operations.md 1.4). */
@@ -71,9 +72,7 @@ export const commandOf = (
   const if_match = headers['if-match']
   const trace = headers.traceparent
   return {
-    kind: given.kind,
-    class: given.class,
-    operation_id: given.operation_id,
+    ...pick(given, 'kind', 'class', 'operation_id'),
     reason: given.reason ?? null,
     dry_run: given.dry_run ?? false,
     actor: { kind: 'user', id: caller.user_id, name: caller.username, roles: caller.roles },

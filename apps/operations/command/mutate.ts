@@ -39,7 +39,7 @@ export const mutationOf = (
 
 type MutationDeps = Pick<OperationsDeps, 'db' | 'keys'>
 
-/** Runs a mutation once per key; a dry run goes through all checks and stores nothing. */
+/** Runs a mutation once per key; a dry run goes through all checks and is not stored. */
 export const mutate = (
   deps: MutationDeps,
   mutation: Mutation,

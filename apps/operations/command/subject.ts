@@ -3,6 +3,7 @@ import { type LockedOperation, lockOperation } from '../../../db/operations/comm
 import { type OperationFacts, statusOf } from '../../../workflows/operation/rules/facts.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Place } from '../../shared/auth/scope.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { isVisible, loadPlaces, placesFor } from '../policies/visibility.ts'
@@ -36,11 +37,7 @@ export const factsOf = (
   >,
 ): OperationFacts => ({
   status: statusOf(row.control, row.engine_status),
-  control: row.control,
-  cancel_mode: row.cancel_mode,
-  cancelled_at: row.cancelled_at,
-  pause_reason: row.pause_reason,
-  unknown_nodes: row.unknown_nodes,
+  ...pick(row, 'control', 'cancel_mode', 'cancelled_at', 'pause_reason', 'unknown_nodes'),
 })
 
 /** If-Match compares the first part of the ETag, the count of decided changes; the rest moves with every progress. */

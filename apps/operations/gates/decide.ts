@@ -123,7 +123,7 @@ const checkPolicy = (
 }
 
 /**
- * A decided gate of kind intervention guards nothing: the intervention is done with the approval, in one transaction, or
+ * A decided gate of kind intervention guards no node: the intervention is done with the approval, in one transaction, or
  * withdrawn with the rejection. The engine hears of the intervention only.
  */
 const ofIntervention = async (
@@ -150,7 +150,7 @@ const commentMissing = () =>
     violations: [{ pointer: '/comment', code: 'required', message: 'is required by the policy of this gate' }],
   })
 
-/** A right that a participant of the operation gave decides nothing. */
+/** A right that a participant of the operation gave does not count for decisions. */
 const refuseTaint = (
   { lookback_s }: Pick<OperationsDeps, 'lookback_s'>,
   { command: { caller }, row, subject }: Tallied,

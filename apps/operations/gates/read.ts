@@ -13,7 +13,7 @@ import { operationFactsOf } from '../policies/votes.ts'
 import { viewGate } from './view.ts'
 
 /**
- * One gate with what is decided on and its context, as this caller sees it. Throws not_found. What stands in the way now
+ * One gate with its subject and context, as this caller sees it. Throws not_found. What stands in the way now
  * is looked up when the gate is read, not in the answer to a vote (`with_conflicts`).
  */
 export const readGate = async (

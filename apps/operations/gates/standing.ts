@@ -151,7 +151,7 @@ const holds = ({ gate }: GateRow, left: readonly Vote[], lost: readonly LostVote
   return outcomeOfVotes({ policy: gate.policy, votes }) === 'approved'
 }
 
-/** A passed gate, used or not, asks again in the next round; the votes that still count go on in it. */
+/** A passed gate, used or not, asks again in the next round; the votes that still count carry over. */
 const reopen = async (
   tx: Tx,
   { gate }: GateRow,

@@ -6,6 +6,7 @@ import type { Principal } from '../../shared/auth/principals.ts'
 import type { Place } from '../../shared/auth/scope.ts'
 import type { GateSummary } from '../../shared/contracts/operations/gates.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { type Authority, allowedAction, refuseByPolicy } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import { lossOf, refuseTainted } from '../policies/voters.ts'
@@ -67,11 +68,7 @@ export const viewGate = (
     gate_id: gate.gate_id,
     operation_id: gate.operation_id,
     operation_title: operation.title,
-    kind: gate.kind,
-    question: gate.question,
-    status: gate.status,
-    round: gate.round,
-    guards: gate.guards,
+    ...pick(gate, 'kind', 'question', 'status', 'round', 'guards'),
     policy: { ...gate.policy },
     votes: gate.votes.map(({ user_id: _, ...vote }) => vote),
     missing: missingOf(facts),
@@ -81,9 +78,7 @@ export const viewGate = (
       .map(({ user }) => ({ id: user.id, name: user.username })),
     eligible_me: ineligible === undefined,
     why_not_me: ineligible?.detail ?? null,
-    digest: gate.digest,
-    waiting_since: gate.waiting_since,
-    deadline_at: gate.deadline_at,
+    ...pick(gate, 'digest', 'waiting_since', 'deadline_at'),
     on_timeout: gate.policy.on_timeout,
     on_reject: gate.policy.on_reject,
     escalation: { level: gate.escalation_level, next_at: gate.next_escalation_at },

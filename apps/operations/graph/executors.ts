@@ -6,7 +6,7 @@ export type ExecutorFacts = {
   max_run_s: number
   /** Reasons why `with` does not fit, with the pointer below it. Values that only dispatch knows fit anything. */
   check: (values: Record<string, unknown>) => Fault[]
-  /** Whether a step only reads: it changes nothing that would have to be undone. */
+  /** Whether a step only reads: it has no effect that would have to be undone. */
   reads: (values: Record<string, unknown>) => boolean
   idempotent: (values: Record<string, unknown>) => boolean
 }

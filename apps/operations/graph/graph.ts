@@ -1,4 +1,5 @@
 import type { PlanGate, PlanGraph, PlanNode } from '../../shared/contracts/operations/graph.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { byText } from './order.ts'
 import type { Group, PlannerInput } from './types.ts'
 
@@ -69,7 +70,7 @@ const waitOf = (node: PlanNode): number => {
   return node.kind === 'wait' && typeof duration_s === 'number' ? duration_s : 0
 }
 
-/** Earliest start of each node and the chain that takes longest, when nothing waits for a slot or a gate. */
+/** Earliest start of each node and the chain that takes longest, if no node waits for a slot or a gate. */
 export const scheduleOf = (nodes: PlanNode[], timing: (node: PlanNode) => Timing) => {
   const end = new Map<string, Timing>()
   const via = new Map<string, string>()
@@ -107,10 +108,7 @@ export const drawingOf = (
   for (const gate of gates) for (const id of gate.guards) guarding.set(id, [...(guarding.get(id) ?? []), gate.gate_id])
   return {
     nodes: nodes.map((node) => ({
-      node_id: node.node_id,
-      name: node.name,
-      kind: node.kind,
-      executor: node.executor,
+      ...pick(node, 'node_id', 'name', 'kind', 'executor'),
       target_id: node.target_id ?? null,
       group: node.group ?? null,
       depends_on: node.depends_on,

@@ -1,5 +1,6 @@
 import type { GateSubject, PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { coneOf } from './graph.ts'
 import { specDigest } from './hashes.ts'
 import { byText } from './order.ts'
@@ -22,9 +23,7 @@ export const gateSubject = (
   const cone = coneOf(nodes, gate.guards)
   const released = nodes.filter((node) => cone.has(node.node_id)).sort((a, b) => byText(a.node_id, b.node_id))
   const releases = released.map((node) => ({
-    node_id: node.node_id,
-    name: node.name,
-    executor: node.executor,
+    ...pick(node, 'node_id', 'name', 'executor'),
     target_id: node.target_id ?? null,
     inputs: node.with,
     on_failure: node.on_failure,

@@ -183,11 +183,11 @@ export type PlannerInput = {
   limits: { nodes: number; edges: number; graph_nodes: number }
   /** Only freezes and windows look at it. */
   at: string
-  /** What the policies say of a plan with these facts; without it nothing is judged. */
+  /** The policies' verdict on a plan with these facts; without it no plan is judged. */
   judge?: (facts: PlanFacts) => JudgedPlan[]
-  /** Which secrets the steps of a pool may resolve; without it nothing is refused here. */
+  /** Which secrets the steps of a pool may resolve; without it none is refused here. */
   mayResolve?: (pool: string, reference: string) => boolean
-  /** Which programs steps may run; without it nothing is refused here. */
+  /** Which programs steps may run; without it none is refused here. */
   programs?: ProgramRules
 }
 
@@ -214,7 +214,7 @@ export type Draft = {
 }
 
 type PlanCode = CodeOf<'validation_error' | 'policy_denied'>
-/** Nothing can be planned: a refusal with the places that are wrong. */
+/** No plan is possible: a refusal with the places that are wrong. */
 export class PlanRefusal extends Error {
   readonly category: 'validation_error' | 'policy_denied'
   readonly code: PlanCode

@@ -6,6 +6,7 @@ import type { Caller } from '../../shared/auth/caller.ts'
 import { missingWords, type Permission } from '../../shared/auth/permissions.ts'
 import type { AllowedAction, RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { INTENT_KINDS, type IntentBody, type IntentView } from '../../shared/contracts/operations/intents.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { AppError, type CodeOf, notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { requireFresh } from '../catalog/consumer.ts'
@@ -73,7 +74,7 @@ const targetsOf = async (
   if (body.retry_of !== undefined) await refuseRetryOf(tx, mutation.caller, body.retry_of)
   const targets = await resolveTargets(tx, body, deps.config.OPERATIONS__LIMITS__TARGETS)
   if (targets.length === 0 && body.kind !== 'graph' && (body.targets ?? []).length > 0)
-    throw new AppError('validation_error', 'no_targets', 'The selectors match nothing.', { status: 422 })
+    throw new AppError('validation_error', 'no_targets', 'The selectors match no resource.', { status: 422 })
   const ids = targets.map(({ resource_id }) => resource_id)
   await requireScopeOver(tx, mutation, 'intent:create', ids)
   return targets
@@ -91,9 +92,7 @@ const keepIntent = async (
     tx,
     {
       intent_id,
-      kind: body.kind,
-      title: body.title,
-      reason: body.reason,
+      ...pick(body, 'kind', 'title', 'reason'),
       request: body,
       targets_resolved: resolvedOf(targets),
       requester: mutation.actor,

@@ -2,6 +2,7 @@ import type { Tx } from '../../../db/client.ts'
 import { loadResources } from '../../../db/operations/plans/planning.ts'
 import { saveIntent } from '../../../db/operations/plans/rows.ts'
 import type { IntentRequestedPayload } from '../../shared/contracts/catalog/events.ts'
+import { pick } from '../../shared/data/pick.ts'
 
 const WEEK_S = 604_800
 
@@ -22,9 +23,7 @@ export const createRequestedIntent = async (
       title: asked.title.slice(0, 200),
       reason: asked.reason,
       request: {
-        kind: asked.kind,
-        title: asked.title,
-        reason: asked.reason,
+        ...pick(asked, 'kind', 'title', 'reason'),
         targets: [{ resource_id: asked.resource_id }],
         change: {
           op: asked.op,
@@ -33,10 +32,7 @@ export const createRequestedIntent = async (
       },
       targets_resolved: [
         {
-          resource_id: resource.resource_id,
-          type_key: resource.type_key,
-          name: resource.name,
-          version: resource.version,
+          ...pick(resource, 'resource_id', 'type_key', 'name', 'version'),
         },
       ],
       requester: asked.requester,

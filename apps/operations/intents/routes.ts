@@ -41,7 +41,7 @@ const createIntentRoute = (
         operationId: 'createIntent',
         summary: 'State what should be true',
         description:
-          'Records an intent. Nothing changes yet: preview it to see a plan, then start the plan. Targets are resolved now and again for each plan.',
+          'Records an intent without changing anything. Preview it to see a plan, then start the plan. Targets are resolved now and again for each plan.',
         tags: ['intents'],
         headers: CommandHeaders,
         'x-reply-headers': ['etag', 'location'],

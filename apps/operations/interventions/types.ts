@@ -9,7 +9,7 @@ export type InterventionCommand = Command & { caller: Caller }
 /** `agreed`: a second person has seen it; whether its author may was asked before. */
 export type Intervening = { command: InterventionCommand; subject: Subject; command_id: string; agreed?: boolean }
 
-/** What an intervention came to: rows are written; this is what is told of it. */
+/** The result of an intervention: its rows are written; this is its report. */
 export type Intervened = {
   payload: Record<string, unknown> | null
   /** Facts beside the intervention itself. */

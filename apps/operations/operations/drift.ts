@@ -81,7 +81,7 @@ export const driftOf = async (
   return { pins: Object.fromEntries(moved.map(({ resource_id, version }) => [resource_id, version])), drifted, diff }
 }
 
-/** A plan made now, of the moved targets alone where a target's nodes do not depend on the others; nothing: it is refused. */
+/** A plan made now, of the moved targets alone if their nodes do not depend on the others; undefined: it is refused. */
 const planAgain = async (
   db: Queryable,
   deps: PlanningDeps,

@@ -202,8 +202,7 @@ const pauseOperationRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => {
       schema: {
         operationId: 'pauseOperation',
         summary: 'Pause an operation',
-        description:
-          'Nothing more starts from the moment this is answered; what runs, ends. Gates may still be decided.',
+        description: 'No node starts after the answer; running nodes end. Gates may still be decided.',
         tags,
         params: OperationParams,
         headers: VersionedHeaders,
@@ -231,7 +230,7 @@ const resumeOperationRoute = (
       schema: {
         operationId: 'resumeOperation',
         summary: 'Resume an operation',
-        description: 'Goes on with a paused operation. Nodes with an unknown outcome must be settled first.',
+        description: 'Resumes a paused operation. Nodes with an unknown outcome must be settled first.',
         tags,
         params: OperationParams,
         headers: VersionedHeaders,
@@ -258,7 +257,7 @@ const cancelOperationRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => 
         operationId: 'cancelOperation',
         summary: 'Cancel an operation',
         description:
-          'Closes open gates and starts nothing more. graceful lets running nodes end; compensate also undoes what succeeded; force is for a cancel that does not end.',
+          'Closes open gates and starts no more nodes. graceful lets running nodes end; compensate also undoes succeeded nodes; force is for a cancel that does not end.',
         tags,
         params: OperationParams,
         headers: VersionedHeaders,

@@ -23,8 +23,8 @@ import { readOperation } from './read.ts'
 import { type StartSubject, writeOperation } from './write.ts'
 
 /**
- * Starts exactly the plan that was read: locks it, checks that its targets are as planned (or that a plan made now would
- * do the same), takes the leases, and writes the operation, all in one transaction (operations.md 1.2, 2.2).
+ * Starts exactly the plan that was read: locks it, checks that its targets are as planned (or that a plan made now
+ * would do the same), takes the leases and writes the operation. All is one transaction (operations.md 1.2, 2.2).
  */
 export const startSteps = (
   deps: PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db' | 'projection' | 'trust'>,

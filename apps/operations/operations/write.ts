@@ -9,6 +9,7 @@ import type { PlanGraph } from '../../shared/contracts/operations/graph.ts'
 import type { Rehearsal, StartBody } from '../../shared/contracts/operations/plans.ts'
 import type { OperationCalendar } from '../../shared/data/calendar.ts'
 import { digest } from '../../shared/data/digest.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Command, Decision } from '../command/command.ts'
 import { specDigest } from '../graph/hashes.ts'
@@ -86,14 +87,10 @@ const rowsOf = (
     intent_id: intent.intent_id,
     plan_id: plan.plan_id,
     plan_hash: plan.plan_hash,
-    title: intent.title,
-    kind: intent.kind,
-    requester: intent.requester,
+    ...pick(intent, 'title', 'kind', 'requester'),
     starter_id: actor.id,
     risk_level,
-    labels: intent.labels,
-    ticket: intent.ticket,
-    retry_of: intent.retry_of,
+    ...pick(intent, 'labels', 'ticket', 'retry_of'),
     constraints,
     max_parallel: Number(constraints.max_parallel ?? MAX_PARALLEL),
     deadline_s: typeof constraints.deadline_s === 'number' ? constraints.deadline_s : null,

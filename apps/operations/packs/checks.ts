@@ -50,7 +50,7 @@ function* checkMatch({ kind, match, batch, order, scope }: Procedure): Check {
     if (match.op) yield wrong('/op', 'belongs to procedures of kind change')
     if (match.paths) yield wrong('/paths', 'belongs to procedures of kind change')
   } else if (match.resource_type ?? match.op ?? match.action ?? match.paths) {
-    yield wrong('', 'a runbook is chosen by its name and matches nothing')
+    yield wrong('', 'a runbook is chosen by its name and has no match')
   }
   if (scope === 'plan' && batch)
     yield { pointer: '/batch', message: 'a procedure that runs once per plan has no batches' }

@@ -5,7 +5,7 @@ import { EXECUTORS } from '../graph/executors.ts'
 import type { GraphNode, Step } from '../graph/types.ts'
 import type { GatePolicyFile, ProcedureFile, StepFile } from './schema.ts'
 
-/** What stands where nothing was said (operations.md 3.1, 4.1, 4.2). */
+/** The defaults (operations.md 3.1, 4.1, 4.2). */
 const RETRY = { max_attempts: 1, initial_s: 1, factor: 2, max_s: 60 }
 const RUN_S = 60
 

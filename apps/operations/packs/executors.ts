@@ -11,9 +11,9 @@ import type { ProgramRules } from '../graph/executors.ts'
 export type SecretRules = (pool: string, reference: string) => boolean
 
 /**
- * The part of the workers' executor policy that says which secrets the steps of each pool may resolve and which programs
- * they may run, so that a plan is refused before it is read instead of failing when it runs; the workers ask again
- * (operations.md 7.2, 7.3).
+ * The part of the workers' executor policy about secrets and programs: which ones the steps of each pool may use. With
+ * it a plan is refused before it is read instead of failing when it runs; the workers check again (operations.md 7.2,
+ * 7.3).
  */
 export const loadExecutorRules = (file: string): { mayResolve: SecretRules; programs: ProgramRules } => {
   let document: unknown

@@ -8,6 +8,7 @@ import { recordPacks } from '../../../db/operations/packs.ts'
 import { ConfigError } from '../../shared/config.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { compileSchema, type SchemaCheck, schemaFault } from '../../shared/data/json-schema.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { isObject, pointerOf } from '../../shared/data/pointer.ts'
 import { CelError, type CelProgram, compileCel } from '../../shared/expressions/cel.ts'
 import type { Freeze, Library, Pack, Policy, Procedure, Window } from '../graph/types.ts'
@@ -192,9 +193,7 @@ const loadProcedure = (
   const procedure: Procedure = {
     pack: pack.pack,
     version: pack.version,
-    key: given.key,
-    kind: given.kind,
-    title: given.title,
+    ...pick(given, 'key', 'kind', 'title'),
     priority: given.priority ?? 0,
     scope: given.scope ?? 'target',
     match,

@@ -9,6 +9,7 @@ import type { Caller } from '../../shared/auth/caller.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import type { RejectPatchBody } from '../../shared/contracts/operations/patches.ts'
 import { digest } from '../../shared/data/digest.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Command, Decision, Steps } from '../command/command.ts'
 import { runCommand } from '../command/run.ts'
@@ -140,9 +141,7 @@ export const answered = (
 })
 
 export const said = (command: PatchCommand, command_id: string) => ({
-  actor: command.actor,
-  reason: command.reason,
-  patch_id: command.patch_id,
+  ...pick(command, 'actor', 'reason', 'patch_id'),
   command_id,
 })
 

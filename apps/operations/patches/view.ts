@@ -28,7 +28,7 @@ export const rejectAction = (caller: Caller, patch: PatchRow): PolicyAction =>
 
 type Head = NonNullable<Awaited<ReturnType<typeof getPatchHead>>>
 
-/** A patch for its readers, with what this caller may do. */
+/** A patch for its readers, with the actions that this caller may take. */
 export const viewPatch = (
   deps: Pick<OperationsDeps, 'clock' | 'policies'>,
   caller: Caller,

@@ -7,7 +7,7 @@ import { patchGroups } from '../plans/ahead.ts'
 import { loadPlaces } from '../policies/visibility.ts'
 import { type Footing, type LostVote, lossOf, type People, requireAsked, wordsOf } from '../policies/voters.ts'
 
-/** What a vote for a patch rests on; nobody decides by what its proposer gave, or with four eyes anybody who takes part. */
+/** The grounds of a vote for a patch. No right counts that its proposer gave, or with four eyes any participant. */
 export const patchFooting = (subject: Subject, { required, proposer_id }: PatchRow, lookback_s: number): Footing => {
   const groups = patchGroups(required)
   const involved = required.some(({ four_eyes }) => four_eyes) ? subject.involved : []

@@ -120,7 +120,7 @@ export const gatesFor = (
   return refuseSilence(named, risk.level, warnings)
 }
 
-/** A wanted gate without the nodes that a gate of the same rule holds already; none where nothing is left. */
+/** A wanted gate without the nodes that a gate of the same rule holds already; no gate if none are left. */
 const uncovered = (gate: Wanted, standing: readonly PlanGate[], nodes: readonly PlanNode[]): Wanted[] => {
   const held = coneOf(
     nodes,

@@ -28,7 +28,7 @@ export type Unit = {
 }
 export type Expanded = {
   nodes: PlanNode[]
-  /** Nodes of the unit that nothing of the unit comes before, and that nothing of it comes after. */
+  /** The first nodes of the unit, and its last ones. */
   roots: string[]
   lasts: string[]
   by_step: Map<string, string>

@@ -51,7 +51,7 @@ export const wantedGates = (
   return wanted
 }
 
-/** Of what an author wrote by hand: every place is its beginning. */
+/** Of a graph that an author wrote by hand: every place is its beginning. */
 export const entryPlace = (entry: string[]): Places => ({
   gates: [],
   entry,

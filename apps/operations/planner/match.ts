@@ -18,7 +18,7 @@ export type Matched = { lanes: Lane[]; changes: Map<string, TargetChange> }
 
 /**
  * Finds the procedure of each target and groups the targets by it. Targets without a change get none. Refuses with
- * `unsupported_change` (and the paths) when nothing fits, with `parameters_invalid` when the parameters do not.
+ * `unsupported_change` (and the paths) if no runbook fits, with `parameters_invalid` when the parameters do not.
  */
 export const matchTargets = (
   intent: PlannedIntent,

@@ -32,7 +32,7 @@ export const editGraph = (running: Running, changes: readonly PatchChange[], con
   const edit = editOf(running)
   for (const [i, change] of changes.entries()) OPS[change.op](edit, change as never, `/changes/${i}`, context)
   for (const gate of edit.gates.values()) gate.guards = gate.guards.filter((id) => !edit.removed.has(id))
-  // A gate whose last guarded node is gone has nothing left to ask about.
+  // A gate whose last guarded node is gone has no question left.
   const emptied = [...edit.gates.values()].filter(
     (gate) => gate.guards.length === 0 && !edit.added_gates.has(gate.gate_id),
   )

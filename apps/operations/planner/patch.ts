@@ -23,14 +23,14 @@ export type Patched = {
   /** Policies of the gates that have something to say about it. */
   required: GatePolicy[]
   violations: Violation[]
-  /** What the graph comes to as a plan; nothing where the patch brings nothing and only takes away. */
+  /** The graph as a plan; undefined if the patch only removes nodes. */
   weight: Weight | undefined
 }
 
 /**
- * The graph that a patch makes of a running one, with every reason why it could not run (operations.md 2.6), bound as a
- * plan of that graph would be: what the patch brings gets the gates that a plan would have got. Pure: the proposal, each
- * vote and the application come to the same.
+ * The graph that a patch makes of a running one, with every reason why it could not run (operations.md 2.6). It is
+ * bound as a plan of that graph would be: added nodes get the gates that a plan would have got. Pure: the proposal,
+ * each vote and the application come to the same.
  */
 export const applyPatch = (running: Running, changes: readonly PatchChange[], context: PatchContext): Patched => {
   const edit = editGraph(running, changes, context)
@@ -71,8 +71,9 @@ export const applyPatch = (running: Running, changes: readonly PatchChange[], co
 type Bringing = { nodes: PlanNode[]; gates: PlanGate[]; brought: PlanNode[]; weight: Weight }
 
 /**
- * All gates of the new graph. Those that policies demand stand before everything that the patch brings. A freeze that the
- * operation was never asked about holds its nodes at the claim; an answer for some of them would let the others pass.
+ * All gates of the new graph. Those that policies demand stand before everything that the patch brings. A freeze that
+ * the operation was never asked about holds its nodes at the claim; an answer for some of them would let the others
+ * pass.
  */
 const bindBrought = (
   running: Running,
@@ -88,7 +89,7 @@ const bindBrought = (
   const spent = new Set([...running.spent, ...running.gates.map(({ gate_id }) => gate_id)])
   const guarded = { nodes, gates, places, entry, until_s: p90_s, spent }
   const bound = gatesFor({ ...context, library: { ...context.library, freezes } }, guarded, weight, [], violations)
-  // Those of before keep their policy as it was read; that silence approves nothing any more is seen at their deadline.
+  // Those of before keep their policy as it was read; that silence no longer approves is seen at their deadline.
   const kept = new Map(running.gates.map(({ gate_id }) => [gate_id, gates.find((gate) => gate.gate_id === gate_id)]))
   return bound.map((gate) => kept.get(gate.gate_id) ?? gate)
 }
@@ -160,7 +161,10 @@ const weakened = (running: Running, nodes: readonly PlanNode[], reached: readonl
 }
 const listed = (ids: readonly string[]): string => ids.slice(0, 5).join(', ')
 
-/** Policies of the gates of before that have a say: in their cones something changes, or beside them something acts alike. */
+/**
+ * Policies of the gates of before that have a say: in their cones something changes, or beside them something acts
+ * alike.
+ */
 const requiredBy = (reached: readonly Reached[]): GatePolicy[] => {
   const asked = reached.filter(
     ({ gate, within, beside }) => gate.kind !== 'external_check' && within.length + beside.length > 0,

@@ -35,7 +35,7 @@ const SHOWN_DEPENDENTS = 50
 
 /**
  * Makes the plan of an intent: pure and synchronous, the same input gives the same bytes (operations.md 3.2). Throws a
- * PlanRefusal when there is nothing that could be run.
+ * PlanRefusal if there is no node to run.
  */
 export const makePlan = (input: PlannerInput): Made => {
   const { intent, limits } = input

@@ -41,7 +41,7 @@ export type Outlook = {
   patched: Patched
   result_hash: string
   diff_graph: Record<string, unknown>
-  /** Gates with what they would release. */
+  /** Gates with the nodes that they would release. */
   gates: (PlanGate & { subject: GateSubject; digest: string })[]
   /** Gates that would ask again. */
   rearmed: string[]
@@ -115,11 +115,11 @@ const runningOf = (rows: RunningRows, { max_parallel, risk_level }: Subject): Ru
   ]),
 })
 
-/** No attempt was ever made, and nothing else has settled it. */
+/** No attempt was ever made, and no other act has settled it. */
 const isUntouched = ({ state, attempt, removed }: RunningRows['nodes'][number]): boolean =>
   attempt === 0 && !removed && UNTOUCHED.has(state)
 
-/** A node as it would run: what a person has put in place of its inputs counts for what a gate releases. */
+/** A node as it would run: inputs that a person has replaced count for the gate's subject. */
 const withOverrides = (node: PlanNode, rows: RunningRows): PlanNode => {
   const row = rows.nodes.find(({ node_id }) => node_id === node.node_id)
   return row?.input_overrides ? { ...node, with: mergePatch(node.with, row.input_overrides) } : node

@@ -66,7 +66,7 @@ export const listConflicts = async (
   ]
 }
 
-/** Windows that nothing of the plan may start outside of, while none of them is open. */
+/** Windows outside of which no node of the plan may start, while none of them is open. */
 const closedWindows = (
   { windows }: OperationsDeps['library'],
   { windows: ids, constraints }: Plan['document'],

@@ -16,6 +16,7 @@ import {
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { PreviewBody } from '../../shared/contracts/operations/intents.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { requireFresh } from '../catalog/consumer.ts'
@@ -65,9 +66,7 @@ export const previewPlan = async (
     })
     const rehearsal = rehearsable && (await rehearseApart(rehearsable))
     const effect = {
-      counts: made.counts,
-      risk: made.risk,
-      plan_hash: made.plan_hash,
+      ...pick(made, 'counts', 'risk', 'plan_hash'),
       ...(rehearsal && { rehearsal }),
     }
     const keep = async () => {
@@ -178,9 +177,7 @@ export const renderPlan = async (
     title: intent.title,
     kind: intent.kind,
     status,
-    status_reason: plan.status_reason,
-    plan_hash: plan.plan_hash,
-    semantic_digest: plan.semantic_digest,
+    ...pick(plan, 'status_reason', 'plan_hash', 'semantic_digest'),
     catalog_pins: document.catalog_pins,
     pins_moved: await movedPins(db, document.catalog_pins),
     watermark: report.watermark,
@@ -198,9 +195,7 @@ export const renderPlan = async (
     gates: document.gates.map((gate) => gateView(gate, caller, intent)),
     warnings: report.warnings,
     estimates: report.estimates,
-    leases: document.leases,
-    windows: document.windows,
-    constraints: document.constraints,
+    ...pick(document, 'leases', 'windows', 'constraints'),
     rehearsal: report.rehearsal ?? null,
     created_at: plan.created_at,
     expires_at: plan.expires_at,
@@ -257,7 +252,7 @@ export const markStale = (
     movePlan(tx, plan_id, ['ready'], { status: 'stale', status_reason: reason }, { actor, request_id }),
   )
 
-/** Whether a start was refused by what has moved since the plan was made: its targets, or the policies. */
+/** Whether a start was refused because targets or policies changed since the plan was made. */
 export const isOutdated = (error: unknown): error is AppError =>
   error instanceof PlanOutdated ||
   (error instanceof AppError &&

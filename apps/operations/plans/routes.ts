@@ -154,7 +154,7 @@ const newestProcedures = ({ library }: Pick<OperationsDeps, 'library'>) => {
 type Drawn = NonNullable<Awaited<ReturnType<typeof getPlanGraph>>>
 const COLLAPSE_ABOVE = 500
 
-/** The drawing of what has not begun. */
+/** The drawing of a plan that has not begun. */
 const pendingGraph = ({ graph, plan_hash, created_at }: Drawn, collapse: 'auto' | 'none' | 'groups') => {
   const collapsed = collapse === 'groups' || (collapse === 'auto' && graph.nodes.length > COLLAPSE_ABOVE)
   const sizes = new Map<string, number>()

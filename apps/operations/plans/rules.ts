@@ -54,7 +54,8 @@ export const refuseStart = (
   })
   if (status !== 'ready')
     return not_ready(`The plan is ${status}${plan.status_reason ? `: ${plan.status_reason}` : ''}; preview again.`)
-  if (plan.document.nodes.length === 0) return not_ready('There is nothing to run: every target is as wanted already.')
+  if (plan.document.nodes.length === 0)
+    return not_ready('The plan has no steps: every target is in its desired state already.')
   return undefined
 }
 

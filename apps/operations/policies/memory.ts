@@ -9,7 +9,7 @@ const ageSteps = (policies: readonly string[]): number[] | undefined => {
 }
 
 /**
- * Asks policies each question once: an answer depends on nothing but the request, and one page asks the same few
+ * Asks policies each question once: an answer depends on the request alone, and one page asks the same few
  * questions again and again. Ages of a login count as equal as long as no policy tells them apart.
  */
 export const rememberAnswers = <R extends { auth_age_s: number }, A>(

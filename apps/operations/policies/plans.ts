@@ -29,7 +29,7 @@ let loads = 0
 
 /**
  * Loads `hard.cedar`, `soft.cedar` and `advisory.cedar` of this app and of a site. They may only forbid
- * `Action::"plan.execute"`, and judge a plan by what it does: groups of the principal are refused in them. A fault stops
+ * `Action::"plan.execute"`, and judge a plan by its effects: groups of the principal are refused in them. A fault stops
  * the start and names the file and the policy.
  */
 export const loadPlanPolicies = (site_dir?: string) => {
@@ -109,7 +109,7 @@ const readLevel = (file: string, level: PolicyLevel): Rule[] => {
     if (action?.op !== '==' || action.entity?.id !== 'plan.execute')
       throw wrong('is not of the one action plan.execute.')
     if (/principal\s*\.\s*groups/.test(text))
-      throw wrong('looks at groups of the principal; a plan is judged by what it does.')
+      throw wrong('looks at groups of the principal; a plan is judged by its effects.')
     const groups = json.annotations?.approvers?.split(',').map((group) => group.trim()) ?? []
     if (groups.some((group) => !/^[a-z][a-z0-9-]{1,62}$/.test(group)))
       throw wrong('names approvers that are no groups; write @approvers("group, group").')

@@ -64,7 +64,7 @@ export const loadPlaces = async (db: Queryable, resource_ids: readonly string[])
   return rows
 }
 
-/** As loadPlaces, without asking when the places decide nothing for this person. */
+/** As loadPlaces, without a query if the places do not matter for this person. */
 export const placesFor = (db: Queryable, viewer: Viewer, resource_ids: readonly string[]): Promise<Place[]> =>
   hasScopes(viewer) ? loadPlaces(db, resource_ids) : Promise.resolve([{}])
 

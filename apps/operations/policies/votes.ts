@@ -2,6 +2,7 @@ import type { GateRow } from '../../../db/operations/gates/rows.ts'
 import { type GateFacts, statusOf } from '../../../workflows/operation/rules/facts.ts'
 import type { Place } from '../../shared/auth/scope.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { operationObject } from './authority.ts'
 import type { PolicyObject } from './cedar.ts'
 import type { Footing, Taint } from './voters.ts'
@@ -28,11 +29,7 @@ export const isDelegated = ({ delegations }: GateRow['gate'], user_id: string, n
   delegations.some((given) => given.user_id === user_id && Date.parse(given.until) > Date.parse(now))
 
 export const gateFacts = ({ gate }: Pick<GateRow, 'gate'>): GateFacts => ({
-  gate_id: gate.gate_id,
-  kind: gate.kind,
-  status: gate.status,
-  round: gate.round,
-  digest: gate.digest,
+  ...pick(gate, 'gate_id', 'kind', 'status', 'round', 'digest'),
   consumed: gate.consumed_at !== null,
   policy: gate.policy,
   votes: gate.votes
@@ -42,10 +39,7 @@ export const gateFacts = ({ gate }: Pick<GateRow, 'gate'>): GateFacts => ({
 
 export const operationFactsOf = ({ operation }: Pick<GateRow, 'operation'>) => ({
   status: statusOf(operation.control, operation.engine_status),
-  control: operation.control,
-  cancel_mode: operation.cancel_mode,
-  cancelled_at: operation.cancelled_at,
-  pause_reason: operation.pause_reason,
+  ...pick(operation, 'control', 'cancel_mode', 'cancelled_at', 'pause_reason'),
   unknown_nodes: 0,
 })
 

@@ -1,6 +1,7 @@
 import type { State } from '../../../workflows/operation/state/types.ts'
 import type { PlanNode } from '../../shared/contracts/operations/graph.ts'
 import type { Rehearsal } from '../../shared/contracts/operations/plans.ts'
+import { pick } from '../../shared/data/pick.ts'
 import type { RehearsedGate } from './rows.ts'
 import type { RehearsalInput } from './types.ts'
 
@@ -38,9 +39,7 @@ export const reportOf = (input: RehearsalInput, run: Rehearsed): Rehearsal => {
   const or = (at: number | null) => (at === null ? null : seconds(at))
   const sorted = lanes.toSorted((a, b) => a.from - b.from || a.to - b.to || (a.node_id < b.node_id ? -1 : 1))
   return {
-    seed: input.seed,
-    approval_delay_s: input.approval_delay_s,
-    failures: input.failures,
+    ...pick(input, 'seed', 'approval_delay_s', 'failures'),
     ends: state.end?.status ?? (state.control === 'pause' ? 'paused' : 'blocked'),
     duration_s: seconds(now),
     critical_path: criticalPath(input.nodes, run.settled),

@@ -24,7 +24,7 @@ export const eventsRoutes: FastifyPluginAsyncTypebox<{
         operationId: 'streamEvents',
         summary: 'Follow changes',
         description:
-          'Server-sent events of the chosen topics. A topic that the caller may not see is refused alone, in `hello`. Send Last-Event-ID to go on without a gap.',
+          'Server-sent events of the chosen topics. A topic that the caller may not see is refused alone, in `hello`. Send Last-Event-ID to resume without a gap.',
         tags: ['events'],
         querystring: EventsQuery,
         headers: EventsHeaders,

@@ -37,7 +37,7 @@ export const createStream = (
   start: Cursor,
 ) => {
   const cursor: Cursor = { ...start, l: {} }
-  // Only of what is followed now: a reader goes from log to log all day long with one cursor.
+  // Only of the topics that are followed now: a reader goes from log to log all day long with one cursor.
   for (const name of [...topics.logs.keys()].map(shortName)) if (start.l[name]) cursor.l[name] = start.l[name]
   let ended = false
 

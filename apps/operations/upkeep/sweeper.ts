@@ -25,6 +25,7 @@ import {
   operation_control,
   operations,
 } from '../../../db/operations/tables/index.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { tellUntold } from '../calendar/freezes.ts'
 import type { AcceptDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { createDriftWatch } from './drift.ts'
@@ -34,8 +35,10 @@ const PRUNE_EVERY_MS = 60_000
 const ARCHIVE_EVERY_MS = 3_600_000
 
 /**
- * What only time brings about: start-class commands that were never sent in time are taken back, findings about the
- * engine are acted on, plans and intents expire, leases and places that became free are granted, changes of calendar and catalog reach running operations, old logs are packed. One process at a time, by an advisory lock of the turn's transaction.
+ * Work that only time triggers: it takes back start-class commands that were not sent in time and acts on findings
+ * about the engine. It expires plans and intents, and grants leases and places that became free. Changes of calendar
+ * and catalog reach running operations, and old logs are packed. One process at a time, by an advisory lock of the
+ * turn's transaction.
  */
 export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'artifacts'>) => {
   const { db, config, telemetry } = deps
@@ -92,7 +95,7 @@ const rethrow = (error: unknown) => {
   throw error
 }
 
-/** One turn; does nothing while another process holds the lock. Returns how many things it changed. */
+/** One turn; returns at once while another process holds the lock. Returns how many things it changed. */
 export const sweep = async (db: Db, failed: (error: unknown) => void = rethrow): Promise<number> => {
   const overdue = await db.transaction(async (tx) => {
     if (!(await isLeader(tx))) return undefined
@@ -107,7 +110,7 @@ export const sweep = async (db: Db, failed: (error: unknown) => void = rethrow):
     }
   })
   if (!overdue) return 0
-  // Each in a transaction of its own: one that cannot be done holds nothing else back.
+  // Each in a transaction of its own: one that fails holds no other back.
   const apart = (act: (tx: Tx) => Promise<unknown>) => db.transaction(act).catch(failed)
   for (const { command_id, operation_id } of overdue.commands)
     await apart((tx) => withdrawOverdue(tx, operation_id, command_id))
@@ -185,7 +188,7 @@ const CANCELLED_ON_ROWS = {
 
 /**
  * The engine no longer has an operation: one that has ended refuses what still waits; a live one is paused as
- * engine_lost, and the end of what was in flight is unknown; one that is being cancelled ends on its rows.
+ * engine_lost, and the outcome of attempts in flight is unknown; one that is being cancelled ends on its rows.
  */
 const actOnFinding = async (tx: Tx, { id, operation_id }: Finding): Promise<'cancelled' | undefined> => {
   await tx
@@ -234,9 +237,7 @@ const settleWaiting = async (tx: Tx, operation_id: string): Promise<TimelineEven
       ),
     )
     .returning({
-      command_id: operation_commands.command_id,
-      kind: operation_commands.kind,
-      status: operation_commands.status,
+      ...pick(operation_commands, 'command_id', 'kind', 'status'),
     })
   return rows.map(({ command_id, kind, status }) => ({
     type: `command.${status}`,

@@ -8,7 +8,7 @@ const TRY_MS = 2000
 export const listens = (port: number, host = '127.0.0.1'): Promise<void> =>
   new Promise((resolve, reject) => {
     const socket = connect({ port, host })
-    socket.setTimeout(TRY_MS, () => socket.destroy(new Error(`nothing answers on port ${port}`)))
+    socket.setTimeout(TRY_MS, () => socket.destroy(new Error(`no server answers on port ${port}`)))
     socket.once('connect', () => {
       socket.destroy()
       resolve()

@@ -39,7 +39,7 @@ const newPassword = (): string =>
 
 /**
  * Makes the demo accounts: ada by the same command as in production, the others by ada through the public API. The
- * passwords are written down before they are set, so that a run that was cut short goes on with them.
+ * passwords are written down before they are set, so that a run that was cut short resumes with them.
  */
 export const ensureAccounts = async (gateway_url: string, dir: string, patience?: Patience): Promise<DemoFile> => {
   const demo = readDemo(dir) ?? {

@@ -23,11 +23,11 @@ export class ApiError extends Error {
 
 export type Reply<T> = { status: number; headers: Headers; body: T }
 
-/** Names every command of the demo, so that a seed that was cut short goes on with the same keys. */
+/** Names every command of the demo, so that a seed that was cut short resumes with the same keys. */
 const DEMO_NAMESPACE = '6f3c5b0e-7c1d-5e38-9d55-2b1c8a4f7e10'
 export const demoKey = (name: string): string => uuidv5(DEMO_NAMESPACE, name)
 
-/** How long a person goes on when all that is wrong is that a part is busy or away. */
+/** How long a person retries while a part is busy or away. */
 export type Patience = { tries: number; ms: number }
 const PATIENCE: Patience = { tries: 8, ms: 60_000 }
 /** The patience of a caller that can only wait. */

@@ -11,7 +11,7 @@ export type SeedContext = {
   log: (text: string) => void
 }
 
-/** A seed that stopped: what it was about, and how it goes on. */
+/** A seed that stopped: its step, and how to resume it. */
 export class SeedStopped extends Error {
   constructor(step: string, cause: unknown) {
     const error = cause as Error
@@ -22,7 +22,7 @@ export class SeedStopped extends Error {
 
 /**
  * Seeds the demo of console.md 13 once: its people, then its catalog and operations, all through the public API. A seed
- * that was cut short goes on where it stopped, and one that meets a busy platform waits. Answers the accounts, and
+ * that was cut short resumes where it stopped, and one that meets a busy platform waits. Returns the accounts, and
  * whether they are new.
  */
 export const seedDemo = async (context: SeedContext): Promise<{ users: Account[]; fresh: boolean }> => {

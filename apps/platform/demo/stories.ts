@@ -88,8 +88,8 @@ const addHost = async (
 }
 
 /**
- * `npm run demo -- --from <manifest>`: the Deployments of a Kubernetes manifest become hosts that really listen, its
- * `*_ADDR` values become dependencies, and the release most of them name is rolled out in dependency order.
+ * `npm run demo -- --from <manifest>`: the Deployments of a Kubernetes manifest become hosts that really listen, and
+ * its `*_ADDR` values become dependencies. The release that most of them name is rolled out in dependency order.
  */
 export const runManifestStory = async (story: Story, file: string): Promise<string> => {
   const { print } = story

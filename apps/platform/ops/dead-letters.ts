@@ -20,7 +20,7 @@ type Letter = { app: string; place: string; event_id: string; about: string; at:
 
 const signerOf = (app: string) => createServiceSigner({ name: app, key_file: settingOf(app, 'SERVICE__KEY_FILE') })
 
-/** How a consumer goes on with an aggregate that was released. */
+/** How a consumer resumes an aggregate that was released. */
 type Consumer = {
   tables: InboxTables
   audit: AuditTable
@@ -102,7 +102,7 @@ const find = async (event_id: string | undefined): Promise<Letter> => {
   return found
 }
 
-/** Lets a consumer's aggregate go on, and says how far it came. */
+/** Lets a consumer's aggregate resume, and says how far it came. */
 const release = async (
   app: string,
   event_id: string,
@@ -139,7 +139,7 @@ const requeue = async (event_id: string | undefined): Promise<number> => {
   const outcome = await release(app, String(event_id))
   console.log(
     outcome === 'followed'
-      ? `${event_id}: applied, with what came after it.`
+      ? `${event_id}: applied, with the events after it.`
       : `${event_id}: it failed again and is set aside as before; "dead-letters list" shows why.`,
   )
   return outcome === 'followed' ? 0 : 3

@@ -29,7 +29,7 @@ export const rebuildOperations = async (apply: boolean): Promise<number> => {
     for (let ids = await listOperationIds(db, FIRST, PAGE); ids.length > 0; ) {
       for (const id of ids) {
         if (apply) await db.transaction((tx) => repairTimeline(tx, id))
-        // One moment for all of it: commands go on meanwhile.
+        // One moment for all of it: commands continue meanwhile.
         const snapshot = { isolationLevel: 'repeatable read', accessMode: 'read only' } as const
         found.push(...(await db.transaction((tx) => findDifferences(tx, id), snapshot)))
         count += 1

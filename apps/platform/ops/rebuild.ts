@@ -79,7 +79,7 @@ const settled = async (live: pg.Client, rebuilt: pg.Pool, projection: CatalogPro
   }
 }
 
-/** Puts the rebuilt rows in the place of those that differ, while the projection's writers wait; readers go on. */
+/** Puts the rebuilt rows in the place of those that differ, while the projection's writers wait; readers continue. */
 const replace = async (live: pg.Client, rebuilt: pg.Pool, projection: CatalogProjection): Promise<Compared[]> => {
   await live.query('begin')
   await live.query(
@@ -180,15 +180,13 @@ export const rebuild = async (name: string | undefined, apply: boolean): Promise
       const found = await settled(live, pool, projection)
       print(found)
       const differ = found.some(({ different }) => different.length > 0)
-      if (!differ) console.log('The projection equals what the catalog says.')
+      if (!differ) console.log('The projection equals the catalog.')
       else if (!apply) console.log('They differ. With --apply the rebuilt rows take the place of those that differ.')
       if (!differ || !apply) return differ ? 3 : 0
       const after = await replace(live, pool, projection)
       print(after)
       const equal = after.every(({ different }) => different.length === 0)
-      console.log(
-        equal ? 'Replaced: the projection equals what the catalog says.' : 'Still not equal: nothing was changed.',
-      )
+      console.log(equal ? 'Replaced: the projection equals the catalog.' : 'Still not equal: no row was changed.')
       return equal ? 0 : 3
     } finally {
       await close()

@@ -15,8 +15,8 @@ export type Verdict = { log: string; rows: number; sealed: number; version_1: nu
 const BATCH = 1000
 
 /**
- * Reads an audit log to its end: each row's MAC, all its columns against its signed body, that no row is a copy, the
- * chain of sealed rows, and that every row that an anchor names stands where it stood.
+ * Reads an audit log to its end: each row's MAC, all its columns against its signed body, and that no row is a copy.
+ * Checks the chain of sealed rows, and that every row that an anchor names is in its place.
  */
 export const verifyLog = async (
   db: Db,

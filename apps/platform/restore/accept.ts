@@ -22,9 +22,9 @@ import { refillProjections } from './refill.ts'
 const SHOWN = 50
 
 /**
- * `accept-restore [--dry-run] [--keep-access]`: after Postgres was restored to an earlier state nothing goes out and
- * nothing starts, for NATS knows a future that the database lost. This says what it was, and makes the database's state
- * the only one: the steps may be repeated, and the last of them lets every app go on (reliability.md 4.13).
+ * `accept-restore [--dry-run] [--keep-access]`: after Postgres was restored to an earlier state no event goes out and
+ * no node starts, for NATS knows a future that the database lost. This reports that future, and makes the database's state
+ * the only one: the steps may be repeated, and the last of them lets every app resume (reliability.md 4.13).
  */
 export const acceptRestores = async (dry_run: boolean, keep_access: boolean): Promise<number> => {
   settingOf('relay', 'NATS__URL')
@@ -40,7 +40,7 @@ export const acceptRestores = async (dry_run: boolean, keep_access: boolean): Pr
         await Promise.all(Object.keys(TOLD).map((schema) => findLost(place.pool, nc, prefix, schema as Teller)))
       ).flat()
       if (lost.length === 0 && !(await isRestoreHeld(place))) {
-        console.log('The relay holds nothing back: no restore of the database was found.')
+        console.log('The relay holds no events back: no restore of the database was found.')
         return 0
       }
       print(lost)
@@ -52,7 +52,7 @@ export const acceptRestores = async (dry_run: boolean, keep_access: boolean): Pr
       const heads = await lostHeads(db, anchors)
       console.log(`${heads.length} anchored rows of the audit logs are lost with it.`)
       if (dry_run) {
-        console.log(`Nothing was changed. Without --dry-run this state is accepted as epoch ${epoch}.`)
+        console.log(`No change was made. Without --dry-run this state is accepted as epoch ${epoch}.`)
         return 3
       }
       const file = keep(epoch, lost)

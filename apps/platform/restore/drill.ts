@@ -22,7 +22,7 @@ const SOON_MS = 60_000
 
 /**
  * `restore-drill [--into DIR]`: the whole of a restore, on a platform of its own: saves the database, changes what can be
- * changed, puts the old one back, accepts it, reconciles and verifies. Nothing of a running platform is touched. Exits 3
+ * changed, puts the old one back, accepts it, reconciles and verifies. A running platform is not touched. Exits 3
  * when something of the lost future is still believed.
  */
 export const restoreDrill = async (into: string | undefined): Promise<number> => {
@@ -102,7 +102,7 @@ type Told = {
   check: Check
 }
 
-/** Nothing of the lost future is believed, before a person accepts the restore and after. */
+/** The lost future is not believed, before a person accepts the restore and after. */
 const acceptance = async ({ world, people, paused, lost, step, check }: Told, before: Belief): Promise<void> => {
   await check('everyone sees it: health says restored', () =>
     waitUntil(

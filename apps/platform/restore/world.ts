@@ -13,7 +13,7 @@ import { runOf, startPlatform, writeRun } from '../run/supervisor.ts'
 import { dataFolder } from '../servers/postgres.ts'
 import { ensureServers } from '../servers/up.ts'
 
-/** Quick hashes, patience on a busy machine, and an anchor each second: nothing here is measured but the restore. */
+/** Quick hashes, patience on a busy machine, and an anchor each second: only the restore is measured. */
 const SETTINGS = {
   CREDENTIAL__HASH__MEMORY_KIB: '1024',
   CREDENTIAL__HASH__TIME: '2',
@@ -29,7 +29,7 @@ const GIVEN = ['DATABASE_URL', 'REDIS_URL', 'NATS_URL', 'TEMPORAL_ADDRESS']
 /** A whole platform in a folder of its own, whose database can be saved and put back. */
 export const openWorld = async (dir: string) => {
   if (existsSync(dir) && readdirSync(dir).length > 0)
-    throw new OpsError(`${dir} is not empty: a drill begins with nothing.`)
+    throw new OpsError(`${dir} is not empty: a drill begins with an empty folder.`)
   mkdirSync(dir, { recursive: true, mode: 0o755 })
   for (const name of GIVEN) delete process.env[name]
   const destinations = [{ scheme: 'http', host: '*', networks: ['127.0.0.0/8'], ports: ['1024-65535'] }]

@@ -53,7 +53,7 @@ export const locateRedis = (screen: Screen): Promise<string> => {
 export type RedisUser = { name: string; password: string; rules: string }
 
 /**
- * Writes the server's configuration: loopback, every write on disk before it is answered, nothing evicted, one user per
+ * Writes the server's configuration: loopback, every write on disk before it is answered, no eviction, one user per
  * app. Sessions live here, so an own instance is never a shared one.
  */
 export const writeRedisConfig = (dir: string, port: number, password: string, users: RedisUser[]): string => {

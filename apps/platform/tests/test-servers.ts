@@ -8,8 +8,8 @@ import { withRunFolder } from './run-folder.ts'
 export type TestEnv = { DATABASE_URL: string; REDIS_URL: string; NATS_URL: string; TEMPORAL_ADDRESS: string }
 
 /**
- * Runs work beside servers of its own, on free ports with temporary data, and stops and removes them afterwards, also
- * when a signal ends the run early.
+ * Runs work beside servers of its own, on free ports with temporary data. Stops and removes them afterwards, also if a
+ * signal ends the run early.
  */
 export const withTestServers = <T>(
   screen: Screen,

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { bookkeepingQueue, type CommandMessage, type OperationInput } from '../../../workflows/operation/messages.ts'
 import type { Actor } from '../../shared/contracts/operations/graph.ts'
 import { crashPoint } from '../../shared/crash.ts'
+import { pick } from '../../shared/data/pick.ts'
 import type { Logger } from '../../shared/telemetry.ts'
 import type { RelayConfig } from '../config.ts'
 import type { Engine, Sent } from './temporal.ts'
@@ -47,7 +48,7 @@ export type CommandsDeps = {
   engine: Engine
   config: RelayConfig
   log: Logger
-  /** The engine has been told of this command: who waits for no more than that may go on. */
+  /** The engine has been told of this command: callers that wait only for that may continue. */
   notify: (told: { command_id: string; kind: string }) => void
   observe: (kind: string, result: Sent['kind']) => void
 }
@@ -82,7 +83,7 @@ export const createCommandSender = ({ pool, engine, config, log, notify, observe
     turn: async (): Promise<boolean> => {
       const free = config.RELAY__COMMANDS__IN_FLIGHT - busy.size
       if (free <= 0) return false
-      // While the engine is away nothing more is put in doubt: what was never sent can still be withdrawn.
+      // While the engine is away no more commands are put in doubt: an unsent one can still be withdrawn.
       if (away)
         await engine.health().then(() => {
           away = false
@@ -127,10 +128,7 @@ const messageOf = (row: CommandRow): CommandMessage =>
     kind: row.kind,
     at: row.created_at.toISOString(),
     not_after: row.not_after?.toISOString() ?? null,
-    actor: row.actor,
-    request_id: row.request_id,
-    trace: row.trace,
-    reason: row.reason,
+    ...pick(row, 'actor', 'request_id', 'trace', 'reason'),
     body: row.kind === 'start' ? {} : row.payload,
   }) as CommandMessage
 

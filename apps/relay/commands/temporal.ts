@@ -101,7 +101,7 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
 }
 export type Engine = ReturnType<typeof createEngine>
 
-/** What an engineer needs to go on from the engine's own pages. */
+/** What an engineer needs to continue on the engine's own pages. */
 const detailsOf = ({ operation_id, plan_id, plan_hash, kind, requester }: OperationInput): string =>
   [
     `Operation \`${operation_id}\` of kind ${kind}, asked for by \`${requester}\`.`,

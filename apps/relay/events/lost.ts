@@ -4,7 +4,7 @@ import { type Envelope, ensureStreams, epochOf, type StreamName, streamName } fr
 import { readStream } from '../../shared/events/read.ts'
 import { isUuid } from '../../shared/ids.ts'
 
-/** What the broker holds of a schema's events. Those of sessions come from Redis and say nothing of the database. */
+/** The events of a schema that the broker holds. Those of sessions come from Redis and do not concern the database. */
 export const TOLD = {
   identity: { stream: 'AUTH', subject: 'auth.user.>' },
   token: { stream: 'AUTH', subject: 'auth.key.>' },

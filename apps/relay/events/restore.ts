@@ -38,7 +38,7 @@ const TRUSTED_MS = 1000
 /**
  * Notices that the database was restored to an earlier state: the broker then holds events that the database does not
  * have (reliability.md 4.13). Asked by each leader before its first event goes out, and anew for each run of the database;
- * what was found stands in a row of each schema, for all who must not go on.
+ * the finding is in a row of each schema, for all who must not continue.
  */
 export const createRestoreGuard = async (
   place: Place & { schema: Teller; log: Logger; found: (held: boolean) => void },
@@ -56,7 +56,7 @@ export const createRestoreGuard = async (
     if (lost.length > 0) {
       log.error(
         { schema, lost: lost.length, newest: lost.at(-1)?.event_id },
-        'NATS knows events that the database does not, as after a restore: nothing goes out until `npm run ops -- accept-restore`',
+        'NATS knows events that the database does not, as after a restore: no event goes out until `npm run ops -- accept-restore`',
       )
       await hold(pool, fenced, schema, lost)
     }
@@ -109,7 +109,7 @@ export const isRestoreHeld = async ({ pool }: Pick<Place, 'pool'>): Promise<bool
   (await readState(pool, 'catalog', await fencedOf(pool))).held
 
 /**
- * The streams of what a restore lost, made anew, and with them their consumers; what is lost of accounts leaves its
+ * The streams of events that a restore lost, made anew, and with them their consumers; what is lost of accounts leaves its
  * stream. Emptied they would still drop as repeated what they have heard of in the last minutes.
  */
 export const renewStreams = async ({ pool, prefix }: Place, nc: NatsConnection, lost: readonly LostEvent[]) => {
@@ -127,7 +127,7 @@ export const renewStreams = async ({ pool, prefix }: Place, nc: NatsConnection, 
 const NO_STREAM = 10_059
 
 /**
- * Lets every app go on under the next epoch, in one transaction: the events of the database go out again, and numbers
+ * Lets every app resume under the next epoch, in one transaction: the events of the database go out again, and numbers
  * that the lost future has used are never given again.
  */
 export const raiseEpoch = async ({ pool }: Pick<Place, 'pool'>, epoch: number, lost: readonly LostEvent[]) => {

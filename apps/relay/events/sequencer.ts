@@ -9,7 +9,7 @@ export const BATCH = 500
  */
 export const sequenceOnce = async (pool: pg.Pool, schema: string, epoch: number): Promise<number> => {
   const waiting = `select id from ${schema}.outbox where pub_seq is null order by id limit ${BATCH}`
-  // Most turns find nothing: one statement then. Who leads the schema is the only one to number its rows.
+  // Most turns find no rows: one statement then. Who leads the schema is the only one to number its rows.
   const { rows } = await pool.query<{ id: string }>({ name: `waiting_${schema}`, text: waiting })
   if (rows.length === 0) return 0
   const client = await pool.connect()

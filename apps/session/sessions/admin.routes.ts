@@ -96,7 +96,7 @@ const sessionRoutes: Routes = async (app, { deps }) => {
     async (req, reply) => {
       const { user_id } = req.params
       await findUser(deps, user_id, String(req.id)).catch((error: unknown) => {
-        // Ending sessions goes on while identity cannot say whether there is such a user.
+        // Sessions can be ended while identity cannot say whether there is such a user.
         if (!isUuid(user_id) || (error as AppError).status !== 503) throw error
       })
       const answer = await runOnce(deps, commandOf(req), async () => {

@@ -1,3 +1,4 @@
+import { pick } from '../../shared/data/pick.ts'
 import { notFound } from '../../shared/errors.ts'
 import { isUuid } from '../../shared/ids.ts'
 import type { SessionDeps } from '../deps.ts'
@@ -9,7 +10,7 @@ export type By = { actor_type: 'user' | 'service' | 'system'; actor_id?: string;
 export const actorOf = ({ actor_type, actor_id }: By) =>
   actor_id ? `${actor_type === 'service' ? 'svc' : actor_type}:${actor_id}` : actor_type
 
-/** Ends one session. Repeating it changes nothing and emits nothing. True when this call was the one that ended it. */
+/** Ends one session. A repeat has no effect and emits no event. True if this call ended it. */
 export const endSession = async (
   deps: SessionDeps,
   session: { session_id: string; user_id?: string },
@@ -64,10 +65,7 @@ export const viewOf = (record: SessionRecord, current?: string) => ({
   created_at: timeOf(record.created_at),
   last_used_at: timeOf(record.last_used_at),
   expires_at: timeOf(record.expires_at),
-  user_agent: record.user_agent,
-  ip_address: record.ip_address,
-  metadata: record.metadata,
-  mode: record.mode,
+  ...pick(record, 'user_agent', 'ip_address', 'metadata', 'mode'),
   current: record.session_id === current,
 })
 

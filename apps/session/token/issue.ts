@@ -8,13 +8,13 @@ export type TokenPair = { access_token: string; refresh_token: string }
 export type Issued = TokenPair & { successor: Successor }
 export type Owner = Pick<SessionRecord, 'user_id' | 'session_id' | 'username' | 'mode'> & { auth_time: number }
 
-/** The stored form of a refresh token. Its entropy is above 112 bits, so a slow hash would add nothing. */
+/** The stored form of a refresh token. Its entropy is above 112 bits, so a slow hash would add no strength. */
 export const hashOf = (token: string): string => sha256Hex(token)
 
 export const modeOf = (mode: 'json' | 'cookie'): ResponseMode =>
   mode === 'cookie' ? ResponseMode.COOKIE : ResponseMode.JSON
 
-/** Asks token for signatures. An outage is 503 and changes nothing. */
+/** Asks token for signatures. An outage is 503 and has no effect. */
 export const createIssuer = (client: Client<typeof Token>) => {
   const request = (owner: Owner) => ({
     userId: owner.user_id,

@@ -71,8 +71,8 @@ const weakPassword = (violations: { code: string; message: string }[]) =>
   )
 
 /**
- * New tokens for the session that changed its password. The same key again (without a version: nothing was changed by
- * this request) within the retry window gives the same refresh token; later nothing, because a stored answer holds no
+ * New tokens for the session that changed its password. The same key again (without a version: no change by
+ * this request) within the retry window gives the same refresh token; later none, because a stored answer holds no
  * secret.
  */
 export const tokensAfterChange = async (

@@ -53,7 +53,7 @@ const decide = async (deps: SessionDeps, request: RefreshRequest): Promise<Decid
     deps.counts.csrf_errors.inc()
     throw csrfFailed()
   }
-  // Reading changes nothing, so it need not wait for the charge.
+  // Reading has no effect, so it need not wait for the charge.
   const [record] = await Promise.all([
     deps.store.get(claims.sub, claims.session_id),
     chargeSession(deps, claims.session_id),

@@ -46,7 +46,7 @@ export const hearKilledKeys = (nc: NatsConnection, prefix: string, keys: Keys) =
   return { isLive: () => live, stop: stopReading }
 }
 
-/** The same for an app that needs NATS for nothing else. NATS may be away at the start and at any later time. */
+/** The same for an app that needs NATS only for this. NATS may be away at the start and at any later time. */
 export const followKilledKeys = (options: {
   /** None: the keys are read each second. */
   url: string | undefined

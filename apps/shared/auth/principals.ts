@@ -17,7 +17,7 @@ export type Principal = {
   /** When and by whom the person was put into each group, and their credential last made or reset. */
   memberships: { group_key: string; since: string | null; by: readonly string[] }[]
   reset: { at: string; by: readonly string[] } | null
-  /** An administrator may know the credential: nothing is decided or administered with it. */
+  /** An administrator may know the credential: it may not decide or administer. */
   renewal_required: boolean
   roles: string[]
   permissions: ReadonlySet<Permission>
@@ -39,7 +39,7 @@ type Entry = { principal: Principal | undefined; at: number }
 
 /**
  * Principals of the callers, at most `ttl_ms` old, so that a removed right is gone within that time, or at once by
- * `drop`. With identity away: stopping acts (kind S) go on with a principal of up to 15 min, all else is 503.
+ * `drop`. With identity away: stopping acts (kind S) use a principal of up to 15 min, all else is 503.
  */
 export const createPrincipals = (options: {
   identityClient: PrincipalSource

@@ -8,7 +8,7 @@ import { createAccessVerifier } from './user-tokens.ts'
 
 type Settings<T extends TObject['properties']> = Static<TObject<T>>
 
-/** The public keys of token, as an app keeps them; nothing is read before `start`. */
+/** The public keys of token, as an app keeps them; read from `start` on. */
 export const jwksOf = (config: Settings<typeof authSettings.jwks>, telemetry: Telemetry) =>
   createJwksClient({
     telemetry,

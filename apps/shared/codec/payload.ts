@@ -26,14 +26,14 @@ const TAG_BYTES = 16
 
 const text = (bytes: Uint8Array | null | undefined): string => Buffer.from(bytes ?? []).toString('utf8')
 
-/** Which workflow an encrypted payload belongs to; nothing of a plain one. */
+/** Which workflow an encrypted payload belongs to; undefined for a plain one. */
 export const workflowOf = ({ metadata }: Payload): string | undefined =>
   text(metadata?.encoding) === ENCODING ? text(metadata?.['workflow-id']) : undefined
 
 /**
  * Encrypts what the engine stores (reliability.md 5.6): AES-256-GCM with a random IV; key id and workflow id stand in the
  * metadata and are authenticated, so a payload that is moved to another workflow does not decode. Plain payloads are read
- * as they are: operations that began before there were keys go on.
+ * as they are: operations that began before there were keys continue.
  */
 export class EncryptingCodec implements PayloadCodec {
   readonly #current: string
@@ -115,7 +115,7 @@ export const payloadKeys = () =>
     }),
   )
 
-/** Reads the keys of payloads from the file that `variable` names; nothing without a file. */
+/** Reads the keys of payloads from the file that `variable` names; undefined without a file. */
 export const loadPayloadCodec = (variable: string, file: string | undefined): EncryptingCodec | undefined => {
   if (file === undefined) return undefined
   const found = readJsonFile<unknown>(variable, file)

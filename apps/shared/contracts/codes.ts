@@ -302,7 +302,7 @@ export const CODES = {
     intent_closed: { means: 'The intent is closed.', remedy: 'Create a new intent.' },
     plan_not_ready: { means: 'The plan cannot be started.', remedy: 'Preview the intent again.' },
     operation_terminal: { means: 'The operation has ended.', remedy: 'Start a new one.' },
-    already_paused: { means: 'The operation is paused already.', remedy: 'Resume it when it should go on.' },
+    already_paused: { means: 'The operation is paused already.', remedy: 'Resume it when it should continue.' },
     not_paused: { means: 'The operation is not paused.', remedy: 'Read its status.' },
     already_cancelling: { means: 'The operation was canceled first.', remedy: 'Read its status.' },
     mode_not_allowed: { means: 'This cancel mode is not possible now.', remedy: 'Choose another mode.' },
@@ -352,7 +352,7 @@ export const CODES = {
     artifact_digest_mismatch: { means: 'The bytes have another digest.', remedy: 'Send the bytes again.', status: 422 },
     log_conflict: {
       means: 'The log lines differ from those stored.',
-      remedy: 'Go on from the stored line.',
+      remedy: 'Continue from the stored line.',
       status: 422,
     },
   },

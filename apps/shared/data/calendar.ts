@@ -55,7 +55,7 @@ export const thawOf = (freezes: readonly FrozenSpan[], at: number): number =>
     at,
   )
 
-/** What keeps a node of this target from starting at `at`; freezes that were `passed` at a gate do not. Nothing: it may. */
+/** What keeps a node of this target from starting at `at`, if anything; freezes that were `passed` at a gate do not. */
 export const closureOf = (
   calendar: OperationCalendar,
   target_id: string | null,

@@ -6,7 +6,7 @@ const plugin = formats as unknown as typeof formats.default
 const dateTime = plugin.get('date-time') as { validate: (text: string) => boolean }
 
 /**
- * The formats of what comes in, narrower than the general ones where a part of us could not read the value or would
+ * The formats of input, narrower than the general ones where a part of us could not read the value or would
  * read it otherwise. An id has one spelling, lower case: it is covered by digests. A time is one that both this process
  * and Postgres take: no year 0, no leap second, an offset below 16 hours.
  */

@@ -80,7 +80,7 @@ export const schemaFault = (schema: unknown): string | undefined => {
   const total = parts(schema)
   if (foreign !== undefined) return foreign
   if (total === Number.POSITIVE_INFINITY) return 'refers to itself'
-  if (total > MAX_PARTS) return `has ${total} parts, counted with what it refers to; at most ${MAX_PARTS}`
+  if (total > MAX_PARTS) return `has ${total} parts, counted with its references; at most ${MAX_PARTS}`
   try {
     compileSchema(schema)
     return undefined

@@ -1,7 +1,7 @@
 import { equalJson, isObject } from './pointer.ts'
 
 /** Merge patches (RFC 7396) over plain JSON. A member named `__proto__` stays an ordinary member. */
-/** The target after the patch: null removes a member, an object is merged, anything else replaces. Changes nothing in place. */
+/** A copy of the target with the patch: null removes a member, an object is merged, anything else replaces. */
 export const mergePatch = (target: unknown, patch: unknown): unknown => {
   if (!isObject(patch)) return patch
   const result = new Map<string, unknown>(isObject(target) ? Object.entries(target) : [])

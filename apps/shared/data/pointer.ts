@@ -15,7 +15,7 @@ export const tokensOf = (pointer: string): string[] =>
         .split('/')
         .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
 
-/** What stands at the pointer; `undefined` when nothing does. Only own members count. */
+/** The value at the pointer, or `undefined`. Only own members count. */
 export const readPointer = (document: unknown, pointer: string): unknown => {
   let at: unknown = document
   for (const token of tokensOf(pointer)) {

@@ -54,7 +54,7 @@ export const connectNats = (url: string, name: string): Promise<NatsConnection> 
     reconnectJitter: 500,
     waitOnFirstConnect: false,
     timeout: 2_000,
-    // A server that is frozen or cut off closes nothing: after this many pings without an answer it counts as gone.
+    // A frozen server closes no connection: after this many pings without an answer it counts as gone.
     pingInterval: PING_MS,
     maxPingOut: 2,
   })
@@ -177,7 +177,7 @@ export const consume = (options: ConsumeOptions): { stop: () => Promise<void> } 
   }
 }
 
-/** Applies one message. An outage says nothing of the event, however often it is met; only its own faults are counted. */
+/** Applies one message. An outage is no fault of the event; only its own faults are counted. */
 const applier = ({ handle, park, fenced, onError, max_deliver = 5 }: ConsumeOptions) => {
   const faults = new Map<number, number>()
   return async (message: JsMsg): Promise<void> => {

@@ -32,8 +32,8 @@ export const exportEvidence = (records: readonly object[], head: Omit<ExportHead
 
 /**
  * Checks a file that exportEvidence made, without any server: form, dense numbers, hashes, links from the plan to the
- * head, the head's signature by one of the keys, and by whose right each gate was passed that a node began behind
- * (recount.ts). Tells the first line that does not hold, else whether the operation had ended.
+ * head, and the head's signature by one of the keys. Also checks by whose right each gate of a started node was passed
+ * (recount.ts). Returns the first line that fails verification, else whether the operation had ended.
  */
 export const verifyEvidence = (file: Uint8Array, keys: readonly JsonWebKey[]): Verified => {
   const lines = linesOf(file)
@@ -74,7 +74,7 @@ const verifyHead = (lines: readonly Uint8Array[], chain: Chain, keys: readonly J
   if (head.type !== 'head') return bad('the head is missing: the file is cut')
   const why = signatureFault(head, signature, keys)
   if (why !== undefined) return bad(why)
-  // From here on the head is what the server said.
+  // From here on the head is the server's.
   if (chain.first && chain.first.prev_hash !== head.plan_hash)
     return fault(1, 'record', 'it does not begin at the plan that the head names')
   if (head.seq !== lines.length - 1)

@@ -8,7 +8,7 @@ import { CelError, compileCel } from './cel.ts'
 const FORMS = new Set(['$from', '$join', '$cel', '$secret', '$$'])
 export const PLAN_ROOTS = ['target', 'after', 'params', 'plan', 'batch'] as const
 
-/** A value that cannot be given: its reference names nothing, or the form is not one. `pointer` says where it stands. */
+/** A value that cannot be given: its reference is unknown, or its form is wrong. `pointer` says where it is. */
 export class ValueError extends Error {
   readonly code: 'unknown_reference' | 'expression_error' | 'malformed'
   readonly pointer: string

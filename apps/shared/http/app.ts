@@ -64,7 +64,7 @@ export type HttpOptions = {
   openapi?: Documented
 }
 
-/** A connection on which nothing moves for so long under a request is cut: longer than any answer or pause of a stream. */
+/** A connection that is silent for so long during a request is cut: longer than any answer or pause of a stream. */
 const SILENT_MS = 60_000
 const DEADLINE_MS = 8000
 

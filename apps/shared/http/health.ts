@@ -57,7 +57,6 @@ export const createReadiness = (checks: Checks, monotonic: () => number = () => 
     return { status, checks: results }
   }
 }
-export type ReadReadiness = ReturnType<typeof createReadiness>
 
 const outcomeOf = async (check: Check): Promise<{ ok: boolean; detail?: string | undefined }> => {
   const late = new Promise<{ ok: boolean; detail: string }>((resolve) =>

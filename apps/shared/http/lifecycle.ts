@@ -73,9 +73,9 @@ const wordsFor = (name: string, error: unknown): string | undefined => {
 const IDLE_LOOK_MS = 50
 
 /**
- * What lets a server end once it is closing: Node closes idle connections once, so one whose answer was still in flight
- * then would stay open for its whole keep-alive time, and it takes one that nobody has said anything on (browsers and
- * pools open such ahead) for busy. To be called before the server listens; the returned function, as it closes.
+ * Lets a closing server end. Node closes idle connections once, so one with an answer in flight at that moment would
+ * stay open for its whole keep-alive time. It also takes a connection without a request (browsers and pools open such
+ * ahead) for busy. Call it before the server listens, and the returned function as it closes.
  */
 export const idleConnections = (server: Server): (() => void) => {
   const open = new Set<Socket>()

@@ -2,8 +2,6 @@ import { timingSafeEqual } from 'node:crypto'
 import { canonicalJson, hmacSha256, sha256Hex } from '../data/digest.ts'
 import { AppError, type CodeOf } from '../errors.ts'
 
-/** The last key of a page as text, and how many rows the page may have. */
-export type PageRequest = { page_size?: number; page_token?: string }
 type Key = (string | null)[]
 type Content = { l: string; k: Key; u?: string; b?: 1 }
 /** Where a page starts: after the row with this key, or before it (`back`); without a key at an end of the list. */
@@ -14,9 +12,8 @@ const invalid = (code: CodeOf<'validation_error'>, detail: string) =>
   new AppError('validation_error', code, detail, { hint: 'Start again at the first page, without page_token.' })
 
 /**
- * Page tokens: the last key, signed, and bound to the list they were made for (its route, filters and order) and, where
- * one is given, to the caller, so that nobody can build one and none continues another list. The first key signs, all
- * verify. They never run out.
+ * Page tokens: the last key, signed, and bound to their list (its route, filters and order) and to the caller, if one
+ * is given. No one can build one, and none continues another list. The first key signs, all verify. They never expire.
  */
 export const createPages = (keys: readonly [Buffer, ...Buffer[]]) => {
   const sign = (key: Buffer, text: string) => hmacSha256(key, text).subarray(0, SIGNATURE_BYTES)

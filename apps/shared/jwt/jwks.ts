@@ -30,8 +30,8 @@ const BACKOFF_MS = [1000, 2000, 4000, 8000, 16_000, 30_000] as const
 const MAX_DROPPED = 100
 
 /**
- * The public keys of token, cached. One fetch is in flight at most, redirects are refused, a bad set never replaces a
- * good one, and unknown key ids cannot cause more than one fetch per cool-down, however many arrive.
+ * The public keys of token, cached. At most one fetch is in flight, redirects are refused, and a bad set never replaces
+ * a good one. Unknown key ids cause at most one fetch per cool-down, however many arrive.
  */
 export const createJwksClient = (options: JwksOptions) => {
   const { cache_s, cooldown_s, max_stale_s, monotonic = () => performance.now() } = options

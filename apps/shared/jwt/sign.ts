@@ -6,8 +6,8 @@ import { type ClaimsOf, TOKEN_KINDS, type TokenType } from './claims.ts'
 export const newJti = (): string => Buffer.from(random128()).toString('base64url')
 
 /**
- * Signs claims as a compact JWT. Both parts are written in the member order of the argument and both algorithms are
- * deterministic, so the same claims under the same key are the same bytes.
+ * Signs claims as a compact JWT. Both parts are written in the member order of the argument, and both algorithms are
+ * deterministic. So the same claims under the same key are the same bytes.
  */
 export const signToken = <T extends TokenType>(
   type: T,

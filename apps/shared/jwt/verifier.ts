@@ -55,7 +55,7 @@ const SERVICE_SUBJECT = /^svc:[a-z][a-z0-9-]{0,62}$/
 
 /**
  * The one verifier of every app: strict, synchronous, without side effects. Returns the claims or throws TokenRejected.
- * The order is that of auth.md 5: nothing of a token is believed, hashed or looked up before its only spelling is sure.
+ * The order is that of auth.md 5: no part of a token is believed, hashed or looked up before its only spelling is sure.
  */
 export const verifyToken = <T extends TokenType>(token: string, options: VerifyOptions<T>): ClaimsOf[T] => {
   const [header64, payload64, signature64] = splitToken(token)
@@ -110,7 +110,7 @@ export const rememberVerified = <T extends TokenType>(most: number) => {
     }
     return claims
   }
-  /** Whether this token verified before: to look at it again costs next to nothing. */
+  /** Whether this token verified before: to look at it again is almost free. */
   return Object.assign(check, { remembers: (token: string): boolean => verified.has(token) })
 }
 

@@ -53,7 +53,7 @@ export const createBreaker = (settings: BreakerSettings = {}) => {
       probe_at = monotonic() + probe_ms
       return true
     },
-    /** How a call ended; a call that the caller gave up says nothing and is not reported. */
+    /** How a call ended; a call that the caller gave up is not reported. */
     report: (ok: boolean): void => {
       if (open) {
         if (!ok) return

@@ -9,7 +9,7 @@ type LetGo = () => void
 
 /**
  * The time of one request, shared by all that works on it. When it is over, every transaction and statement of the
- * request ends, so that nothing commits after its caller was told 503.
+ * request ends, so that it cannot commit after its caller was told 503.
  */
 export class Deadline {
   readonly ends_at: number

@@ -10,7 +10,7 @@ const FRESH_MS = 1000
 
 /**
  * Gauges that are read from rows on demand: one read for all of them, at most one a second. What is not read
- * is 0 where the gauge has no label; when the reading fails they say nothing, which is no 0.
+ * is 0 where the gauge has no label; if the reading fails they are absent, which is no 0.
  */
 export const measure = (telemetry: Telemetry, gauges: readonly MeasuredGauge[], read: () => Promise<Measured[]>) => {
   let at = Number.NEGATIVE_INFINITY

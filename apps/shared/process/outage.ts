@@ -1,4 +1,4 @@
-/** Another part did not answer, or cannot now: it says nothing of what was asked, and the same may be tried again. */
+/** Another part did not answer, or cannot now: the question is still open, and may be asked again. */
 export class Away extends Error {}
 
 /** The refusal of a part that was asked, as an error: of its own state where the status says so, else of the question. */

@@ -7,7 +7,7 @@ export const isTrace = (header: unknown): header is string => typeof header === 
 
 const current = new AsyncLocalStorage<string>()
 
-/** Runs the rest of a request within its trace. Nobody here records spans, so the context goes on as it came. */
+/** Runs the rest of a request within its trace. Nobody here records spans, so the context is passed on as it came. */
 export const withinTrace = (header: unknown, run: () => void): void =>
   isTrace(header) ? current.run(header, run) : run()
 

@@ -14,7 +14,7 @@ export type Announced = {
 type Key = { operation_id: string; node_id: string; attempt: number }
 
 /**
- * Writes down what an attempt announces; a repeat changes nothing. `stored`: digests whose bytes are there already.
+ * Writes down the artifacts that an attempt announces; a repeat has no effect. `stored`: digests whose bytes exist.
  * Returns the name of one that was announced with other bytes before.
  */
 export const announceArtifacts = async (
@@ -72,7 +72,7 @@ export const markStored = async (tx: Tx, sha256: string): Promise<NowStored[]> =
   return rows.toSorted((a, b) => (a.operation_id < b.operation_id ? -1 : 1))
 }
 
-/** Whether an execution token is still good for what its attempt brings. */
+/** Whether an execution token is still good for its attempt's artifacts. */
 export const isExecutionToken = async (db: Queryable, token_sha256: string): Promise<boolean> => {
   const { rows } = await db.execute(sql`
     select from operations.executions where token_sha256 = ${token_sha256} and deadline_at + interval '10 min' > clock_timestamp()`)
@@ -81,7 +81,7 @@ export const isExecutionToken = async (db: Queryable, token_sha256: string): Pro
 
 const BATCH = 500
 
-/** Marks artifacts whose time is over, and returns the digests that nothing else refers to any more. */
+/** Marks artifacts whose time is over, and returns the digests that have no reference left. */
 export const expireArtifacts = (db: Db, days: number): Promise<string[]> =>
   db.transaction(async (tx) => {
     const { rows } = await tx.execute<{ sha256: string }>(sql`

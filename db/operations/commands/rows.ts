@@ -1,6 +1,7 @@
 import { and, asc, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { CommandView } from '../../../apps/shared/contracts/operations/common.ts'
 import type { Actor, CancelMode, Control } from '../../../apps/shared/contracts/operations/graph.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { first, type Queryable, type Tx, together } from '../../client.ts'
 import { iso } from '../expressions.ts'
@@ -14,30 +15,15 @@ export const PLANNED_AT = sql<string>`coalesce((select operations.iso(p.created_
 export const lockOperation = (tx: Tx, operation_id: string) =>
   tx
     .select({
-      operation_id: operations.operation_id,
-      intent_id: operations.intent_id,
-      plan_id: operations.plan_id,
+      ...pick(operations, 'operation_id', 'intent_id', 'plan_id'),
       planned_at: PLANNED_AT,
-      title: operations.title,
-      engine_status: operations.engine_status,
-      requester_id: operations.requester_id,
-      involved: operations.involved,
-      resource_ids: operations.resource_ids,
-      risk_level: operations.risk_level,
-      environment: operations.environment,
-      labels: operations.labels,
-      pins: operations.pins,
-      constraints: operations.constraints,
-      exceptions: operations.exceptions,
-      plan_revision: operations.plan_revision,
-      max_parallel: operations.max_parallel,
-      kind: operations.kind,
+      ...pick(operations, 'title', 'engine_status', 'requester_id', 'involved', 'resource_ids', 'risk_level'),
+      ...pick(operations, 'environment', 'labels', 'pins', 'constraints', 'exceptions', 'plan_revision'),
+      ...pick(operations, 'max_parallel', 'kind'),
       control: sql<Control>`${operation_control.control}`,
       cancel_mode: sql<CancelMode | null>`${operation_control.cancel_mode}`,
       cancelled_at: iso(operation_control.cancelled_at),
-      pause_reason: operation_control.pause_reason,
-      lease_state: operation_control.lease_state,
-      revision: operation_control.revision,
+      ...pick(operation_control, 'pause_reason', 'lease_state', 'revision'),
       now: iso(sql`clock_timestamp()`),
       unknown_nodes: sql<number>`(select count(*)::int from ${nodes} n where n.operation_id = ${operations.operation_id} and n.state = 'outcome_unknown')`,
     })
@@ -136,8 +122,7 @@ const WIRE_STATUS: SQL<CommandView['status']> = sql`case ${operation_commands.st
   when 'expired' then 'withdrawn' when 'superseded' then 'withdrawn' when 'withdrawn' then 'withdrawn' else 'accepted' end`
 
 const commandColumns = {
-  command_id: operation_commands.command_id,
-  kind: operation_commands.kind,
+  ...pick(operation_commands, 'command_id', 'kind'),
   status: WIRE_STATUS,
   code: sql<string | null>`coalesce(${operation_commands.outcome} ->> 'code',
     case when ${operation_commands.status} in ('expired', 'superseded', 'withdrawn') then ${operation_commands.status} end)`,
@@ -153,8 +138,7 @@ export const getCommand = (db: Queryable, command_id: string) =>
       operation_id: operation_commands.operation_id,
       command: commandColumns,
       awaits: sql<boolean>`${operation_commands.status} = 'awaiting'`,
-      outcome: operation_commands.outcome,
-      payload: operation_commands.payload,
+      ...pick(operation_commands, 'outcome', 'payload'),
     })
     .from(operation_commands)
     .where(eq(operation_commands.command_id, command_id))
@@ -163,13 +147,12 @@ export type AcceptedCommand = NonNullable<Awaited<ReturnType<typeof getCommand>>
 
 export type Steering = { kind: 'pause' | 'resume' | 'cancel'; actor: Actor; reason: string | null; accepted_at: string }
 
-/** The newest command of an operation that stops or resumes the whole of it; nothing that was refused or withdrawn. */
+/** The newest command of an operation that stops or resumes the whole of it; none that was refused or withdrawn. */
 export const lastSteering = (db: Queryable, operation_id: string): Promise<Steering | undefined> =>
   db
     .select({
       kind: sql<Steering['kind']>`${operation_commands.kind}`,
-      actor: operation_commands.actor,
-      reason: operation_commands.reason,
+      ...pick(operation_commands, 'actor', 'reason'),
       accepted_at: iso(operation_commands.created_at),
     })
     .from(operation_commands)
@@ -208,10 +191,7 @@ export type CommandState = {
 export const listCommandStates = (db: Queryable, command_ids: string[]): Promise<CommandState[]> =>
   db
     .select({
-      command_id: operation_commands.command_id,
-      kind: operation_commands.kind,
-      status: operation_commands.status,
-      outcome: operation_commands.outcome,
+      ...pick(operation_commands, 'command_id', 'kind', 'status', 'outcome'),
     })
     .from(operation_commands)
     .where(inArray(operation_commands.command_id, command_ids))
@@ -231,7 +211,7 @@ export const lockUnsentStarts = (tx: Tx, operation_id: string) =>
     )
     .orderBy(sql`${operation_commands.seq} desc`)
     .for('update')
-/** One start-class command that is still unsent and past its time; nothing when it was sent meanwhile. */
+/** One start-class command that is still unsent and past its time; undefined if it was sent meanwhile. */
 export const lockOverdueStart = (tx: Tx, command_id: string) =>
   tx
     .select()
@@ -247,4 +227,3 @@ export const lockOverdueStart = (tx: Tx, command_id: string) =>
     )
     .for('update')
     .then(first)
-export type CommandRow = typeof operation_commands.$inferSelect

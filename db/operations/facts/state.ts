@@ -1,5 +1,6 @@
 import { eq, type SQL, sql } from 'drizzle-orm'
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import type { Tx } from '../../client.ts'
 import { chainEvidence, type EvidenceHead } from '../tables/evidence.ts'
@@ -50,8 +51,7 @@ export const stateFacts = async (tx: Tx, operation_id: string, facts: Facts): Pr
     .update(operations)
     .set({
       ...facts.set,
-      change_seq: stated.change_seq,
-      timeline_seq: stated.timeline_seq,
+      ...pick(stated, 'change_seq', 'timeline_seq'),
       evidence_seq: stated.evidence_head.seq,
       evidence_hash: stated.evidence_head.hash,
       agg_version: head.agg_version + (rows.length > 0 ? 1 : 0),
@@ -79,10 +79,7 @@ const lockHead = async (tx: Tx, operation_id: string) => {
     .select({
       at: NOW_TEXT,
       seq: operations.timeline_seq,
-      evidence_seq: operations.evidence_seq,
-      evidence_hash: operations.evidence_hash,
-      change_seq: operations.change_seq,
-      agg_version: operations.agg_version,
+      ...pick(operations, 'evidence_seq', 'evidence_hash', 'change_seq', 'agg_version'),
     })
     .from(operations)
     .where(eq(operations.operation_id, operation_id))

@@ -1,4 +1,5 @@
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import type { EvidenceFact } from '../tables/evidence.ts'
 
 /** One fact of an operation's history (operations.md 6.2): `<noun>.<state>`, who, why, and what it concerns. */
@@ -40,8 +41,7 @@ export const timelineRows = (
     operation_id,
     seq: ++seq,
     at: event.at ?? head.at,
-    type: event.type,
-    actor: event.actor,
+    ...pick(event, 'type', 'actor'),
     on_behalf_of: event.on_behalf_of ?? null,
     reason: event.reason ?? null,
     node_id: event.node_id ?? null,

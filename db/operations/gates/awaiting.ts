@@ -5,7 +5,7 @@ import { gates, operation_commands, operation_control } from '../tables/index.ts
 
 /**
  * Commands that a second person has to see first (operations.md 5.4): status `awaiting`. They have a number, but are
- * sent under a later one, when they pass; nothing of them has taken effect before.
+ * sent under a later one, when they pass; they have no effect before.
  */
 const AWAITING = 'awaiting'
 

@@ -22,7 +22,7 @@ type Row = {
 
 /**
  * Opens gates whose frontier is reached, expires those whose time is over and has more people asked, each by a compare-and-swap: where a
- * person, a cancel or a newer round was faster nothing moves, and the row as it is goes back to the reducer.
+ * person, a cancel or a newer round was faster the gate stays, and the row as it is goes back to the reducer.
  */
 export const moveGates = async (
   tx: Tx,
@@ -57,7 +57,7 @@ const open = async (tx: Tx, operation_id: string, { gate_id, round }: GateChange
   return rows[0]
 }
 
-/** Silence approves nothing but low risk, whatever a policy says. */
+/** Silence approves only low risk, whatever a policy says. */
 const ON_TIMEOUT = sql.raw(
   "(case when g.policy ->> 'on_timeout' = 'approve' and o.risk_level <> 'low' then 'reject' else g.policy ->> 'on_timeout' end)",
 )

@@ -7,6 +7,7 @@ import type {
   GateSubject,
   PlanGate,
 } from '../../../apps/shared/contracts/operations/graph.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { first, type Queryable, type Tx } from '../../client.ts'
 import { PLANNED_AT } from '../commands/rows.ts'
 import { iso } from '../expressions.ts'
@@ -31,19 +32,12 @@ const VOTES = sql<Vote[]>`coalesce((select jsonb_agg(jsonb_build_object('actor',
   from ${votes} v where v.operation_id = ${gates.operation_id} and v.gate_id = ${gates.gate_id} and not v.voided), '[]'::jsonb)`
 
 const gateColumns = {
-  gate_id: gates.gate_id,
-  operation_id: gates.operation_id,
-  kind: gates.kind,
-  question: gates.question,
+  ...pick(gates, 'gate_id', 'operation_id', 'kind', 'question'),
   status: sql<GateStatus>`${gates.status}`,
-  round: gates.round,
-  guards: gates.guards,
-  policy: gates.policy,
-  digest: gates.digest,
+  ...pick(gates, 'round', 'guards', 'policy', 'digest'),
   waiting_since: iso(gates.waiting_since),
   deadline_at: iso(gates.deadline_at),
-  escalation_level: gates.escalation_level,
-  delegations: gates.delegations,
+  ...pick(gates, 'escalation_level', 'delegations'),
   next_escalation_at: iso(gates.next_escalation_at),
   consumed_at: iso(gates.consumed_at),
   decided_by: gates.decided_by,
@@ -55,19 +49,12 @@ const gateColumns = {
   author_id: sql<string | null>`${gates.subject} #>> '{intervention,author,id}'`,
 }
 const operationColumns = {
-  operation_id: operations.operation_id,
-  title: operations.title,
-  engine_status: operations.engine_status,
+  ...pick(operations, 'operation_id', 'title', 'engine_status'),
   control: sql<Control>`${operation_control.control}`,
   cancel_mode: sql<CancelMode | null>`${operation_control.cancel_mode}`,
   cancelled_at: iso(operation_control.cancelled_at),
   pause_reason: operation_control.pause_reason,
-  requester_id: operations.requester_id,
-  involved: operations.involved,
-  resource_ids: operations.resource_ids,
-  risk_level: operations.risk_level,
-  environment: operations.environment,
-  labels: operations.labels,
+  ...pick(operations, 'requester_id', 'involved', 'resource_ids', 'risk_level', 'environment', 'labels'),
   planned_at: PLANNED_AT,
   revision: operation_control.revision,
   change_seq: operations.change_seq,
@@ -162,7 +149,7 @@ export type Swap = {
 }
 
 /**
- * The one place where a decision on a gate falls: swaps the row if it still is as it was read and nothing behind it has
+ * The one place where a gate is decided: swaps the row if it still is as it was read and no node behind it has
  * started (`used`: or it has). False: another decision, the expiry or a cancel was first.
  */
 export const swapGate = async (
@@ -233,7 +220,7 @@ export const nextRound = sql.raw("g.round + (g.round > r.round and g.status not 
 
 /**
  * What follows where gates were put back as they were before: a vote on something else does not count any more, though
- * its round goes on; an approval that is back has its own votes again, but those that were taken back or lost since.
+ * its round continues; an approval that is back has its own votes again, but those that were taken back or lost since.
  * Returns how they stand now, for the timeline.
  */
 export const settleRestored = async (tx: Tx, operation_id: string, gate_ids: readonly string[]) => {
@@ -283,16 +270,8 @@ export const listGuardingGates = (tx: Tx, operation_id: string, node_ids: readon
     .select({
       gate_id: gates.gate_id,
       status: sql<GateStatus>`${gates.status}`,
-      round: gates.round,
-      guards: gates.guards,
-      digest: gates.digest,
-      approved_digest: gates.approved_digest,
-      consumed_at: gates.consumed_at,
-      waiting_since: gates.waiting_since,
-      deadline_at: gates.deadline_at,
-      decided_by: gates.decided_by,
-      decided_at: gates.decided_at,
-      decided_command_id: gates.decided_command_id,
+      ...pick(gates, 'round', 'guards', 'digest', 'approved_digest', 'consumed_at', 'waiting_since', 'deadline_at'),
+      ...pick(gates, 'decided_by', 'decided_at', 'decided_command_id'),
     })
     .from(gates)
     .where(and(eq(gates.operation_id, operation_id), sql`${gates.guards} && ${textArray(node_ids)}`))
@@ -304,14 +283,9 @@ export const readRunningGates = (tx: Queryable, operation_id: string) =>
     .select({
       gate_id: gates.gate_id,
       kind: sql<PlanGate['kind']>`${gates.kind}`,
-      question: gates.question,
-      policy: gates.policy,
-      guards: gates.guards,
+      ...pick(gates, 'question', 'policy', 'guards'),
       status: sql<GateStatus>`${gates.status}`,
-      round: gates.round,
-      subject: gates.subject,
-      digest: gates.digest,
-      approved_digest: gates.approved_digest,
+      ...pick(gates, 'round', 'subject', 'digest', 'approved_digest'),
       consumed_at: iso(gates.consumed_at),
       waiting_since: iso(gates.waiting_since),
       deadline_at: iso(gates.deadline_at),

@@ -1,4 +1,5 @@
 import { and, asc, eq, gt, isNotNull, sql } from 'drizzle-orm'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import { outbox } from '../tables/index.ts'
@@ -14,16 +15,10 @@ export type LogRequest = {
 export const listMessages = async (db: Queryable, { after, aggregate, limit }: LogRequest) => {
   const rows = await db
     .select({
-      event_id: outbox.event_id,
-      type: outbox.type,
-      schema_version: outbox.schema_version,
+      ...pick(outbox, 'event_id', 'type', 'schema_version'),
       occurred_at: iso(outbox.occurred_at),
       pub_seq: sql<string | null>`${outbox.pub_seq}::text`,
-      agg_type: outbox.agg_type,
-      agg_id: outbox.agg_id,
-      agg_version: outbox.agg_version,
-      request_id: outbox.request_id,
-      payload: outbox.payload,
+      ...pick(outbox, 'agg_type', 'agg_id', 'agg_version', 'request_id', 'payload'),
     })
     .from(outbox)
     .where(

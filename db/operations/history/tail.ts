@@ -1,5 +1,6 @@
 import { and, asc, eq, gt, inArray, lte, sql } from 'drizzle-orm'
 import type { GateStatus, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Queryable } from '../../client.ts'
 import { iso, operation_node_run_summary as run, operation_summary_view as summary } from '../expressions.ts'
 import type { TimelineRow } from '../facts/timeline.ts'
@@ -43,28 +44,15 @@ export const listChanges = async (
   return { changes, last: last == null ? after : Number(last), more: rows.length === limit }
 }
 
-/** The rows of operations as lists show them, with what visibility needs. */
+/** The rows of operations as lists show them, with the members that visibility needs. */
 export const listSummaries = async (db: Queryable, operation_ids: string[]) => {
   if (operation_ids.length === 0) return []
   return db
     .select({
-      requester_id: summary.requester_id,
-      resource_ids: summary.resource_ids,
+      ...pick(summary, 'requester_id', 'resource_ids'),
       fields: {
-        operation_id: summary.operation_id,
-        title: summary.title,
-        status: summary.status,
-        pause_reason: summary.pause_reason,
-        end_reason: summary.end_reason,
-        blocked_on: summary.blocked_on,
-        progress: summary.progress,
-        open_gates: summary.open_gates,
-        started_at: summary.started_at,
-        ended_at: summary.ended_at,
-        updated_at: summary.updated_at,
-        eta_at: summary.eta_at,
-        revision: summary.revision,
-        change_seq: summary.change_seq,
+        ...pick(summary, 'operation_id', 'title', 'status', 'pause_reason', 'end_reason', 'blocked_on', 'progress'),
+        ...pick(summary, 'open_gates', 'started_at', 'ended_at', 'updated_at', 'eta_at', 'revision', 'change_seq'),
       },
     })
     .from(summary)
@@ -81,19 +69,10 @@ export const listLiveNodes = async (db: Queryable, keys: Keyed[]) => {
   if (keys.length === 0) return []
   return db
     .select({
-      operation_id: run.operation_id,
-      node_id: run.node_id,
+      ...pick(run, 'operation_id', 'node_id'),
       state: sql<NodeState>`${run.state}`,
-      generation: run.generation,
-      attempt: run.attempt,
-      error_class: run.error_class,
-      error_message: run.error_message,
-      ready_at: run.ready_at,
-      gated_at: run.gated_at,
-      started_at: run.started_at,
-      ended_at: run.ended_at,
-      exception: run.exception,
-      log_lines: run.log_lines,
+      ...pick(run, 'generation', 'attempt', 'error_class', 'error_message', 'ready_at', 'gated_at', 'started_at'),
+      ...pick(run, 'ended_at', 'exception', 'log_lines'),
     })
     .from(run)
     .where(among(run.operation_id, run.node_id, keys))
@@ -105,11 +84,9 @@ export const listLiveGates = async (db: Queryable, keys: Keyed[]) => {
   if (keys.length === 0) return []
   return db
     .select({
-      operation_id: gates.operation_id,
-      gate_id: gates.gate_id,
+      ...pick(gates, 'operation_id', 'gate_id'),
       status: sql<GateStatus>`${gates.status}`,
-      round: gates.round,
-      digest: gates.digest,
+      ...pick(gates, 'round', 'digest'),
       waiting_since: iso(gates.waiting_since),
       deadline_at: iso(gates.deadline_at),
       consumed_at: iso(gates.consumed_at),
@@ -126,12 +103,7 @@ export const listLivePatches = async (db: Queryable, keys: Keyed[]) => {
   if (keys.length === 0) return []
   return db
     .select({
-      operation_id: patches.operation_id,
-      patch_id: patches.patch_id,
-      status: patches.status,
-      status_reason: patches.status_reason,
-      base_revision: patches.base_revision,
-      applied_revision: patches.applied_revision,
+      ...pick(patches, 'operation_id', 'patch_id', 'status', 'status_reason', 'base_revision', 'applied_revision'),
     })
     .from(patches)
     .where(among(patches.operation_id, sql`${patches.patch_id}::text`, keys))
@@ -157,12 +129,7 @@ export const listChangedResources = (db: Queryable, after: number, limit: number
     .select({
       change_seq: catalog_resources.change_seq,
       fields: {
-        resource_id: catalog_resources.resource_id,
-        version: catalog_resources.version,
-        type_key: catalog_resources.type_key,
-        name: catalog_resources.name,
-        lifecycle_status: catalog_resources.lifecycle_status,
-        health_status: catalog_resources.health_status,
+        ...pick(catalog_resources, 'resource_id', 'version', 'type_key', 'name', 'lifecycle_status', 'health_status'),
       },
     })
     .from(catalog_resources)

@@ -1,5 +1,6 @@
 import { and, asc, desc, eq, gt, inArray, type SQL, sql } from 'drizzle-orm'
 import type { NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { first, type Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import {
@@ -30,8 +31,7 @@ export const getGraph = async (db: Queryable, operation_id: string, revision: nu
     .select({
       node_id: nodes.node_id,
       state: sql<NodeState>`${nodes.state}`,
-      attempt: nodes.attempt,
-      generation: nodes.generation,
+      ...pick(nodes, 'attempt', 'generation'),
       held: sql<boolean>`${nodes.hold_patch_id} is not null`,
       exception: nodes.exception,
     })
@@ -61,15 +61,7 @@ export const listTimeline = (db: Queryable, operation_id: string, filter: Timeli
     .select({
       seq: t.seq,
       at: iso(t.at),
-      type: t.type,
-      actor: t.actor,
-      on_behalf_of: t.on_behalf_of,
-      reason: t.reason,
-      node_id: t.node_id,
-      gate_id: t.gate_id,
-      patch_id: t.patch_id,
-      command_id: t.command_id,
-      data: t.data,
+      ...pick(t, 'type', 'actor', 'on_behalf_of', 'reason', 'node_id', 'gate_id', 'patch_id', 'command_id', 'data'),
       evidence_seq: t.evidence_seq,
     })
     .from(t)
@@ -100,15 +92,7 @@ export const listEvidence = (db: Queryable, operation_id: string, after_seq: num
   db
     .select({
       v: sql<1>`1`.mapWith(Number) as SQL<1>,
-      operation_id: e.operation_id,
-      seq: e.seq,
-      kind: e.kind,
-      statement: e.statement,
-      subject: e.subject,
-      subject_digest: e.subject_digest,
-      actor: e.actor,
-      at: e.at,
-      prev_hash: e.prev_hash,
+      ...pick(e, 'operation_id', 'seq', 'kind', 'statement', 'subject', 'subject_digest', 'actor', 'at', 'prev_hash'),
       hash: e.hash,
     })
     .from(e)
@@ -133,8 +117,7 @@ export const getGateContext = async (db: Queryable, operation_id: string, guards
     .limit(EVIDENCE_SHOWN)
   const compensations = await db
     .select({
-      node_id: nodes.node_id,
-      name: nodes.name,
+      ...pick(nodes, 'node_id', 'name'),
       executor: sql<string>`${nodes.spec} #>> '{compensate,executor}'`,
     })
     .from(nodes)

@@ -1,6 +1,7 @@
 import { and, asc, eq, gt, inArray, ne, sql } from 'drizzle-orm'
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import type { Db, Queryable, Tx } from '../../client.ts'
 import { tellEngine } from '../commands/rows.ts'
@@ -75,12 +76,7 @@ export const listChangedSince = async (db: Queryable, since: number) => {
 export const listFollowing = (db: Queryable, resource_ids?: readonly string[]) =>
   db
     .select({
-      operation_id: operations.operation_id,
-      intent_id: operations.intent_id,
-      plan_id: operations.plan_id,
-      pins: operations.pins,
-      resource_ids: operations.resource_ids,
-      constraints: operations.constraints,
+      ...pick(operations, 'operation_id', 'intent_id', 'plan_id', 'pins', 'resource_ids', 'constraints'),
       looked: operations.drift_looked,
       control: operation_control.control,
     })
@@ -149,8 +145,7 @@ export const pauseOnDrift = async (tx: Tx, operation_id: string, actor: Actor): 
   const [row] = await tx
     .select({
       control: operation_control.control,
-      pins: operations.pins,
-      constraints: operations.constraints,
+      ...pick(operations, 'pins', 'constraints'),
     })
     .from(operation_control)
     .innerJoin(operations, eq(operations.operation_id, operation_control.operation_id))

@@ -1,5 +1,6 @@
 import { and, asc, eq, or, sql } from 'drizzle-orm'
 import type { Actor, BlockedOn } from '../../../apps/shared/contracts/operations/graph.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { type Db, first, type Queryable, type Tx, together } from '../../client.ts'
 import { lockOf } from '../../locks.ts'
 import { tellEngine } from '../commands/rows.ts'
@@ -18,9 +19,9 @@ import {
 import { pauseOnDrift } from './drift.ts'
 
 /**
- * Who may change which resources (operations.md 3.5). An operation holds its leases from its start to its end, but while
- * a gate that releases them waits, or a person has given them back during a pause. One that finds them taken waits in
- * `lease_waits` until they are granted, the oldest first; its start is held back, or its next claim.
+ * Who may change which resources (operations.md 3.5). An operation holds its leases from its start to its end. They are
+ * free while a gate that releases them waits, or after a person gave them back during a pause. One that finds them
+ * taken waits in `lease_waits` until they are granted, the oldest first; its start is held back, or its next claim.
  */
 export type Lease = { resource_id: string; mode: 'exclusive' | 'shared' }
 export type Blocker = { resource_id: string; operation_id: string; title: string; mode: string }
@@ -36,8 +37,7 @@ export const listBlockers = (db: Queryable, wanted: readonly Lease[]): Promise<B
   const exclusive = wanted.flatMap(({ resource_id, mode }) => (mode === 'exclusive' ? [resource_id] : []))
   return db
     .select({
-      resource_id: leases.resource_id,
-      operation_id: leases.operation_id,
+      ...pick(leases, 'resource_id', 'operation_id'),
       title: operations.title,
       mode: leases.mode,
     })
@@ -99,7 +99,10 @@ const insertLeases = (tx: Tx, operation_id: string, wanted: readonly Lease[]) =>
     select resource_id, ${operation_id}::uuid, mode
     from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as wanted(resource_id text, mode text)`)
 
-/** Gives back what an operation holds or waits for, and says what it held. Whoever waited for it is served by the next turn of the sweeper. */
+/**
+ * Gives back what an operation holds or waits for, and says what it held. Whoever waited for it is served by the next
+ * turn of the sweeper.
+ */
 export const releaseLeases = async (tx: Tx, operation_id: string): Promise<string[]> => {
   const [released] = await together(
     tx.delete(leases).where(eq(leases.operation_id, operation_id)).returning({ resource_id: leases.resource_id }),
@@ -117,7 +120,7 @@ export const listReleased = async (tx: Tx, operation_id: string, wanted: readonl
   return wanted.filter((lease) => !held.some(({ resource_id }) => resource_id === lease.resource_id))
 }
 
-/** Why an operation does not begin, or go on: shown to people. */
+/** Why an operation does not begin, or continue: shown to people. */
 export const blockedOnLeases = (blockers: readonly Blocker[], since?: string): BlockedOn[] =>
   blockers.slice(0, 20).map(({ operation_id, resource_id, title }) => ({
     kind: 'lease',
@@ -141,8 +144,8 @@ export const grantLeases = async (db: Db, { deadline_s }: { deadline_s: number }
 }
 
 /**
- * Gives the leases back while nothing can start before a gate is decided, and takes them again before something does.
- * The caller holds the control row. `none`: there is nothing to lease, or too late; it need not be asked again.
+ * Gives the leases back while no node can start before a gate is decided, and takes them again before something does.
+ * The caller holds the control row. `none`: there is no lease to take, or it is too late; it need not be asked again.
  */
 export const moveLeases = async (
   tx: Tx,

@@ -6,7 +6,7 @@ export type Aim = {
   version: number
   /** The last command that the rows know of. */
   seq: number
-  /** It goes on under the number of an attempt that was closed before it took effect. */
+  /** It takes the number of an attempt that was closed before it took effect. */
   repeated: boolean
 }
 

@@ -116,7 +116,7 @@ select generation from mine`
 
 export type AttemptNote = {
   lines?: readonly LogLine[]
-  /** From here on a repeat goes on after the effect instead of before it. */
+  /** From here on a repeat resumes after the effect instead of before it. */
   resume?: Record<string, unknown>
   progress?: Record<string, unknown>
   inputs?: unknown

@@ -2,14 +2,15 @@ import { readFileSync } from 'node:fs'
 import type pg from 'pg'
 import type { Closure, GateStatus, NodeError, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
 import { closureOf, type OperationCalendar } from '../../../apps/shared/data/calendar.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { keyedLock } from '../../locks.ts'
 import { standingDue } from '../gates/standing.ts'
 import { named } from '../sql.ts'
 
 /**
  * The claim: permission for an attempt to take effect (operations.md 1.5, reliability.md 4.5). It shares the control
- * row with other claims and excludes commands, so nothing begins after an acknowledged pause or cancel, whatever is
- * still on its way. One statement is one commit.
+ * row with other claims and excludes commands. So no node begins after an acknowledged pause or cancel, whatever is
+ * still in flight. One statement is one commit.
  */
 export type ClaimInput = {
   operation_id: string
@@ -35,7 +36,7 @@ export type Claim =
       fence: number
       spec: PlanNode
       input_overrides: Record<string, unknown> | null
-      /** Where the attempt goes on when it said "pending" or made a checkpoint. */
+      /** Where the attempt resumes if it said "pending" or made a checkpoint. */
       resume: Record<string, unknown> | null
       /** Milliseconds since 1970 by the clock of Postgres. */
       started_at: number
@@ -219,13 +220,10 @@ const claimOf = (row: Row | undefined, away = ''): Claim => {
       return {
         verdict: 'granted',
         fence: Number(row.fence),
-        spec: row.spec,
-        input_overrides: row.input_overrides,
-        resume: row.resume,
+        ...pick(row, 'spec', 'input_overrides', 'resume'),
         started_at: times.started_at,
         now: Number(row.now),
-        log_lines: row.log_lines,
-        log_bytes: row.log_bytes,
+        ...pick(row, 'log_lines', 'log_bytes'),
         repeated: row.repeated ?? false,
       }
     case 'unknown':

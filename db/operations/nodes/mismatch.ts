@@ -11,9 +11,9 @@ const WHAT_TO_DO =
 
 /**
  * The engine cannot carry an operation on: its code does not fit its state (operations.md 2.3, 8). The rows pause it as
- * engine_mismatch, so nothing new starts, and say what to do; the engine hears of the pause in the order of commands,
+ * engine_mismatch, so no node starts, and name the remedy; the engine hears of the pause in the order of commands,
  * which it takes once a build that is right has come. It is told at each try of the engine: the second time changes
- * nothing but that what was in flight has ended. One that is being cancelled stays so.
+ * only that its attempts in flight have ended. One that is being cancelled stays so.
  */
 export const pauseOnMismatch = (db: Db, operation_id: string, message: string): Promise<void> =>
   db.transaction(async (tx) => {

@@ -59,7 +59,7 @@ type Key = Pick<Handed, 'operation_id' | 'node_id' | 'role' | 'attempt'>
 const ofAttempt = ({ operation_id, node_id, role, attempt }: Key) =>
   sql`operation_id = ${operation_id} and node_id = ${node_id} and role = ${role} and attempt = ${attempt}`
 
-/** A sign of life, with what it says of its progress. */
+/** A sign of life, with its progress. */
 export const noteMessage = async (
   tx: Tx,
   token_sha256: string,

@@ -1,33 +1,14 @@
 import { and, asc, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { GateStatus, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { first, type Queryable, type Tx } from '../../client.ts'
 import { iso, operation_node_run_summary as run } from '../expressions.ts'
 import { gates, node_attempts, nodes, operation_artifact_index } from '../tables/index.ts'
 
 const columns = {
-  operation_id: run.operation_id,
-  node_id: run.node_id,
-  name: run.name,
-  kind: run.kind,
-  executor: run.executor,
-  target_id: run.target_id,
-  group_id: run.group_id,
-  state: run.state,
-  generation: run.generation,
-  attempt: run.attempt,
-  error_class: run.error_class,
-  error_message: run.error_message,
-  ready_at: run.ready_at,
-  gated_at: run.gated_at,
-  started_at: run.started_at,
-  ended_at: run.ended_at,
-  waited_ms: run.waited_ms,
-  ran_ms: run.ran_ms,
-  progress: run.progress,
-  artifacts: run.artifacts,
-  log_lines: run.log_lines,
-  exception: run.exception,
-  held_by_patch: run.held_by_patch,
+  ...pick(run, 'operation_id', 'node_id', 'name', 'kind', 'executor', 'target_id', 'group_id', 'state', 'generation'),
+  ...pick(run, 'attempt', 'error_class', 'error_message', 'ready_at', 'gated_at', 'started_at', 'ended_at'),
+  ...pick(run, 'waited_ms', 'ran_ms', 'progress', 'artifacts', 'log_lines', 'exception', 'held_by_patch'),
 }
 
 /** Rank of a row when failures come first: those that need a person before all else. */
@@ -66,12 +47,7 @@ export const getNode = (db: Queryable, operation_id: string, node_id: string) =>
   db
     .select({
       node: columns,
-      spec: nodes.spec,
-      input_overrides: nodes.input_overrides,
-      outputs: nodes.outputs,
-      catalog: nodes.catalog,
-      gate_ids: nodes.gate_ids,
-      depends_on: nodes.depends_on,
+      ...pick(nodes, 'spec', 'input_overrides', 'outputs', 'catalog', 'gate_ids', 'depends_on'),
     })
     .from(nodes)
     .innerJoin(run, and(eq(run.operation_id, nodes.operation_id), eq(run.node_id, nodes.node_id)))
@@ -83,19 +59,12 @@ const a = node_attempts
 export const listAttempts = (db: Queryable, operation_id: string, node_id: string, attempt: number | undefined) =>
   db
     .select({
-      attempt: a.attempt,
-      role: a.role,
-      generation: a.generation,
-      fences: a.fences,
-      executor: a.executor,
-      pool: a.pool,
-      phase: a.phase,
+      ...pick(a, 'attempt', 'role', 'generation', 'fences', 'executor', 'pool', 'phase'),
       started_at: iso(a.started_at),
       ended_at: iso(a.ended_at),
       error: a.error,
       heartbeat_at: iso(a.heartbeat_at),
-      progress: a.progress,
-      inputs: a.inputs,
+      ...pick(a, 'progress', 'inputs'),
       log: { lines: a.log_lines, bytes: a.log_bytes, complete: a.log_complete },
     })
     .from(a)
@@ -127,15 +96,7 @@ export type ArtifactFilter = {
 export const listArtifacts = (db: Queryable, operation_id: string, { node_id, kind, after, limit }: ArtifactFilter) =>
   db
     .select({
-      artifact_id: f.artifact_id,
-      node_id: f.node_id,
-      attempt: f.attempt,
-      name: f.name,
-      kind: f.kind,
-      media_type: f.media_type,
-      size: f.size,
-      sha256: f.sha256,
-      status: f.status,
+      ...pick(f, 'artifact_id', 'node_id', 'attempt', 'name', 'kind', 'media_type', 'size', 'sha256', 'status'),
       uri: f.uri,
       created_at: iso(f.created_at),
       expires_at: iso(f.expires_at),
@@ -155,28 +116,19 @@ export const listArtifacts = (db: Queryable, operation_id: string, { node_id, ki
 export const getArtifact = (db: Queryable, operation_id: string, artifact_id: string) =>
   db
     .select({
-      name: f.name,
-      media_type: f.media_type,
-      size: f.size,
-      sha256: f.sha256,
-      status: f.status,
-      uri: f.uri,
-      content: f.content,
+      ...pick(f, 'name', 'media_type', 'size', 'sha256', 'status', 'uri', 'content'),
     })
     .from(f)
     .where(and(eq(f.operation_id, operation_id), eq(f.artifact_id, artifact_id)))
     .then(first)
 
-/** The nodes of an operation with what the rules of commands look at, locked against other commands by the control row. */
+/** The nodes of an operation as the rules of commands read them, locked against other commands by the control row. */
 export const listNodeFacts = (tx: Queryable, operation_id: string) =>
   tx
     .select({
-      node_id: nodes.node_id,
-      name: nodes.name,
-      kind: nodes.kind,
+      ...pick(nodes, 'node_id', 'name', 'kind'),
       state: sql<NodeState>`${nodes.state}`,
-      generation: nodes.generation,
-      attempt: nodes.attempt,
+      ...pick(nodes, 'generation', 'attempt'),
       // Qualified by hand: a query over one table writes its columns without a table.
       begun: sql<boolean>`exists (select from operations.node_attempts t where t.operation_id = operations.nodes.operation_id
         and t.node_id = operations.nodes.node_id and t.role = 'run' and t.generation = operations.nodes.generation)`,
@@ -195,17 +147,10 @@ export const listNodeFacts = (tx: Queryable, operation_id: string) =>
 export const readUndo = (tx: Tx, operation_id: string, node_ids: string[]) =>
   tx
     .select({
-      node_id: nodes.node_id,
-      state: nodes.state,
-      outputs: nodes.outputs,
-      error: nodes.error,
-      exception: nodes.exception,
-      catalog: nodes.catalog,
+      ...pick(nodes, 'node_id', 'state', 'outputs', 'error', 'exception', 'catalog'),
       started_at: iso(nodes.started_at),
       ended_at: iso(nodes.ended_at),
-      spec_digest: nodes.spec_digest,
-      input_overrides: nodes.input_overrides,
-      gate_ids: nodes.gate_ids,
+      ...pick(nodes, 'spec_digest', 'input_overrides', 'gate_ids'),
     })
     .from(nodes)
     .where(and(eq(nodes.operation_id, operation_id), inArray(nodes.node_id, node_ids)))

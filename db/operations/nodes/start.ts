@@ -7,6 +7,7 @@ import type {
   PlanNode,
 } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { OperationCalendar } from '../../../apps/shared/data/calendar.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { type Tx, together } from '../../client.ts'
 import {
   gates,
@@ -41,7 +42,7 @@ export type NewOperation = {
   graph: PlanGraph
   nodes: (PlanNode & { spec_digest: string })[]
   gates: (PlanGate & { subject: GateSubject; digest: string })[]
-  /** Targets with what happens to them, and the places that are held with them. */
+  /** Targets with their changes, and the places that are held with them. */
   resources: {
     resource_id: string
     relation: 'target' | 'ancestor' | 'dependent'
@@ -56,10 +57,7 @@ export const insertOperation = async (tx: Tx, operation: NewOperation): Promise<
   const control = tx.insert(operation_control).values({ operation_id, calendar: operation.calendar ?? null })
   const own = tx.insert(operations).values({
     operation_id,
-    intent_id: operation.intent_id,
-    plan_id: operation.plan_id,
-    title: operation.title,
-    kind: operation.kind,
+    ...pick(operation, 'intent_id', 'plan_id', 'title', 'kind'),
     total: operation.nodes.length,
     requester,
     requester_id: requester.id,
@@ -67,14 +65,11 @@ export const insertOperation = async (tx: Tx, operation: NewOperation): Promise<
     involved: [...new Set([requester.id, starter_id])],
     risk_level: operation.risk_level,
     environment: operation.labels.environment ?? null,
-    labels: operation.labels,
-    ticket: operation.ticket,
-    retry_of: operation.retry_of,
+    ...pick(operation, 'labels', 'ticket', 'retry_of'),
     resource_ids: pins.map(({ resource_id }) => resource_id),
     plan_hash,
     evidence_hash: plan_hash,
-    constraints: operation.constraints,
-    max_parallel: operation.max_parallel,
+    ...pick(operation, 'constraints', 'max_parallel'),
     deadline_at: deadline_s === null ? null : sql`clock_timestamp() + make_interval(secs => ${deadline_s})`,
     eta_at: sql`clock_timestamp() + make_interval(secs => ${operation.estimate_s})`,
     pins: Object.fromEntries(pins.map(({ resource_id, version }) => [resource_id, version])),

@@ -1,4 +1,5 @@
 import type { GatePolicy, GateStatus, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import type { GateSpec, GraphPage, Profile } from '../../../workflows/operation/state/events.ts'
 
 /** A node as the compact form needs it; `gate_ids` name the gates that guard it. */
@@ -81,11 +82,7 @@ const runsThrough = ({ executor, compensate }: PlanNode): boolean =>
   executor === 'command' || compensate?.executor === 'command'
 
 const profileOf = (spec: PlanNode, slice_s: number): Profile => ({
-  kind: spec.kind,
-  executor: spec.executor,
-  join: spec.join,
-  on_failure: spec.on_failure,
-  retry: spec.retry,
+  ...pick(spec, 'kind', 'executor', 'join', 'on_failure', 'retry'),
   // A program cannot be left and taken up again.
   slice_s: runsThrough(spec) ? spec.timeouts.run_s : Math.min(spec.timeouts.run_s, slice_s),
   when: spec.when !== undefined,

@@ -1,4 +1,5 @@
 import { and, asc, eq, gte, ne } from 'drizzle-orm'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import type { GraphPage } from '../../../workflows/operation/state/events.ts'
 import type { Db, Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
@@ -31,17 +32,12 @@ const readPage = async (db: Queryable, operation_id: string, from: number, limit
     db
       .select({ gate_id: gates.gate_id, status: gates.status, round: gates.round, policy: gates.policy })
       .from(gates)
-      // What a second person has to see guards nothing: the engine hears of it when it passes.
+      // An intervention that a second person must approve guards no node: the engine hears of it when it passes.
       .where(and(eq(gates.operation_id, operation_id), ne(gates.kind, 'intervention')))
       .orderBy(asc(gates.ordinal), asc(gates.gate_id)),
     db
       .select({
-        node_id: nodes.node_id,
-        name: nodes.name,
-        depends_on: nodes.depends_on,
-        gate_ids: nodes.gate_ids,
-        spec: nodes.spec,
-        removed: nodes.removed,
+        ...pick(nodes, 'node_id', 'name', 'depends_on', 'gate_ids', 'spec', 'removed'),
       })
       .from(nodes)
       .where(and(eq(nodes.operation_id, operation_id), gte(nodes.ordinal, from)))
@@ -83,8 +79,7 @@ const headOf = async (
 ): Promise<Pick<GraphPage, 'head' | 'plan_revision'>> => {
   const [row] = await db
     .select({
-      plan_revision: operations.plan_revision,
-      max_parallel: operations.max_parallel,
+      ...pick(operations, 'plan_revision', 'max_parallel'),
       deadline_at: iso(operations.deadline_at),
       constraints: operations.constraints,
     })

@@ -1,6 +1,7 @@
 import { and, asc, desc, eq, gt, inArray, isNull, type SQL, sql } from 'drizzle-orm'
 import type { BlockedOn, CancelMode, Control } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { OperationListQuery } from '../../../apps/shared/contracts/operations/operations.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { first, type Queryable } from '../../client.ts'
 import { anyCase, iso, operation_summary_view as summary } from '../expressions.ts'
 import { votableBy } from '../gates/rows.ts'
@@ -34,29 +35,10 @@ const blockedOn = sql<BlockedOn[]>`${summary.blocked_on} || coalesce((
 
 /** The members of a list row; visibility and commands read more of the same row. */
 const summaryColumns = {
-  operation_id: summary.operation_id,
-  intent_id: summary.intent_id,
-  plan_id: summary.plan_id,
-  title: summary.title,
-  kind: summary.kind,
-  status: summary.status,
-  pause_reason: summary.pause_reason,
-  end_reason: summary.end_reason,
+  ...pick(summary, 'operation_id', 'intent_id', 'plan_id', 'title', 'kind', 'status', 'pause_reason', 'end_reason'),
   blocked_on: blockedOn,
-  progress: summary.progress,
-  requester: summary.requester,
-  risk_level: summary.risk_level,
-  environment: summary.environment,
-  labels: summary.labels,
-  ticket: summary.ticket,
-  open_gates: summary.open_gates,
-  created_at: summary.created_at,
-  started_at: summary.started_at,
-  ended_at: summary.ended_at,
-  updated_at: summary.updated_at,
-  eta_at: summary.eta_at,
-  revision: summary.revision,
-  change_seq: summary.change_seq,
+  ...pick(summary, 'progress', 'requester', 'risk_level', 'environment', 'labels', 'ticket', 'open_gates'),
+  ...pick(summary, 'created_at', 'started_at', 'ended_at', 'updated_at', 'eta_at', 'revision', 'change_seq'),
 }
 
 export type OperationFilter = Omit<OperationListQuery, 'page_size' | 'page_token' | 'requester' | 'gate_for'> & {
@@ -157,35 +139,23 @@ export const getOperation = (db: Queryable, operation_id: string) =>
     .select({
       summary: summaryColumns,
       governed: {
-        operation_id: summary.operation_id,
-        requester_id: summary.requester_id,
-        involved: summary.involved,
-        risk_level: summary.risk_level,
-        environment: summary.environment,
-        labels: summary.labels,
+        ...pick(summary, 'operation_id', 'requester_id', 'involved', 'risk_level', 'environment', 'labels'),
         resource_ids: summary.resource_ids,
         control: sql<Control>`${summary.control}`,
         cancel_mode: sql<CancelMode | null>`${summary.cancel_mode}`,
-        cancelled_at: summary.cancelled_at,
-        pause_reason: summary.pause_reason,
+        ...pick(summary, 'cancelled_at', 'pause_reason'),
         engine_status: operations.engine_status,
         unknown_nodes: sql<number>`(select count(*)::int from ${nodes} n where n.operation_id = ${operations.operation_id} and n.state = 'outcome_unknown')`,
       },
       detail: {
-        plan_revision: operations.plan_revision,
-        plan_hash: operations.plan_hash,
+        ...pick(operations, 'plan_revision', 'plan_hash'),
         control: sql<Control>`${summary.control}`,
-        cancel_mode: summary.cancel_mode,
-        resource_ids: summary.resource_ids,
+        ...pick(summary, 'cancel_mode', 'resource_ids'),
         constraints: operations.constraints,
         deadline_at: iso(operations.deadline_at),
-        max_parallel: operations.max_parallel,
-        exceptions: operations.exceptions,
-        retry_of: operations.retry_of,
+        ...pick(operations, 'max_parallel', 'exceptions', 'retry_of'),
       },
-      evidence_seq: operations.evidence_seq,
-      evidence_hash: operations.evidence_hash,
-      engine_ref: operations.engine_ref,
+      ...pick(operations, 'evidence_seq', 'evidence_hash', 'engine_ref'),
     })
     .from(operations)
     .innerJoin(summary, eq(summary.operation_id, operations.operation_id))
@@ -197,8 +167,7 @@ export type OperationRow = NonNullable<Awaited<ReturnType<typeof getOperation>>>
 export const getOwned = (db: Queryable, operation_id: string) =>
   db
     .select({
-      requester_id: operations.requester_id,
-      resource_ids: operations.resource_ids,
+      ...pick(operations, 'requester_id', 'resource_ids'),
       revision: operation_control.revision,
       change_seq: operations.change_seq,
     })
@@ -217,8 +186,7 @@ export const listLeases = (db: Queryable, operation_id: string) =>
 export const listWaitingGates = (db: Queryable, operation_id: string) =>
   db
     .select({
-      gate_id: gates.gate_id,
-      question: gates.question,
+      ...pick(gates, 'gate_id', 'question'),
       status: sql<'waiting'>`${gates.status}`,
       round: gates.round,
       waiting_since: iso(gates.waiting_since),

@@ -1,6 +1,7 @@
 import { and, eq, inArray, ne, sql } from 'drizzle-orm'
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Change, RecordBatch, RecordResult, Report } from '../../../workflows/operation/state/events.ts'
 import { type Db, type Tx, together } from '../../client.ts'
 import { lockUnsentStarts } from '../commands/rows.ts'
@@ -19,7 +20,7 @@ export type EngineRef = { namespace: string; workflow_id: string; run_id: string
 
 /**
  * Records one batch of the reducer in one transaction: node states, gates, swaps of the control row, outcomes of
- * commands, timeline, evidence, status. A batch that was recorded already gives its stored answer and changes nothing.
+ * commands, timeline, evidence, status. A batch that was recorded already gives its stored answer without effect.
  */
 export const recordChanges = (
   db: Db,
@@ -69,10 +70,7 @@ const lockControl = (tx: Tx, operation_id: string) =>
 const lockRow = async (tx: Tx, operation_id: string) => {
   const [row] = await tx
     .select({
-      record_seq: operations.record_seq,
-      record_result: operations.record_result,
-      engine_status: operations.engine_status,
-      started_at: operations.started_at,
+      ...pick(operations, 'record_seq', 'record_result', 'engine_status', 'started_at'),
     })
     .from(operations)
     .where(eq(operations.operation_id, operation_id))
@@ -85,7 +83,7 @@ const apply = async (tx: Tx, operation_id: string, { changes }: RecordBatch, res
   const of = <T extends Change['t']>(...kinds: T[]) =>
     changes.filter((change): change is Extract<Change, { t: T }> => (kinds as string[]).includes(change.t))
   const commands = await settleCommands(tx, operation_id, of('command'), result)
-  // A start that is undone: nothing of the batch is true any more.
+  // A start that is undone: the whole batch is void.
   if (result.withdrawn) return { commands, facts: [], set: {} }
   const nodeChanges = of('node')
   const [toEvent] = await together(
@@ -264,7 +262,7 @@ const lastSeq = async (tx: Tx, operation_id: string): Promise<number> => {
 
 const reportColumns = (operation_id: string, report: Report, row: { started_at: string | null }) => ({
   ...report,
-  // The engine knows nothing of interventions that a second person has to see.
+  // The engine does not know interventions that a second person must approve.
   open_gates: sql`${report.open_gates} + (select count(*)::int from operations.gates g
     where g.operation_id = ${operation_id} and g.kind = 'intervention' and g.status = 'waiting')`,
   ...(row.started_at === null && report.engine_status !== 'queued' && { started_at: sql`clock_timestamp()` }),

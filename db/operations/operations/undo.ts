@@ -242,7 +242,7 @@ const undoRows: Undo = async (tx, command) => {
 
 /** The graph of before; where the engine never heard of the approval, it is told to let go of what the patch held. */
 const undoPatch: Undo = async (tx, { operation_id, undo }, as) => {
-  // A vote that completed no quorum changed nothing else.
+  // A vote that completed no quorum had no other effect.
   if (!undo) return []
   const facts = await undoRevision(tx, operation_id, undo as Parameters<typeof undoRevision>[2], as)
   if (as !== 'withdrawn') return facts

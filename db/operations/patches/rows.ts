@@ -9,6 +9,7 @@ import type {
   PlanNode,
 } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { PatchStatus } from '../../../apps/shared/contracts/operations/patches.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { first, type Queryable, type Tx } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import type { TimelineEvent } from '../facts/timeline.ts'
@@ -33,23 +34,10 @@ const VOTES = sql<
     and v.digest = operations.patches.digest), '[]'::jsonb)`
 
 const columns = {
-  patch_id: patches.patch_id,
-  operation_id: patches.operation_id,
+  ...pick(patches, 'patch_id', 'operation_id'),
   status: sql<PatchStatus>`${patches.status}`,
-  status_reason: patches.status_reason,
-  base_revision: patches.base_revision,
-  applied_revision: patches.applied_revision,
-  changes: patches.changes,
-  reason: patches.reason,
-  ticket: patches.ticket,
-  proposer: patches.proposer,
-  proposer_id: patches.proposer_id,
-  digest: patches.digest,
-  result_hash: patches.result_hash,
-  diff_graph: patches.diff_graph,
-  held_nodes: patches.held_nodes,
-  rearmed_gates: patches.rearmed_gates,
-  required: patches.required,
+  ...pick(patches, 'status_reason', 'base_revision', 'applied_revision', 'changes', 'reason', 'ticket', 'proposer'),
+  ...pick(patches, 'proposer_id', 'digest', 'result_hash', 'diff_graph', 'held_nodes', 'rearmed_gates', 'required'),
   rebase: patches.rebase,
   votes: VOTES,
   decided_by: patches.decided_by,
@@ -138,7 +126,7 @@ export const liftHolds = (tx: Tx, operation_id: string, patch_id: string) =>
     .set({ hold_patch_id: null, updated_at: sql`clock_timestamp()` as never })
     .where(and(eq(nodes.operation_id, operation_id), eq(nodes.hold_patch_id, patch_id)))
 
-/** Ends every open patch of an operation that is cancelled or over: nothing of it will come. */
+/** Ends every open patch of an operation that is cancelled or over. */
 export const closePatches = async (
   tx: Tx,
   operation_id: string,
@@ -165,23 +153,15 @@ export const listExpiredPatches = (db: Queryable, limit: number) =>
     .where(and(eq(patches.status, 'awaiting_approval'), sql`${patches.expires_at} < clock_timestamp()`))
     .limit(limit)
 
-/** The graph of an operation as its rows have it, with what patches look at. */
+/** The graph of an operation as its rows have it, with the members that patches read. */
 export const readRunning = async (tx: Queryable, operation_id: string) => {
   const own = eq(nodes.operation_id, operation_id)
   const [nodeRows, gateRows] = await Promise.all([
     tx
       .select({
-        node_id: nodes.node_id,
-        ordinal: nodes.ordinal,
-        spec: nodes.spec,
-        spec_digest: nodes.spec_digest,
+        ...pick(nodes, 'node_id', 'ordinal', 'spec', 'spec_digest'),
         state: sql<NodeState>`${nodes.state}`,
-        attempt: nodes.attempt,
-        generation: nodes.generation,
-        removed: nodes.removed,
-        hold_patch_id: nodes.hold_patch_id,
-        gate_ids: nodes.gate_ids,
-        input_overrides: nodes.input_overrides,
+        ...pick(nodes, 'attempt', 'generation', 'removed', 'hold_patch_id', 'gate_ids', 'input_overrides'),
       })
       .from(nodes)
       .where(own)
@@ -196,19 +176,11 @@ export type RunningRows = Awaited<ReturnType<typeof readRunning>>
 export const getPatchHead = (db: Queryable, operation_id: string) =>
   db
     .select({
-      operation_id: operations.operation_id,
-      requester_id: operations.requester_id,
-      involved: operations.involved,
-      risk_level: operations.risk_level,
-      environment: operations.environment,
-      labels: operations.labels,
-      resource_ids: operations.resource_ids,
-      engine_status: operations.engine_status,
-      control: operation_control.control,
-      cancel_mode: operation_control.cancel_mode,
+      ...pick(operations, 'operation_id', 'requester_id', 'involved', 'risk_level', 'environment', 'labels'),
+      ...pick(operations, 'resource_ids', 'engine_status'),
+      ...pick(operation_control, 'control', 'cancel_mode'),
       cancelled_at: iso(operation_control.cancelled_at),
-      pause_reason: operation_control.pause_reason,
-      revision: operation_control.revision,
+      ...pick(operation_control, 'pause_reason', 'revision'),
       change_seq: operations.change_seq,
       unknown_nodes: sql<number>`0`,
     })
@@ -216,7 +188,6 @@ export const getPatchHead = (db: Queryable, operation_id: string) =>
     .innerJoin(operation_control, eq(operation_control.operation_id, operations.operation_id))
     .where(eq(operations.operation_id, operation_id))
     .then(first)
-export type PatchHead = NonNullable<Awaited<ReturnType<typeof getPatchHead>>>
 
 /** The next graph of an operation, as its planner computed it. */
 export type Revision = {

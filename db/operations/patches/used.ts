@@ -1,5 +1,6 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import type { PlanGate } from '../../../apps/shared/contracts/operations/graph.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { fillGate } from '../../../workflows/operation/rules/gates.ts'
 import { coneOf } from '../../../workflows/operation/rules/nodes.ts'
 import type { Tx } from '../../client.ts'
@@ -119,8 +120,7 @@ export const saveUsedVotes = async (tx: Tx, operation_id: string, used: UsedGate
     used.votes.map(({ patch_id: _, groups: __, ...vote }) => ({
       ...vote,
       operation_id,
-      gate_id: used.gate_id,
-      round: used.round,
+      ...pick(used, 'gate_id', 'round'),
       digest,
     })),
   )

@@ -1,6 +1,7 @@
 import { and, asc, eq, lt, ne, sql } from 'drizzle-orm'
 import { isFrozen } from '../../../apps/shared/data/calendar.ts'
 import { canonicalJson } from '../../../apps/shared/data/digest.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { first, type Queryable, type Tx } from '../../client.ts'
 import { lockOf } from '../../locks.ts'
 import { iso } from '../expressions.ts'
@@ -13,9 +14,7 @@ export const lockCalendar = (tx: Tx, how: 'to read' | 'to write') =>
 export type PutFreeze = FreezeEntry & { freeze_id: string; put_by: string; updated_at: string; revision: number }
 
 const columns = {
-  freeze_id: calendar_entries.freeze_id,
-  entry: calendar_entries.entry,
-  put_by: calendar_entries.put_by,
+  ...pick(calendar_entries, 'freeze_id', 'entry', 'put_by'),
   updated_at: iso(calendar_entries.updated_at),
   revision: calendar_entries.revision,
 }
@@ -84,9 +83,7 @@ const getRow = (tx: Tx, freeze_id: string) =>
 export const listUntold = (db: Queryable, older_than_s: number) =>
   db
     .select({
-      freeze_id: calendar_entries.freeze_id,
-      revision: calendar_entries.revision,
-      put_by: calendar_entries.put_by,
+      ...pick(calendar_entries, 'freeze_id', 'revision', 'put_by'),
     })
     .from(calendar_entries)
     .where(

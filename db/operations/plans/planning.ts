@@ -1,4 +1,5 @@
 import { and, asc, eq, inArray, ne, or, type SQL, sql } from 'drizzle-orm'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Queryable } from '../../client.ts'
 import { textArray } from '../expressions.ts'
 import {
@@ -27,18 +28,10 @@ const parentOf = (r: SQL): SQL => sql`coalesce(
 
 /** What the planner reads: the projection of the catalog, past durations, and what others hold. */
 const resourceColumns = {
-  resource_id: catalog_resources.resource_id,
-  type_key: catalog_resources.type_key,
-  type_version: catalog_resources.type_version,
-  name: catalog_resources.name,
+  ...pick(catalog_resources, 'resource_id', 'type_key', 'type_version', 'name'),
   parent_id: sql<string | null>`${parentOf(sql`${catalog_resources}`)}`,
-  version: catalog_resources.version,
-  lifecycle_status: catalog_resources.lifecycle_status,
-  health_status: catalog_resources.health_status,
-  labels: catalog_resources.labels,
-  annotations: catalog_resources.annotations,
-  desired_state: catalog_resources.desired_state,
-  observed_state: catalog_resources.observed_state,
+  ...pick(catalog_resources, 'version', 'lifecycle_status', 'health_status', 'labels', 'annotations'),
+  ...pick(catalog_resources, 'desired_state', 'observed_state'),
 }
 
 export const loadResources = (db: Queryable, resource_ids: readonly string[]) =>
@@ -102,10 +95,7 @@ export const loadRelationships = async (
     const near = sql`${textArray(front)}`
     const rows = await db
       .select({
-        relationship_id: catalog_relationships.relationship_id,
-        type_key: catalog_relationships.type_key,
-        from_id: catalog_relationships.from_id,
-        to_id: catalog_relationships.to_id,
+        ...pick(catalog_relationships, 'relationship_id', 'type_key', 'from_id', 'to_id'),
       })
       .from(catalog_relationships)
       .where(

@@ -1,6 +1,7 @@
 import { and, desc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { first, type Queryable, type Tx, together } from '../../client.ts'
 import { iso } from '../expressions.ts'
@@ -18,23 +19,9 @@ export type Origin = {
 }
 
 export const intentColumns = {
-  intent_id: intents.intent_id,
-  status: intents.status,
-  revision: intents.revision,
-  kind: intents.kind,
-  title: intents.title,
-  reason: intents.reason,
-  request: intents.request,
-  targets_resolved: intents.targets_resolved,
-  resource_ids: intents.resource_ids,
-  requester: intents.requester,
-  requester_id: intents.requester_id,
-  labels: intents.labels,
-  constraints: intents.constraints,
-  ticket: intents.ticket,
-  retry_of: intents.retry_of,
-  latest_plan_id: intents.latest_plan_id,
-  operation_id: intents.operation_id,
+  ...pick(intents, 'intent_id', 'status', 'revision', 'kind', 'title', 'reason', 'request', 'targets_resolved'),
+  ...pick(intents, 'resource_ids', 'requester', 'requester_id', 'labels', 'constraints', 'ticket', 'retry_of'),
+  ...pick(intents, 'latest_plan_id', 'operation_id'),
   created_at: iso(intents.created_at),
   updated_at: iso(intents.updated_at),
   expires_at: iso(intents.expires_at),
@@ -122,17 +109,8 @@ export const moveIntent = async (
 }
 
 export const planColumns = {
-  plan_id: plans.plan_id,
-  intent_id: plans.intent_id,
-  status: plans.status,
-  status_reason: plans.status_reason,
-  plan_hash: plans.plan_hash,
-  semantic_digest: plans.semantic_digest,
-  document: plans.document,
-  report: plans.report,
-  requester_id: plans.requester_id,
-  operation_id: plans.operation_id,
-  superseded_by: plans.superseded_by,
+  ...pick(plans, 'plan_id', 'intent_id', 'status', 'status_reason', 'plan_hash', 'semantic_digest', 'document'),
+  ...pick(plans, 'report', 'requester_id', 'operation_id', 'superseded_by'),
   created_at: iso(plans.created_at),
   expires_at: iso(plans.expires_at),
   is_due: sql<boolean>`${plans.expires_at} <= clock_timestamp()`,
@@ -169,10 +147,7 @@ export const listTargetsOfPlan = async (db: Queryable, plan_id: string): Promise
 export const getPlanGraph = (db: Queryable, plan_id: string) =>
   db
     .select({
-      graph: plans.graph,
-      plan_hash: plans.plan_hash,
-      requester_id: plans.requester_id,
-      intent_id: plans.intent_id,
+      ...pick(plans, 'graph', 'plan_hash', 'requester_id', 'intent_id'),
       created_at: iso(plans.created_at),
     })
     .from(plans)
@@ -183,9 +158,7 @@ export const getPlanGraph = (db: Queryable, plan_id: string) =>
 export const lockOpenPlan = (tx: Tx, intent_id: string) =>
   tx
     .select({
-      plan_id: plans.plan_id,
-      status: plans.status,
-      semantic_digest: plans.semantic_digest,
+      ...pick(plans, 'plan_id', 'status', 'semantic_digest'),
       is_due: sql<boolean>`${plans.expires_at} <= clock_timestamp()`,
     })
     .from(plans)

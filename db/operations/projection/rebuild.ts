@@ -13,7 +13,7 @@ export type Difference = {
 
 /**
  * Folds the events of one operation and compares (operations.md 6.1). Read models are written in the transaction that
- * states the fact, most of them as views over rows, so there is nothing that could lag; what could be wrong is a row
+ * states the fact, most of them as views over rows, so none can lag; what could be wrong is a row
  * that was edited or lost. Messages that were pruned are not compared. Nodes and counters are compared once the
  * operation has ended: before that a claim may be ahead of the next record by design.
  */

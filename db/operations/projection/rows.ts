@@ -7,6 +7,7 @@ import type {
 } from '../../../apps/shared/contracts/catalog/events.ts'
 import type { ResourceDocument } from '../../../apps/shared/contracts/catalog/resources.ts'
 import type { RelationshipType, ResourceType } from '../../../apps/shared/contracts/catalog/types.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Queryable, Tx } from '../../client.ts'
 import { lockVersion, parkLetter, receive, setVersion } from '../../inbox.ts'
 import { keyedLockOf } from '../../locks.ts'
@@ -24,7 +25,7 @@ import {
 /** Inbox name of the projection of the catalog: one for NATS and for the HTTP door (operations.md 9.2). */
 export const CATALOG_CONSUMER = 'catalog'
 
-/** The event is ahead of what is known: what lies between must come first. Rolls the transaction back. */
+/** The event is ahead of the projection: earlier ones must come first. Rolls the transaction back. */
 export class ProjectionGap extends Error {
   readonly agg_type: string
   readonly agg_id: string
@@ -88,13 +89,7 @@ export const saveResource = async (tx: Tx, document: ResourceDocument): Promise<
   const { resource_id } = document
   const row = {
     resource_id,
-    type_key: document.type_key,
-    type_version: document.type_version,
-    name: document.name,
-    parent_id: document.parent_id,
-    version: document.version,
-    lifecycle_status: document.lifecycle_status,
-    labels: document.labels,
+    ...pick(document, 'type_key', 'type_version', 'name', 'parent_id', 'version', 'lifecycle_status', 'labels'),
     annotations: document.annotations,
     desired_state: document.desired_state as Members,
     observed_state: document.observed_state as Members,

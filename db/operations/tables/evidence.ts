@@ -1,6 +1,7 @@
 import type { GateRules } from '../../../apps/shared/contracts/client/votes.ts'
 import type { Actor, PlanGate } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 
 /** Kinds of evidence (operations.md 6.3). */
 export type EvidenceKind =
@@ -19,8 +20,9 @@ export type EvidenceKind =
   | 'end'
 
 /**
- * What a record is about. A decided gate says its round and the digest that was decided on; a node that ran says when it
- * began and on which approvals, so that anybody can check the one against the other offline (apps/shared/events/evidence.ts).
+ * What a record is about. A decided gate says its round and the digest that was decided on; a node that ran says when
+ * it began and on which approvals. So anyone can check the one against the other offline
+ * (apps/shared/events/evidence.ts).
  */
 export type EvidenceSubject = {
   type: string
@@ -37,7 +39,7 @@ export type EvidenceSubject = {
   group?: string | null
   groups?: readonly string[]
   why?: string
-  /** Of a gate that asks again: whose votes go on in this round. */
+  /** Of a gate that asks again: whose votes carry over into this round. */
   kept?: string[]
   /** Of a used gate that stands for what a patch changes: by whose votes for that patch. */
   patch_id?: string
@@ -58,12 +60,9 @@ export type EvidenceSubject = {
 export const rulesOf = ({ gate_id, kind, policy }: Pick<PlanGate, 'gate_id' | 'kind' | 'policy'>): GateRules => ({
   gate_id,
   kind,
-  quorum: policy.quorum,
-  groups: policy.groups,
+  ...pick(policy, 'quorum', 'groups'),
   more_groups: [...new Set(policy.escalation.flatMap(({ add_groups }) => add_groups))],
-  four_eyes: policy.four_eyes,
-  reject_rule: policy.reject_rule,
-  on_timeout: policy.on_timeout,
+  ...pick(policy, 'four_eyes', 'reject_rule', 'on_timeout'),
   ...(policy.on_voter_loss && { on_voter_loss: policy.on_voter_loss }),
   ...(policy.check && { service: policy.check.service }),
 })

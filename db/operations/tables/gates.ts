@@ -25,7 +25,7 @@ export const gates = t(
     digest: text('digest').notNull(),
     approved_digest: text('approved_digest'),
     consumed_at: at('consumed_at'),
-    /** When identity was last asked about the voters of this approval; one from before the decision says nothing. */
+    /** When identity was last asked about the voters of this approval; a time before the decision does not count. */
     standing_at: at('standing_at'),
     waiting_since: at('waiting_since'),
     deadline_at: at('deadline_at'),

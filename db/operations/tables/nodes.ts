@@ -63,7 +63,7 @@ export const node_attempts = t(
     error: json<NodeError>('error'),
     /** The approvals that it began on, as the claim found them. */
     gates: json<{ gate_id: string; round: number; digest: string }[]>('gates'),
-    /** Where a sliced executor goes on. */
+    /** Where a sliced executor resumes. */
     resume: json<Record<string, unknown>>('resume'),
     progress: json<Record<string, unknown>>('progress'),
     sequence: big('sequence').notNull().default(0),

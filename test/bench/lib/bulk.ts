@@ -3,7 +3,7 @@ import type pg from 'pg'
 
 /**
  * Many changes in one request, a quarter of each kind: services are created in a segment, changed by the request after
- * it, related by the next and retired by the last, so that no request changes a resource twice.
+ * it, related by the next and retired by the last. So no request changes a resource twice.
  */
 const KINDS = 4
 export type Story = { names: string[][] }

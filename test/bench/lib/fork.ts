@@ -14,7 +14,7 @@ export const forkBare = async <T>(name: string, args: string[] = [], env: NodeJS
   return { child, pid: child.pid ?? 0, first, stop: () => child.kill('SIGTERM') }
 }
 
-/** Sends a task to such a program and waits for what it answers. */
+/** Sends a task to such a program and waits for its answer. */
 export const ask = <T>({ child }: Bare<unknown>, task: object): Promise<T> =>
   new Promise((resolve) => {
     child.once('message', (message) => resolve(message as T))

@@ -6,7 +6,7 @@ import { layeredGraph } from '../lib/graph.ts'
 
 /** What the figures of operations share: how a graph runs, here and on bare Temporal. */
 export const WIDTH = 50
-/** A look takes time from what is measured. */
+/** A look takes time from the measurement. */
 const LOOK_MS = 1000
 
 export type Bench = { admin: Person; operator: Person; approver: Person; client: Client; queue: string }
@@ -39,7 +39,9 @@ export const startPlan = async ({ operator }: Bench, { plan_id, plan_hash }: Pla
   return { operation_id: body.operation_id, begun }
 }
 
-/** Seconds from the request to start until the operation ended, by one clock: the looks in between are not part of it. */
+/**
+ * Seconds from the request to start until the operation ended, by one clock: the looks in between are not part of it.
+ */
 export const secondsOf = async ({ operator }: Bench, { operation_id, begun }: Run): Promise<number> => {
   const { ended_at } = await waitUntil(
     'the end',

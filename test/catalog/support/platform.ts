@@ -19,6 +19,7 @@ import { registerRpc, rpcService } from '../../../apps/shared/rpc/client.ts'
 import { audienceOf } from '../../../apps/shared/service/scopes.ts'
 import { loadRegistry } from '../../../apps/shared/service/tokens.ts'
 import { serverUrl, testDatabase } from '../../support/database.ts'
+import { startLink } from '../../support/link.ts'
 import { testServices } from '../../support/services.ts'
 import { until } from '../../support/until.ts'
 import { provesRebuild } from './rebuild.ts'
@@ -103,9 +104,13 @@ const freePort = async (): Promise<number> => {
   return port
 }
 
+/** `linked`: the app reaches its database through a link that can be watched. */
+type Options = { env?: Record<string, string>; linked?: boolean }
+
 /** The catalog as it runs: real Postgres and NATS, both listeners on ports of their own; time can be moved on. */
-export const startCatalog = async ({ env = {} }: { env?: Record<string, string> } = {}) => {
+export const startCatalog = async ({ env = {}, linked = false }: Options = {}) => {
   const database = await testDatabase('catalog')
+  const link = linked ? await startLink(database.url) : undefined
   const services = testServices()
   const people = {
     ada: person('ada', ['admin']),
@@ -118,7 +123,7 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
     rover: person('rover', []),
   }
   const settings = {
-    CATALOG__DATABASE__URL: database.url,
+    CATALOG__DATABASE__URL: link?.url ?? database.url,
     CATALOG__NATS__URL: serverUrl('NATS_URL'),
     CATALOG__SECRET__KEYS: JSON.stringify([randomBytes(32).toString('base64')]),
     AUTH__TOKENS__ISSUER: ISSUER,
@@ -267,6 +272,7 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
 
   const catalog = {
     deps,
+    link,
     startProcess,
     config,
     services,
@@ -346,6 +352,7 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
         await internal.close()
         await (await beside)?.rpc.close()
         await deps.close()
+        link?.stop()
         trust.services.close()
         services.remove()
         await database.drop()

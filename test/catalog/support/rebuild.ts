@@ -19,7 +19,7 @@ type Catalog = {
 
 /**
  * What every test file leaves behind is proof too: the log alone gives the documents, open relationships and healths of
- * the truth, and the graph folded from the first event, what is below each place included, is the graph that is loaded from
+ * the truth. The graph folded from the first event, with the counts of each place, equals the graph that is loaded from
  * the tables (catalog.md 16.12).
  */
 export const provesRebuild = async (c: Catalog): Promise<void> => {

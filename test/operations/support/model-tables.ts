@@ -66,7 +66,7 @@ approve if                patch_closed patch_closed patch_closed patch_closed pa
 reject  ok                patch_closed patch_closed patch_closed patch_closed patch_closed base_revision_moved patch_closed
 `)
 
-/** Which states follow which, as the timeline tells them. `reset` is what a retry does. */
+/** Which states follow which, as the timeline tells them. `reset` is the effect of a retry. */
 const edges = (text: string): Record<string, ReadonlySet<string>> =>
   Object.fromEntries(
     text
@@ -79,7 +79,8 @@ const edges = (text: string): Record<string, ReadonlySet<string>> =>
   )
 
 export const EDGES = {
-  // A node that is started as soon as it may be is not told as ready; other inputs, a patch, a refused claim put it back.
+  // A node that is started as soon as it may be is not told as ready; other inputs, a patch, a refused claim put it
+  // back.
   node: edges(`
     pending: reset pending gated ready dispatched running succeeded failed skipped cancelled removed
     gated: reset pending gated ready dispatched running failed skipped cancelled removed

@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**
- * A reference agent: takes work by HTTP (stream.ts: from NATS), says that it begins, beats while it works, and says how it
- * ended. It acts only after its "started" was accepted, stops when it is told to, and repeats a message under the same
- * result_id until it is answered by more than "later": so a lost answer never becomes a second effect.
+ * A reference agent: takes work by HTTP (stream.ts: from NATS), says that it begins, beats while it works, and says how
+ * it ended. It acts only after its "started" was accepted, and stops when it is told to. It repeats a message under the
+ * same result_id until it is answered by more than "later": so a lost answer never becomes a second effect.
  */
 export type Work = {
   operation_id: string
@@ -45,7 +45,10 @@ export type Job = (work: Work, tools: Tools) => Promise<More['outputs']>
 /** Whoever stands in between may say so, too: the same again later. */
 const LATER = new Set([429, 502, 503, 504])
 
-/** Sends until it is answered, after growing waits or as late as the answer asks; once the work's time is over, one time. */
+/**
+ * Sends until it is answered, after growing waits or as late as the answer asks; once the work's time is over, one
+ * time.
+ */
 const send = async ({ execution_token, deadline_at }: Work, url: string, type: string, init: RequestInit) => {
   const headers = { 'content-type': type, authorization: `Bearer ${execution_token}` }
   for (let wait = 100; ; wait = Math.min(wait * 2, 5000)) {
@@ -118,7 +121,7 @@ export const carryOut = async (work: Work, job: Job | undefined): Promise<void> 
   }
 }
 
-/** Listens for work, and at `/cancel` for what is to be stopped; `take` says what is done with each. */
+/** Listens for work, and at `/cancel` for work to stop; `take` says what is done with each. */
 export const listenForWork = async (take: (work: Work) => Promise<void>) => {
   const server = createServer((req, res) => {
     const chunks: Buffer[] = []

@@ -5,7 +5,7 @@ export type Effect = { path: string; key: string; fence: number; body: unknown; 
 
 /**
  * A real HTTP server that nodes act on. It honours key and fence: an effect counts once per key, and a call with a
- * smaller fence than one seen is refused. `effects` is the independent witness of what happened.
+ * smaller fence than one seen is refused. `effects` is the independent witness.
  */
 export const startTarget = async () => {
   const effects: Effect[] = []

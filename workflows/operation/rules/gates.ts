@@ -31,7 +31,7 @@ export type GateDecision = { round: number; user_id: string }
 export const refuseGateApprove = (facts: OperationFacts, gate: GateFacts, { round }: GateDecision) =>
   refuseRound(gate, round) ?? refuseDeciding(facts)
 
-/** Rejecting is also possible for one who approved, as long as nothing behind the gate has started. */
+/** Rejecting is also possible for one who approved, until a node behind the gate has started. */
 export const refuseGateReject = (facts: OperationFacts, gate: GateFacts, { round, user_id }: GateDecision) =>
   (mayTakeBack(gate, user_id) && round === gate.round ? undefined : refuseRound(gate, round)) ?? refuseDeciding(facts)
 
@@ -40,7 +40,7 @@ export const mayTakeBack = (gate: GateFacts, user_id: string): boolean =>
   !gate.consumed &&
   gate.votes.some((vote) => vote.user_id === user_id && vote.decision === 'approve')
 
-/** The digest that the person saw must be the gate's digest now: checked after state, so a stranger learns nothing. */
+/** The digest that the person saw must be the gate's digest now: checked after state, so a stranger cannot probe it. */
 export const refuseDigest = (gate: GateFacts, reviewed_digest: string): RefusalCode | undefined =>
   reviewed_digest === gate.digest
     ? undefined

@@ -9,7 +9,7 @@ export const refusePatch = ({ status, cancel_mode }: OperationFacts): RefusalCod
 
 export type PatchFacts = { status: string; status_reason: string | null; rebase: unknown }
 
-/** Whether a patch still takes votes. One that came too late says so, with what could be proposed instead. */
+/** Whether a patch still takes votes. One that came too late says so, with the patch to propose instead. */
 export const refusePatchDecision = (
   facts: OperationFacts,
   { status, status_reason, rebase }: PatchFacts,

@@ -29,7 +29,7 @@ const CLAIM_AGAIN_MS = 1000
 const COMMAND_LOST_MS = 5000
 const CATALOG_AGAIN_MS = 30_000
 
-/** Sends an attempt out. Its number grows only after a definite end of the one before; an open one goes on under its number. */
+/** Sends an attempt out. Its number grows only after a definite end of the one before; an open one keeps its number. */
 export const dispatch = (s: State, i: number, role: Role, at: number) => {
   const node = item(s.nodes, i)
   const step = node.reopen ? 0 : 1
@@ -133,7 +133,7 @@ const endUndo = (s: State, i: number, result: Exclude<AttemptResult, { status: '
   }
 }
 
-/** Something lets it start later only. What is older than the calendar, or the places, as they are known here says nothing any more. */
+/** It may start later only. A reason older than the calendar, or the places, as known here no longer counts. */
 const shut = (s: State, i: number, { closure, seq }: Refusal, at: number): boolean => {
   if (!closure || seq < s.calendar_seq) return false
   const { state } = item(s.nodes, i)
@@ -180,7 +180,7 @@ const endCatalog = (s: State, i: number, result: CatalogResult, at: number) => {
   }
 }
 
-/** The claim said no: the node goes back to where the rows have it, and waits for what they knew. */
+/** The claim said no: the node returns to the state of its row, and waits for the reason that the row gives. */
 const refused = (s: State, i: number, refusal: Refusal, at: number) => {
   const node = item(s.nodes, i)
   giveBack(s, i, 'run', refusal)
@@ -214,7 +214,7 @@ const refused = (s: State, i: number, refusal: Refusal, at: number) => {
   }
 }
 
-/** Nothing began, so the number is free again; or an open attempt goes on later under its own. */
+/** No attempt began, so the number is free again; or an open attempt resumes later under its own. */
 const giveBack = (s: State, i: number, role: Role, { repeated }: Refusal) => {
   const node = item(s.nodes, i)
   if (repeated) node.reopen = true

@@ -167,7 +167,7 @@ const retry = (
   if (root === undefined || cone.some((i) => i === undefined))
     return refuse('node', `There is no node "${node_id}".`, 'not_found')
   const nodes = cone as number[]
-  // Generations only grow, also those of a retry that comes to nothing: claims compare them with the rows.
+  // Generations only grow, also those of a retry without effect: claims compare them with the rows.
   for (const i of nodes) raise(s, i, generations[item(s.graph.ids, i)])
   if (s.control === 'cancel') return refuse('already_cancelling', 'The operation is being cancelled.')
   const busy = nodes.find((i) => isFlying(item(s.nodes, i)))
@@ -176,7 +176,7 @@ const retry = (
   for (const i of nodes) reset(s, i)
   guardBy(s, root, guarded_by, at)
   takeGates(s, gates, at)
-  // A person's retry goes on even where its dependencies would have had it skipped.
+  // A person's retry proceeds even if its dependencies would have had it skipped.
   const node = item(s.nodes, root)
   if (node.open === 0 && node.bad > 0) toGate(s, root, at)
   s.touched.push(...nodes)
@@ -216,7 +216,7 @@ const intervene = (
   }
   const i = node_id === null ? undefined : s.graph.index.get(node_id)
   if (i === undefined) return refuse('node', `There is no node "${node_id}".`, 'not_found')
-  // Generations only grow, also those of an intervention that comes to nothing: claims compare them with the rows.
+  // Generations only grow, also those of an intervention without effect: claims compare them with the rows.
   const others = Object.keys(generations).flatMap((id) => s.graph.index.get(id) ?? [])
   for (const n of others) raise(s, n, generations[item(s.graph.ids, n)])
   raise(s, i, generation)

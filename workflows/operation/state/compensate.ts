@@ -25,7 +25,7 @@ export const beginCancel = (s: State, mode: CancelMode, ending: Ending, at: numb
     for (const [i, node] of s.nodes.entries())
       if (STARTABLE.has(node.state) || node.doing === 'wait') stopHere(s, i, at)
   }
-  // An undo that a person asked for and that has not begun: only a compensating cancel goes on with it.
+  // An undo that a person asked for and that has not begun: only a compensating cancel resumes it.
   if (mode === 'graceful')
     for (const [i, node] of s.nodes.entries())
       if (node.state === 'compensating' && !isFlying(node)) failUndo(s, i, NOT_UNDONE, at)
@@ -71,8 +71,8 @@ const loseUndo = (s: State, i: number, at: number) =>
   failUndo(s, i, { class: 'cancelled', message: 'The undo was stopped by a forced cancel.', retryable: false }, at)
 
 /**
- * Lays out the undo in reverse order: a node is undone when nothing that came after it is left to undo. Also called
- * after a restore: what is undone already is passed over, what was being undone goes on.
+ * Lays out the undo in reverse order: a node is undone once every node after it is undone. Also called
+ * after a restore: undone nodes are skipped, an undo in flight resumes.
  */
 export const beginUndo = (s: State, at: number) => {
   s.undoing = true
@@ -93,7 +93,7 @@ const isUndoable = (s: State, i: number): boolean => {
   return state === 'succeeded' && item(s.graph.profiles, i).undo
 }
 
-/** Walks back from nodes after which nothing is left to undo. */
+/** Walks back from nodes after which all is undone. */
 const passUndo = (s: State, free: number[], at: number) => {
   for (let i = free.pop(); i !== undefined; i = free.pop()) {
     if (isUndoable(s, i)) {

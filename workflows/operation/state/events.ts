@@ -77,7 +77,7 @@ export type Change =
       error?: NodeError
       due?: number
       exception?: string
-      /** No news: the rows may have it otherwise, because of a command that came to nothing. */
+      /** No news: the rows may have it otherwise, because of a command without effect. */
       again?: true
     }
   | { t: 'catalog'; id: string; at: number; status: string; version?: number }
@@ -125,7 +125,7 @@ export type RecordResult = {
   control: { swapped: 'pause' | 'cancel' | null; seq: number } | null
   /** What became of the leases that were given back or asked for; who is in the way. */
   leases?: { state: 'held' | 'released' | 'waiting' | 'none'; blocked_on: BlockedOn[] }
-  /** The start was too late and is undone: there is nothing to carry out. */
+  /** The start was too late and is undone, with no further effect. */
   withdrawn?: boolean
   /** An approved patch was taken back: the graph that holds now. */
   plan_revision?: number

@@ -60,7 +60,7 @@ const shiftNode = (s: State, i: number, by: 1 | -1, at: number) => {
 export const guard = (s: State, g: number, i: number, at: number) => {
   const gate = item(s.gates, g)
   if (gate.guards.includes(i)) return
-  // In the order in which a graph that is loaded again has them: a run goes on in the same way after it was left.
+  // In the order in which a graph that is loaded again has them: a run continues in the same way after it was unloaded.
   insert(gate.guards, i)
   insert(item(s.graph.gates_of, i), g)
   if (!isPassed(gate.status)) shiftNode(s, i, 1, at)

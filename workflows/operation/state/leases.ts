@@ -4,7 +4,7 @@ import type { State } from './types.ts'
 
 /**
  * The leases of an operation (operations.md 3.5). Rows decide: a claim without them is refused. Here stands only what was
- * last heard of them, so that nothing is sent out in vain and they are asked for when something could start.
+ * last heard of them, so that no dispatch is in vain and they are requested when a node could start.
  */
 export const hasLeases = (s: State, wanted: () => boolean): boolean => {
   if (s.leases === 'held' || s.leases === 'none') return true
@@ -15,7 +15,7 @@ export const hasLeases = (s: State, wanted: () => boolean): boolean => {
   return false
 }
 
-/** Gives them back while only a gate that says so, and perhaps others, keep everything from going on. */
+/** Gives them back while only a gate that says so, and perhaps others, block every node. */
 export const giveBack = (s: State, rests: () => boolean) => {
   if (s.leases !== 'held' || s.control !== 'run' || s.in_flight > 0) return
   if (!s.gates.some(({ status, release }) => release && status === 'waiting') || !rests()) return

@@ -51,7 +51,7 @@ export const noteNode = (s: State, i: number, state: NodeState, at: number, extr
   note(s, change, !ROUTINE.has(state))
 }
 
-/** Tells the rows how these nodes are, because a command that came to nothing has written something else into them. */
+/** Tells the rows how these nodes are, because a command without effect has written another state into them. */
 export const tellAgain = (s: State, node_ids: readonly string[], at: number) => {
   for (const i of node_ids.flatMap((id) => s.graph.index.get(id) ?? [])) {
     const node = item(s.nodes, i)
@@ -65,7 +65,7 @@ export const enter = (s: State, i: number, state: NodeState, at: number, extra: 
   noteNode(s, i, state, at, extra)
 }
 
-/** What a node is worth to its dependents; those that this may let go on are looked at by the next `sweep`. */
+/** What a node is worth to its dependents; those that this may release are looked at by the next `sweep`. */
 export const settle = (s: State, i: number, value: Settled) => {
   const node = item(s.nodes, i)
   const was = node.settled
@@ -81,7 +81,7 @@ export const settle = (s: State, i: number, value: Settled) => {
   }
 }
 
-/** Whether a node's join lets it go on, can never do so, or is still open. */
+/** Whether a node's join releases it, can never do so, or is still open. */
 export const joinOf = (s: State, i: number): 'go' | 'never' | 'wait' => {
   const { open, good, bad } = item(s.nodes, i)
   switch (item(s.graph.profiles, i).join) {
@@ -99,7 +99,7 @@ export const sweep = (s: State, at: number) => {
   for (let i = s.touched.pop(); i !== undefined; i = s.touched.pop()) consider(s, i, at)
 }
 
-/** Looks at a pending node: it goes on, is skipped because what it needs will never come, or keeps waiting. */
+/** Looks at a pending node: it proceeds, is skipped because its inputs will never come, or keeps waiting. */
 export const consider = (s: State, i: number, at: number) => {
   const node = item(s.nodes, i)
   if (node.state !== 'pending' || node.doing !== 'idle' || s.control === 'cancel') return

@@ -6,7 +6,7 @@ import { graphOf, at as item, newNode } from './graph.ts'
 import { isFlying, move, note, stopHere, tellAgain, toReady } from './nodes.ts'
 import { GOOD, OPEN, type Patching, type State } from './types.ts'
 
-/** States in which nothing of a node has happened yet: only these can be changed or taken out. */
+/** States before a node's first effect: only nodes in these can be changed or removed. */
 export const UNTOUCHED: ReadonlySet<NodeState> = new Set<NodeState>(['pending', 'gated', 'ready'])
 
 /** An open patch would change these nodes: they may become ready, but do not start. */
@@ -21,7 +21,7 @@ export const hold = (s: State, patch_id: string, node_ids: readonly string[]) =>
   }
 }
 
-/** The patch is decided or gone: what it held goes on. */
+/** The patch is decided or gone: the nodes that it held proceed. */
 export const release = (s: State, patch_id: string) => {
   for (const [key, by] of Object.entries(s.holds)) {
     if (by !== patch_id) continue
@@ -31,7 +31,7 @@ export const release = (s: State, patch_id: string) => {
   }
 }
 
-/** A node that a patch has taken out: nothing of it will come, and nobody waits for it. */
+/** A node that a patch has removed: it never runs, and no node waits for it. */
 export const takeOut = (s: State, i: number) => {
   move(s, i, 'removed', 'idle')
   const node = item(s.nodes, i)

@@ -20,7 +20,7 @@ export const reportOf = (s: State, engine_status: EngineStatus): Report => {
   }
 }
 
-/** Why nothing moves, oldest position first; empty while something does. */
+/** Why the operation is blocked, oldest position first; empty while a node runs. */
 const blockedOn = (s: State, status: EngineStatus): BlockedOn[] => {
   if (status === 'paused') return [{ kind: 'paused', id: s.operation_id, message: pausedBecause(s.pause_reason) }]
   const stuck = status === 'blocked' || (status === 'cancelling' && s.in_flight === 0)

@@ -146,7 +146,7 @@ export const swapped = (s: State, made: 'pause' | 'cancel' | null, seq: number, 
   }
 }
 
-/** Ends the operation when nothing is left to do; facts that nothing has to come of are recorded with the end. */
+/** Ends the operation when no work is left; facts without consequences are recorded with the end. */
 const finish = (s: State, at: number) => {
   if (
     s.stage !== 'open' ||
@@ -168,7 +168,7 @@ const finish = (s: State, at: number) => {
   s.out.push({ type: 'close', ...end, last_seq: s.last_seq, ...(batch && { batch }) })
 }
 
-/** The answer of the rows decides how it goes on. */
+/** The answer of the rows decides the next step. */
 const asks = (change: Change): boolean =>
   change.t === 'command' ? change.status !== 'applied' : change.t !== 'node' && change.t !== 'catalog'
 

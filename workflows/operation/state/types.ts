@@ -24,7 +24,7 @@ export type Graph = {
   removed: Set<number>
 }
 
-/** What a node does within its state: nothing, or which answer or time it waits for. */
+/** Which answer or time a node waits for within its state, if any. */
 export type Doing =
   | 'idle'
   | 'when' // record_changes evaluates its condition
@@ -38,7 +38,7 @@ export type Doing =
   | 'held' // an open patch would change it
   | 'shut' // a window is closed, a freeze holds it, the agents of its pool have enough to do, or its target moved
 
-/** Settled: nothing more will come of it by itself. Good ones let dependents go on. */
+/** Settled: it does not change by itself. Good ones release their dependents. */
 export const OPEN = 0
 export const GOOD = 1
 export const BAD = 2
@@ -54,7 +54,7 @@ export type NodeRun = {
   undo_attempt: number
   undo_tries: number
   slice: number
-  /** An attempt of this number has begun and is still open: the next dispatch goes on with it. */
+  /** An attempt of this number has begun and is still open: the next dispatch resumes it. */
   reopen: boolean
   due: number
   /** Command that a parked node waits for. */
@@ -120,7 +120,7 @@ export type State = {
   force_at: number
   /** When the first cancel came; 0: none has. */
   cancelled_at: number
-  /** Nothing is dispatched before this command has come, which a claim knew of already, or this time has passed. */
+  /** No node is dispatched before this command has come, which a claim knew of already, or this time has passed. */
   halt_seq: number
   halt_until: number
   /** The close transaction waits for this command. */
@@ -139,7 +139,7 @@ export type State = {
   held: Set<number>
   /** A person has overridden a freeze: it can at best succeed with exceptions. */
   overridden: boolean
-  /** Whether what starts holds what it needs; `none`: there is nothing to give back. */
+  /** Whether what starts holds what it needs; `none`: there is no lease to give back. */
   leases: 'held' | 'giving' | 'released' | 'taking' | 'waiting' | 'none'
   lease_blockers: BlockedOn[]
   /** The last command that changed what the calendar allows, or told of free places. */

@@ -23,7 +23,7 @@ export type Place = {
   cables: Cables
   /** Edges between the real ends of cables, by the end that tells them. */
   links: ReadonlyMap<string, string[]>
-  /** Addresses by what they are assigned to, prefixes by their VLAN. */
+  /** Addresses by their assignment, prefixes by their VLAN. */
   addresses: ReadonlyMap<string, string[]>
   /** Power ports by their device. */
   powered: ReadonlyMap<string, Row[]>

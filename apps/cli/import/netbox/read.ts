@@ -48,7 +48,7 @@ export const readNetbox: Reader = (documents, { source, into }) => {
   return found.done()
 }
 
-/** Texts of all rows of a model, by what they belong to. */
+/** Texts of all rows of a model, by their owner. */
 const grouped = ({ rows }: Index, model: string, field: string, keyOf: (row: Row) => string | undefined) => {
   const groups = new Map<string, string[]>()
   for (const row of rows) {

@@ -62,7 +62,7 @@ const flatOf = (value: unknown): unknown => {
   return choice ?? reference ?? value
 }
 
-/** The rows by what refers to them: `dcim.site/1`, kinds of content, and tags. */
+/** The rows by the references to them: `dcim.site/1`, kinds of content, and tags. */
 export const indexOf = (rows: readonly Row[]) => {
   const byId = new Map<string, Row>()
   for (const row of rows) {

@@ -26,8 +26,8 @@ export const byExternalId = (known: readonly Known[]): Map<string, Known> =>
 const IS_RECORD = /^(dcim|ipam|circuits|tenancy|k8s|cloud)\./
 
 /**
- * The items as they go to the catalog: with the source's marks, with null for what the source no longer states, and as
- * `infra.generic` where an earlier import made them so, since a resource keeps its type.
+ * The items as they go to the catalog: with the source's marks, and with null for members that the source no longer
+ * states. An `infra.generic` of an earlier import stays one, since a resource keeps its type.
  */
 export const settledItems = (found: Found, source: string, known: readonly Known[]) => {
   const there = byExternalId(known)

@@ -50,8 +50,8 @@ const review = ({ out }: Context, name: string, doomed: readonly Known[]): void 
 }
 
 /**
- * The resources that an import of this source created. Labels can be written by anyone, so the catalog's own record of
- * imports is asked for each id, and the first version must carry the label: an adopted resource has it later only.
+ * The resources that an import of this source created. Anyone can write labels, so the catalog's own record of imports
+ * is asked for each id. The first version must carry the label: an adopted resource has it later only.
  */
 const madeBy = async ({ api }: Context, source: { kind: string; name: string }, gone: readonly Known[]) => {
   const made: string[] = []

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { text } from '../text.ts'
 
-/** Resource types as the catalog serves them: derived types are flattened, nothing has to be looked up in a base. */
+/** Resource types as the catalog serves them: derived types are flattened, so no base has to be looked up. */
 const Open = Type.Object({}, { additionalProperties: true })
 const Texts = Type.Array(Type.String())
 

@@ -23,8 +23,8 @@ export type ChainResult = ({ records: number; hash: string } & Recounted) | { fa
 
 /**
  * Recomputes a whole chain (operations.md 6.3): dense numbers from 1, each hash as the digest of the record without it,
- * each link to the record before, the first to the plan, the last to the head; and by whose right its gates were passed
- * (recount.ts). Uses WebCrypto, so that browser, worker and command line come to the same.
+ * each link to the record before. The first links to the plan, the last to the head. Also checks by whose right its
+ * gates were passed (recount.ts). Uses WebCrypto, so that browser, worker and command line come to the same.
  */
 export const verifyChain = async ({ operation_id, records, plan_hash, head }: Chain): Promise<ChainResult> => {
   let prev = plan_hash

@@ -1,6 +1,6 @@
 const HALF = /^h([12])\.([0-9a-f-]{36})\.([0-9a-f-]{36})\.([A-Za-z0-9_-]{43})$/
 
-/** Whether this is half of an enrolment token, which opens nothing alone. */
+/** Whether this is half of an enrolment token, which is useless alone. */
 export const isHalf = (text: string): boolean => HALF.test(text)
 
 /** The enrolment token of its two halves, in either order; undefined unless both belong together. */

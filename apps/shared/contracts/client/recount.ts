@@ -2,15 +2,15 @@ import { canonicalJson } from './canonical.ts'
 import { type Fields, filling, type GateRules, gateName, listOf, short, textOf, type Vote } from './votes.ts'
 
 /**
- * Counts an evidence chain again (operations.md 6.3): by whose votes each gate was passed, under the rules that the chain
- * itself states at its start, and that each node behind a gate began on a passed one whose voters were proved just
- * before. Pure, so that server, console and command line come to the same. A chain of an older build states no rules:
- * of it only the order of decisions and starts can be checked.
+ * Counts an evidence chain again (operations.md 6.3): by whose votes each gate was passed, under the rules that the
+ * chain itself states at its start. Each node behind a gate must have begun on a passed one whose voters were proved
+ * just before. Pure, so that server, console and command line come to the same. A chain of an older build states no
+ * rules: of it only the order of decisions and starts can be checked.
  */
 export type Recounted = {
-  /** How the operation ended; null: the chain goes on, or was cut. */
+  /** How the operation ended; null: the chain continues, or was cut. */
   ended: { status: string | null; at: string } | null
-  /** False: an older build wrote this chain, and nothing in it says by whose right its gates were passed. */
+  /** False: an older build wrote this chain, without the rights by which its gates were passed. */
   counted: boolean
   /** Gates that were passed, and nodes that began behind one. */
   decisions: number
@@ -50,7 +50,7 @@ export const createRecount = () => {
   }
 
   return {
-    /** Why a record does not follow from those before it; undefined if it does, or says nothing of gates. */
+    /** Why a record does not follow from those before it; undefined if it does, or is not about gates. */
     take: (given: Fields): string | undefined => {
       const { kind, at, actor, subject } = given
       if (!isFields(subject)) return undefined
@@ -67,7 +67,6 @@ export const createRecount = () => {
     result: (): Recounted => ({ ...chain.told, starts: chain.begun.size }),
   }
 }
-export type Recount = ReturnType<typeof createRecount>
 
 const roundOf = (chain: Chain, gate_id: unknown, round: unknown): Round => {
   const key = canonicalJson([gate_id ?? null, round ?? null])
@@ -109,7 +108,9 @@ const vote = (chain: Chain, votes: Round, { actor, subject }: Entry): string | u
   return undefined
 }
 
-/** Votes of earlier rounds that go on in this one: a gate that was put back as it was may have passed over some. */
+/**
+ * Votes of earlier rounds that carry over into this one: a gate that was put back as it was may have passed over some.
+ */
 const carry = (chain: Chain, { subject }: Entry): string | undefined => {
   const now = roundOf(chain, subject.id, subject.round)
   for (const voter of listOf(subject.kept).map(String)) {

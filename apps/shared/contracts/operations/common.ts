@@ -15,7 +15,7 @@ export const OperationId = text('0195f0c2-0000-7000-8000-000000000001', {
 export const NodeId = text('drain.eu1-web-01', { minLength: 1, maxLength: 96, pattern: '^[a-z0-9][a-z0-9._:-]{0,95}$' })
 export const GateId = text('go', { minLength: 1, maxLength: 128, pattern: '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$' })
 export const Digest = text(`sha256:${'0'.repeat(64)}`, { pattern: '^sha256:[0-9a-f]{64}$' })
-/** Words of a person that history keeps: blanks alone say nothing. */
+/** Words of a person that history keeps: blanks alone are refused. */
 const words = { minLength: 1, maxLength: 2000, pattern: '\\S' } as const
 export const Reason = text('Bring release 2.4.0 to these hosts', {
   ...words,

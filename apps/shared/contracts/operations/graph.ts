@@ -41,7 +41,6 @@ export const NODE_STATES = [
 export type NodeState = (typeof NODE_STATES)[number]
 
 export const ATTEMPT_PHASES = ['dispatched', 'running', 'succeeded', 'failed', 'outcome_unknown', 'cancelled'] as const
-export type AttemptPhase = (typeof ATTEMPT_PHASES)[number]
 
 export const GATE_STATUSES = ['armed', 'waiting', 'approved', 'rejected', 'expired', 'bypassed', 'cancelled'] as const
 export type GateStatus = (typeof GATE_STATUSES)[number]
@@ -69,7 +68,7 @@ export type NodeError = { class: string; message: string; retryable: boolean; hi
 /** What keeps a ready node from starting, the calendar or agents who have enough to do, and when to look again (milliseconds since 1970). */
 export type Closure = { kind: 'freeze' | 'window' | 'executor' | 'catalog' | 'identity'; id: string; until: number }
 
-/** A reason why nothing moves: shown to people as it is. */
+/** A reason why an operation is blocked: shown to people as it is. */
 export type BlockedOn = {
   kind:
     | 'gate'
@@ -110,7 +109,7 @@ export type CatalogWrite = {
   provided_capability_changes?: Value
 }
 
-/** A fully expanded node of a plan: the worker reads nothing but this. Defaults are filled in. */
+/** A fully expanded node of a plan: the worker reads only this. Defaults are filled in. */
 export type PlanNode = {
   node_id: string
   name: string

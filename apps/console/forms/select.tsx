@@ -1,0 +1,36 @@
+import { useId } from 'react'
+
+/** One of several choices: each is a value with its word. */
+export const Select = ({
+  choices,
+  value,
+  change,
+  className = '',
+  ...control
+}: {
+  id?: string
+  'aria-label'?: string
+  choices: readonly (readonly [value: string | number, word: string])[]
+  value: string | number | undefined
+  change: (value: string) => void
+  className?: string
+}) => (
+  <select {...control} className={`input ${className}`} value={value} onChange={(event) => change(event.target.value)}>
+    {choices.map(([choice, word]) => (
+      <option key={choice} value={choice}>
+        {word}
+      </option>
+    ))}
+  </select>
+)
+
+/** A select beside its label, as it filters a list. */
+export const Filter = ({ label, ...select }: { label: string } & Omit<Parameters<typeof Select>[0], 'id'>) => {
+  const id = useId()
+  return (
+    <div className="flex items-center gap-2">
+      <label htmlFor={id}>{label}</label>
+      <Select id={id} {...select} />
+    </div>
+  )
+}

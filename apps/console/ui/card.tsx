@@ -1,0 +1,30 @@
+import { useId } from 'react'
+
+/** A part of a page under its own heading. `aside` is beside the heading. */
+export const Card = ({
+  title,
+  note,
+  aside,
+  className = '',
+  children,
+}: {
+  title: React.ReactNode
+  note?: React.ReactNode
+  aside?: React.ReactNode
+  className?: string
+  children: React.ReactNode
+}) => {
+  const id = useId()
+  return (
+    <section className={`card ${className}`} aria-labelledby={id}>
+      <div className={`card-head ${aside ? 'justify-between' : ''}`}>
+        <h2 id={id} className="card-title">
+          {title}
+        </h2>
+        {note ? <p className="text-table text-muted">{note}</p> : null}
+        {aside}
+      </div>
+      {children}
+    </section>
+  )
+}

@@ -1,0 +1,44 @@
+import { Link } from '@tanstack/react-router'
+
+/** `data-row` marks the link that opens the row of a table. */
+type Props = { children?: React.ReactNode; className?: string; 'data-row'?: '' }
+
+export const ResourceLink = ({
+  id,
+  tab = 'overview',
+  children = id,
+  ...rest
+}: Props & { id: string; tab?: 'overview' | 'capabilities' }) => (
+  <Link to="/resources/$resource_id" params={{ resource_id: id }} search={{ tab }} {...rest}>
+    {children}
+  </Link>
+)
+
+export const OperationLink = ({ id, children, ...rest }: Props & { id: string }) => (
+  <Link to="/operations/$operation_id/graph" params={{ operation_id: id }} {...rest}>
+    {children}
+  </Link>
+)
+
+export const NodeLink = ({
+  operation_id,
+  node_id,
+  tab = 'summary',
+  children = node_id,
+  ...rest
+}: Props & { operation_id: string; node_id: string; tab?: 'summary' | 'logs' }) => (
+  <Link to="/operations/$operation_id/nodes/$node_id" params={{ operation_id, node_id }} search={{ tab }} {...rest}>
+    {children}
+  </Link>
+)
+
+export const GateLink = ({
+  operation_id,
+  gate_id,
+  children = gate_id,
+  ...rest
+}: Props & { operation_id: string; gate_id: string }) => (
+  <Link to="/operations/$operation_id/gates/$gate_id" params={{ operation_id, gate_id }} {...rest}>
+    {children}
+  </Link>
+)

@@ -1,0 +1,3 @@
+/** The named members of an object, or columns of a table, in the order of the names. */
+export const pick = <T extends object, const K extends keyof T>(from: T, ...names: K[]): Pick<T, K> =>
+  Object.fromEntries(names.map((name) => [name, from[name]])) as Pick<T, K>
