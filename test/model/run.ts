@@ -24,6 +24,7 @@ import { type Breach, type Effect, judge, type Start } from './judge.ts'
 import { begin } from './operations.ts'
 import { decidePatch, propose } from './patches.ts'
 import { gather } from './people.ts'
+import { TRAPS } from './traps.ts'
 import { addHosts, createWorld, type World } from './world.ts'
 
 export const VICTIMS = ['worker', 'operations', 'nats', 'relay'] as const
@@ -132,7 +133,7 @@ const killing = async (world: World, { kill_every_s, victims }: Wanted, dice: Mo
   }
 }
 
-type Step = (model: Model, book: OperationBook) => Promise<unknown>
+type Step = (model: Model, book: OperationBook, world: World) => Promise<unknown>
 /** What people do with an operation, and how often: steps that bring it on are more frequent than those that stop it. */
 const ON_OPERATION: [number, Step][] = [
   [24, (model, book) => vote(model, book)],
@@ -141,7 +142,7 @@ const ON_OPERATION: [number, Step][] = [
   [5, pause],
   [7, resume],
   [1, cancel],
-  [3, setInput],
+  [3, (model, book) => setInput(model, book)],
   [3, retry],
   [1, retryOtherwise],
   [1, skip],
@@ -159,6 +160,7 @@ const ON_OPERATION: [number, Step][] = [
   [1, (model, book) => Promise.all([pause(model, book), resume(model, book)])],
   [1, (model, book) => Promise.all([setInput(model, book), vote(model, book)])],
   [1, (model, book) => Promise.all([propose(model, book), vote(model, book)])],
+  ...TRAPS.map(([weight, trap]): [number, Step] => [weight, (model, book, world) => trap(model, world, book)]),
 ]
 
 const draw = <T>(dice: Model['dice'], table: readonly [number, T][]): T => {
@@ -178,7 +180,7 @@ const hand = async (model: Model, world: World, { open }: Wanted, enough: () => 
   const { dice, books } = model
   const around: [number, () => Promise<void>][] = [
     [5, world.moveRight],
-    [4, world.writeCatalog],
+    [4, () => world.writeCatalog()],
     [1, world.freeze],
     [1, world.disturbHost],
   ]
@@ -192,7 +194,7 @@ const hand = async (model: Model, world: World, { open }: Wanted, enough: () => 
       const book = dice.pick(running)
       if (book.told.length > PATIENCE_STEPS) await cancel(model, book)
       else if (book.status === 'paused' && chance(dice, 0.4)) await resume(model, book)
-      else await draw(dice, ON_OPERATION)(model, book)
+      else await draw(dice, ON_OPERATION)(model, book, world)
     }
   }
 }
