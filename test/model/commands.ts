@@ -20,6 +20,18 @@ export type Model = {
 
 export const chance = (dice: Dice, share: number): boolean => dice.between(0, 1) < share
 
+export const draw = <T>(dice: Dice, table: readonly [number, T][]): T => {
+  let at = dice.between(
+    0,
+    table.reduce((sum, [weight]) => sum + weight, 0),
+  )
+  for (const [weight, item] of table) {
+    at -= weight
+    if (at < 0) return item
+  }
+  throw new Error('an empty table')
+}
+
 /** Counts a step, and writes it down for those who read of a breach. */
 export const told = (
   model: Model,

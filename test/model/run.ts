@@ -10,6 +10,7 @@ import { judgeChain } from './chains.ts'
 import {
   cancel,
   chance,
+  draw,
   type Model,
   pause,
   resume,
@@ -24,7 +25,7 @@ import { type Breach, type Effect, judge, type Start } from './judge.ts'
 import { begin } from './operations.ts'
 import { decidePatch, propose } from './patches.ts'
 import { gather } from './people.ts'
-import { TRAPS } from './traps.ts'
+import { setTrap } from './traps.ts'
 import { addHosts, createWorld, type World } from './world.ts'
 
 export const VICTIMS = ['worker', 'operations', 'nats', 'relay'] as const
@@ -133,7 +134,7 @@ const killing = async (world: World, { kill_every_s, victims }: Wanted, dice: Mo
   }
 }
 
-type Step = (model: Model, book: OperationBook, world: World) => Promise<unknown>
+type Step = (model: Model, book: OperationBook) => Promise<unknown>
 /** What people do with an operation, and how often: steps that bring it on are more frequent than those that stop it. */
 const ON_OPERATION: [number, Step][] = [
   [24, (model, book) => vote(model, book)],
@@ -160,20 +161,7 @@ const ON_OPERATION: [number, Step][] = [
   [1, (model, book) => Promise.all([pause(model, book), resume(model, book)])],
   [1, (model, book) => Promise.all([setInput(model, book), vote(model, book)])],
   [1, (model, book) => Promise.all([propose(model, book), vote(model, book)])],
-  ...TRAPS.map(([weight, trap]): [number, Step] => [weight, (model, book, world) => trap(model, world, book)]),
 ]
-
-const draw = <T>(dice: Model['dice'], table: readonly [number, T][]): T => {
-  let at = dice.between(
-    0,
-    table.reduce((sum, [weight]) => sum + weight, 0),
-  )
-  for (const [weight, item] of table) {
-    at -= weight
-    if (at < 0) return item
-  }
-  throw new Error('an empty table')
-}
 
 /** One who acts without a pause, here and there. */
 const hand = async (model: Model, world: World, { open }: Wanted, enough: () => boolean): Promise<void> => {
@@ -190,11 +178,12 @@ const hand = async (model: Model, world: World, { open }: Wanted, enough: () => 
       const book = await begin(model)
       if (book && chance(dice, 0.3)) await pause(model, book)
     } else if (running.length === 0 || chance(dice, 0.18)) await draw(dice, around)()
+    else if (chance(dice, 0.3)) await setTrap(model, world, running)
     else {
       const book = dice.pick(running)
       if (book.told.length > PATIENCE_STEPS) await cancel(model, book)
       else if (book.status === 'paused' && chance(dice, 0.4)) await resume(model, book)
-      else await draw(dice, ON_OPERATION)(model, book, world)
+      else await draw(dice, ON_OPERATION)(model, book)
     }
   }
 }

@@ -1,16 +1,29 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { until } from '../support/until.ts'
 import type { GateBook, OperationBook } from './books.ts'
-import { cancel, decide, type Model, pause, type Read, readGate, resume, retry, setInput, vote } from './commands.ts'
+import {
+  cancel,
+  chance,
+  decide,
+  draw,
+  type Model,
+  pause,
+  type Read,
+  readGate,
+  resume,
+  retry,
+  setInput,
+  vote,
+} from './commands.ts'
 import { begin } from './operations.ts'
 import { GIVER, VOTERS } from './people.ts'
 import type { World } from './world.ts'
 
 /**
  * Moments that chance alone seldom makes: each lets something that was true a moment ago reach one guard, which must
- * refuse it. Whether it did, the judge says.
+ * refuse it. Whether it did, the judge says. `no chance`: the operation is not at such a moment.
  */
-type Trap = (model: Model, world: World, book: OperationBook) => Promise<unknown>
+type Trap = (model: Model, world: World, book: OperationBook) => Promise<unknown | 'no chance'>
 
 /** Those who may vote at this gate and have every right now, in an order of chance. */
 const eligible = ({ dice, books }: Model, world: World, book: OperationBook, { group }: GateBook): string[] =>
@@ -39,6 +52,7 @@ const approve = async (model: Model, world: World, book: OperationBook, read: Re
 const onTheWay: Trap = async (model, world, book) => {
   const { dice } = model
   const read = await readGate(model, book, anyone(model), WAITING)
+  if (!read && chance(dice, 0.6)) return 'no chance'
   const going = read
     ? approve(model, world, book, read)
     : dice
@@ -51,25 +65,25 @@ const onTheWay: Trap = async (model, world, book) => {
   await world.stalled(dice.pick(['worker', 'catalog']), () =>
     dice.pick([pause, pause, pause, cancel, () => world.freezeHost(host)])(model, book),
   )
-  await going
+  return going
 }
 
 /** Votes on paper that was read before other inputs were stated, in the round that is open now. */
 const oldPaper: Trap = async (model, world, book) => {
   const read = await readGate(model, book, anyone(model), WAITING)
   const nodes = [...book.nodes.values()].filter(({ node_id, stated }) => stated && read?.paper.has(node_id))
-  if (!read || nodes.length === 0) return
+  if (!read || nodes.length === 0) return 'no chance'
   await setInput(model, book, model.dice.pick(nodes))
   const now = await readGate(model, book, anyone(model), { ...WAITING, only: read.gate.gate_id })
-  if (now) await approve(model, world, book, { ...read, round: now.round })
+  return now && approve(model, world, book, { ...read, round: now.round })
 }
 
 /** The catalog says something else of a target, whose news stand still, and then the node is let go. */
 const oldTarget: Trap = async (model, world, book) => {
   const read = await readGate(model, book, anyone(model), WAITING)
   const nodes = [...book.nodes.values()].filter(({ node_id, stated }) => !stated && read?.gate.guards.includes(node_id))
-  if (!read || nodes.length === 0) return
-  await world.stalled('nats', async () => {
+  if (!read || nodes.length === 0) return 'no chance'
+  return world.stalled('nats', async () => {
     await world.writeCatalog(model.dice.pick(nodes).host, 0)
     await approve(model, world, book, read)
     await delay(600)
@@ -89,10 +103,10 @@ const oldPlan = async (model: Model, world: World): Promise<unknown> =>
 /** One who voted loses the right, whose news stand still, and the vote of another completes the quorum. */
 const lostMeanwhile: Trap = async (model, world, book) => {
   const read = await readGate(model, book, anyone(model), WAITING)
-  if (!read || read.gate.quorum < 2) return
+  if (!read || read.gate.quorum < 2) return 'no chance'
   const [one, other] = eligible(model, world, book, read.gate)
-  if (!one || !other) return
-  await world.withRights([one, other], async () => {
+  if (!one || !other) return 'no chance'
+  return world.withRights([one, other], async () => {
     const { outcome } = await decide(model, book, one, read)
     if (outcome !== 'done') return
     const part = model.dice.pick(
@@ -136,12 +150,12 @@ const lostSince = async (model: Model, world: World): Promise<unknown> => {
 
 /** One who takes part gives a voter the right anew, and that voter votes. */
 const gift: Trap = async (model, world, book) => {
-  if (!book.involved.includes(GIVER)) return
+  if (!book.involved.includes(GIVER)) return 'no chance'
   const read = await readGate(model, book, anyone(model), WAITING)
   const [who] = read ? eligible(model, world, book, read.gate) : []
-  if (!read || !who) return
+  if (!read || !who) return 'no chance'
   const part = read.gate.group === null ? 'role' : model.dice.pick(['role', 'group'] as const)
-  await world.withRights([who], async () => {
+  return world.withRights([who], async () => {
     await world.lose(who, part)
     await world.regain(who, part, GIVER)
     // A proof may be so old.
@@ -151,12 +165,19 @@ const gift: Trap = async (model, world, book) => {
   })
 }
 
-export const TRAPS: [number, Trap][] = [
+const TRAPS: [number, Trap][] = [
   [6, onTheWay],
-  [4, oldPaper],
-  [3, oldTarget],
+  [5, oldPaper],
+  [4, oldTarget],
   [2, (model, world) => oldPlan(model, world)],
-  [3, lostMeanwhile],
+  [4, lostMeanwhile],
   [1, (model, world) => lostSince(model, world)],
   [4, gift],
 ]
+const TRIES = 8
+
+/** Sets a trap on the first of some operations that is at such a moment. */
+export const setTrap = async (model: Model, world: World, running: readonly OperationBook[]): Promise<void> => {
+  const trap = draw(model.dice, TRAPS)
+  for (let n = 0; n < TRIES; n++) if ((await trap(model, world, model.dice.pick(running))) !== 'no chance') return
+}
