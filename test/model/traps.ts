@@ -48,7 +48,21 @@ const approve = async (model: Model, world: World, book: OperationBook, read: Re
   }
 }
 
-/** Stopped or frozen while what was just allowed is on its way to its claim. */
+/** A host is frozen before what waits for it is allowed, or while that is on its way. */
+const cold: Trap = async (model, world, book) => {
+  const { dice } = model
+  const read = await readGate(model, book, anyone(model), WAITING)
+  const [guarded] = read?.gate.guards ?? []
+  const host = guarded === undefined ? undefined : book.nodes.get(guarded)?.host
+  if (!read || host === undefined) return 'no chance'
+  if (chance(dice, 0.5)) return world.freezeHost(host).then(() => approve(model, world, book, read))
+  const going = approve(model, world, book, read)
+  await delay(dice.between(0, 150))
+  await world.stalled(dice.pick(['worker', 'catalog']), () => world.freezeHost(host))
+  return going
+}
+
+/** Stopped while what was just allowed is on its way to its claim. */
 const onTheWay: Trap = async (model, world, book) => {
   const { dice } = model
   const read = await readGate(model, book, anyone(model), WAITING)
@@ -61,10 +75,7 @@ const onTheWay: Trap = async (model, world, book) => {
   // A resume that is not answered would excuse what begins.
   if (!read) await going
   await delay(dice.between(0, 150))
-  const host = dice.pick([...book.nodes.values()]).host
-  await world.stalled(dice.pick(['worker', 'catalog']), () =>
-    dice.pick([pause, pause, pause, cancel, () => world.freezeHost(host)])(model, book),
-  )
+  await world.stalled(dice.pick(['worker', 'catalog']), () => dice.pick([pause, pause, pause, cancel])(model, book))
   return going
 }
 
@@ -166,7 +177,8 @@ const gift: Trap = async (model, world, book) => {
 }
 
 const TRAPS: [number, Trap][] = [
-  [6, onTheWay],
+  [5, onTheWay],
+  [3, cold],
   [5, oldPaper],
   [4, oldTarget],
   [2, (model, world) => oldPlan(model, world)],

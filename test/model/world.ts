@@ -36,7 +36,7 @@ export const createWorld = (stack: Stack, model: Model) => {
       busy.delete(name)
     }
   }
-  const giver = () => (chance(dice, 0.25) ? GIVER : 'ada')
+  const giver = () => (chance(dice, 0.08) ? GIVER : 'ada')
   /** Keeps these people's rights as `work` moves them, and gives back what they lack afterwards. */
   const withRights = async (names: readonly string[], work: () => Promise<unknown>): Promise<void> => {
     if (names.some((name) => busy.has(name))) return

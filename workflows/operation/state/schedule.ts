@@ -174,8 +174,7 @@ const finish = (s: State, at: number) => {
 }
 
 /** The answer of the rows decides how it goes on. */
-const asks = (change: Change): boolean =>
-  isUndone(change) || !['command', 'node', 'catalog'].includes(change.t)
+const asks = (change: Change): boolean => isUndone(change) || !['command', 'node', 'catalog'].includes(change.t)
 
 const endOf = (s: State): { status: OperationEnd; end_reason: string | null } | null => {
   if (s.control === 'cancel') {
