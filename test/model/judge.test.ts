@@ -180,6 +180,20 @@ const CASES: [string, (c: Case) => unknown, RegExp | undefined][] = [
     undefined,
   ],
   [
+    'a voter for a patch lost the right before it began',
+    (c) =>
+      lose(c, 'ada', act(30_000)) &&
+      c.operation.patches.push({
+        patch_id: 'p',
+        proposer: 'olaf',
+        node_id: 'a',
+        does: 'v1',
+        proposed: act(0),
+        votes: [approval('ada', 5000)],
+      }),
+    /by a patch with 0 of 1 approvals/,
+  ],
+  [
     'a patch that its proposer approved',
     (c) =>
       c.operation.patches.push({

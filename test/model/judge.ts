@@ -269,8 +269,8 @@ const unopened = (books: Books, gate: GateBook, vote: Vote): string | undefined 
 }
 
 /**
- * What a patch adds was approved by others than its proposer, as the gates ask that guard its host; each had the right to
- * when the vote was given.
+ * What a patch adds was approved by others than its proposer, as the gates ask that guard its host; each had the right
+ * when the vote was given, and when it began.
  */
 const patchFaults = (
   books: Books,
@@ -288,7 +288,8 @@ const patchFaults = (
     for (const { voter, decision, outcome, from, to, paper } of patch.votes) {
       people.add(voter)
       if (decision !== 'approve' || outcome === 'refused' || from > begun.to || voter === patch.proposer) continue
-      if (paper.get(node_id) === patch.does && !withoutRight(books, voter, { from, to }, group)) voters.add(voter)
+      const lost = withoutRight(books, voter, { from, to }, group) ?? withoutRight(books, voter, begun, group)
+      if (paper.get(node_id) === patch.does && !lost) voters.add(voter)
     }
     const by = group === null ? '' : ` of ${group}`
     return voters.size >= quorum ? [] : [`began by a patch with ${voters.size} of ${quorum} approvals${by}`]
