@@ -11,8 +11,14 @@ export type Act = {
 }
 export type Span = { from: number; to: number }
 
-/** A vote and the paper that its voter had read: each released node with its step and target. */
-export type Vote = Act & { voter: string; decision: 'approve' | 'reject'; paper: Map<string, string> }
+/** A vote and the paper that its voter had read: each released node with what it does, and where. */
+export type Vote = Act & {
+  voter: string
+  decision: 'approve' | 'reject'
+  paper: Map<string, string>
+  /** Its answer said that the gate is open with it. */
+  opened?: boolean
+}
 
 export type GateBook = {
   gate_id: string
@@ -47,6 +53,9 @@ export type OperationBook = {
   operation_id: string
   /** Who stated the intent, and who started it: neither can approve it. */
   involved: string[]
+  /** When the plan was made, and when it was started. */
+  planned: Act
+  started: Act
   nodes: Map<string, NodeBook>
   gates: Map<string, GateBook>
   patches: PatchBook[]
@@ -64,8 +73,8 @@ export type OperationBook = {
 
 export type PersonBook = {
   name: string
-  /** What makes up a right to vote, each lost and given back on its own. */
-  parts: Record<Part, { lost: Act[]; given: Act[] }>
+  /** What makes up a right to vote, each lost and given back on its own, by whom. */
+  parts: Record<Part, { lost: Act[]; given: (Act & { by?: string })[] }>
   /** The one group that the person is in, or was. */
   group: string
 }

@@ -1,5 +1,5 @@
 import type { Dice } from '../chaos/dice.ts'
-import type { Act, Books, GateBook, OperationBook, Vote } from './books.ts'
+import type { Act, Books, GateBook, NodeBook, OperationBook, Vote } from './books.ts'
 import { clock } from './judge.ts'
 import { type Answer, type Crowd, OPERATORS, VOTERS } from './people.ts'
 
@@ -19,6 +19,18 @@ export type Model = {
 }
 
 export const chance = (dice: Dice, share: number): boolean => dice.between(0, 1) < share
+
+export const draw = <T>(dice: Dice, table: readonly [number, T][]): T => {
+  let at = dice.between(
+    0,
+    table.reduce((sum, [weight]) => sum + weight, 0),
+  )
+  for (const [weight, item] of table) {
+    at -= weight
+    if (at < 0) return item
+  }
+  throw new Error('an empty table')
+}
 
 /** Counts a step, and writes it down for those who read of a breach. */
 export const told = (
@@ -44,13 +56,20 @@ const reason = 'a step of the model'
 // biome-ignore lint/suspicious/noExplicitAny: papers are read as people read them
 const doesOf = (inputs: any): string => String(inputs?.request?.body?.release ?? '')
 
-/** Reads a waiting gate as this person does. */
-const readGate = async (model: Model, book: OperationBook, who: string) => {
+/** Reads a gate as this person does: this one, or one of those that are open. */
+export const readGate = async (
+  model: Model,
+  book: OperationBook,
+  who: string,
+  { only, among = ['waiting', 'approved'] }: { only?: string; among?: readonly string[] } = {},
+) => {
   const path = `/v1/operations/${book.operation_id}/gates`
-  const list = await model.crowd.of(who).get(`${path}?status=waiting&status=approved`)
-  const open = (list.body?.items ?? []).filter(({ gate_id }: { gate_id: string }) => book.gates.has(gate_id))
+  const list = await model.crowd.of(who).get(`${path}?${among.map((status) => `status=${status}`).join('&')}`)
+  const open: { gate_id: string }[] = (list.body?.items ?? []).filter(
+    ({ gate_id }: { gate_id: string }) => book.gates.has(gate_id) && gate_id === (only ?? gate_id),
+  )
   if (list.outcome !== 'done' || open.length === 0) return undefined
-  const { gate_id } = model.dice.pick<{ gate_id: string }>(open)
+  const { gate_id } = model.dice.pick(open)
   const { outcome, body } = await model.crowd.of(who).get(`${path}/${gate_id}`)
   const gate = book.gates.get(gate_id)
   if (outcome !== 'done' || !gate) return undefined
@@ -58,7 +77,7 @@ const readGate = async (model: Model, book: OperationBook, who: string) => {
   for (const { node_id, inputs } of body.subject.releases) paper.set(node_id, doesOf(inputs))
   return { gate, paper, digest: body.digest as string, round: body.round as number }
 }
-type Read = NonNullable<Awaited<ReturnType<typeof readGate>>>
+export type Read = NonNullable<Awaited<ReturnType<typeof readGate>>>
 /** Papers that someone has read and not yet voted on: the next vote may be on one of these, however old. */
 const kept = new WeakMap<OperationBook, Read[]>()
 
@@ -76,21 +95,34 @@ export const vote = async (
   book: OperationBook,
   decision: Vote['decision'] = 'approve',
 ): Promise<void> => {
-  const { dice, crowd } = model
+  const { dice } = model
   const who = dice.pick(VOTERS)
   const stale = kept.get(book) ?? []
   const read = stale.length > 0 && chance(dice, 0.15) ? dice.pick(stale) : await readGate(model, book, who)
   if (!read) return
   if (chance(dice, 0.2)) kept.set(book, [...stale.slice(-3), read])
-  const { gate, paper, digest, round } = read
+  await decide(model, book, who, read, decision)
+}
+
+/** Decides on what was read. */
+export const decide = async (
+  model: Model,
+  book: OperationBook,
+  who: string,
+  { gate, paper, digest, round }: Read,
+  decision: Vote['decision'] = 'approve',
+): Promise<Answer> => {
+  const { dice, crowd } = model
   const path = `/v1/operations/${book.operation_id}/gates/${gate.gate_id}/${decision}`
   const body = decision === 'approve' ? { reviewed_digest: digest, round } : { round, comment: 'no' }
   const given: Vote = { ...opened(), voter: who, decision, paper }
   const answer = await cast(gate.votes, given, () =>
     crowd.of(who).call('POST', path, body, { twice: chance(dice, 0.05) }),
   )
+  given.opened = answer.outcome === 'done' && answer.body?.status === 'approved' && answer.body.round === round
   const shown = [...paper].map(([node, does]) => `${node}=${does}`).join(' ')
   told(model, `${decision} gate`, answer, book, `${who} (${gate.gate_id} round ${round}: ${shown})`)
+  return answer
 }
 
 /** Someone takes the own approval back before it is used. */
@@ -146,9 +178,9 @@ const restate = async (
   book: OperationBook,
   what: string,
   send: (node_id: string, input: object) => [string, object],
+  node = model.dice.pick([...book.nodes.values()]),
 ) => {
   const { dice, crowd } = model
-  const node = dice.pick([...book.nodes.values()])
   if (!node.stated) return
   const who = dice.pick(OPERATORS)
   const does = `${node.node_id}-v${model.next()}`
@@ -156,14 +188,22 @@ const restate = async (
   node.stated.push({ does, act })
   const [path, body] = send(node.node_id, { request: { method: 'POST', url: '/deploy', body: { release: does } } })
   const answer = await crowd.of(who).call('POST', `/v1/operations/${book.operation_id}${path}`, body)
-  Object.assign(act, { from: answer.from, to: answer.to, outcome: answer.outcome })
+  // Taken down, but not yet by the engine: it may still refuse.
+  const outcome = answer.status === 202 ? 'unknown' : answer.outcome
+  Object.assign(act, { from: answer.from, to: answer.to, outcome })
   told(model, what, answer, book, `${who} (${node.node_id}: ${does})`)
 }
-export const setInput = (model: Model, book: OperationBook) =>
-  restate(model, book, 'set input', (node_id, input_overrides) => [
-    '/interventions',
-    { type: 'set_input', node_id, payload: { input_overrides }, reason },
-  ])
+export const setInput = (model: Model, book: OperationBook, node?: NodeBook) =>
+  restate(
+    model,
+    book,
+    'set input',
+    (node_id, input_overrides) => [
+      '/interventions',
+      { type: 'set_input', node_id, payload: { input_overrides }, reason },
+    ],
+    node,
+  )
 export const retryOtherwise = (model: Model, book: OperationBook) =>
   restate(model, book, 'retry with other input', (node_id, input_overrides) => [
     `/nodes/${node_id}/retry`,

@@ -16,7 +16,7 @@ const approval = (voter: string, at: number, reads = 'v1'): Vote => ({
   paper: new Map([['a', reads]]),
 })
 const person = (name: string, group = 'netops') => {
-  const part = () => ({ lost: [] as Act[], given: [] as Act[] })
+  const part = () => ({ lost: [] as Act[], given: [] as (Act & { by?: string })[] })
   return { name, group, parts: { account: part(), role: part(), group: part() } }
 }
 
@@ -25,6 +25,8 @@ const inOrder = () => {
   const operation: OperationBook = {
     operation_id: 'op',
     involved: ['olaf'],
+    planned: act(0),
+    started: act(1000),
     nodes: new Map([['a', { node_id: 'a', host: 'h', stated: [{ does: 'v1', act: act(0) }] }]]),
     gates: new Map([
       [
@@ -137,6 +139,59 @@ const CASES: [string, (c: Case) => unknown, RegExp | undefined][] = [
       ])
     },
     /the catalog said otherwise of h: v2/,
+  ],
+  [
+    'other inputs were refused',
+    (c) => {
+      c.operation.nodes.get('a')?.stated?.push({ does: 'v2', act: act(59_000, 70_000, 'refused') })
+      Object.assign(c.effect, { detail: 'v2' })
+    },
+    /did v2, which nobody had stated/,
+  ],
+  [
+    'a vote on paper that was outdated',
+    (c) => c.operation.nodes.get('a')?.stated?.push({ does: 'v2', act: act(15_000) }),
+    /took the vote of ada at .*, who had read v1 when v2 was stated/,
+  ],
+  [
+    'the catalog moved between plan and start',
+    (c) => {
+      Object.assign(c.operation.nodes.get('a') ?? {}, { stated: null })
+      c.books.values.set('h', [
+        { value: 'v0', act: act(0) },
+        { value: 'v1', act: act(500) },
+      ])
+    },
+    /was started although the catalog said v1 of h/,
+  ],
+  [
+    'a vote opened the gate when an earlier voter had lost the right',
+    (c) => lose(c, 'eva', act(15_000), [act(30_000)]) && Object.assign(c.gate.votes[1] ?? {}, { opened: true }),
+    /ada .*opened it with 1 of 2 votes/,
+  ],
+  [
+    'a voter has the right of the starter',
+    (c) => lose(c, 'ada', act(5000), [{ ...act(6000), by: 'olaf' } as Act]),
+    /the vote of ada at .*, who had the right of a participant/,
+  ],
+  [
+    'a voter has the right of someone else',
+    (c) => lose(c, 'ada', act(5000), [{ ...act(6000), by: 'zoe' } as Act]),
+    undefined,
+  ],
+  [
+    'a voter for a patch lost the right before it began',
+    (c) =>
+      lose(c, 'ada', act(30_000)) &&
+      c.operation.patches.push({
+        patch_id: 'p',
+        proposer: 'olaf',
+        node_id: 'a',
+        does: 'v1',
+        proposed: act(0),
+        votes: [approval('ada', 5000)],
+      }),
+    /by a patch with 0 of 1 approvals/,
   ],
   [
     'a patch that its proposer approved',

@@ -5,6 +5,7 @@ import {
   type GateBook,
   type NodeBook,
   type OperationBook,
+  type PersonBook,
   type Span,
   surely,
   type Vote,
@@ -65,7 +66,7 @@ export const judge = (books: Books, starts: readonly Start[], ledger: readonly E
     if (effect?.operation_id && !known.has(key))
       breaches.push({ operation_id: effect.operation_id, what: `${key} had an effect and never started`, people: [] })
   for (const operation of books.operations.values())
-    for (const what of stirred(books, operation, ledger))
+    for (const what of [...stirred(books, operation, ledger), ...stale(books, operation), ...voted(books, operation)])
       breaches.push({ operation_id: operation.operation_id, what, people: [] })
   return breaches
 }
@@ -109,11 +110,7 @@ const valueFaults = (
   begun: Span,
 ): string[] => {
   if (stated) {
-    // The engine may refuse other inputs after they were written down: until that is answered they stand.
-    const said = stated.some(
-      (one) =>
-        one.does === does && one.act.from <= begun.to && (one.act.outcome !== 'refused' || begun.from < one.act.to),
-    )
+    const said = stated.some((one) => one.does === does && one.act.outcome !== 'refused' && one.act.from <= begun.to)
     return said ? [] : [`did ${does}, which nobody had stated`]
   }
   const values = books.values.get(host) ?? []
@@ -149,7 +146,11 @@ const gateFaults = (
   for (const vote of [...gate.votes, ...own.flatMap(({ votes }) => votes)]) {
     const no =
       unread(operation, vote, node_id, does, begun) ??
-      (guarded ? (overruled(vote, gate.votes, begun) ?? withoutRight(books, vote.voter, begun, gate.group)) : undefined)
+      (guarded
+        ? (overruled(vote, gate.votes, begun) ??
+          withoutRight(books, vote.voter, begun, gate.group) ??
+          tainted(books, operation, vote.voter, begun, gate.group))
+        : undefined)
     if (no === undefined) voters.add(vote.voter)
     else why.push(`${vote.voter} ${no}`)
     people.add(vote.voter)
@@ -185,14 +186,91 @@ const withoutRight = (books: Books, name: string, begun: Span, group: string | n
   const person = books.people.get(name)
   if (!person) return 'is unknown'
   if (group !== null && person.group !== group) return `is not of ${group}`
-  const parts = Object.entries(person.parts).filter(([part]) => part !== 'group' || group !== null)
-  const lost = parts.flatMap(([, { lost, given }]) => surely(lost, given))
-  return cover(lost, { from: begun.from - PEOPLE_MS - CLOCK_MS, to: begun.to }) ? 'had lost the right' : undefined
+  return cover(lostBy(person, group), { from: begun.from - PEOPLE_MS - CLOCK_MS, to: begun.to })
+    ? 'had lost the right'
+    : undefined
+}
+
+const lostBy = ({ parts }: PersonBook, group: string | null): Span[] =>
+  Object.entries(parts)
+    .filter(([part]) => part !== 'group' || group !== null)
+    .flatMap(([, { lost, given }]) => surely(lost, given))
+
+/** The right to vote rests on what someone who takes part in the operation gave since its plan was made. */
+const tainted = (
+  books: Books,
+  { involved, planned }: OperationBook,
+  name: string,
+  begun: Span,
+  group: string | null,
+): string | undefined => {
+  const proved = begun.from - PEOPLE_MS - CLOCK_MS
+  const rests = Object.entries(books.people.get(name)?.parts ?? {}).some(([part, { lost, given }]) => {
+    if (part === 'account' || (part === 'group' && group === null)) return false
+    const acts = given.filter(({ outcome, from }) => outcome !== 'refused' && from <= begun.to)
+    const gift = acts.at(-1)
+    if (gift?.outcome !== 'done' || gift.from < planned.to || gift.to > proved) return false
+    if (!involved.includes(gift.by ?? '')) return false
+    // All that was given before is surely gone.
+    const earlier = acts.filter((act) => act !== gift)
+    return lost.some(
+      (act) => act.outcome === 'done' && act.to <= gift.from && earlier.every(({ to }) => to <= act.from),
+    )
+  })
+  return rests ? 'had the right of a participant' : undefined
+}
+
+/** It was started although the catalog had said something else of a target since its plan was made. */
+const stale = (books: Books, { nodes, planned, started }: OperationBook): string[] =>
+  [...nodes.values()].flatMap(({ node_id, host, stated }) =>
+    (stated ? [] : (books.values.get(host) ?? []))
+      .filter(({ act }) => act.outcome === 'done' && act.from >= planned.to && act.to <= started.from)
+      .map(({ value }) => `was started although the catalog said ${value} of ${host} (${node_id}) since its plan`),
+  )
+
+/** Votes that should have been refused, and gates that opened on votes which no longer counted. */
+const voted = (books: Books, operation: OperationBook): string[] =>
+  [...operation.gates.values()].flatMap((gate) =>
+    gate.votes
+      .filter(({ decision, outcome }) => decision === 'approve' && outcome === 'done')
+      .flatMap((vote) => {
+        const faults = [
+          ...outdated(operation, vote),
+          tainted(books, operation, vote.voter, vote, gate.group),
+          vote.opened ? unopened(books, gate, vote) : undefined,
+        ]
+        return faults.flatMap((what) =>
+          what === undefined
+            ? []
+            : [`${gate.gate_id} took the vote of ${vote.voter} at ${clock(vote.to)}, who ${what}`],
+        )
+      }),
+  )
+
+const outdated = ({ nodes }: OperationBook, { paper, from }: Vote): string[] =>
+  [...paper].flatMap(([node_id, does]) => {
+    const stated = nodes.get(node_id)?.stated ?? []
+    const read = stated.find((one) => one.does === does)
+    const news = stated.find(({ act }) => read && act.outcome === 'done' && act.from >= read.act.to && act.to <= from)
+    return news ? [`had read ${does} when ${news.does} was stated`] : []
+  })
+
+/** Whoever completes a quorum has the others proved in that moment: a right that was lost before counts no more. */
+const unopened = (books: Books, gate: GateBook, vote: Vote): string | undefined => {
+  const left = gate.votes.filter(({ voter, decision, outcome, from }) => {
+    if (decision !== 'approve' || outcome === 'refused' || from > vote.to || voter === vote.voter) return false
+    const person = books.people.get(voter)
+    return person !== undefined && !cover(lostBy(person, gate.group), vote)
+  })
+  const voters = new Set([vote.voter, ...left.map(({ voter }) => voter)])
+  return voters.size < gate.quorum
+    ? `opened it with ${voters.size} of ${gate.quorum} votes of people who still had the right`
+    : undefined
 }
 
 /**
- * What a patch adds was approved by others than its proposer, as the gates ask that guard its host; each had the right to
- * when the vote was given.
+ * What a patch adds was approved by others than its proposer, as the gates ask that guard its host; each had the right
+ * when the vote was given, and when it began.
  */
 const patchFaults = (
   books: Books,
@@ -210,7 +288,8 @@ const patchFaults = (
     for (const { voter, decision, outcome, from, to, paper } of patch.votes) {
       people.add(voter)
       if (decision !== 'approve' || outcome === 'refused' || from > begun.to || voter === patch.proposer) continue
-      if (paper.get(node_id) === patch.does && !withoutRight(books, voter, { from, to }, group)) voters.add(voter)
+      const lost = withoutRight(books, voter, { from, to }, group) ?? withoutRight(books, voter, begun, group)
+      if (paper.get(node_id) === patch.does && !lost) voters.add(voter)
     }
     const by = group === null ? '' : ` of ${group}`
     return voters.size >= quorum ? [] : [`began by a patch with ${voters.size} of ${quorum} approvals${by}`]

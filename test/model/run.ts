@@ -10,6 +10,7 @@ import { judgeChain } from './chains.ts'
 import {
   cancel,
   chance,
+  draw,
   type Model,
   pause,
   resume,
@@ -24,6 +25,7 @@ import { type Breach, type Effect, judge, type Start } from './judge.ts'
 import { begin } from './operations.ts'
 import { decidePatch, propose } from './patches.ts'
 import { gather } from './people.ts'
+import { setTrap } from './traps.ts'
 import { addHosts, createWorld, type World } from './world.ts'
 
 export const VICTIMS = ['worker', 'operations', 'nats', 'relay'] as const
@@ -141,7 +143,7 @@ const ON_OPERATION: [number, Step][] = [
   [5, pause],
   [7, resume],
   [1, cancel],
-  [3, setInput],
+  [3, (model, book) => setInput(model, book)],
   [3, retry],
   [1, retryOtherwise],
   [1, skip],
@@ -161,24 +163,12 @@ const ON_OPERATION: [number, Step][] = [
   [1, (model, book) => Promise.all([propose(model, book), vote(model, book)])],
 ]
 
-const draw = <T>(dice: Model['dice'], table: readonly [number, T][]): T => {
-  let at = dice.between(
-    0,
-    table.reduce((sum, [weight]) => sum + weight, 0),
-  )
-  for (const [weight, item] of table) {
-    at -= weight
-    if (at < 0) return item
-  }
-  throw new Error('an empty table')
-}
-
 /** One who acts without a pause, here and there. */
 const hand = async (model: Model, world: World, { open }: Wanted, enough: () => boolean): Promise<void> => {
   const { dice, books } = model
   const around: [number, () => Promise<void>][] = [
     [5, world.moveRight],
-    [4, world.writeCatalog],
+    [4, () => world.writeCatalog()],
     [1, world.freeze],
     [1, world.disturbHost],
   ]
@@ -188,6 +178,7 @@ const hand = async (model: Model, world: World, { open }: Wanted, enough: () => 
       const book = await begin(model)
       if (book && chance(dice, 0.3)) await pause(model, book)
     } else if (running.length === 0 || chance(dice, 0.18)) await draw(dice, around)()
+    else if (chance(dice, 0.3)) await setTrap(model, world, running)
     else {
       const book = dice.pick(running)
       if (book.told.length > PATIENCE_STEPS) await cancel(model, book)

@@ -4,12 +4,14 @@ import { createFleetClient } from '../../apps/platform/demo/fleet.ts'
 import { createServiceSigner } from '../../apps/shared/service/tokens.ts'
 import type { Stack } from '../support/stack.ts'
 import type { Act, PersonBook } from './books.ts'
-import { PARTS } from './books.ts'
+import { PARTS, type Part } from './books.ts'
 import { chance, type Model, told } from './commands.ts'
-import { VOTERS } from './people.ts'
+import { GIVER, VOTERS } from './people.ts'
 
 const opened = (): Act => ({ from: Date.now(), to: Number.POSITIVE_INFINITY, outcome: 'unknown' })
 const ROLE = 'approver'
+/** No part stands still for longer: it would be taken for one that is gone. */
+const LONGEST_MS = 2500
 
 /** What changes around the operations: people, the catalog, freezes, hosts, and the parts of the platform itself. */
 export const createWorld = (stack: Stack, model: Model) => {
@@ -29,10 +31,29 @@ export const createWorld = (stack: Stack, model: Model) => {
     try {
       const missing = PARTS.filter((part) => !holds(person, part))
       const part = missing.length > 0 ? dice.pick(missing) : dice.pick(PARTS)
-      await (missing.length > 0 ? give(person, part) : take(person, part))
+      await (missing.length > 0 ? give(person, part, giver()) : take(person, part))
     } finally {
       busy.delete(name)
     }
+  }
+  const giver = () => (chance(dice, 0.08) ? GIVER : 'ada')
+  /** Keeps these people's rights as `work` moves them, and gives back what they lack afterwards. */
+  const withRights = async (names: readonly string[], work: () => Promise<unknown>): Promise<void> => {
+    if (names.some((name) => busy.has(name))) return
+    for (const name of names) busy.add(name)
+    try {
+      await work()
+      for (const person of names.map((name) => books.people.get(name) as PersonBook))
+        for (const part of PARTS.filter((part) => !holds(person, part))) await give(person, part)
+    } finally {
+      for (const name of names) busy.delete(name)
+    }
+  }
+  const lose = (name: string, part: Part) => take(books.people.get(name) as PersonBook, part)
+  const regain = (name: string, part: Part, by: string) => give(books.people.get(name) as PersonBook, part, by)
+  const hasAll = (name: string) => {
+    const person = books.people.get(name) as PersonBook
+    return !busy.has(name) && PARTS.every((part) => holds(person, part))
   }
   const holds = ({ parts }: PersonBook, part: (typeof PARTS)[number]) => {
     const { lost, given } = parts[part]
@@ -40,10 +61,16 @@ export const createWorld = (stack: Stack, model: Model) => {
       Math.max(0, ...acts.filter(({ outcome }) => outcome !== 'refused').map(({ from }) => from))
     return last(given) >= last(lost)
   }
-  const send = async (acts: Act[], what: string, method: string, path: string, body?: unknown) => {
-    const act = opened()
+  const send = async (
+    acts: (Act & { by?: string })[],
+    what: string,
+    method: string,
+    path: string,
+    { by = 'ada', body }: { by?: string; body?: unknown } = {},
+  ) => {
+    const act = { ...opened(), by }
     acts.push(act)
-    const answer = await crowd.admin.call(method, path, body)
+    const answer = await (by === GIVER ? crowd.of(GIVER) : crowd.admin).call(method, path, body)
     Object.assign(act, { from: answer.from, to: answer.to, outcome: answer.outcome })
     told(model, what, answer)
     return answer
@@ -53,22 +80,23 @@ export const createWorld = (stack: Stack, model: Model) => {
     const id = crowd.ids.get(name)
     const { lost } = person.parts[part]
     if (part === 'account')
-      await send(lost, 'disable', 'POST', `/v1/admin/users/${id}/disable`, { reason: 'the model' })
+      await send(lost, 'disable', 'POST', `/v1/admin/users/${id}/disable`, { body: { reason: 'the model' } })
     else if (part === 'group') await send(lost, 'leave group', 'DELETE', `/v1/admin/groups/${group}/members/${id}`)
     else {
       const grant = grants.get(name) ?? (await grantOf(id ?? ''))
       if (grant) await send(lost, 'take role', 'DELETE', `/v1/admin/grants/${grant}`)
     }
   }
-  const give = async (person: PersonBook, part: (typeof PARTS)[number]): Promise<void> => {
+  const give = async (person: PersonBook, part: (typeof PARTS)[number], by = 'ada'): Promise<void> => {
     const { name, group } = person
     const id = crowd.ids.get(name)
     const { given } = person.parts[part]
-    if (part === 'account') await send(given, 'enable', 'POST', `/v1/admin/users/${id}/enable`, { reason: 'the model' })
-    else if (part === 'group') await send(given, 'join group', 'PUT', `/v1/admin/groups/${group}/members/${id}`)
+    if (part === 'account')
+      await send(given, 'enable', 'POST', `/v1/admin/users/${id}/enable`, { by, body: { reason: 'the model' } })
+    else if (part === 'group') await send(given, 'join group', 'PUT', `/v1/admin/groups/${group}/members/${id}`, { by })
     else {
       const body = { subject_type: 'user', subject_id: id, role: ROLE }
-      const made = await send(given, 'give role', 'POST', '/v1/admin/grants', body)
+      const made = await send(given, 'give role', 'POST', '/v1/admin/grants', { by, body })
       if (made.outcome === 'done') grants.set(name, made.body.id)
     }
   }
@@ -79,15 +107,14 @@ export const createWorld = (stack: Stack, model: Model) => {
   }
 
   /** The catalog says something else of a host; or something that no node asks for. */
-  const writeCatalog = async (): Promise<void> => {
-    const host = dice.pick(hosts)
+  const writeCatalog = async (host = dice.pick(hosts), labels = 0.3): Promise<void> => {
     if (busy.has(host)) return
     busy.add(host)
     try {
       const { outcome, body } = await crowd.admin.get(`/v1/resources/${host}`)
       if (outcome !== 'done') return
       const at = { expected_version: body.version }
-      if (chance(dice, 0.3)) {
+      if (chance(dice, labels)) {
         const noted = await crowd.of('oda').call('PATCH', `/v1/resources/${host}`, {
           labels: { note: `n${model.next()}` },
           ...at,
@@ -110,8 +137,13 @@ export const createWorld = (stack: Stack, model: Model) => {
   const freeze = async (): Promise<void> => {
     const open = books.freezes.filter(({ withdrawn }) => !withdrawn.some(({ outcome }) => outcome === 'done'))
     if (open.length > 2 || (open.length > 0 && chance(dice, 0.5))) return thaw(dice.pick(open))
-    const host = dice.pick(hosts)
-    if (open.some((other) => other.host === host)) return
+    await freezeHost(dice.pick(hosts))
+  }
+  const freezeHost = async (host: string): Promise<void> => {
+    const frozen = books.freezes.some(
+      (other) => other.host === host && !other.withdrawn.some(({ outcome }) => outcome === 'done'),
+    )
+    if (frozen) return
     const book = { id: `f${model.next()}`, host, put: opened(), withdrawn: [] as Act[] }
     books.freezes.push(book)
     const body = {
@@ -162,7 +194,8 @@ export const createWorld = (stack: Stack, model: Model) => {
   }
 
   /** A part of the platform dies and comes back; NATS stays away for a moment. */
-  const kill = async (victim: 'worker' | 'operations' | 'relay' | 'nats'): Promise<void> => {
+  const kill = (victim: 'worker' | 'operations' | 'relay' | 'nats') => alone(() => strike(victim))
+  const strike = async (victim: 'worker' | 'operations' | 'relay' | 'nats'): Promise<void> => {
     const from = Date.now()
     if (victim === 'worker') books.kills.push(from)
     const before = stack.pid(victim)
@@ -179,12 +212,46 @@ export const createWorld = (stack: Stack, model: Model) => {
     told(model, `kill ${victim}`, { from, to: Date.now(), outcome: 'done' })
   }
 
+  let last: Promise<unknown> = Promise.resolve()
+  const alone = <T>(work: () => Promise<T>): Promise<T> => {
+    const done = last.then(work)
+    last = done.catch(() => {})
+    return done
+  }
+  /** A part of the platform stands still while `work` goes on: what was on its way there arrives later. */
+  const stalled = (name: 'worker' | 'catalog' | 'nats', work: () => Promise<unknown>): Promise<void> =>
+    alone(async () => {
+      const from = Date.now()
+      stack.pause(name)
+      try {
+        await Promise.race([work(), delay(LONGEST_MS)])
+      } finally {
+        stack.resume(name)
+      }
+      told(model, `stall ${name}`, { from, to: Date.now(), outcome: 'done' })
+    })
+
   /** Everyone has every right, every host is well, nothing is frozen: so that what is open can end. */
   const mend = async (): Promise<void> => {
     for (const host of hosts) await fleet.setFaults(host, {})
     for (const book of books.freezes) if (!book.withdrawn.some(({ outcome }) => outcome === 'done')) await thaw(book)
   }
-  return { moveRight, writeCatalog, freeze, disturbHost, kill, mend }
+  const slow = (host: string, delay_ms: number) => fleet.setFaults(host, delay_ms > 0 ? { delay_ms } : {})
+  return {
+    moveRight,
+    withRights,
+    lose,
+    regain,
+    hasAll,
+    writeCatalog,
+    freeze,
+    freezeHost,
+    disturbHost,
+    slow,
+    kill,
+    stalled,
+    mend,
+  }
 }
 export type World = ReturnType<typeof createWorld>
 

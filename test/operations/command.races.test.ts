@@ -94,6 +94,46 @@ describe('a cancel against an approval', () => {
   }, 180_000)
 })
 
+describe('a freeze against claims', () => {
+  it('lets nothing begin once it is answered, however many claims are on their way', async () => {
+    await p.query(
+      `insert into operations.catalog_resources (resource_id, type_key, type_version, name, version, lifecycle_status, labels, desired_state, observed_state)
+       values ('rack', 't', 1, 'rack', 1, 'active', '{}', '{}', '{}') on conflict do nothing`,
+    )
+    const plane = p.service('demo-control-plane')
+    const entry = {
+      title: 'now',
+      applies: "target.name == 'rack'",
+      from: '2020-01-01T00:00:00Z',
+      approvers: ['netops'],
+    }
+    const STEPS = 24
+    const name = (n: number) => `n${n}`
+    // A row of nodes, one after the other: at any moment one of them is on its way to its claim.
+    const nodes = Array.from({ length: STEPS }, (_, n) => ({
+      ...noop(name(n), ...(n === 0 ? [] : [name(n - 1)])),
+      target_id: 'rack',
+    }))
+    const { operation_id } = await p.startOperation({ nodes }, { more: { constraints: { on_drift: 'ignore' } } })
+    const count = async () => (await attemptsOf(operation_id)).length
+    const held = async () => {
+      const { body } = await p.as('olga').get(`/v1/operations/${operation_id}`)
+      return body.blocked_on.some(({ kind }: { kind: string }) => kind === 'freeze') || body.status === 'succeeded'
+    }
+    for (let round = 0; (await count()) < STEPS; round++) {
+      const before = await count()
+      await until(async () => (await count()) > before, { timeout_ms: 40_000, every_ms: 5 })
+      const path = `/internal/v1/freezes/race${round}`
+      expect((await plane.put(path, { ...entry, to: '2100-01-01T00:00:00Z' })).status).toBe(200)
+      const answered = await count()
+      await until(held, { timeout_ms: 40_000, what: 'the freeze holds' })
+      expect([round, await count()]).toEqual([round, answered])
+      expect((await plane.delete(path)).status).toBe(200)
+    }
+    await reaches(operation_id, 'succeeded')
+  }, 180_000)
+})
+
 describe('retries', () => {
   /** A node whose agent has begun. */
   const atWork = async (timeouts = {}) => {

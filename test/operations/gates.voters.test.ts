@@ -140,6 +140,32 @@ describe('a patch', () => {
     expect(must(await approve('both'), 200, 202).body.status).toBe('approved')
   })
 
+  it.each(LOSSES)('does not begin once its voter %s, and another vote lets it', async (_what, how, why) => {
+    const graph = { nodes: [{ node_id: 'behind', executor: 'noop', with: {} }], gates: [] }
+    const { operation_id } = await p.startOperation(graph)
+    const path = `/v1/operations/${operation_id}`
+    const { plan_revision } = must(await p.as('vic').get(path), 200).body
+    const node = { node_id: 'more', executor: 'noop', with: {}, depends_on: ['behind'] }
+    const body = { base_revision: plan_revision, changes: [{ op: 'add_node', node }], reason: 'a test' }
+    const { patch_id, digest } = must(await p.as('olga').post(`${path}/patches`, body), 201, 202).body
+    must(await p.as('eva').post(`${path}/patches/${patch_id}/approve`, { reviewed_digest: digest }), 200, 202)
+    const gate_id = `patch-${patch_id}`
+    const claim = () =>
+      claimAttempt(p.deps.pool, { operation_id, node_id: 'more', role: 'run', generation: 1, attempt: 1 })
+    expect(await claim()).toMatchObject({ verdict: 'recheck', gate_ids: [gate_id] })
+    lose('eva', how)
+    if (how.groups) p.people.eva.roles = ['viewer']
+    const standing = { operation_id, gate_ids: [gate_id] }
+    expect((await p.service('worker').post('/internal/v1/gate-standing', standing)).status).toBe(204)
+    expect(await claim()).toMatchObject({ verdict: 'refused', reason: 'gate_open' })
+    const said = why === 'voter_disabled' ? why : 'voter_lost_right'
+    expect(await told(operation_id, 'gate.reopened')).toMatchObject([{ gate_id, data: { why: said } }])
+    const seen = await p.seen(operation_id, gate_id, 'ada')
+    must(await p.as('ada').post(`${path}/gates/${gate_id}/approve`, seen), 200, 202)
+    expect((await p.service('worker').post('/internal/v1/gate-standing', standing)).status).toBe(204)
+    expect(await claim()).toMatchObject({ verdict: 'granted' })
+  })
+
   it('is not approved with votes for another patch', async () => {
     const [one, other] = [await proposed(), await proposed()]
     must(await one.approve('eva'), 200, 202)

@@ -194,11 +194,13 @@ describe('a patch that raises the risk', () => {
     const proposed = must(await propose(path, changes), 201, 202)
     expect(proposed.body.diff_graph.added_gates.toSorted()).toEqual(['silver_high', 'watch'])
     must(await approve(path, proposed, 'ivo'), 201, 202)
+    const own = `patch-${proposed.body.patch_id}`
     const gates = await p.query(
       'select gate_id, kind, guards, status from operations.gates where operation_id = $1 order by gate_id',
       [operation_id],
     )
     expect(gates).toEqual([
+      { gate_id: own, kind: 'approval', guards: ['b', 'n'], status: 'approved' },
       { gate_id: 'silver_high', kind: 'policy_override', guards: ['b', 'n'], status: 'armed' },
       { gate_id: 'watch', kind: 'approval', guards: ['b', 'n'], status: 'armed' },
     ])
@@ -208,14 +210,14 @@ describe('a patch that raises the risk', () => {
     )
     expect(nodes).toEqual([
       { node_id: 'a', gate_ids: [] },
-      { node_id: 'b', gate_ids: expect.arrayContaining(['silver_high', 'watch']) },
-      { node_id: 'n', gate_ids: expect.arrayContaining(['silver_high', 'watch']) },
+      { node_id: 'b', gate_ids: expect.arrayContaining([own, 'silver_high', 'watch']) },
+      { node_id: 'n', gate_ids: expect.arrayContaining([own, 'silver_high', 'watch']) },
     ])
     // What stands behind them already is not asked about twice.
     const more = [add(look('m', { depends_on: ['n'] }))]
     const again = must(await propose(path, more, { base_revision: 2 }), 201, 202)
     expect(again.body.diff_graph.added_gates).toEqual([])
-    expect(again.body.required.policies.toSorted()).toEqual(['silver_high', 'watch'])
+    expect(again.body.required.policies.toSorted()).toEqual(['patch', 'silver_high', 'watch'])
   })
 
   it('cannot take a gate of such a policy away: it is asked again', async () => {

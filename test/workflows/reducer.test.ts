@@ -13,7 +13,7 @@ import {
   start,
   step,
 } from '../../workflows/operation/state.ts'
-import { World } from './support/world.ts'
+import { type Task, World } from './support/world.ts'
 
 type NodeSpec = {
   deps: number[]
@@ -508,6 +508,37 @@ describe('reducer', () => {
       step(s, { type: 'command', at: world.now, command: world.command('node_signal', { name: `s${n}` }) })
     expect(s.signals).toHaveLength(256)
     expect(s.signals.at(-1)).toBe('s255')
+  })
+
+  it('starts nothing before the rows of a refused command are put back', () => {
+    const one = { deps: [], gates: [], join: 'all', on_failure: 'hold', kind: 'task', tries: 1 } as const
+    const spec = { nodes: [{ ...one, deps: [], gates: [], when: false, catalog: false, undo: false }], gates: [] }
+    const world = new World([pageOf({ ...spec, max_parallel: 1, pause_on_failure: false, deadline: null })])
+    const s = start('op', world.pages, world.command('start', {}), world.now)
+    const take = (...events: Event[]) => world.accept(step(s, ...events).effects)
+    const taken = <K extends Task['kind']>(kind: K) => {
+      const found = world.tasks.filter((task): task is Extract<Task, { kind: K }> => task.kind === kind)
+      world.tasks = world.tasks.filter((task) => task.kind !== kind)
+      return found
+    }
+    const at = world.now
+    take({ type: 'due', at })
+    const [begun] = taken('run')
+    if (!begun) throw new Error('nothing was begun')
+    for (const { batch } of taken('record')) take({ type: 'recorded', at, result: world.record(batch) })
+    // Other inputs are written down while the attempt is on its way to its claim, which they make void.
+    world.generations[0] = 2
+    const command = world.command('intervene', { type: 'set_input', node_id: 'n0', generation: 2 })
+    take({ type: 'command', at, command })
+    const refusal = world.claim(begun.effect)
+    if (refusal?.reason !== 'superseded') throw new Error('the claim was granted')
+    take({ ...begun.effect, type: 'attempt_ended', at, result: { status: 'refused', refusal } })
+    take({ type: 'due', at: at + 2000 })
+    expect(taken('run')).toEqual([])
+    const [record] = taken('record')
+    expect(record?.batch.changes).toContainEqual(expect.objectContaining({ t: 'command', status: 'refused' }))
+    if (record) take({ type: 'recorded', at: at + 2000, result: world.record(record.batch) })
+    expect(taken('run')).toMatchObject([{ effect: { generation: 2 } }])
   })
 
   it('asks a claim again that was refused by a calendar of before, and waits for one of now', () => {

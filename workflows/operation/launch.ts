@@ -14,8 +14,11 @@ const bookkeeping = ({ bookkeeping_queue }: OperationInput) =>
 
 const local = proxyLocalActivities<Local>({ startToCloseTimeout: '10s', retry: patient })
 
-/** Whether the last facts are recorded with the end. Such operations know all older changes too: one marker for all. */
-export const closesWithRecord = (): boolean => patched('close-with-record')
+/** Whether the rows of a refused command are put back before a node starts. Such operations know all older changes too. */
+export const undoesFirst = (): boolean => patched('undo-first')
+
+/** Whether the last facts are recorded with the end. */
+export const closesWithRecord = (): boolean => undoesFirst() || patched('close-with-record')
 
 /** The graph of the operation, page by page, read where the workflow runs: a start waits for nobody's queue. */
 export const loadPages = async (input: OperationInput): Promise<GraphPage[]> => {

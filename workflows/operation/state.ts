@@ -101,6 +101,7 @@ const take = (s: State, event: Event) => {
 const recorded = (s: State, result: RecordResult, at: number) => {
   s.activities -= 1
   s.recording = false
+  s.taking_back = false
   if (result.withdrawn) {
     s.stage = 'ended'
     s.end = { status: 'cancelled', end_reason: 'start_withdrawn' }

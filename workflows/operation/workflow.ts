@@ -11,7 +11,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import { brokenInvariant } from './invariants.ts'
-import { closesWithRecord, createLauncher, loadPages } from './launch.ts'
+import { closesWithRecord, createLauncher, loadPages, undoesFirst } from './launch.ts'
 import {
   COMMAND_SIGNAL,
   type CommandMessage,
@@ -70,6 +70,7 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
     state = orTell(() =>
       carried ? restore(carried, pages, Date.now()) : start(input.operation_id, pages, input.start, Date.now()),
     )
+    state.starts_early = !undoesFirst()
     state.closes_apart = !closesWithRecord()
     const launch = createLauncher(input, (event) => void inbox.push(event))
     const face = createFace(input)

@@ -10,6 +10,7 @@ import {
   listOpenPatches,
   movePatch,
   type PatchRow,
+  type Revision,
   removeVotes,
   saveVote,
 } from '../../../db/operations/patches/rows.ts'
@@ -127,7 +128,8 @@ const approveSteps = (
 /** The evidence of an approved patch: the rules that its votes satisfied, and those of gates that it brings. */
 const approvedSubject = (
   { required, proposer_id }: PatchRow,
-  { gates, running }: Outlook,
+  { gates }: Pick<Revision, 'gates'>,
+  { running }: Outlook,
 ): Partial<EvidenceSubject> => {
   const known = new Set(running.gates.map(({ gate_id }) => gate_id))
   return {
@@ -154,7 +156,8 @@ const apply = async (
 ): Promise<Omit<Decision, 'object' | 'before'>> => {
   const { operation_id } = subject
   const { patch_id } = patch
-  const written = await writeRevision(tx, await revisionOf(tx, subject, patch, outlook))
+  const revision = await revisionOf(tx, subject, patch, outlook)
+  const written = await writeRevision(tx, revision)
   const { plan_revision, generations, gates, undo } = written
   await movePatch(tx, operation_id, patch_id, 'awaiting_approval', {
     status: 'approved',
@@ -178,7 +181,7 @@ const apply = async (
           `Patch ${patch_id} was approved; the graph is revision ${plan_revision}`,
           patch_id,
           patch.digest,
-          approvedSubject(patch, outlook),
+          approvedSubject(patch, revision, outlook),
         ),
       },
       ...written.events.map((event) => ({ ...by, ...event })),

@@ -20,6 +20,7 @@ import type { Subject } from '../command/subject.ts'
 import type { PlanningDeps } from '../deps.ts'
 import { drawingOf, inRankOrder, scheduleOf } from '../graph/graph.ts'
 import { specDigest } from '../graph/hashes.ts'
+import { byText } from '../graph/order.ts'
 import { gateSubject } from '../graph/subject.ts'
 import type { PlannedIntent } from '../graph/types.ts'
 import { refuseCeiling } from '../planner/bind.ts'
@@ -184,12 +185,50 @@ export const patchGroups = (required: readonly GatePolicy[]): string[] =>
     ? []
     : [...new Set(required.flatMap(({ groups }) => groups.map(({ group }) => group)))]
 
+const rules = {
+  key: 'patch',
+  quorum: 1,
+  groups: [],
+  four_eyes: true,
+  reject_rule: 'any',
+  comment_on_approve: false,
+  deadline_s: 4 * 3600,
+  escalation: [],
+  on_timeout: 'reject',
+  on_reject: 'hold',
+  lease_policy: 'hold',
+  binds: [],
+} satisfies Omit<GatePolicy, 'digest'>
+/** Asks about what no gate asks: one person with the right to decide. */
+const ONE_PERSON: GatePolicy = { ...rules, digest: digest(rules) }
+
+/** Gates that a patch's own votes have opened: who gave them is proved again before what it adds or changes begins. */
+const gatesOfPatch = ({ patch_id, required }: PatchRow, { nodes, touched, added }: Patched): PlanGate[] => {
+  const concerned = new Set([...touched, ...added])
+  const guards = nodes.flatMap(({ node_id, kind }) => (kind === 'task' && concerned.has(node_id) ? [node_id] : []))
+  if (guards.length === 0) return []
+  const asking = required.filter(({ check }) => check === undefined)
+  return (asking.length > 0 ? asking : [ONE_PERSON]).map((policy, n) => ({
+    gate_id: `patch-${patch_id}${n === 0 ? '' : `-${n}`}`,
+    kind: 'approval',
+    question: 'May that begin which a patch adds or changes?',
+    policy,
+    guards: guards.sort(byText),
+  }))
+}
+
 /** Everything that the next revision writes. */
 export const revisionOf = async (tx: Tx, subject: Subject, patch: PatchRow, outlook: Outlook): Promise<Revision> => {
-  const { patched, rows, gates, result_hash } = outlook
+  const { patched, rows, result_hash } = outlook
   const { operation_id, plan_revision, max_parallel } = subject
-  const drawn = await getGraph(tx, operation_id, plan_revision)
+  const [drawn, { diff }] = [await getGraph(tx, operation_id, plan_revision), await plannedOf(tx, subject)]
   const concerned = new Set([...patched.touched, ...patched.added])
+  const own = gatesOfPatch(patch, patched)
+  const overridden = patched.nodes.map((node) => withOverrides(node, rows))
+  const gates = [
+    ...outlook.gates,
+    ...own.map((gate) => ({ ...gate, ...gateSubject(operation_id, gate, overridden, diff, []) })),
+  ]
   return {
     operation_id,
     patch_id: patch.patch_id,
@@ -200,10 +239,11 @@ export const revisionOf = async (tx: Tx, subject: Subject, patch: PatchRow, outl
       .map((node) => ({ ...node, spec_digest: specDigest(node) })),
     removed: patched.removed,
     gates,
+    opened: own.map(({ gate_id }) => gate_id),
     removed_gates: patched.removed_gates,
     max_parallel: { before: max_parallel, after: patched.max_parallel },
     risk_level: { before: subject.risk_level, after: patched.weight?.risk.level ?? subject.risk_level },
-    graph: drawAgain(patched, drawn?.drawing.graph),
+    graph: drawAgain({ ...patched, gates: [...patched.gates, ...own] }, drawn?.drawing.graph),
     result_hash,
     proposer_id: patch.proposer_id,
   }

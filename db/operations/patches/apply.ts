@@ -156,16 +156,24 @@ const moveGates = async (tx: Tx, revision: Revision, used: Map<string, UsedGate>
   const events: Fact[] = []
   for (const { gate_id, kind, question, policy, guards, subject, digest } of now) {
     const row = known.get(gate_id)
+    const asking = used.get(gate_id)
+    const decided = async (by: UsedGate) => {
+      await saveUsedVotes(tx, operation_id, by, digest)
+      const { now: stands, event } = usedFacts(revision, by, digest)
+      told[gate_id] = stands
+      events.push(event)
+    }
     if (!row) {
-      await tx.insert(gates).values({ operation_id, gate_id, kind, question, policy, guards, subject, digest, ordinal })
-      events.push({ type: 'gate.armed', gate_id, patch_id, data: { round: 1 } })
+      const gate = { operation_id, gate_id, kind, question, policy, guards, subject, digest, ordinal }
+      await tx.insert(gates).values({ ...gate, ...(asking && usedColumns(asking, digest)) })
+      if (asking) await decided(asking)
+      else events.push({ type: 'gate.armed', gate_id, patch_id, data: { round: 1 } })
       continue
     }
     if (row.digest === digest && row.guards.length === guards.length) continue
     before.push(undoOf(row))
     const passed = row.status === 'approved' || row.status === 'bypassed'
     const again = row.status === 'waiting' || (passed && row.consumed_at === null)
-    const asking = used.get(gate_id)
     const [moved] = await tx
       .update(gates)
       .set({
@@ -189,12 +197,7 @@ const moveGates = async (tx: Tx, revision: Revision, used: Map<string, UsedGate>
       })
       .where(and(eq(gates.operation_id, operation_id), eq(gates.gate_id, gate_id)))
       .returning({ round: gates.round, deadline_at: sql<string>`operations.iso(${gates.deadline_at})` })
-    if (asking) {
-      await saveUsedVotes(tx, operation_id, asking, digest)
-      const { now: stands, event } = usedFacts(revision, asking, digest)
-      told[gate_id] = stands
-      events.push(event)
-    }
+    if (asking) await decided(asking)
     if (!again || !moved) continue
     told[gate_id] = { status: 'waiting', ...moved }
     events.push({ type: 'gate.reopened', gate_id, patch_id, data: { round: moved.round, digest } })

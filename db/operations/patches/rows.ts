@@ -200,6 +200,8 @@ export type Revision = {
   removed: readonly string[]
   /** All gates with their new subject. */
   gates: (PlanGate & { subject: GateSubject; digest: string })[]
+  /** Those of them that the patch's own votes have opened. */
+  opened: readonly string[]
   removed_gates: readonly string[]
   max_parallel: { before: number; after: number }
   risk_level: { before: string; after: string }

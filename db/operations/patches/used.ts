@@ -17,13 +17,14 @@ import type { GateNow, Revision } from './rows.ts'
 export type UsedGate = { gate_id: string; round: number } & ({ votes: PatchApproval[] } | { guards: string[] })
 type PatchApproval = typeof patch_votes.$inferSelect & { group_key: string | null }
 
-/** What becomes of each used gate that the revision concerns. */
+/** What becomes of each used gate that the revision concerns, and of those that the patch's votes open. */
 export const usedGates = async (tx: Tx, revision: Revision): Promise<Map<string, UsedGate>> => {
-  const { operation_id, patch_id, running } = revision
+  const { operation_id, patch_id, running, opened } = revision
   const known = new Map(running.gates.map((row) => [row.gate_id, row]))
   const moved = revision.gates.flatMap((gate) => {
     const row = known.get(gate.gate_id)
     const used = row?.consumed_at && (row.status === 'approved' || row.status === 'bypassed')
+    if (!row) return opened.includes(gate.gate_id) ? [{ gate, round: 1 }] : []
     return used && row.digest !== gate.digest ? [{ gate, round: row.round + 1 }] : []
   })
   if (moved.length === 0) return new Map()

@@ -98,6 +98,11 @@ describe('a change from intent to end', () => {
     const start = ['plan', 'start', plan.plan_id, '--yes', '--digest', plan.plan_hash, '-o', 'id']
     const id = (await signalbox('olga', start)).out.trim()
     await signalbox('olga', ['op', 'wait', id, '--timeout', '60s'])
+    writeFileSync(join(home, 'half.jsonl'), (await signalbox('olga', ['evidence', 'export', id])).out)
+    const verify = (...more: string[]) =>
+      signalbox('olga', ['evidence', 'verify', 'half.jsonl', '--keys', 'keys.json', ...more])
+    expect(await verify()).toMatchObject({ code: 0, out: expect.stringContaining('NOT ENDED') })
+    expect(await verify('--complete')).toMatchObject({ code: 5, err: expect.stringContaining('is not complete') })
     const propose = (changes: unknown, ...more: string[]) =>
       signalbox(
         'olga',

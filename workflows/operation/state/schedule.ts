@@ -50,8 +50,13 @@ const mayDispatch = (s: State, at: number): boolean =>
   s.control === 'run' &&
   s.wanted === null &&
   !s.rolling &&
+  (s.starts_early || !isTakenBack(s)) &&
   at >= s.not_before &&
   (s.last_seq >= s.halt_seq || at >= s.halt_until)
+
+/** A command came to nothing, and the rows may still say what it wrote: no attempt begins on that. */
+const isTakenBack = (s: State): boolean => s.taking_back || s.changes.some(isUndone)
+const isUndone = (change: Change): boolean => change.t === 'command' && change.status !== 'applied'
 
 const isAnyIdle = (s: State, state: NodeState): boolean =>
   s.counts[state] > 0 && s.nodes.some((node) => node.state === state && node.doing === 'idle')
@@ -169,8 +174,7 @@ const finish = (s: State, at: number) => {
 }
 
 /** The answer of the rows decides the next step. */
-const asks = (change: Change): boolean =>
-  change.t === 'command' ? change.status !== 'applied' : change.t !== 'node' && change.t !== 'catalog'
+const asks = (change: Change): boolean => isUndone(change) || !['command', 'node', 'catalog'].includes(change.t)
 
 const endOf = (s: State): { status: OperationEnd; end_reason: string | null } | null => {
   if (s.control === 'cancel') {
@@ -223,6 +227,7 @@ const flush = (s: State, at: number) => {
   if (!s.urgent && !full) return
   const batch = takeBatch(s, status, at)
   s.recording = true
+  s.taking_back = batch.changes.some(isUndone)
   s.activities += 1
   s.out.push({ type: 'record', batch })
 }

@@ -101,6 +101,8 @@ export type State = {
   stage: 'open' | 'closing' | 'ended'
   /** Begun by code that recorded the last facts before it asked for the end. */
   closes_apart: boolean
+  /** Begun by code that started nodes while the rows of a refused command were not put back yet. */
+  starts_early: boolean
   graph: Graph
   nodes: NodeRun[]
   gates: GateRun[]
@@ -165,6 +167,8 @@ export type State = {
   seen: string[]
   record_seq: number
   recording: boolean
+  /** What is being recorded takes back what a command wrote. */
+  taking_back: boolean
   changes: Change[]
   urgent: boolean
   flush_at: number
