@@ -7,7 +7,7 @@ import { applyLive } from './api/apply.ts'
 import { ProblemError } from './api/client.ts'
 import { startLive } from './api/live.ts'
 import { createConsoleRouter } from './routes.tsx'
-import { nextPath } from './session/next-path.ts'
+import { nextPath } from '../shared/contracts/client/next-path.ts'
 import { onPhase, sessionPhase } from './session/token.ts'
 import { t } from './words/index.ts'
 

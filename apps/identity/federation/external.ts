@@ -95,10 +95,12 @@ const isFrom = async (db: Queryable, user_id: string, provider: string): Promise
 /** Links the signed-in person's account, who has just proved who they are here and at the provider. */
 export const linkExternal = async (
   deps: Deps,
-  { user_id, provider_id, subject, request_id }: { user_id: string } & Pick<
-    External,
-    'provider_id' | 'subject' | 'request_id'
-  >,
+  {
+    user_id,
+    provider_id,
+    subject,
+    request_id,
+  }: { user_id: string } & Pick<External, 'provider_id' | 'subject' | 'request_id'>,
 ): Promise<Resolved> => {
   const provider = deps.providers.get(provider_id)
   if (!provider) return { refused: 'no_account' }

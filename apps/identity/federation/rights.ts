@@ -14,16 +14,16 @@ type Rights = { groups: string[]; roles: string[] }
 
 /** The groups and roles that the file gives to the groups of a sign-in, none above the ceiling of the provider. */
 const wantedOf = async (db: Queryable, provider: Provider, named: readonly string[]): Promise<Rights> => {
-  const given = named.flatMap((name) => (Object.hasOwn(provider.groups?.map ?? {}, name) ? [name] : []))
-  const mapped = given.map((name) => provider.groups?.map[name] ?? { groups: [], roles: [] })
-  const keys = [...new Set(mapped.flatMap(({ groups }) => groups))]
+  const map = new Map(Object.entries(provider.groups?.map ?? {}))
+  const mapped = named.flatMap((name) => map.get(name) ?? [])
+  const keys = new Set(mapped.flatMap(({ groups = [] }) => groups))
   const groups: string[] = []
   for (const key of keys) {
     if (!(await getGroup(db, key))) continue
     const roles = await rolesOfGroup(db, key)
     if (!roles.some((role) => isAbove(provider, role))) groups.push(key)
   }
-  return { groups, roles: [...new Set(mapped.flatMap(({ roles }) => roles))] }
+  return { groups, roles: [...new Set(mapped.flatMap(({ roles = [] }) => roles))] }
 }
 
 /** What of it is missing, and what the provider gave before and gives no more. Rights from elsewhere are left alone. */
@@ -59,8 +59,7 @@ export const alignRights = async (
   request_id: string,
 ): Promise<void> => {
   const giver = giverOf(provider.id)
-  const differs = async (db: Queryable) =>
-    differenceOf(db, giver, user_id, await wantedOf(db, provider, named))
+  const differs = async (db: Queryable) => differenceOf(db, giver, user_id, await wantedOf(db, provider, named))
   if (isEmpty(await differs(deps.db))) return
   await deps.db.transaction(async (tx) => {
     await lockControl(deps, tx)

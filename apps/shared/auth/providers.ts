@@ -4,7 +4,7 @@ import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
 import { ConfigError } from '../config.ts'
-import { type Role, ROLES } from './permissions.ts'
+import { ROLES, type Role } from './permissions.ts'
 
 /** The file of providers as a deployer writes it (federation.md 4). Members that are not named here stop the start. */
 const closed = { additionalProperties: false }
@@ -12,7 +12,7 @@ const Key = Type.String({ pattern: '^[a-z][a-z0-9-]{0,31}$' })
 const Algorithm = Type.Enum(['RS256', 'PS256', 'ES256', 'EdDSA'])
 const RoleName = Type.Enum([...ROLES])
 const Given = Type.Object(
-  { groups: Type.Array(Type.String(), { default: [] }), roles: Type.Array(RoleName, { default: [] }) },
+  { groups: Type.Optional(Type.Array(Type.String())), roles: Type.Optional(Type.Array(RoleName)) },
   closed,
 )
 const Texts = Type.Array(Type.String({ minLength: 1, maxLength: 255 }))
@@ -70,7 +70,7 @@ const refuseProvider = (provider: Static<typeof Provider>, production: boolean):
     return 'issuer: is not https; a provider is reached over TLS.'
   if (EVERYBODY.test(url.pathname)) return 'issuer: signs for every tenant; name the issuer of your own tenant.'
   if (!provider.scopes.includes('openid')) return 'scopes: openid is missing; without it there is no ID token.'
-  for (const [name, { roles }] of Object.entries(provider.groups?.map ?? {})) {
+  for (const [name, { roles = [] }] of Object.entries(provider.groups?.map ?? {})) {
     const above = roles.find((role) => isAbove(provider, role))
     if (above) return `groups.map.${name}: ${above} is above max_role ${provider.max_role}; raise it or map less.`
   }
@@ -91,7 +91,10 @@ export const loadProviders = (file: string, production: boolean): Provider[] => 
     throw fail(`cannot be read (${(error as Error).message.split('\n')[0]}).`)
   }
   const [wrong] = Value.Errors(File, value)
-  if (wrong) throw fail(`${wrong.instancePath.slice(1).replaceAll('/', '.') || 'the file'} ${wrong.message}.`)
+  if (wrong) {
+    const fault = wrong.message === 'schema is false' ? 'is unknown; check its spelling' : wrong.message
+    throw fail(`${wrong.instancePath.slice(1).replaceAll('/', '.') || 'the file'} ${fault}.`)
+  }
   const { providers } = value as Static<typeof File>
   for (const [at, provider] of providers.entries()) {
     const refusal = refuseProvider(provider, production)
