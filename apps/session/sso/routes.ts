@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { refuseStaleAuth } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
+import { IdentityProviderList, LocationReply, ProviderParams } from '../../shared/contracts/session/sso.ts'
 import { AppError } from '../../shared/errors.ts'
 import { errorReplies } from '../../shared/http/app.ts'
 import type { SessionDeps } from '../deps.ts'
@@ -13,7 +14,6 @@ import { startFlow } from './start.ts'
 
 type Routes = FastifyPluginAsyncTypebox<{ deps: SessionDeps }>
 const open = { preHandler: allow('none', { kind: 'R' }) }
-const Params = Type.Object({ provider: Type.String({ pattern: '^[a-z][a-z0-9-]{0,31}$' }) })
 const closed = { additionalProperties: false }
 const tags = ['sso']
 const ReturnTo = Type.Optional(Type.String({ maxLength: 2048, description: 'A path of the console.' }))
@@ -44,10 +44,7 @@ export const ssoRoutes: Routes = async (app, { deps }) => {
         summary: 'List the identity providers',
         tags,
         description: 'The providers that the sign-in page offers.',
-        response: {
-          200: Type.Object({ items: Type.Array(Type.Object({ id: Type.String(), title: Type.String() })) }),
-          ...errorReplies,
-        },
+        response: { 200: IdentityProviderList, ...errorReplies },
       },
     },
     async () => ({ items: deps.providers.list().map(({ id, title }) => ({ id, title })) }),
@@ -63,12 +60,12 @@ export const ssoRoutes: Routes = async (app, { deps }) => {
         tags,
         'x-errors': [403, 404],
         description: 'Begins a confirmation, or the linking of an identity, for the signed-in person.',
-        params: Params,
+        params: ProviderParams,
         body: Type.Object(
           { purpose: Type.Enum(['reauth', 'link']), return_to: ReturnTo },
           { ...closed, examples: [{ purpose: 'reauth', return_to: '/inbox' }] },
         ),
-        response: { 200: Type.Object({ location: Type.String() }), ...errorReplies },
+        response: { 200: LocationReply, ...errorReplies },
       },
     },
     async (req, reply) => {
@@ -102,7 +99,7 @@ const browserRoutes: Routes = async (app, { deps }) => {
         tags,
         'x-errors': [404],
         description: 'Leads the browser to the provider. An app outside the browser names where its code goes.',
-        params: Params,
+        params: ProviderParams,
         querystring: StartQuery,
         response: { 303: Type.Null(), ...errorReplies },
       },
@@ -134,7 +131,7 @@ const browserRoutes: Routes = async (app, { deps }) => {
         tags,
         'x-errors': [401, 403, 404, 409],
         description: 'Ends a sign-in: sets the refresh cookie and leads back to the console, or to the app.',
-        params: Params,
+        params: ProviderParams,
         querystring: CallbackQuery,
         response: { 303: Type.Null(), ...errorReplies },
       },
@@ -192,7 +189,7 @@ const logoutRoute: Routes = async (app, { deps }) => {
         tags,
         'x-errors': [404],
         description: 'For the provider: ends the sessions that the logout token names.',
-        params: Params,
+        params: ProviderParams,
         body: Type.Object(
           { logout_token: Type.String({ minLength: 1 }) },
           { examples: [{ logout_token: 'eyJhbGciOiJSUzI1NiIsInR5cCI6ImxvZ291dCtqd3QifQ…' }] },
