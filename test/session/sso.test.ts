@@ -4,7 +4,7 @@ import { generateKeyPair, type JWTPayload, SignJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { external_identities, grants, group_members, groups, user_events, users } from '../../db/identity/tables.ts'
 import { bearer, PASSWORD, send } from './support/auth.ts'
-import { type Sso, startSso } from './support/sso.ts'
+import { bearerOf, type Sso, startSso } from './support/sso.ts'
 
 /** federation.md 4: people of a provider, and every answer of it that must not count. */
 
@@ -29,15 +29,6 @@ const countOf = async () => ({
 const audited = async (): Promise<Record<string, string>[]> => {
   const rows = await sso.redis.xrange(`${sso.prefix}auth:audit`, '-', '+')
   return rows.map(([, [, row]]) => JSON.parse(row ?? '{}'))
-}
-const bearerOf = async (browser: ReturnType<Sso['browser']>) => {
-  const csrf = await browser.go('/v1/token/csrf', { headers: { 'sec-fetch-site': 'same-origin' } })
-  const reply = await browser.go('/v1/token?response_mode=cookie', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-csrf-token': String(csrf.body.csrf_token) },
-    body: JSON.stringify({ grant_type: 'refresh_token' }),
-  })
-  return { ...bearer(String(reply.body.access_token)), 'x-csrf-token': String(reply.body.csrf_token) }
 }
 /** What the provider gives this person: groups, and roles held by grants of their own. */
 const rightsOf = async (username: string) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { JWTPayload } from 'jose'
 import { stringify } from 'yaml'
 import { type DemoPerson, startProvider } from '../../../apps/platform/demo/provider.ts'
-import { startAuth } from './auth.ts'
+import { bearer, startAuth } from './auth.ts'
 
 export const PEOPLE: DemoPerson[] = [
   { sub: 's-mia', name: 'mia', email: 'mia@example.com', email_verified: true, groups: ['staff', 'noc'] },
@@ -63,7 +63,7 @@ export const startSso = async (more: Record<string, unknown> = {}) => {
 export type Sso = Awaited<ReturnType<typeof startSso>>
 
 /** What a browser does here: keeps cookies by name, follows nothing by itself. */
-const createBrowser = (gateway_url: string, origin: string) => {
+export const createBrowser = (gateway_url: string, origin: string) => {
   const cookies = new Map<string, string>()
   const go = async (url: string, init: RequestInit = {}) => {
     const at = url.startsWith('/') ? `${gateway_url}${url}` : url.replace(origin, gateway_url)
@@ -90,4 +90,15 @@ const createBrowser = (gateway_url: string, origin: string) => {
     return started.status === 303 ? (await go(`${started.location}&person=${sub}`)).location : started.location
   }
   return { cookies, go, choose, signIn: async (sub: string, query = '') => go(await choose(sub, query)) }
+}
+
+/** The headers of a signed-in page: its access token, renewed by the cookie, and the CSRF token. */
+export const bearerOf = async (browser: ReturnType<typeof createBrowser>) => {
+  const csrf = await browser.go('/v1/token/csrf', { headers: { 'sec-fetch-site': 'same-origin' } })
+  const reply = await browser.go('/v1/token?response_mode=cookie', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-csrf-token': String(csrf.body.csrf_token) },
+    body: JSON.stringify({ grant_type: 'refresh_token' }),
+  })
+  return { ...bearer(String(reply.body.access_token)), 'x-csrf-token': String(reply.body.csrf_token) }
 }
