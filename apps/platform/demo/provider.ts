@@ -1,5 +1,5 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
 
@@ -37,7 +37,7 @@ export const startProvider = async ({ port, people, amend = (claims) => claims }
   const sign = (claims: JWTPayload, header = {}) =>
     new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'demo', ...header }).sign(privateKey)
 
-  const answers: Record<string, (url: URL, body: URLSearchParams, req: IncomingMessage) => Answer | Promise<Answer>> = {
+  const answers: Record<string, (url: URL, body: URLSearchParams) => Answer | Promise<Answer>> = {
     'GET /.well-known/openid-configuration': () => ({ json: discoveryOf(issuer) }),
     'GET /jwks': () => ({ json: { keys: [jwk] } }),
     'GET /authorize': ({ searchParams: asked, pathname, search }) => {
@@ -57,9 +57,9 @@ export const startProvider = async ({ port, people, amend = (claims) => claims }
       back.search = String(new URLSearchParams({ code, state: asked.get('state') ?? '', iss: issuer }))
       return { location: back.href }
     },
-    'POST /token': async (_url, body, req) => {
-      const basic = `Basic ${Buffer.from(`${CLIENT}:${client_secret}`).toString('base64')}`
-      if (req.headers.authorization !== basic) return { status: 401, json: { error: 'invalid_client' } }
+    'POST /token': async (_url, body) => {
+      if (body.get('client_id') !== CLIENT || body.get('client_secret') !== client_secret)
+        return { status: 401, json: { error: 'invalid_client' } }
       const code = body.get('code') ?? ''
       const grant = codes.get(code)
       codes.delete(code)
@@ -76,7 +76,7 @@ export const startProvider = async ({ port, people, amend = (claims) => claims }
     const url = new URL(req.url ?? '/', issuer)
     const answer = answers[`${req.method} ${url.pathname}`]
     const body = new URLSearchParams(Buffer.concat(await req.toArray()).toString())
-    send(res, answer ? await answer(url, body, req) : { status: 404 })
+    send(res, answer ? await answer(url, body) : { status: 404 })
   })
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   const issuer = `http://localhost:${(server.address() as AddressInfo).port}`
@@ -101,6 +101,7 @@ const discoveryOf = (issuer: string) => ({
   authorization_endpoint: `${issuer}/authorize`,
   token_endpoint: `${issuer}/token`,
   jwks_uri: `${issuer}/jwks`,
+  token_endpoint_auth_methods_supported: ['client_secret_post'],
   response_types_supported: ['code'],
   subject_types_supported: ['public'],
   id_token_signing_alg_values_supported: ['RS256'],

@@ -72,7 +72,7 @@ const discover = async (provider: Provider): Promise<Connection> => {
     new URL(provider.issuer),
     provider.client_id,
     { [client.clockTolerance]: SKEW_S },
-    client.ClientSecretBasic(secret),
+    authOf(secret),
     {
       timeout: TIMEOUT_S,
       [client.customFetch]: boundedFetch,
@@ -85,6 +85,13 @@ const discover = async (provider: Provider): Promise<Connection> => {
   if (!insecure && !jwks_uri.startsWith('https:')) throw new Error('the keys are not served over TLS')
   const keys = createRemoteJWKSet(new URL(jwks_uri), { ...KEYS, [jwksFetch]: boundedFetch })
   return { client: found, keys }
+}
+
+/** In the body if the provider takes it there: not every one undoes the escapes that RFC 6749 asks for in the header. */
+const authOf = (secret: string): client.ClientAuth => {
+  const [post, basic] = [client.ClientSecretPost(secret), client.ClientSecretBasic(secret)]
+  return (server, ...more) =>
+    (server.token_endpoint_auth_methods_supported?.includes('client_secret_post') ? post : basic)(server, ...more)
 }
 
 /** One request of at most 3 s and 64 KiB that follows no redirect. */
