@@ -15,7 +15,10 @@ const root = createRootRouteWithContext<{ client: QueryClient }>()({ component: 
 const login = createRoute({
   getParentRoute: () => root,
   path: '/login',
-  validateSearch: (search): { next?: string } => (text(search.next) === '' ? {} : { next: text(search.next) }),
+  validateSearch: (search): { next?: string; error?: string } => ({
+    ...(text(search.next) === '' ? {} : { next: text(search.next) }),
+    ...(text(search.error) === '' ? {} : { error: text(search.error) }),
+  }),
   component: lazyPage(() => import('./account/login.tsx'), 'Login'),
 })
 

@@ -25,10 +25,14 @@ export const schema = Type.Object({
   IDENTITY__DUAL__TTL_S: settings.integer(259_200, 1),
   AUTH__REAUTH__MAX_AGE_S: settings.integer(900, 1),
   GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
+  ...authSettings.providers,
   ...authSettings.tokens,
   ...authSettings.jwks,
   ...authSettings.services,
 })
 
-export const loadIdentityConfig = (env: NodeJS.ProcessEnv = process.env) => loadConfig(schema, env)
-export type IdentityConfig = Type.Static<typeof schema>
+export const loadIdentityConfig = (env: NodeJS.ProcessEnv = process.env) => ({
+  ...loadConfig(schema, env),
+  production: env.NODE_ENV === 'production',
+})
+export type IdentityConfig = ReturnType<typeof loadIdentityConfig>

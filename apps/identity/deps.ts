@@ -2,6 +2,7 @@ import type { Client } from '@connectrpc/connect'
 import type pg from 'pg'
 import type { Db } from '../../db/client.ts'
 import type { Principals } from '../shared/auth/principals.ts'
+import type { Providers } from '../shared/auth/providers.ts'
 import type { AccessVerifier } from '../shared/auth/user-tokens.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Credential } from '../shared/contracts/gen/auth_pb.ts'
@@ -19,6 +20,7 @@ export type IdentityDeps = {
   pool: pg.Pool
   keys: { fingerprint: Buffer; audit: Buffer; page: Buffer }
   registry: Registry
+  providers: Providers
   jwks: JwksClient
   verifier: AccessVerifier
   principals: Principals

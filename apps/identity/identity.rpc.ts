@@ -3,20 +3,29 @@ import { foldUsername } from '../shared/auth/username.ts'
 import { Identity } from '../shared/contracts/gen/auth_pb.ts'
 import { AppError } from '../shared/errors.ts'
 import { isUuid } from '../shared/ids.ts'
-import { rpcService } from '../shared/rpc/client.ts'
+import { rpcContext, rpcService } from '../shared/rpc/client.ts'
 import type { IdentityDeps } from './deps.ts'
+import { linkExternal, type Resolved, resolveExternal } from './federation/external.ts'
 import { principalMessage, principalsOf, userMessage } from './principal.ts'
 import { refuseUsername } from './rules.ts'
 
 const MAX_PAGE = 500
 
 /** Who people are and what they hold, for the other apps. An unknown user is an absent message, never an error. */
-export const identityRpc = ({ db }: Pick<IdentityDeps, 'db'>) => {
+export const identityRpc = (deps: Pick<IdentityDeps, 'db' | 'keys' | 'providers'>) => {
+  const { db } = deps
   const read = 'identity:read'
   const getUser = preparedGetUser(db)
   return rpcService(
     Identity,
-    { getUser: read, getUserByUsername: read, getPrincipal: read, listPrincipals: read },
+    {
+      getUser: read,
+      getUserByUsername: read,
+      getPrincipal: read,
+      listPrincipals: read,
+      resolveExternal: 'identity:federate',
+      linkExternal: 'identity:federate',
+    },
     {
       getUser: async ({ id }) => {
         const user = isUuid(id) ? await getUser(id) : undefined
@@ -47,9 +56,32 @@ export const identityRpc = ({ db }: Pick<IdentityDeps, 'db'>) => {
           nextPageToken: last ? JSON.stringify([last.username, last.id]) : '',
         }
       },
+      resolveExternal: async ({ providerId, subject, username, groups, groupsKnown }, context) =>
+        resolvedMessage(
+          await resolveExternal(deps, {
+            provider_id: providerId,
+            subject,
+            username,
+            groups,
+            groups_known: groupsKnown,
+            request_id: rpcContext(context).request_id,
+          }),
+        ),
+      linkExternal: async ({ userId, providerId, subject }, context) =>
+        resolvedMessage(
+          await linkExternal(deps, {
+            user_id: userId,
+            provider_id: providerId,
+            subject,
+            request_id: rpcContext(context).request_id,
+          }),
+        ),
     },
   )
 }
+
+const resolvedMessage = (resolved: Resolved) =>
+  'user' in resolved ? { user: userMessage(resolved.user) } : { refused: resolved.refused }
 
 /** Between services a page token needs no seal: it grants no right. */
 const keyOf = (token: string): { username: string; id: string } => {

@@ -103,6 +103,12 @@ export const refuseDeleted = ({ status, username }: Pick<UserRow, 'status' | 'us
     ? conflict('user_deleted', `${username} was deleted; that is final.`, 'Create a new user with another name.')
     : undefined
 
+/** An account that a provider made has no password, so no link to set one. */
+export const refusePassword = ({ provider, username }: Pick<UserRow, 'provider' | 'username'>) =>
+  provider === null
+    ? undefined
+    : conflict('provider_account', `${username} signs in through ${provider}.`, 'Reset the credential there.')
+
 /** If-Match is the version in quotes; without it the change is taken as it comes. */
 export const refuseVersion = ({ version }: { version: number }, if_match: string | undefined) =>
   if_match === undefined || if_match === `"${version}"`

@@ -5,7 +5,7 @@ import { pruneOutbox } from '../../db/outbox.ts'
 import { startPruning } from '../../db/prune.ts'
 import { followKilledKeys } from '../shared/auth/killed-keys.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
-import { accessVerifierOf, jwksOf, registryOf } from '../shared/auth/trust.ts'
+import { accessVerifierOf, jwksOf, providersOf, registryOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { secretKeysOf } from '../shared/config.ts'
 import { Credential } from '../shared/contracts/gen/auth_pb.ts'
@@ -40,6 +40,7 @@ export const createDeps = (config: IdentityConfig, { clock = systemClock }: { cl
     telemetry.log.warn({ err }, 'old rows cannot be removed'),
   )
   const registry = registryOf(config, telemetry)
+  const providers = providersOf(config, telemetry)
   const signer = createServiceSigner({ name: 'identity', key_file: config.IDENTITY__SERVICE__KEY_FILE })
   return {
     config,
@@ -53,6 +54,7 @@ export const createDeps = (config: IdentityConfig, { clock = systemClock }: { cl
       page: deriveKey(secret, 'page'),
     },
     registry,
+    providers,
     jwks,
     verifier: accessVerifierOf(config, jwks, clock),
     // No cache: what was granted or taken away here counts here at once.
@@ -73,6 +75,7 @@ export const createDeps = (config: IdentityConfig, { clock = systemClock }: { cl
       jwks.close()
       await killed.stop()
       registry.close()
+      providers.stop()
       await close()
     },
   }

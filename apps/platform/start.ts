@@ -8,7 +8,9 @@ import { forgetChildren, takeFolder } from './base/record.ts'
 import { createScreen, elapsed, paint } from './base/screen.ts'
 import { readDemo } from './demo/accounts.ts'
 import type { Account } from './demo/client.ts'
+import type { DemoProvider } from './demo/provider.ts'
 import { seedDemo } from './demo/seed.ts'
+import { startDemoProvider } from './demo/sso.ts'
 import { fillCompileCache } from './run/compile-cache.ts'
 import { buildConsole } from './run/console-build.ts'
 import { endOrphans } from './run/orphans.ts'
@@ -16,8 +18,8 @@ import { type Platform, type Run, removeRun, runOf, startPlatform, writeRun } fr
 import { dataFolder } from './servers/postgres.ts'
 import { ensureServers } from './servers/up.ts'
 
-/** `npm start [-- --reset] [--no-demo] [--hosts N]`: the whole platform in the foreground, until Ctrl-C. */
-const USAGE = 'usage: npm start -- [--reset] [--no-demo] [--hosts N]   (N: demo hosts, 2 to 200, default 24)'
+/** `npm start [-- --reset] [--no-demo] [--sso] [--hosts N]`: the whole platform in the foreground, until Ctrl-C. */
+const USAGE = 'usage: npm start -- [--reset] [--no-demo] [--sso] [--hosts N]   (N: demo hosts, 2 to 200, default 24)'
 const MAX_HOSTS = 200
 
 const readFlags = () => {
@@ -26,6 +28,7 @@ const readFlags = () => {
       options: {
         reset: { type: 'boolean', default: false },
         demo: { type: 'boolean', default: true },
+        sso: { type: 'boolean', default: false },
         hosts: { type: 'string', default: '24' },
       },
       allowNegative: true,
@@ -46,6 +49,7 @@ const started = performance.now()
 const starting = new AbortController()
 let launching: Promise<Platform> | undefined
 let platform: Platform | undefined
+let provider: DemoProvider | undefined
 let stopping = false
 let ready = false
 /** Until the folder is ours, what lies in it belongs to the platform that runs there. */
@@ -63,6 +67,7 @@ const main = async () => {
     buildConsole(join(dir, 'console'), screen),
     fillCompileCache(screen),
   ])
+  if (flags.sso) provider = await startDemoProvider(dir)
   starting.signal.throwIfAborted()
   launching = startPlatform({ dir, screen, programs, restarted: refreshRun, signal: starting.signal })
   platform = await launching
@@ -128,6 +133,7 @@ const printReady = ({ gateway_url, servers }: Platform) => {
     lines.push('No demo data. The first administrator:  npm run admin -- identity bootstrap-admin --username NAME')
   else if (demo?.seeded) lines.push(peopleOf(demo.users, false), ...FIRST_MINUTE)
   else lines.push('  The demo data comes now, beside what runs; its accounts are shown when all is there.')
+  if (provider) lines.push(`  Sign in with the demo provider (${provider.issuer}): as mia or tom; otto has no account.`)
   console.log(`${lines.join('\n')}\n`)
 }
 
@@ -165,6 +171,7 @@ const stop = async (why: string) => {
   screen.line('platform', `${why}: stopping in order (again: at once)`)
   removeRun(dir)
   const since = performance.now()
+  await provider?.stop()
   if (platform) await platform.stop()
   else {
     starting.abort(new Error(why))

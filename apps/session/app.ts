@@ -9,6 +9,7 @@ import type { SessionDeps } from './deps.ts'
 import { adminRoutes } from './sessions/admin.routes.ts'
 import { authEventsRoutes } from './sessions/auth-events.routes.ts'
 import { sessionsRoutes } from './sessions/routes.ts'
+import { ssoRoutes } from './sso/routes.ts'
 import { BODY_LIMIT } from './token/grants.ts'
 import { tokenRoutes } from './token/routes.ts'
 import { sessionRpc } from './token/rpc.ts'
@@ -47,6 +48,7 @@ export const buildApp = (deps: SessionDeps) => {
   })
   app.addHook('preHandler', async () => deps.revocations.assertApplied())
   app.register(tokenRoutes, { deps })
+  app.register(ssoRoutes, { deps })
   app.register(sessionsRoutes, { deps })
   app.register(usersRoutes, { deps })
   app.register(adminRoutes, { deps })

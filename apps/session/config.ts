@@ -26,6 +26,11 @@ export const schema = Type.Object({
   ...authSettings.tokens,
   AUTH__TOKENS__REFRESH_AUDIENCE: Type.String({ default: 'signalbox-token', minLength: 1 }),
   ...authSettings.jwks,
+  ...authSettings.providers,
+  SESSION__SSO__REDIRECT_URIS: Type.Array(Type.String({ pattern: '^https://' }), {
+    default: [],
+    description: 'A JSON array of exact https addresses that our mobile apps claim.',
+  }),
   AUTH__REAUTH__MAX_AGE_S: settings.integer(900, 1),
   GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
   TOKEN__CORS__ENABLED: Type.Boolean({ default: true }),

@@ -2,6 +2,7 @@ import type { Client } from '@connectrpc/connect'
 import type { Redis } from 'ioredis'
 import type { Db } from '../../db/client.ts'
 import type { Principals } from '../shared/auth/principals.ts'
+import type { Providers } from '../shared/auth/providers.ts'
 import type { AccessVerifier, RefreshVerifier } from '../shared/auth/user-tokens.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Credential, Identity } from '../shared/contracts/gen/auth_pb.ts'
@@ -16,7 +17,9 @@ import type { KeyNames } from '../shared/web/rates.ts'
 import type { Cookies } from './browser/cookies.ts'
 import type { SessionConfig } from './config.ts'
 import type { Counts } from './counts.ts'
+import type { Connections } from './sso/connections.ts'
 import type { Audit } from './store/audit.ts'
+import type { Flows } from './store/flows.ts'
 import type { Revocations } from './store/revocations.ts'
 import type { Store } from './store/store.ts'
 import type { Issuer } from './token/issue.ts'
@@ -29,6 +32,9 @@ export type SessionDeps = {
   db: Db
   redis: Redis
   store: Store
+  flows: Flows
+  providers: Providers
+  connections: Connections
   audit: Audit
   revocations: Revocations
   registry: Registry

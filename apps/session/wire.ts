@@ -5,7 +5,7 @@ import { createRedis } from '../../db/redis/redis.ts'
 import { idempotency } from '../../db/session/tables.ts'
 import { followKilledKeys } from '../shared/auth/killed-keys.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
-import { accessVerifierOf, jwksOf, registryOf } from '../shared/auth/trust.ts'
+import { accessVerifierOf, jwksOf, providersOf, registryOf } from '../shared/auth/trust.ts'
 import { createRefreshVerifier } from '../shared/auth/user-tokens.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { Credential, Identity, Token } from '../shared/contracts/gen/auth_pb.ts'
@@ -24,7 +24,9 @@ import { createCookies } from './browser/cookies.ts'
 import type { SessionConfig } from './config.ts'
 import { createCounts } from './counts.ts'
 import type { SessionDeps } from './deps.ts'
+import { createConnections } from './sso/connections.ts'
 import { createAudit } from './store/audit.ts'
+import { createFlows } from './store/flows.ts'
 import { createRevocations, pruneRevocations } from './store/revocations.ts'
 import { createStore } from './store/store.ts'
 import { createIssuer } from './token/issue.ts'
@@ -52,6 +54,7 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
     wait_replicas: config.SESSION__REDIS__WAIT_REPLICAS,
     observe: (script, time) => seconds.observe({ script }, time),
   })
+  const providers = providersOf(config, telemetry)
   const audit = createAudit({ store, secrets: config.secrets, clock, log: telemetry.log })
 
   const signer = createServiceSigner({ name: 'session', key_file: config.SESSION__SERVICE__KEY_FILE })
@@ -72,6 +75,9 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
     db,
     redis,
     store,
+    flows: createFlows(redis, config.AUTH__REDIS__PREFIX),
+    providers,
+    connections: createConnections(telemetry.log),
     audit,
     revocations: createRevocations({ db, redis, store, audit, telemetry }),
     registry: registryOf(config, telemetry),
@@ -103,6 +109,7 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
     counts: createCounts(telemetry),
     close: async () => {
       stopPruning()
+      providers.stop()
       jwks.close()
       await killed.stop()
       redis.disconnect()

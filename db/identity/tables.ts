@@ -44,6 +44,8 @@ export const users = identitySchema.table(
     reset_link: text('reset_link'),
     /** Whether one administrator may know the credential: until the person enrols by a link that nobody else saw whole. */
     link_shown: boolean('link_shown').notNull().default(true),
+    /** The identity provider that made the account: it has no password and gets none. */
+    provider: text('provider'),
   },
   (t) => [
     uniqueIndex('users_folded').on(t.folded),
@@ -52,6 +54,20 @@ export const users = identitySchema.table(
   ],
 )
 export type UserRow = typeof users.$inferSelect
+
+/** Who a person is at an identity provider: found by provider and subject, never by a name or an address. */
+export const external_identities = identitySchema.table(
+  'external_identities',
+  {
+    provider: text('provider').notNull(),
+    subject: text('subject').notNull(),
+    user_id: uuid('user_id')
+      .notNull()
+      .references(() => users.id),
+    created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
+  },
+  (t) => [primaryKey({ columns: [t.provider, t.subject] }), uniqueIndex().on(t.user_id, t.provider)],
+)
 
 export const groups = identitySchema.table('groups', {
   group_key: text('group_key').primaryKey(),

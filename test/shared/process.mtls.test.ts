@@ -33,13 +33,12 @@ beforeAll(async () => {
   const mtls = as(authority.issue('identity'), ['DNS:session', 'DNS:gateway'])
   app = createHttpApp({ telemetry, codes: AUTH_CODES, internal: true, mtls })
   serveHealth(app, telemetry, {})
-  const read = 'identity:read'
-  const scopes = { getUser: read, getUserByUsername: read, getPrincipal: read, listPrincipals: read }
+  const scopes = Object.fromEntries(Identity.methods.map(({ localName }) => [localName, 'identity:read'])) as never
   const nothing = () => {
     calls += 1
     return {}
   }
-  const methods = { getUser: nothing, getUserByUsername: nothing, getPrincipal: nothing, listPrincipals: nothing }
+  const methods = Object.fromEntries(Identity.methods.map(({ localName }) => [localName, nothing])) as never
   registerRpc(app, { registry, audience: 'identity-internal', services: [rpcService(Identity, scopes, methods)] })
   url = await app.listen({ host: '127.0.0.1', port: 0 })
 })

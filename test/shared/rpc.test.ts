@@ -34,6 +34,8 @@ beforeAll(async () => {
     getUserByUsername: 'identity:read',
     getPrincipal: 'identity:read',
     listPrincipals: 'audit:read',
+    resolveExternal: 'identity:federate',
+    linkExternal: 'identity:federate',
   }
   registerRpc(app, {
     registry,
@@ -49,6 +51,8 @@ beforeAll(async () => {
         getUserByUsername: () => ({}),
         getPrincipal: () => ({}),
         listPrincipals: () => ({}),
+        resolveExternal: () => ({}),
+        linkExternal: () => ({}),
       }),
     ],
   })

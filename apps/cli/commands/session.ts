@@ -1,4 +1,7 @@
 import { type Command, readDocument, text, wholeId } from '../command.ts'
+import { usageError } from '../errors.ts'
+import type { Api } from '../session/api.ts'
+import { codeByBrowser } from '../session/browser.ts'
 import { ask, readPassword } from '../terminal/ask.ts'
 import { minute, short, zoned } from '../terminal/output.ts'
 
@@ -13,6 +16,17 @@ type Session = {
   current: boolean
 }
 
+/** The provider that a person means who names none. */
+const onlyProvider = async ({ open }: Pick<Api, 'open'>): Promise<string> => {
+  const { items } = await open<{ items: { id: string }[] }>('/v1/providers')
+  const [only, ...others] = items
+  if (only && others.length === 0) return only.id
+  const ids = items.map(({ id }) => id).join(', ')
+  throw only
+    ? usageError('There are several identity providers.', `Name one of: ${ids}`)
+    : usageError('This installation has no identity provider.', 'Run: signalbox login NAME')
+}
+
 /** The signed-in person, and a way to every endpoint that has no command of its own. */
 export const sessionCommands: Command[] = [
   {
@@ -23,9 +37,21 @@ export const sessionCommands: Command[] = [
       'login eva',
       'login eva --url https://signalbox.example.com',
       'login eva --password-stdin < password.txt',
+      'login --sso',
+      'login --sso corp',
     ],
-    options: { 'password-stdin': { type: 'boolean', about: 'read the password from stdin' } },
+    options: {
+      'password-stdin': { type: 'boolean', about: 'read the password from stdin' },
+      sso: { type: 'boolean', about: 'sign in through a provider in the browser; NAME is then its id' },
+    },
     run: async ({ api, out }, [given], values) => {
+      if (values.sso === true) {
+        const provider = given ?? (await onlyProvider(api))
+        const grant = await codeByBrowser(api.url, provider, (address) =>
+          out.note(`Sign in with a browser on this machine:\n${address}`),
+        )
+        return out.note(`Signed in at ${api.url} as ${await api.redeem(grant)}.`)
+      }
       const name = given ?? (await ask('name:', 'signalbox login NAME'))
       await api.login(name, await readPassword(values['password-stdin'] === true))
       out.note(`Signed in at ${api.url} as ${name}.`)

@@ -2,6 +2,7 @@ import { platform } from 'node:os'
 import { createSignalbox, type Problem, ProblemError, type Repeats, read } from '../../client/index.ts'
 import { problemFrom } from '../../shared/contracts/client/problem.ts'
 import { CliError, EXIT, failure, refused, usageError } from '../errors.ts'
+import type { BrowserCode } from './browser.ts'
 import type { Credentials } from './credentials.ts'
 import { createRefresh, type TokenReply } from './refresh.ts'
 
@@ -80,6 +81,12 @@ export const createApi = ({
     stream: (path: string, signal: AbortSignal): Promise<Response> =>
       signalbox.send(new Request(`${url}${path}`, { headers: { accept: STREAM }, signal })),
     post: <T>(path: string, body: unknown) => send<T>('POST', path, body).then((reply) => reply.body),
+    /** Reads what needs no sign-in. */
+    open: <T>(path: string): Promise<T> =>
+      told(
+        url,
+        async () => (await replyOf<T>(url, await connect({ times: repeats }).send(new Request(`${url}${path}`)))).body,
+      ),
     /** The items of a list: one page, or all of them by the cursor. */
     list: <T>(path: string, query: Query, all: boolean): Promise<T[]> =>
       listOf((at) => get<Page<T>>(at), path, query, all),
@@ -94,6 +101,15 @@ export const createApi = ({
         refresh.keep(username, tokens)
         if (tokens.device_token !== undefined) credentials.saveDevice(url, username, tokens.device_token)
       })
+    },
+    /** Signs in with the code that a browser brought; answers as whom. */
+    redeem: async (grant: BrowserCode): Promise<string> => {
+      const body = { grant_type: 'authorization_code' as const, ...grant }
+      const tokens: TokenReply = await told(url, () => read(connect({ times: 0 }).POST('/v1/token', { body })))
+      const claims = Buffer.from(tokens.access_token.split('.')[1] ?? '', 'base64url').toString('utf8')
+      const { username } = JSON.parse(claims) as { username: string }
+      await credentials.alone(async () => void refresh.keep(username, tokens))
+      return username
     },
     /** Ends the session; the credentials kept here go in any case. */
     logout: async (): Promise<void> => {

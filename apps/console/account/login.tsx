@@ -1,10 +1,13 @@
+import { useSearch } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
+import { nextPath } from '../../shared/contracts/client/next-path.ts'
 import { usePhase } from '../api/hooks.ts'
 import { Field } from '../forms/field.tsx'
 import { PasswordField } from '../forms/password.tsx'
 import { signInError } from '../frame/sign-in-error.ts'
 import { Welcome } from '../frame/welcome.tsx'
 import { display } from '../kit/prefs.ts'
+import { listProviders, type Provider, signInAddress } from '../session/providers.ts'
 import { sessionPhase, signIn, startSession } from '../session/token.ts'
 import { Heading } from '../ui/page.tsx'
 import { ShapeIcon } from '../ui/status.tsx'
@@ -17,7 +20,9 @@ const useSignIn = () => {
   const [username, setUsername] = useState('')
   const [password, setPassword] = useState('')
   const [busy, setBusy] = useState(false)
-  const [errors, setErrors] = useState<Errors>({})
+  const { error } = useSearch({ from: '/login' })
+  const refused = error === undefined ? undefined : (t.login.refused[error] ?? t.login.refused_otherwise(error))
+  const [errors, setErrors] = useState<Errors>(refused === undefined ? {} : { form: refused })
   const nameField = useRef<HTMLInputElement>(null)
   const passwordField = useRef<HTMLInputElement>(null)
 
@@ -45,6 +50,24 @@ const useSignIn = () => {
     passwordField.current?.focus()
   }
   return { username, setUsername, nameField, password, setPassword, passwordField, busy, errors, submit }
+}
+
+/** The other ways in. */
+const ProviderButtons = () => {
+  const [providers, setProviders] = useState<Provider[]>([])
+  const { next } = useSearch({ from: '/login' })
+  useEffect(() => void listProviders().then(setProviders), [])
+  if (providers.length === 0) return null
+  return (
+    <>
+      <p className="text-center text-muted">{t.login.or}</p>
+      {providers.map((provider) => (
+        <a key={provider.id} className="button" href={signInAddress(provider, nextPath(next, location.origin))}>
+          {t.login.through(provider.title)}
+        </a>
+      ))}
+    </>
+  )
 }
 
 /** Username and password, and why the last session or the last attempt ended. */
@@ -107,6 +130,7 @@ export const Login = () => {
         <button type="submit" className="button main" aria-disabled={busy}>
           {busy ? t.login.sending : t.login.submit}
         </button>
+        <ProviderButtons />
       </form>
     </Welcome>
   )

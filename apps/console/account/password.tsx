@@ -1,6 +1,7 @@
 import { PasswordField } from '../forms/password.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { tAccount } from '../words/account.ts'
+import { LinkProvider } from './link-provider.tsx'
 import { changePassword, newPasswordErrors } from './password.api.ts'
 import { PasswordRules } from './password-rules.tsx'
 import { useSubmission } from './submission.ts'
@@ -40,6 +41,7 @@ export const PasswordPage = () => {
         </button>
         <p role="status">{done ? tAccount.password.done : null}</p>
       </form>
+      <LinkProvider />
     </Page>
   )
 }

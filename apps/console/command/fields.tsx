@@ -1,8 +1,9 @@
-import { useId, useState } from 'react'
+import { useEffect, useId, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import type { AllowedAction } from '../api/types.ts'
 import { Field } from '../forms/field.tsx'
 import { PasswordField } from '../forms/password.tsx'
+import { type Provider, proveAt, sessionProvider } from '../session/providers.ts'
 import { confirmPassword } from '../session/token.ts'
 import { ProblemText } from '../ui/failure.tsx'
 import { ShapeIcon } from '../ui/status.tsx'
@@ -99,6 +100,21 @@ const possibleNow = (problem: Problem): string[] => {
 
 /** Step-up: the last sign-in is too old for this command. Afterwards the dialog is unchanged; the person presses again. */
 export const PasswordAgain = ({ confirmed }: { confirmed: () => void }) => {
+  const [provider, setProvider] = useState<Provider>()
+  useEffect(() => void sessionProvider().then(setProvider), [])
+  if (provider === undefined) return <ByPassword confirmed={confirmed} />
+  return (
+    <div className="flex flex-col items-start gap-2 rounded-card bg-sunken p-4">
+      <p className="font-medium">{t.session.confirm_title}</p>
+      <p className="text-muted">{t.session.confirm_away(provider.title)}</p>
+      <button type="button" className="button" onClick={() => void proveAt(provider, 'reauth')}>
+        {t.session.confirm_through(provider.title)}
+      </button>
+    </div>
+  )
+}
+
+const ByPassword = ({ confirmed }: { confirmed: () => void }) => {
   const id = useId()
   const [password, setPassword] = useState('')
   const [error, setError] = useState<string | null>(null)

@@ -33,13 +33,14 @@ const withCommon = ({ deps, exchange }: Sent, own: HeaderList, policy: HeaderLis
 
 const API_POLICY = apiPolicy(undefined)
 
-/** Writes the head of an upstream's answer, with our headers; a redirect of an upstream is not for clients. */
+/** Writes the head of an upstream's answer, with our headers; a redirect is for clients of the routes that say so. */
 export const beginAnswer = (
   sent: Sent,
   upstream: Upstream,
+  redirects: boolean,
   { status, headers }: { status: number; headers: UpstreamHeaders },
 ): void => {
-  if (status >= 300 && status < 400 && status !== 304) {
+  if (status >= 300 && status < 400 && status !== 304 && !(redirects && status === 303)) {
     throw new AppError('unavailable', 'upstream_failed', `The ${upstream} service sent a redirect.`, { status: 502 })
   }
   const added = headers['content-security-policy']

@@ -201,7 +201,7 @@ const forward = async (
       begin: (status, headers) => {
         exchange.upstream_ms = performance.now() - since
         if (endless) uncount(deps, exchange)
-        beginAnswer({ deps, exchange }, upstream, { status, headers })
+        beginAnswer({ deps, exchange }, upstream, route.redirects, { status, headers })
       },
     })
   } finally {

@@ -19,6 +19,8 @@ export type Route = {
   /** Who goes first when not all can (platform.md 7.1). */
   priority: Priority
   permission: RoutePermission | readonly RoutePermission[]
+  /** Whether the upstream may send the browser elsewhere: to an identity provider, and back to the console. */
+  redirects: boolean
 }
 
 type Row = [methods: string, path: string, kind: Kind, permission: Route['permission'], limit?: LimitClass]
@@ -32,8 +34,10 @@ const table = (upstream: Upstream, prefix: string, rows: Row[]): Route[] =>
     class: limit,
     priority: priorityOfRow(`${method} ${prefix}${path}`, kind, limit),
     permission,
+    redirects: REDIRECTS.has(path),
   }))
 
+const REDIRECTS = new Set(['/v1/sso/{provider}/start', '/v1/sso/{provider}/callback'])
 /** Who signs in, and what a person needs before anything else. */
 const ENTER = new Set(['GET /api/v1/me', 'GET /api/v1/users/me', 'POST /v1/token/reauth', 'POST /api/v1/users/enrol'])
 /** Reads of a person who is about to decide. */
@@ -69,6 +73,11 @@ const session = table('session', '', [
   ['POST', '/auth/logout', 'S', 'bearer'],
   ['GET', '/v1/token/csrf', 'R', 'none', 'refresh'],
   ['POST', '/v1/token/reauth', 'W', 'self'],
+  ['GET', '/v1/providers', 'R', 'none', 'refresh'],
+  ['GET', '/v1/sso/{provider}/start', 'R', 'none', 'refresh'],
+  ['POST', '/v1/sso/{provider}/start', 'W', 'self'],
+  ['GET', '/v1/sso/{provider}/callback', 'R', 'none', 'refresh'],
+  ['POST', '/v1/sso/{provider}/backchannel-logout', 'S', 'none', 'refresh'],
   ['GET', '/api/v1/sessions', 'R', 'self'],
   ['POST', '/api/v1/sessions/revoke-others', 'S', 'self'],
   ['DELETE', '/api/v1/sessions/{session_id}', 'S', 'self'],

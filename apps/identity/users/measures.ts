@@ -6,7 +6,7 @@ import { AppError } from '../../shared/errors.ts'
 import { type By, type Measure, roleSensitivity } from '../control/changes.ts'
 import { handedOut } from '../control/links.ts'
 import { rolesChanged, statusEventOf } from '../mutations.ts'
-import { refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
+import { refusePassword, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
 import { detailOf, lockFound, setStatus, viewOf } from './change.ts'
 import { insertUser, refuseNewUser, usernameTaken } from './new.ts'
 
@@ -40,6 +40,7 @@ export const resetMeasure: Measure<'user.reset'> = async ({ tx, req, requester }
     throw new AppError('version_conflict', 'user_deleted', `${user.username} is ${user.status}.`, {
       hint: 'Enable the user first.',
     })
+  throwIf(refusePassword(user))
   return {
     sensitive: true,
     accounts: [user.id],

@@ -33,6 +33,7 @@ const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 export const createCookies = (config: SessionConfig) => {
   const secure = config.TOKEN__TOKENS__COOKIE_SECURE
   const deviceName = deviceCookie(secure)
+  const flowName = secure ? '__Host-oidc' : 'oidc'
   const refresh = (value: string, max_age_s: number) =>
     serialize({
       name: config.TOKEN__TOKENS__COOKIE_NAME,
@@ -57,6 +58,18 @@ export const createCookies = (config: SessionConfig) => {
         secure,
         http_only: true,
       }),
+    /** Binds a sign-in through a provider to this browser. Lax: the provider's page leads back here. */
+    flow: (value: string, max_age_s: number) =>
+      serialize({
+        name: flowName,
+        value,
+        max_age_s,
+        path: '/',
+        same_site: 'Lax',
+        secure,
+        http_only: true,
+      }),
+    readFlow: (header: string | undefined): string | undefined => onlyCookie(header, flowName),
     /** The refresh token of a request, if it has one. More than one is 400: parsers disagree on which counts. */
     readRefresh: (header: string | undefined): string | undefined => {
       const values = parseCookies(header).get(config.TOKEN__TOKENS__COOKIE_NAME) ?? []

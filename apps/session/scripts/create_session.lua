@@ -1,6 +1,7 @@
 -- include: lib.lua
 -- A new session without tokens yet (pending). Drops pending ones older than 60 s and revokes the oldest above the cap.
--- Input: session_id, user_id, username, mode, cap, fields of the client. Returns {created_at, expires_at, evicted events...}.
+-- Input: session_id, user_id, username, mode, cap, fields of the client; of a sign-in through a provider also max_s,
+-- auth_time and the indexes by which its logout finds the session. Returns {created_at, expires_at, evicted events...}.
 local PENDING_US = 60000000
 local usess = usess_key(input.user_id)
 local live = {}
@@ -14,7 +15,7 @@ for _, id in ipairs(redis.call('ZRANGE', usess, 0, -1)) do
   end
 end
 
-local expires = now + LIFETIME_S * 1000000
+local expires = now + math.min(LIFETIME_S, input.max_s or LIFETIME_S) * 1000000
 local answer = { text(now), text(expires) }
 for i = 1, #live - input.cap + 1 do
   if live[i].state == 'pending' then
@@ -27,7 +28,7 @@ end
 local record = {
   'session_id', input.session_id, 'user_id', input.user_id, 'username', input.username, 'mode', input.mode,
   'state', 'pending', 'created_at', text(now), 'expires_at', text(expires), 'last_used_at', text(now),
-  'auth_time', text(math.floor(now / 1000000)), 'gen', '0',
+  'auth_time', text(input.auth_time or math.floor(now / 1000000)), 'gen', '0',
 }
 for _, name in ipairs({ 'user_agent', 'ip_address', 'metadata', 'ua_hash', 'ua_family', 'ip_prefix', 'password_version' }) do
   if input[name] then
@@ -41,4 +42,8 @@ redis.call('EXPIRE', sess, LIFETIME_S)
 redis.call('SET', sid_key(input.session_id), input.user_id, 'EX', LIFETIME_S)
 redis.call('ZADD', usess, text(now), input.session_id)
 redis.call('EXPIRE', usess, LIFETIME_S)
+for _, index in ipairs(input.indexes or {}) do
+  redis.call('SADD', P .. 'osid:' .. index, input.user_id .. ' ' .. input.session_id)
+  redis.call('EXPIRE', P .. 'osid:' .. index, LIFETIME_S)
+end
 return answer

@@ -16,6 +16,8 @@ export type AuthEvent = {
     | 'change_password'
     | 'reauth'
     | 'unlock'
+    | 'link_identity'
+    | 'provider_logout'
     | 'forbidden'
     | 'data_loss'
   outcome: 'done' | 'denied' | 'noted'

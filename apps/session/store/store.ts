@@ -71,7 +71,10 @@ export type NewSession = Pick<SessionRecord, 'session_id' | 'user_id' | 'usernam
   ip_prefix?: string | undefined
   /** Of the password that the login proved; absent for a session that a service made. */
   password_version?: number | undefined
-}
+} & Federated
+
+/** What a sign-in through a provider adds: the end of the session, its proof, and the keys by which a logout finds it. */
+export type Federated = { max_s?: number; auth_time?: number; indexes?: string[] }
 
 /** A refresh token as the store knows it: its hash, and what repeats it byte for byte. */
 export type Successor = { hash: string; succ_jti: string; succ_iat: string; succ_kid: string }
@@ -200,7 +203,7 @@ const loginCalls = ({ redis, prefix, run }: Place, limits: Record<'limit', Scrip
 })
 
 /** Turns an outage of Redis into 503, whichever call meets it. */
-const guarded = <O extends Record<string, (...args: never[]) => Promise<unknown>>>(calls: O): O => {
+export const guarded = <O extends Record<string, (...args: never[]) => Promise<unknown>>>(calls: O): O => {
   const wrap =
     (call: (...args: never[]) => Promise<unknown>) =>
     async (...args: never[]) => {

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
 import type { SessionDeps } from '../deps.ts'
+import type { CodeGrant } from './code.ts'
 
 /** Bytes of a body of the auth endpoints. */
 export const BODY_LIMIT = 16_384
@@ -22,14 +23,22 @@ const Device = {
   remember_device: Type.Optional(Type.Boolean({ description: 'Ask for a device token in the reply (JSON mode).' })),
 }
 
+/** Of an app outside the browser: what its sign-in through a provider brought it. */
+const Code = {
+  code: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+  code_verifier: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9._~-]{43,128}$' })),
+  redirect_uri: Type.Optional(Type.String({ maxLength: 255 })),
+}
+
 const SIGN_IN = { username: 'olga', password: 'Tr0mbone-Glacier-Napkin' }
 const closed = (example: unknown) => ({ additionalProperties: false, examples: [example] })
 export const TokenBody = Type.Object(
   {
-    grant_type: Type.Optional(Type.Enum(['password', 'refresh_token'])),
+    grant_type: Type.Optional(Type.Enum(['password', 'refresh_token', 'authorization_code'])),
     username: Type.Optional(Username),
     password: Type.Optional(Password),
     refresh_token: Type.Optional(RefreshToken),
+    ...Code,
     ...Device,
   },
   closed({ grant_type: 'password', ...SIGN_IN }),
@@ -75,6 +84,17 @@ export const grantKind = (body: Grant, mode: Mode): 'password' | 'refresh_token'
     throw invalid('schema_violation', 'username and password belong together.', 'Send both.')
   }
   return kind
+}
+
+/** The grant of an app, which keeps its own tokens: JSON mode only, and by itself. Undefined for the other grants. */
+export const codeGrantOf = (body: Grant, mode: Mode): CodeGrant | undefined => {
+  const { grant_type, code, code_verifier, redirect_uri, username, refresh_token } = body
+  if (grant_type !== 'authorization_code') return undefined
+  const alone = username === undefined && refresh_token === undefined && mode === 'json'
+  if (!alone) throw invalid('ambiguous_grant', 'A code is redeemed by itself, in JSON mode.', 'Send the code alone.')
+  if (code === undefined || code_verifier === undefined || redirect_uri === undefined)
+    throw invalid('missing_grant', 'code, code_verifier and redirect_uri belong together.', 'Send all three.')
+  return { code, code_verifier, redirect_uri }
 }
 
 /** Each mode reads its own place only. In cookie mode, without `grant_type`, a missing cookie means that no grant was sent. */

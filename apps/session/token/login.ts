@@ -8,7 +8,7 @@ import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { addressKey } from '../../shared/web/addresses.ts'
 import type { Client } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
-import type { Charge } from '../store/store.ts'
+import type { Charge, Federated, SessionRecord } from '../store/store.ts'
 import type { TokenPair } from './issue.ts'
 
 export type LoginRequest = {
@@ -146,13 +146,17 @@ const countFailure = async ({ nameOf, store, config }: SessionDeps, { ip_address
   await store.limit([bucket], { key: address, seconds: BLOCK_S })
 }
 
+/** For whom a session is opened: by a password of this version, or through a provider. */
+export type SessionOwner = Pick<SessionRecord, 'user_id' | 'username' | 'mode'> &
+  ({ password_version: number } | (Federated & { metadata: string }))
+
 /**
  * Opens a session and gives it its tokens; undefined if the user stopped being active, the session was revoked or the
  * password replaced in between: that closes the race of a login with a disable or a new password.
  */
 export const openSession = async (
   deps: SessionDeps,
-  user: { user_id: string; username: string; mode: 'json' | 'cookie'; password_version: number },
+  user: SessionOwner,
   client: Client,
   request_id: string,
 ): Promise<(TokenPair & { session_id: string }) | undefined> => {
@@ -172,7 +176,7 @@ export const openSession = async (
         throw fromRpc('identity', error)
       })
     if (again.user?.status === UserStatus.ACTIVE) {
-      const owner = { ...user, session_id, auth_time: Math.floor(created_at / 1_000_000) }
+      const owner = { auth_time: Math.floor(created_at / 1_000_000), ...user, session_id }
       const { successor, ...pair } = await deps.issuer.issue(owner, request_id)
       if (await deps.store.activate(key, successor)) return { ...pair, session_id }
     }

@@ -9,7 +9,9 @@ import { TokenRejected } from '../../shared/jwt/verifier.ts'
 import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { endSession } from '../sessions/end.ts'
+import { redeemCode } from './code.ts'
 import {
+  codeGrantOf,
   grantKind,
   LoginBody,
   type Mode,
@@ -58,6 +60,8 @@ const grantRoutes: Routes = async (app, { deps }) => {
     async (req, reply) => {
       const mode = modeFrom(req.query.response_mode)
       if (mode === 'cookie') refuseForeign(deps, req)
+      const code = codeGrantOf(req.body, mode)
+      if (code) return sendTokens(deps, reply, await redeemCode(deps, code, contextOf(req)), mode)
       return grantKind(req.body, mode) === 'password'
         ? signIn(deps, req, reply, req.body, mode)
         : renew(deps, req, reply, tokenFrom(deps, req, req.body, mode), mode)

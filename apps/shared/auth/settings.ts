@@ -26,6 +26,11 @@ export const authSettings = {
       description: 'The registry of services: who may call internal listeners.',
     }),
   },
+  providers: {
+    AUTH__PROVIDERS__FILE: Type.Optional(
+      Type.String({ minLength: 1, description: 'The YAML file of identity providers; without it, passwords only.' }),
+    ),
+  },
   keyFile: (app: string) =>
     Type.String({
       default: `.signalbox/keys/${app}.json`,

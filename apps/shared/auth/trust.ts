@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../clock.ts'
 import { createJwksClient } from '../jwt/jwks.ts'
 import { loadRegistry } from '../service/tokens.ts'
 import type { Telemetry } from '../telemetry.ts'
+import { watchProviders } from './providers.ts'
 import type { authSettings } from './settings.ts'
 import { createAccessVerifier } from './user-tokens.ts'
 
@@ -38,4 +39,14 @@ export const accessVerifierOf = (
 export const registryOf = (config: Settings<typeof authSettings.services>, telemetry: Telemetry) =>
   loadRegistry(config.AUTH__SERVICES__FILE, {
     onError: (err) => telemetry.log.error({ err }, 'the registry of services cannot be read'),
+  })
+
+/** The identity providers that people may sign in with, read again when the file changes. */
+export const providersOf = (
+  config: Settings<typeof authSettings.providers> & { production: boolean },
+  telemetry: Telemetry,
+) =>
+  watchProviders(config.AUTH__PROVIDERS__FILE, {
+    production: config.production,
+    onError: (err) => telemetry.log.error({ err }, 'the file of providers cannot be used: those read before stay'),
   })

@@ -81,6 +81,11 @@ export const CODES = {
     PasswordMissingLowercaseError: { means: 'The password has no lowercase letter.', remedy: PASSWORD, status: 422 },
     PasswordMissingDigitError: { means: 'The password has no digit.', remedy: PASSWORD, status: 422 },
     PasswordMissingSpecialCharError: { means: 'The password has no special character.', remedy: PASSWORD, status: 422 },
+    logout_token_invalid: {
+      means: 'The logout token of the provider is refused.',
+      remedy: 'Check client id, issuer and clock of the provider.',
+    },
+    logout_token_replayed: { means: 'The logout token was used before.', remedy: 'Send a new one.' },
     // The catalog
     malformed: { means: 'The request cannot be read.', remedy: 'Send one JSON document in UTF-8.' },
     media_type: {
@@ -182,8 +187,37 @@ export const CODES = {
     invalid_token: { means: 'The access token is refused.', remedy: 'Refresh it, or sign in again.' },
     invalid_grant: { means: 'The refresh token is refused.', remedy: 'Sign in again.' },
     certificate_required: { means: 'The listener takes our own apps only.', remedy: 'Call with a client certificate.' },
+    // Sign-in through a provider
+    sign_in_expired: {
+      means: 'This sign-in expired, was opened twice or began in another browser.',
+      remedy: 'Start again.',
+    },
+    sign_in_cancelled: { means: 'The sign-in was canceled at the provider.', remedy: 'Start again.' },
+    id_token_issuer: { means: 'The ID token is of another issuer.', remedy: 'Tell an administrator.' },
+    id_token_audience: { means: 'The ID token is for another client.', remedy: 'Tell an administrator.' },
+    id_token_nonce: { means: 'The ID token belongs to another sign-in.', remedy: 'Start again.' },
+    id_token_time: { means: 'The ID token is expired or not valid yet.', remedy: 'Check both clocks; start again.' },
+    id_token_invalid: { means: 'The answer of the provider is refused.', remedy: 'Tell an administrator.' },
   },
   policy_denied: {
+    no_account: {
+      means: 'You have no account here, and this provider makes none for you.',
+      remedy: 'Ask an administrator.',
+    },
+    account_disabled: { means: 'The account is disabled.', remedy: 'Ask an administrator.' },
+    email_unverified: {
+      means: 'The provider has not verified your e-mail address.',
+      remedy: 'Verify it at the provider, then start again.',
+    },
+    domain_not_allowed: {
+      means: 'Your e-mail domain may not sign in here.',
+      remedy: 'Use your address of an allowed domain.',
+    },
+    subject_changed: {
+      means: 'The provider names another person than before.',
+      remedy: 'Sign in as the same person, or ask an administrator.',
+    },
+    reauth_failed: { means: 'The provider did not ask for your credentials again.', remedy: 'Start again.' },
     permission_missing: { means: 'You lack a permission.', remedy: 'Ask an administrator for a role that has it.' },
     out_of_scope: { means: 'Your roles do not cover this object.', remedy: 'Ask for a role that covers it.' },
     reauth_required: {
@@ -242,6 +276,10 @@ export const CODES = {
     dependency_down: { means: 'A database or service does not answer.', remedy: WAIT },
     overloaded: { means: 'The service is overloaded.', remedy: WAIT },
     login_busy: { means: 'Sign-in is busy.', remedy: 'Wait for the time in Retry-After.' },
+    provider_unavailable: {
+      means: 'The identity provider cannot be reached.',
+      remedy: 'Sign in with a password, or try again later.',
+    },
     revocation_unknown: { means: 'Revocation status is unknown.', remedy: WAIT },
     upstream_failed: { means: 'A part of the service could not be reached.', remedy: WAIT, status: 502 },
     upstream_timeout: { means: 'A part of the service did not answer in time.', remedy: WAIT, status: 504 },
@@ -296,6 +334,14 @@ export const CODES = {
     user_deleted: { means: 'The user is deleted for good.', remedy: 'Create a new user with another name.' },
     username_taken: { means: 'The username is taken.', remedy: 'Choose another name.' },
     group_exists: { means: 'The group exists already.', remedy: 'Choose another key.' },
+    identity_linked: {
+      means: 'This identity belongs to another account.',
+      remedy: 'Sign in with it, or link another.',
+    },
+    provider_account: {
+      means: 'The account signs in through a provider and has no password.',
+      remedy: 'Sign in through the provider.',
+    },
     grant_exists: { means: 'The grant exists already.', remedy: 'List the grants.' },
   },
   invalid_state_transition: {

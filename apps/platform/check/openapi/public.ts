@@ -7,6 +7,7 @@ import { refusalOf } from '../../../shared/http/refusals.ts'
 /** Groups of operations, in the order of the document. */
 const TAGS: Record<string, string> = {
   tokens: 'Sign in, renew and end tokens; the keys that verify them.',
+  sso: 'Sign in through an identity provider, and be signed out by it.',
   sessions: 'Your own sessions.',
   password: 'Your own password.',
   administration: 'Accounts and sessions of others.',

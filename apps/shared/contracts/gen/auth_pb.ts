@@ -15,7 +15,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file auth.proto.
  */
 export const file_auth: GenFile = /*@__PURE__*/
-  fileDesc("CgphdXRoLnByb3RvEhFzaWduYWxib3guYXV0aC52MSK6AQoEVXNlchIKCgJpZBgBIAEoCRIQCgh1c2VybmFtZRgCIAEoCRItCgZzdGF0dXMYAyABKA4yHS5zaWduYWxib3guYXV0aC52MS5Vc2VyU3RhdHVzEi4KCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2Rpc2FibGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEoECAUQBiLLAQoFU2NvcGUSFgoJcmVnaW9uX2lkGAEgASgJSACIAQESGgoNZGF0YWNlbnRlcl9pZBgCIAEoCUgBiAEBEhUKCGxheWVyX2lkGAMgASgJSAKIAQESFwoKc2VnbWVudF9pZBgEIAEoCUgDiAEBEhUKCHR5cGVfa2V5GAUgASgJSASIAQFCDAoKX3JlZ2lvbl9pZEIQCg5fZGF0YWNlbnRlcl9pZEILCglfbGF5ZXJfaWRCDQoLX3NlZ21lbnRfaWRCCwoJX3R5cGVfa2V5It8BCgVHcmFudBIKCgJpZBgBIAEoCRIMCgRyb2xlGAIgASgJEicKBXNjb3BlGAMgASgLMhguc2lnbmFsYm94LmF1dGgudjEuU2NvcGUSLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoNdmlhX2dyb3VwX2tleRgFIAEoCUgAiAEBEikKBXNpbmNlGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJieRgHIAMoCUIQCg5fdmlhX2dyb3VwX2tleSJWCgpNZW1iZXJzaGlwEhEKCWdyb3VwX2tleRgBIAEoCRIpCgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYAyADKAkiRQoPQ3JlZGVudGlhbFJlc2V0EiYKAmF0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJieRgCIAMoCSKCAgoJUHJpbmNpcGFsEiUKBHVzZXIYASABKAsyFy5zaWduYWxib3guYXV0aC52MS5Vc2VyEigKBmdyYW50cxgCIAMoCzIYLnNpZ25hbGJveC5hdXRoLnYxLkdyYW50EhIKCmdyb3VwX2tleXMYAyADKAkSDwoHdmVyc2lvbhgEIAEoAxIyCgttZW1iZXJzaGlwcxgFIAMoCzIdLnNpZ25hbGJveC5hdXRoLnYxLk1lbWJlcnNoaXASMQoFcmVzZXQYBiABKAsyIi5zaWduYWxib3guYXV0aC52MS5DcmVkZW50aWFsUmVzZXQSGAoQcmVuZXdhbF9yZXF1aXJlZBgHIAEoCCIcCg5HZXRVc2VyUmVxdWVzdBIKCgJpZBgBIAEoCSIsChhHZXRVc2VyQnlVc2VybmFtZVJlcXVlc3QSEAoIdXNlcm5hbWUYASABKAkiOAoPR2V0VXNlclJlc3BvbnNlEiUKBHVzZXIYASABKAsyFy5zaWduYWxib3guYXV0aC52MS5Vc2VyIiYKE0dldFByaW5jaXBhbFJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCSJHChRHZXRQcmluY2lwYWxSZXNwb25zZRIvCglwcmluY2lwYWwYASABKAsyHC5zaWduYWxib3guYXV0aC52MS5QcmluY2lwYWwigAEKFUxpc3RQcmluY2lwYWxzUmVxdWVzdBIRCgRyb2xlGAEgASgJSACIAQESFgoJZ3JvdXBfa2V5GAIgASgJSAGIAQESEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAlCBwoFX3JvbGVCDAoKX2dyb3VwX2tleSJjChZMaXN0UHJpbmNpcGFsc1Jlc3BvbnNlEjAKCnByaW5jaXBhbHMYASADKAsyHC5zaWduYWxib3guYXV0aC52MS5QcmluY2lwYWwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjIKEVBhc3N3b3JkVmlvbGF0aW9uEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCSJdChVWZXJpZnlQYXNzd29yZFJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRIQCghwYXNzd29yZBgCIAEoCRIRCglxdWV1ZV9rZXkYAyABKAkSDgoGdXJnZW50GAQgASgIIkQKFlZlcmlmeVBhc3N3b3JkUmVzcG9uc2USEAoIaXNfdmFsaWQYASABKAgSGAoQcGFzc3dvcmRfdmVyc2lvbhgCIAEoBSKMAQoSU2V0UGFzc3dvcmRSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSFAoMbmV3X3Bhc3N3b3JkGAIgASgJEhcKD2Vucm9sbWVudF90b2tlbhgDIAEoCRIRCgljaGFuZ2VfaWQYBCABKAkSEAoIdXNlcm5hbWUYBSABKAkSEQoJcXVldWVfa2V5GAYgASgJImwKE1NldFBhc3N3b3JkUmVzcG9uc2USOAoKdmlvbGF0aW9ucxgBIAMoCzIkLnNpZ25hbGJveC5hdXRoLnYxLlBhc3N3b3JkVmlvbGF0aW9uEhsKE2Vucm9sbWVudF9jaGFuZ2VfaWQYAiABKAkiqQEKFUNoYW5nZVBhc3N3b3JkUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhgKEGN1cnJlbnRfcGFzc3dvcmQYAiABKAkSFAoMbmV3X3Bhc3N3b3JkGAMgASgJEhcKD2tlZXBfc2Vzc2lvbl9pZBgEIAEoCRIRCgljaGFuZ2VfaWQYBSABKAkSEAoIdXNlcm5hbWUYBiABKAkSEQoJcXVldWVfa2V5GAcgASgJIowBChZDaGFuZ2VQYXNzd29yZFJlc3BvbnNlEjgKCnZpb2xhdGlvbnMYASADKAsyJC5zaWduYWxib3guYXV0aC52MS5QYXNzd29yZFZpb2xhdGlvbhIYChBjdXJyZW50X2lzX3ZhbGlkGAMgASgIEhgKEHBhc3N3b3JkX3ZlcnNpb24YBCABKAVKBAgCEAMigAEKG0NyZWF0ZUVucm9sbWVudFRva2VuUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhEKCWNoYW5nZV9pZBgCIAEoCRIbChNvbmx5X2lmX25vX3Bhc3N3b3JkGAMgASgIEgwKBGhhbGYYBCABKAUSEgoKZW5kc19vbGRlchgFIAEoCCJnChxDcmVhdGVFbnJvbG1lbnRUb2tlblJlc3BvbnNlEhcKD2Vucm9sbWVudF90b2tlbhgBIAEoCRIuCgpleHBpcmVzX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLuAgoNU2Vzc2lvblJlY29yZBIKCgJpZBgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEi4KCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3RfdXNlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKdXNlcl9hZ2VudBgHIAEoCUgAiAEBEhcKCmlwX2FkZHJlc3MYCCABKAlIAYgBARIpCghtZXRhZGF0YRgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLQoEbW9kZRgKIAEoDjIfLnNpZ25hbGJveC5hdXRoLnYxLlJlc3BvbnNlTW9kZUINCgtfdXNlcl9hZ2VudEINCgtfaXBfYWRkcmVzc0oECAMQBCLRAQoUQ3JlYXRlU2Vzc2lvblJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRIXCgp1c2VyX2FnZW50GAIgASgJSACIAQESFwoKaXBfYWRkcmVzcxgDIAEoCUgBiAEBEikKCG1ldGFkYXRhGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBItCgRtb2RlGAUgASgOMh8uc2lnbmFsYm94LmF1dGgudjEuUmVzcG9uc2VNb2RlQg0KC191c2VyX2FnZW50Qg0KC19pcF9hZGRyZXNzIkoKFUNyZWF0ZVNlc3Npb25SZXNwb25zZRIxCgdzZXNzaW9uGAEgASgLMiAuc2lnbmFsYm94LmF1dGgudjEuU2Vzc2lvblJlY29yZCKjAQoUUmVmcmVzaFRva2Vuc1JlcXVlc3QSFQoNcmVmcmVzaF90b2tlbhgBIAEoCRIWCglyZXRyeV9rZXkYAiABKAlIAIgBARIXCgp1c2VyX2FnZW50GAMgASgJSAGIAQESFwoKaXBfYWRkcmVzcxgEIAEoCUgCiAEBQgwKCl9yZXRyeV9rZXlCDQoLX3VzZXJfYWdlbnRCDQoLX2lwX2FkZHJlc3MiRAoVUmVmcmVzaFRva2Vuc1Jlc3BvbnNlEhQKDGFjY2Vzc190b2tlbhgBIAEoCRIVCg1yZWZyZXNoX3Rva2VuGAIgASgJIk4KFFJldm9rZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSDgoGcmVhc29uGAIgASgJEhIKCnJlcXVlc3RfaWQYAyABKAkiFwoVUmV2b2tlU2Vzc2lvblJlc3BvbnNlIqwBChlSZXZva2VVc2VyU2Vzc2lvbnNSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSFwoPa2VlcF9zZXNzaW9uX2lkGAIgASgJEg4KBnJlYXNvbhgDIAEoCRISCgpyZXF1ZXN0X2lkGAQgASgJEhUKDWNsZWFyX2xvY2tvdXQYBSABKAgSEAoIYWN0b3JfaWQYBiABKAkSGAoQcGFzc3dvcmRfdmVyc2lvbhgHIAEoBSItChpSZXZva2VVc2VyU2Vzc2lvbnNSZXNwb25zZRIPCgdyZXZva2VkGAEgASgFIvsBChVHZW5lcmF0ZVRva2Vuc1JlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEhAKCHVzZXJuYW1lGAMgASgJEi0KBG1vZGUYBCABKA4yHy5zaWduYWxib3guYXV0aC52MS5SZXNwb25zZU1vZGUSEQoJYXV0aF90aW1lGAUgASgDEhMKC3JlZnJlc2hfanRpGAYgASgJEhMKC3JlZnJlc2hfaWF0GAcgASgDEhMKC3JlZnJlc2hfa2lkGAggASgJEhMKC2FjY2Vzc19vbmx5GAkgASgIEhUKDXByZXNlbnRlZF9raWQYCiABKAkihAEKFkdlbmVyYXRlVG9rZW5zUmVzcG9uc2USFAoMYWNjZXNzX3Rva2VuGAEgASgJEhUKDXJlZnJlc2hfdG9rZW4YAiABKAkSEwoLcmVmcmVzaF9qdGkYAyABKAkSEwoLcmVmcmVzaF9pYXQYBCABKAMSEwoLcmVmcmVzaF9raWQYBSABKAkiKgoRUGFyc2VUb2tlblJlcXVlc3QSFQoNcmVmcmVzaF90b2tlbhgBIAEoCSJTChJQYXJzZVRva2VuUmVzcG9uc2USEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEgsKA2p0aRgDIAEoCRILCgNpYXQYBCABKAMqdAoKVXNlclN0YXR1cxIbChdVU0VSX1NUQVRVU19VTlNQRUNJRklFRBAAEhYKElVTRVJfU1RBVFVTX0FDVElWRRABEhgKFFVTRVJfU1RBVFVTX0RJU0FCTEVEEAISFwoTVVNFUl9TVEFUVVNfREVMRVRFRBADKl8KDFJlc3BvbnNlTW9kZRIdChlSRVNQT05TRV9NT0RFX1VOU1BFQ0lGSUVEEAASFgoSUkVTUE9OU0VfTU9ERV9KU09OEAESGAoUUkVTUE9OU0VfTU9ERV9DT09LSUUQAjKKAwoISWRlbnRpdHkSUAoHR2V0VXNlchIhLnNpZ25hbGJveC5hdXRoLnYxLkdldFVzZXJSZXF1ZXN0GiIuc2lnbmFsYm94LmF1dGgudjEuR2V0VXNlclJlc3BvbnNlEmQKEUdldFVzZXJCeVVzZXJuYW1lEisuc2lnbmFsYm94LmF1dGgudjEuR2V0VXNlckJ5VXNlcm5hbWVSZXF1ZXN0GiIuc2lnbmFsYm94LmF1dGgudjEuR2V0VXNlclJlc3BvbnNlEl8KDEdldFByaW5jaXBhbBImLnNpZ25hbGJveC5hdXRoLnYxLkdldFByaW5jaXBhbFJlcXVlc3QaJy5zaWduYWxib3guYXV0aC52MS5HZXRQcmluY2lwYWxSZXNwb25zZRJlCg5MaXN0UHJpbmNpcGFscxIoLnNpZ25hbGJveC5hdXRoLnYxLkxpc3RQcmluY2lwYWxzUmVxdWVzdBopLnNpZ25hbGJveC5hdXRoLnYxLkxpc3RQcmluY2lwYWxzUmVzcG9uc2UysQMKCkNyZWRlbnRpYWwSZQoOVmVyaWZ5UGFzc3dvcmQSKC5zaWduYWxib3guYXV0aC52MS5WZXJpZnlQYXNzd29yZFJlcXVlc3QaKS5zaWduYWxib3guYXV0aC52MS5WZXJpZnlQYXNzd29yZFJlc3BvbnNlElwKC1NldFBhc3N3b3JkEiUuc2lnbmFsYm94LmF1dGgudjEuU2V0UGFzc3dvcmRSZXF1ZXN0GiYuc2lnbmFsYm94LmF1dGgudjEuU2V0UGFzc3dvcmRSZXNwb25zZRJlCg5DaGFuZ2VQYXNzd29yZBIoLnNpZ25hbGJveC5hdXRoLnYxLkNoYW5nZVBhc3N3b3JkUmVxdWVzdBopLnNpZ25hbGJveC5hdXRoLnYxLkNoYW5nZVBhc3N3b3JkUmVzcG9uc2USdwoUQ3JlYXRlRW5yb2xtZW50VG9rZW4SLi5zaWduYWxib3guYXV0aC52MS5DcmVhdGVFbnJvbG1lbnRUb2tlblJlcXVlc3QaLy5zaWduYWxib3guYXV0aC52MS5DcmVhdGVFbnJvbG1lbnRUb2tlblJlc3BvbnNlMqgDCgdTZXNzaW9uEmIKDUNyZWF0ZVNlc3Npb24SJy5zaWduYWxib3guYXV0aC52MS5DcmVhdGVTZXNzaW9uUmVxdWVzdBooLnNpZ25hbGJveC5hdXRoLnYxLkNyZWF0ZVNlc3Npb25SZXNwb25zZRJiCg1SZWZyZXNoVG9rZW5zEicuc2lnbmFsYm94LmF1dGgudjEuUmVmcmVzaFRva2Vuc1JlcXVlc3QaKC5zaWduYWxib3guYXV0aC52MS5SZWZyZXNoVG9rZW5zUmVzcG9uc2USYgoNUmV2b2tlU2Vzc2lvbhInLnNpZ25hbGJveC5hdXRoLnYxLlJldm9rZVNlc3Npb25SZXF1ZXN0Giguc2lnbmFsYm94LmF1dGgudjEuUmV2b2tlU2Vzc2lvblJlc3BvbnNlEnEKElJldm9rZVVzZXJTZXNzaW9ucxIsLnNpZ25hbGJveC5hdXRoLnYxLlJldm9rZVVzZXJTZXNzaW9uc1JlcXVlc3QaLS5zaWduYWxib3guYXV0aC52MS5SZXZva2VVc2VyU2Vzc2lvbnNSZXNwb25zZTLJAQoFVG9rZW4SZQoOR2VuZXJhdGVUb2tlbnMSKC5zaWduYWxib3guYXV0aC52MS5HZW5lcmF0ZVRva2Vuc1JlcXVlc3QaKS5zaWduYWxib3guYXV0aC52MS5HZW5lcmF0ZVRva2Vuc1Jlc3BvbnNlElkKClBhcnNlVG9rZW4SJC5zaWduYWxib3guYXV0aC52MS5QYXJzZVRva2VuUmVxdWVzdBolLnNpZ25hbGJveC5hdXRoLnYxLlBhcnNlVG9rZW5SZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("CgphdXRoLnByb3RvEhFzaWduYWxib3guYXV0aC52MSK6AQoEVXNlchIKCgJpZBgBIAEoCRIQCgh1c2VybmFtZRgCIAEoCRItCgZzdGF0dXMYAyABKA4yHS5zaWduYWxib3guYXV0aC52MS5Vc2VyU3RhdHVzEi4KCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2Rpc2FibGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEoECAUQBiLLAQoFU2NvcGUSFgoJcmVnaW9uX2lkGAEgASgJSACIAQESGgoNZGF0YWNlbnRlcl9pZBgCIAEoCUgBiAEBEhUKCGxheWVyX2lkGAMgASgJSAKIAQESFwoKc2VnbWVudF9pZBgEIAEoCUgDiAEBEhUKCHR5cGVfa2V5GAUgASgJSASIAQFCDAoKX3JlZ2lvbl9pZEIQCg5fZGF0YWNlbnRlcl9pZEILCglfbGF5ZXJfaWRCDQoLX3NlZ21lbnRfaWRCCwoJX3R5cGVfa2V5It8BCgVHcmFudBIKCgJpZBgBIAEoCRIMCgRyb2xlGAIgASgJEicKBXNjb3BlGAMgASgLMhguc2lnbmFsYm94LmF1dGgudjEuU2NvcGUSLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoNdmlhX2dyb3VwX2tleRgFIAEoCUgAiAEBEikKBXNpbmNlGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJieRgHIAMoCUIQCg5fdmlhX2dyb3VwX2tleSJWCgpNZW1iZXJzaGlwEhEKCWdyb3VwX2tleRgBIAEoCRIpCgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYAyADKAkiRQoPQ3JlZGVudGlhbFJlc2V0EiYKAmF0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJieRgCIAMoCSKCAgoJUHJpbmNpcGFsEiUKBHVzZXIYASABKAsyFy5zaWduYWxib3guYXV0aC52MS5Vc2VyEigKBmdyYW50cxgCIAMoCzIYLnNpZ25hbGJveC5hdXRoLnYxLkdyYW50EhIKCmdyb3VwX2tleXMYAyADKAkSDwoHdmVyc2lvbhgEIAEoAxIyCgttZW1iZXJzaGlwcxgFIAMoCzIdLnNpZ25hbGJveC5hdXRoLnYxLk1lbWJlcnNoaXASMQoFcmVzZXQYBiABKAsyIi5zaWduYWxib3guYXV0aC52MS5DcmVkZW50aWFsUmVzZXQSGAoQcmVuZXdhbF9yZXF1aXJlZBgHIAEoCCJ2ChZSZXNvbHZlRXh0ZXJuYWxSZXF1ZXN0EhMKC3Byb3ZpZGVyX2lkGAEgASgJEg8KB3N1YmplY3QYAiABKAkSEAoIdXNlcm5hbWUYAyABKAkSDgoGZ3JvdXBzGAQgAygJEhQKDGdyb3Vwc19rbm93bhgFIAEoCCJMChNMaW5rRXh0ZXJuYWxSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEwoLcHJvdmlkZXJfaWQYAiABKAkSDwoHc3ViamVjdBgDIAEoCSJRChdSZXNvbHZlRXh0ZXJuYWxSZXNwb25zZRIlCgR1c2VyGAEgASgLMhcuc2lnbmFsYm94LmF1dGgudjEuVXNlchIPCgdyZWZ1c2VkGAIgASgJIhwKDkdldFVzZXJSZXF1ZXN0EgoKAmlkGAEgASgJIiwKGEdldFVzZXJCeVVzZXJuYW1lUmVxdWVzdBIQCgh1c2VybmFtZRgBIAEoCSI4Cg9HZXRVc2VyUmVzcG9uc2USJQoEdXNlchgBIAEoCzIXLnNpZ25hbGJveC5hdXRoLnYxLlVzZXIiJgoTR2V0UHJpbmNpcGFsUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIkcKFEdldFByaW5jaXBhbFJlc3BvbnNlEi8KCXByaW5jaXBhbBgBIAEoCzIcLnNpZ25hbGJveC5hdXRoLnYxLlByaW5jaXBhbCKAAQoVTGlzdFByaW5jaXBhbHNSZXF1ZXN0EhEKBHJvbGUYASABKAlIAIgBARIWCglncm91cF9rZXkYAiABKAlIAYgBARIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCUIHCgVfcm9sZUIMCgpfZ3JvdXBfa2V5ImMKFkxpc3RQcmluY2lwYWxzUmVzcG9uc2USMAoKcHJpbmNpcGFscxgBIAMoCzIcLnNpZ25hbGJveC5hdXRoLnYxLlByaW5jaXBhbBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiMgoRUGFzc3dvcmRWaW9sYXRpb24SDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIl0KFVZlcmlmeVBhc3N3b3JkUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhAKCHBhc3N3b3JkGAIgASgJEhEKCXF1ZXVlX2tleRgDIAEoCRIOCgZ1cmdlbnQYBCABKAgiRAoWVmVyaWZ5UGFzc3dvcmRSZXNwb25zZRIQCghpc192YWxpZBgBIAEoCBIYChBwYXNzd29yZF92ZXJzaW9uGAIgASgFIowBChJTZXRQYXNzd29yZFJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRIUCgxuZXdfcGFzc3dvcmQYAiABKAkSFwoPZW5yb2xtZW50X3Rva2VuGAMgASgJEhEKCWNoYW5nZV9pZBgEIAEoCRIQCgh1c2VybmFtZRgFIAEoCRIRCglxdWV1ZV9rZXkYBiABKAkibAoTU2V0UGFzc3dvcmRSZXNwb25zZRI4Cgp2aW9sYXRpb25zGAEgAygLMiQuc2lnbmFsYm94LmF1dGgudjEuUGFzc3dvcmRWaW9sYXRpb24SGwoTZW5yb2xtZW50X2NoYW5nZV9pZBgCIAEoCSKpAQoVQ2hhbmdlUGFzc3dvcmRSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSGAoQY3VycmVudF9wYXNzd29yZBgCIAEoCRIUCgxuZXdfcGFzc3dvcmQYAyABKAkSFwoPa2VlcF9zZXNzaW9uX2lkGAQgASgJEhEKCWNoYW5nZV9pZBgFIAEoCRIQCgh1c2VybmFtZRgGIAEoCRIRCglxdWV1ZV9rZXkYByABKAkijAEKFkNoYW5nZVBhc3N3b3JkUmVzcG9uc2USOAoKdmlvbGF0aW9ucxgBIAMoCzIkLnNpZ25hbGJveC5hdXRoLnYxLlBhc3N3b3JkVmlvbGF0aW9uEhgKEGN1cnJlbnRfaXNfdmFsaWQYAyABKAgSGAoQcGFzc3dvcmRfdmVyc2lvbhgEIAEoBUoECAIQAyKAAQobQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEQoJY2hhbmdlX2lkGAIgASgJEhsKE29ubHlfaWZfbm9fcGFzc3dvcmQYAyABKAgSDAoEaGFsZhgEIAEoBRISCgplbmRzX29sZGVyGAUgASgIImcKHENyZWF0ZUVucm9sbWVudFRva2VuUmVzcG9uc2USFwoPZW5yb2xtZW50X3Rva2VuGAEgASgJEi4KCmV4cGlyZXNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIu4CCg1TZXNzaW9uUmVjb3JkEgoKAmlkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCgp1c2VyX2FnZW50GAcgASgJSACIAQESFwoKaXBfYWRkcmVzcxgIIAEoCUgBiAEBEikKCG1ldGFkYXRhGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBItCgRtb2RlGAogASgOMh8uc2lnbmFsYm94LmF1dGgudjEuUmVzcG9uc2VNb2RlQg0KC191c2VyX2FnZW50Qg0KC19pcF9hZGRyZXNzSgQIAxAEItEBChRDcmVhdGVTZXNzaW9uUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhcKCnVzZXJfYWdlbnQYAiABKAlIAIgBARIXCgppcF9hZGRyZXNzGAMgASgJSAGIAQESKQoIbWV0YWRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei0KBG1vZGUYBSABKA4yHy5zaWduYWxib3guYXV0aC52MS5SZXNwb25zZU1vZGVCDQoLX3VzZXJfYWdlbnRCDQoLX2lwX2FkZHJlc3MiSgoVQ3JlYXRlU2Vzc2lvblJlc3BvbnNlEjEKB3Nlc3Npb24YASABKAsyIC5zaWduYWxib3guYXV0aC52MS5TZXNzaW9uUmVjb3JkIqMBChRSZWZyZXNoVG9rZW5zUmVxdWVzdBIVCg1yZWZyZXNoX3Rva2VuGAEgASgJEhYKCXJldHJ5X2tleRgCIAEoCUgAiAEBEhcKCnVzZXJfYWdlbnQYAyABKAlIAYgBARIXCgppcF9hZGRyZXNzGAQgASgJSAKIAQFCDAoKX3JldHJ5X2tleUINCgtfdXNlcl9hZ2VudEINCgtfaXBfYWRkcmVzcyJEChVSZWZyZXNoVG9rZW5zUmVzcG9uc2USFAoMYWNjZXNzX3Rva2VuGAEgASgJEhUKDXJlZnJlc2hfdG9rZW4YAiABKAkiTgoUUmV2b2tlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIOCgZyZWFzb24YAiABKAkSEgoKcmVxdWVzdF9pZBgDIAEoCSIXChVSZXZva2VTZXNzaW9uUmVzcG9uc2UirAEKGVJldm9rZVVzZXJTZXNzaW9uc1JlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRIXCg9rZWVwX3Nlc3Npb25faWQYAiABKAkSDgoGcmVhc29uGAMgASgJEhIKCnJlcXVlc3RfaWQYBCABKAkSFQoNY2xlYXJfbG9ja291dBgFIAEoCBIQCghhY3Rvcl9pZBgGIAEoCRIYChBwYXNzd29yZF92ZXJzaW9uGAcgASgFIi0KGlJldm9rZVVzZXJTZXNzaW9uc1Jlc3BvbnNlEg8KB3Jldm9rZWQYASABKAUi+wEKFUdlbmVyYXRlVG9rZW5zUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSEAoIdXNlcm5hbWUYAyABKAkSLQoEbW9kZRgEIAEoDjIfLnNpZ25hbGJveC5hdXRoLnYxLlJlc3BvbnNlTW9kZRIRCglhdXRoX3RpbWUYBSABKAMSEwoLcmVmcmVzaF9qdGkYBiABKAkSEwoLcmVmcmVzaF9pYXQYByABKAMSEwoLcmVmcmVzaF9raWQYCCABKAkSEwoLYWNjZXNzX29ubHkYCSABKAgSFQoNcHJlc2VudGVkX2tpZBgKIAEoCSKEAQoWR2VuZXJhdGVUb2tlbnNSZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSFQoNcmVmcmVzaF90b2tlbhgCIAEoCRITCgtyZWZyZXNoX2p0aRgDIAEoCRITCgtyZWZyZXNoX2lhdBgEIAEoAxITCgtyZWZyZXNoX2tpZBgFIAEoCSIqChFQYXJzZVRva2VuUmVxdWVzdBIVCg1yZWZyZXNoX3Rva2VuGAEgASgJIlMKElBhcnNlVG9rZW5SZXNwb25zZRISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSCwoDanRpGAMgASgJEgsKA2lhdBgEIAEoAyp0CgpVc2VyU3RhdHVzEhsKF1VTRVJfU1RBVFVTX1VOU1BFQ0lGSUVEEAASFgoSVVNFUl9TVEFUVVNfQUNUSVZFEAESGAoUVVNFUl9TVEFUVVNfRElTQUJMRUQQAhIXChNVU0VSX1NUQVRVU19ERUxFVEVEEAMqXwoMUmVzcG9uc2VNb2RlEh0KGVJFU1BPTlNFX01PREVfVU5TUEVDSUZJRUQQABIWChJSRVNQT05TRV9NT0RFX0pTT04QARIYChRSRVNQT05TRV9NT0RFX0NPT0tJRRACMtgECghJZGVudGl0eRJQCgdHZXRVc2VyEiEuc2lnbmFsYm94LmF1dGgudjEuR2V0VXNlclJlcXVlc3QaIi5zaWduYWxib3guYXV0aC52MS5HZXRVc2VyUmVzcG9uc2USZAoRR2V0VXNlckJ5VXNlcm5hbWUSKy5zaWduYWxib3guYXV0aC52MS5HZXRVc2VyQnlVc2VybmFtZVJlcXVlc3QaIi5zaWduYWxib3guYXV0aC52MS5HZXRVc2VyUmVzcG9uc2USXwoMR2V0UHJpbmNpcGFsEiYuc2lnbmFsYm94LmF1dGgudjEuR2V0UHJpbmNpcGFsUmVxdWVzdBonLnNpZ25hbGJveC5hdXRoLnYxLkdldFByaW5jaXBhbFJlc3BvbnNlEmUKDkxpc3RQcmluY2lwYWxzEiguc2lnbmFsYm94LmF1dGgudjEuTGlzdFByaW5jaXBhbHNSZXF1ZXN0Gikuc2lnbmFsYm94LmF1dGgudjEuTGlzdFByaW5jaXBhbHNSZXNwb25zZRJoCg9SZXNvbHZlRXh0ZXJuYWwSKS5zaWduYWxib3guYXV0aC52MS5SZXNvbHZlRXh0ZXJuYWxSZXF1ZXN0Giouc2lnbmFsYm94LmF1dGgudjEuUmVzb2x2ZUV4dGVybmFsUmVzcG9uc2USYgoMTGlua0V4dGVybmFsEiYuc2lnbmFsYm94LmF1dGgudjEuTGlua0V4dGVybmFsUmVxdWVzdBoqLnNpZ25hbGJveC5hdXRoLnYxLlJlc29sdmVFeHRlcm5hbFJlc3BvbnNlMrEDCgpDcmVkZW50aWFsEmUKDlZlcmlmeVBhc3N3b3JkEiguc2lnbmFsYm94LmF1dGgudjEuVmVyaWZ5UGFzc3dvcmRSZXF1ZXN0Gikuc2lnbmFsYm94LmF1dGgudjEuVmVyaWZ5UGFzc3dvcmRSZXNwb25zZRJcCgtTZXRQYXNzd29yZBIlLnNpZ25hbGJveC5hdXRoLnYxLlNldFBhc3N3b3JkUmVxdWVzdBomLnNpZ25hbGJveC5hdXRoLnYxLlNldFBhc3N3b3JkUmVzcG9uc2USZQoOQ2hhbmdlUGFzc3dvcmQSKC5zaWduYWxib3guYXV0aC52MS5DaGFuZ2VQYXNzd29yZFJlcXVlc3QaKS5zaWduYWxib3guYXV0aC52MS5DaGFuZ2VQYXNzd29yZFJlc3BvbnNlEncKFENyZWF0ZUVucm9sbWVudFRva2VuEi4uc2lnbmFsYm94LmF1dGgudjEuQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXF1ZXN0Gi8uc2lnbmFsYm94LmF1dGgudjEuQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXNwb25zZTKoAwoHU2Vzc2lvbhJiCg1DcmVhdGVTZXNzaW9uEicuc2lnbmFsYm94LmF1dGgudjEuQ3JlYXRlU2Vzc2lvblJlcXVlc3QaKC5zaWduYWxib3guYXV0aC52MS5DcmVhdGVTZXNzaW9uUmVzcG9uc2USYgoNUmVmcmVzaFRva2VucxInLnNpZ25hbGJveC5hdXRoLnYxLlJlZnJlc2hUb2tlbnNSZXF1ZXN0Giguc2lnbmFsYm94LmF1dGgudjEuUmVmcmVzaFRva2Vuc1Jlc3BvbnNlEmIKDVJldm9rZVNlc3Npb24SJy5zaWduYWxib3guYXV0aC52MS5SZXZva2VTZXNzaW9uUmVxdWVzdBooLnNpZ25hbGJveC5hdXRoLnYxLlJldm9rZVNlc3Npb25SZXNwb25zZRJxChJSZXZva2VVc2VyU2Vzc2lvbnMSLC5zaWduYWxib3guYXV0aC52MS5SZXZva2VVc2VyU2Vzc2lvbnNSZXF1ZXN0Gi0uc2lnbmFsYm94LmF1dGgudjEuUmV2b2tlVXNlclNlc3Npb25zUmVzcG9uc2UyyQEKBVRva2VuEmUKDkdlbmVyYXRlVG9rZW5zEiguc2lnbmFsYm94LmF1dGgudjEuR2VuZXJhdGVUb2tlbnNSZXF1ZXN0Gikuc2lnbmFsYm94LmF1dGgudjEuR2VuZXJhdGVUb2tlbnNSZXNwb25zZRJZCgpQYXJzZVRva2VuEiQuc2lnbmFsYm94LmF1dGgudjEuUGFyc2VUb2tlblJlcXVlc3QaJS5zaWduYWxib3guYXV0aC52MS5QYXJzZVRva2VuUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message signalbox.auth.v1.User
@@ -243,6 +243,102 @@ export const PrincipalSchema: GenMessage<Principal> = /*@__PURE__*/
   messageDesc(file_auth, 5);
 
 /**
+ * Whom an identity provider has signed in: found by provider and subject alone.
+ *
+ * @generated from message signalbox.auth.v1.ResolveExternalRequest
+ */
+export type ResolveExternalRequest = Message<"signalbox.auth.v1.ResolveExternalRequest"> & {
+  /**
+   * @generated from field: string provider_id = 1;
+   */
+  providerId: string;
+
+  /**
+   * @generated from field: string subject = 2;
+   */
+  subject: string;
+
+  /**
+   * read when an account is made, and only then
+   *
+   * @generated from field: string username = 3;
+   */
+  username: string;
+
+  /**
+   * as the provider names them
+   *
+   * @generated from field: repeated string groups = 4;
+   */
+  groups: string[];
+
+  /**
+   * false: the provider did not say, memberships stay
+   *
+   * @generated from field: bool groups_known = 5;
+   */
+  groupsKnown: boolean;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.ResolveExternalRequest.
+ * Use `create(ResolveExternalRequestSchema)` to create a new message.
+ */
+export const ResolveExternalRequestSchema: GenMessage<ResolveExternalRequest> = /*@__PURE__*/
+  messageDesc(file_auth, 6);
+
+/**
+ * @generated from message signalbox.auth.v1.LinkExternalRequest
+ */
+export type LinkExternalRequest = Message<"signalbox.auth.v1.LinkExternalRequest"> & {
+  /**
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * @generated from field: string provider_id = 2;
+   */
+  providerId: string;
+
+  /**
+   * @generated from field: string subject = 3;
+   */
+  subject: string;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.LinkExternalRequest.
+ * Use `create(LinkExternalRequestSchema)` to create a new message.
+ */
+export const LinkExternalRequestSchema: GenMessage<LinkExternalRequest> = /*@__PURE__*/
+  messageDesc(file_auth, 7);
+
+/**
+ * Either the user or the code of the refusal.
+ *
+ * @generated from message signalbox.auth.v1.ResolveExternalResponse
+ */
+export type ResolveExternalResponse = Message<"signalbox.auth.v1.ResolveExternalResponse"> & {
+  /**
+   * @generated from field: signalbox.auth.v1.User user = 1;
+   */
+  user?: User | undefined;
+
+  /**
+   * @generated from field: string refused = 2;
+   */
+  refused: string;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.ResolveExternalResponse.
+ * Use `create(ResolveExternalResponseSchema)` to create a new message.
+ */
+export const ResolveExternalResponseSchema: GenMessage<ResolveExternalResponse> = /*@__PURE__*/
+  messageDesc(file_auth, 8);
+
+/**
  * @generated from message signalbox.auth.v1.GetUserRequest
  */
 export type GetUserRequest = Message<"signalbox.auth.v1.GetUserRequest"> & {
@@ -257,7 +353,7 @@ export type GetUserRequest = Message<"signalbox.auth.v1.GetUserRequest"> & {
  * Use `create(GetUserRequestSchema)` to create a new message.
  */
 export const GetUserRequestSchema: GenMessage<GetUserRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 6);
+  messageDesc(file_auth, 9);
 
 /**
  * @generated from message signalbox.auth.v1.GetUserByUsernameRequest
@@ -274,7 +370,7 @@ export type GetUserByUsernameRequest = Message<"signalbox.auth.v1.GetUserByUsern
  * Use `create(GetUserByUsernameRequestSchema)` to create a new message.
  */
 export const GetUserByUsernameRequestSchema: GenMessage<GetUserByUsernameRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 7);
+  messageDesc(file_auth, 10);
 
 /**
  * The user is absent when there is none: never an RPC error.
@@ -293,7 +389,7 @@ export type GetUserResponse = Message<"signalbox.auth.v1.GetUserResponse"> & {
  * Use `create(GetUserResponseSchema)` to create a new message.
  */
 export const GetUserResponseSchema: GenMessage<GetUserResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 8);
+  messageDesc(file_auth, 11);
 
 /**
  * @generated from message signalbox.auth.v1.GetPrincipalRequest
@@ -310,7 +406,7 @@ export type GetPrincipalRequest = Message<"signalbox.auth.v1.GetPrincipalRequest
  * Use `create(GetPrincipalRequestSchema)` to create a new message.
  */
 export const GetPrincipalRequestSchema: GenMessage<GetPrincipalRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 9);
+  messageDesc(file_auth, 12);
 
 /**
  * @generated from message signalbox.auth.v1.GetPrincipalResponse
@@ -327,7 +423,7 @@ export type GetPrincipalResponse = Message<"signalbox.auth.v1.GetPrincipalRespon
  * Use `create(GetPrincipalResponseSchema)` to create a new message.
  */
 export const GetPrincipalResponseSchema: GenMessage<GetPrincipalResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 10);
+  messageDesc(file_auth, 13);
 
 /**
  * @generated from message signalbox.auth.v1.ListPrincipalsRequest
@@ -359,7 +455,7 @@ export type ListPrincipalsRequest = Message<"signalbox.auth.v1.ListPrincipalsReq
  * Use `create(ListPrincipalsRequestSchema)` to create a new message.
  */
 export const ListPrincipalsRequestSchema: GenMessage<ListPrincipalsRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 11);
+  messageDesc(file_auth, 14);
 
 /**
  * @generated from message signalbox.auth.v1.ListPrincipalsResponse
@@ -381,7 +477,7 @@ export type ListPrincipalsResponse = Message<"signalbox.auth.v1.ListPrincipalsRe
  * Use `create(ListPrincipalsResponseSchema)` to create a new message.
  */
 export const ListPrincipalsResponseSchema: GenMessage<ListPrincipalsResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 12);
+  messageDesc(file_auth, 15);
 
 /**
  * @generated from message signalbox.auth.v1.PasswordViolation
@@ -403,7 +499,7 @@ export type PasswordViolation = Message<"signalbox.auth.v1.PasswordViolation"> &
  * Use `create(PasswordViolationSchema)` to create a new message.
  */
 export const PasswordViolationSchema: GenMessage<PasswordViolation> = /*@__PURE__*/
-  messageDesc(file_auth, 13);
+  messageDesc(file_auth, 16);
 
 /**
  * @generated from message signalbox.auth.v1.VerifyPasswordRequest
@@ -437,7 +533,7 @@ export type VerifyPasswordRequest = Message<"signalbox.auth.v1.VerifyPasswordReq
  * Use `create(VerifyPasswordRequestSchema)` to create a new message.
  */
 export const VerifyPasswordRequestSchema: GenMessage<VerifyPasswordRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 14);
+  messageDesc(file_auth, 17);
 
 /**
  * Produced in constant time.
@@ -463,7 +559,7 @@ export type VerifyPasswordResponse = Message<"signalbox.auth.v1.VerifyPasswordRe
  * Use `create(VerifyPasswordResponseSchema)` to create a new message.
  */
 export const VerifyPasswordResponseSchema: GenMessage<VerifyPasswordResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 15);
+  messageDesc(file_auth, 18);
 
 /**
  * @generated from message signalbox.auth.v1.SetPasswordRequest
@@ -505,7 +601,7 @@ export type SetPasswordRequest = Message<"signalbox.auth.v1.SetPasswordRequest">
  * Use `create(SetPasswordRequestSchema)` to create a new message.
  */
 export const SetPasswordRequestSchema: GenMessage<SetPasswordRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 16);
+  messageDesc(file_auth, 19);
 
 /**
  * @generated from message signalbox.auth.v1.SetPasswordResponse
@@ -529,7 +625,7 @@ export type SetPasswordResponse = Message<"signalbox.auth.v1.SetPasswordResponse
  * Use `create(SetPasswordResponseSchema)` to create a new message.
  */
 export const SetPasswordResponseSchema: GenMessage<SetPasswordResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 17);
+  messageDesc(file_auth, 20);
 
 /**
  * @generated from message signalbox.auth.v1.ChangePasswordRequest
@@ -576,7 +672,7 @@ export type ChangePasswordRequest = Message<"signalbox.auth.v1.ChangePasswordReq
  * Use `create(ChangePasswordRequestSchema)` to create a new message.
  */
 export const ChangePasswordRequestSchema: GenMessage<ChangePasswordRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 18);
+  messageDesc(file_auth, 21);
 
 /**
  * @generated from message signalbox.auth.v1.ChangePasswordResponse
@@ -605,7 +701,7 @@ export type ChangePasswordResponse = Message<"signalbox.auth.v1.ChangePasswordRe
  * Use `create(ChangePasswordResponseSchema)` to create a new message.
  */
 export const ChangePasswordResponseSchema: GenMessage<ChangePasswordResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 19);
+  messageDesc(file_auth, 22);
 
 /**
  * @generated from message signalbox.auth.v1.CreateEnrolmentTokenRequest
@@ -646,7 +742,7 @@ export type CreateEnrolmentTokenRequest = Message<"signalbox.auth.v1.CreateEnrol
  * Use `create(CreateEnrolmentTokenRequestSchema)` to create a new message.
  */
 export const CreateEnrolmentTokenRequestSchema: GenMessage<CreateEnrolmentTokenRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 20);
+  messageDesc(file_auth, 23);
 
 /**
  * @generated from message signalbox.auth.v1.CreateEnrolmentTokenResponse
@@ -668,7 +764,7 @@ export type CreateEnrolmentTokenResponse = Message<"signalbox.auth.v1.CreateEnro
  * Use `create(CreateEnrolmentTokenResponseSchema)` to create a new message.
  */
 export const CreateEnrolmentTokenResponseSchema: GenMessage<CreateEnrolmentTokenResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 21);
+  messageDesc(file_auth, 24);
 
 /**
  * Field 3 would be refresh_token_hash, which never leaves the store.
@@ -727,7 +823,7 @@ export type SessionRecord = Message<"signalbox.auth.v1.SessionRecord"> & {
  * Use `create(SessionRecordSchema)` to create a new message.
  */
 export const SessionRecordSchema: GenMessage<SessionRecord> = /*@__PURE__*/
-  messageDesc(file_auth, 22);
+  messageDesc(file_auth, 25);
 
 /**
  * @generated from message signalbox.auth.v1.CreateSessionRequest
@@ -764,7 +860,7 @@ export type CreateSessionRequest = Message<"signalbox.auth.v1.CreateSessionReque
  * Use `create(CreateSessionRequestSchema)` to create a new message.
  */
 export const CreateSessionRequestSchema: GenMessage<CreateSessionRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 23);
+  messageDesc(file_auth, 26);
 
 /**
  * @generated from message signalbox.auth.v1.CreateSessionResponse
@@ -781,7 +877,7 @@ export type CreateSessionResponse = Message<"signalbox.auth.v1.CreateSessionResp
  * Use `create(CreateSessionResponseSchema)` to create a new message.
  */
 export const CreateSessionResponseSchema: GenMessage<CreateSessionResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 24);
+  messageDesc(file_auth, 27);
 
 /**
  * @generated from message signalbox.auth.v1.RefreshTokensRequest
@@ -813,7 +909,7 @@ export type RefreshTokensRequest = Message<"signalbox.auth.v1.RefreshTokensReque
  * Use `create(RefreshTokensRequestSchema)` to create a new message.
  */
 export const RefreshTokensRequestSchema: GenMessage<RefreshTokensRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 25);
+  messageDesc(file_auth, 28);
 
 /**
  * @generated from message signalbox.auth.v1.RefreshTokensResponse
@@ -835,7 +931,7 @@ export type RefreshTokensResponse = Message<"signalbox.auth.v1.RefreshTokensResp
  * Use `create(RefreshTokensResponseSchema)` to create a new message.
  */
 export const RefreshTokensResponseSchema: GenMessage<RefreshTokensResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 26);
+  messageDesc(file_auth, 29);
 
 /**
  * @generated from message signalbox.auth.v1.RevokeSessionRequest
@@ -862,7 +958,7 @@ export type RevokeSessionRequest = Message<"signalbox.auth.v1.RevokeSessionReque
  * Use `create(RevokeSessionRequestSchema)` to create a new message.
  */
 export const RevokeSessionRequestSchema: GenMessage<RevokeSessionRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 27);
+  messageDesc(file_auth, 30);
 
 /**
  * @generated from message signalbox.auth.v1.RevokeSessionResponse
@@ -875,7 +971,7 @@ export type RevokeSessionResponse = Message<"signalbox.auth.v1.RevokeSessionResp
  * Use `create(RevokeSessionResponseSchema)` to create a new message.
  */
 export const RevokeSessionResponseSchema: GenMessage<RevokeSessionResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 28);
+  messageDesc(file_auth, 31);
 
 /**
  * @generated from message signalbox.auth.v1.RevokeUserSessionsRequest
@@ -924,7 +1020,7 @@ export type RevokeUserSessionsRequest = Message<"signalbox.auth.v1.RevokeUserSes
  * Use `create(RevokeUserSessionsRequestSchema)` to create a new message.
  */
 export const RevokeUserSessionsRequestSchema: GenMessage<RevokeUserSessionsRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 29);
+  messageDesc(file_auth, 32);
 
 /**
  * @generated from message signalbox.auth.v1.RevokeUserSessionsResponse
@@ -941,7 +1037,7 @@ export type RevokeUserSessionsResponse = Message<"signalbox.auth.v1.RevokeUserSe
  * Use `create(RevokeUserSessionsResponseSchema)` to create a new message.
  */
 export const RevokeUserSessionsResponseSchema: GenMessage<RevokeUserSessionsResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 30);
+  messageDesc(file_auth, 33);
 
 /**
  * refresh_jti, refresh_iat and refresh_kid: all three or none; given, exactly that refresh token is signed again.
@@ -1007,7 +1103,7 @@ export type GenerateTokensRequest = Message<"signalbox.auth.v1.GenerateTokensReq
  * Use `create(GenerateTokensRequestSchema)` to create a new message.
  */
 export const GenerateTokensRequestSchema: GenMessage<GenerateTokensRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 31);
+  messageDesc(file_auth, 34);
 
 /**
  * @generated from message signalbox.auth.v1.GenerateTokensResponse
@@ -1044,7 +1140,7 @@ export type GenerateTokensResponse = Message<"signalbox.auth.v1.GenerateTokensRe
  * Use `create(GenerateTokensResponseSchema)` to create a new message.
  */
 export const GenerateTokensResponseSchema: GenMessage<GenerateTokensResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 32);
+  messageDesc(file_auth, 35);
 
 /**
  * @generated from message signalbox.auth.v1.ParseTokenRequest
@@ -1061,7 +1157,7 @@ export type ParseTokenRequest = Message<"signalbox.auth.v1.ParseTokenRequest"> &
  * Use `create(ParseTokenRequestSchema)` to create a new message.
  */
 export const ParseTokenRequestSchema: GenMessage<ParseTokenRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 33);
+  messageDesc(file_auth, 36);
 
 /**
  * @generated from message signalbox.auth.v1.ParseTokenResponse
@@ -1093,7 +1189,7 @@ export type ParseTokenResponse = Message<"signalbox.auth.v1.ParseTokenResponse">
  * Use `create(ParseTokenResponseSchema)` to create a new message.
  */
 export const ParseTokenResponseSchema: GenMessage<ParseTokenResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 34);
+  messageDesc(file_auth, 37);
 
 /**
  * UNSPECIFIED is refused everywhere as not ACTIVE.
@@ -1205,6 +1301,22 @@ export const Identity: GenService<{
     methodKind: "unary";
     input: typeof ListPrincipalsRequestSchema;
     output: typeof ListPrincipalsResponseSchema;
+  },
+  /**
+   * @generated from rpc signalbox.auth.v1.Identity.ResolveExternal
+   */
+  resolveExternal: {
+    methodKind: "unary";
+    input: typeof ResolveExternalRequestSchema;
+    output: typeof ResolveExternalResponseSchema;
+  },
+  /**
+   * @generated from rpc signalbox.auth.v1.Identity.LinkExternal
+   */
+  linkExternal: {
+    methodKind: "unary";
+    input: typeof LinkExternalRequestSchema;
+    output: typeof ResolveExternalResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_auth, 0);

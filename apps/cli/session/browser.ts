@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { EXIT, failure } from '../errors.ts'
+
+const WAIT_MS = 600_000
+const random = () => randomBytes(32).toString('base64url')
+const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: 'open', linux: 'xdg-open', win32: 'explorer' }
+
+/** What redeems the code that the browser brought. */
+export type BrowserCode = { code: string; code_verifier: string; redirect_uri: string }
+
+/**
+ * Signs in through a provider in the person's browser (RFC 8252): the platform leads it to the provider, and back to a
+ * listener on the loopback with a code that only this process can redeem. `show` is told the address to open.
+ */
+export const codeByBrowser = async (
+  url: string,
+  provider: string,
+  show: (address: string) => void,
+  open: (address: string) => void = openBrowser,
+): Promise<BrowserCode> => {
+  const code_verifier = random()
+  const state = random()
+  let settle: (answer: URLSearchParams) => void = () => {}
+  const answered = new Promise<URLSearchParams>((resolve) => {
+    settle = resolve
+  })
+  const server = createServer((req, res) => {
+    const { pathname, searchParams } = new URL(req.url ?? '/', 'http://127.0.0.1')
+    const ours = req.method === 'GET' && pathname === '/callback' && searchParams.get('state') === state
+    const said = searchParams.has('code') ? 'You are signed in.' : 'The sign-in was refused.'
+    res.writeHead(ours ? 200 : 404, { 'content-type': 'text/plain', connection: 'close' })
+    res.end(ours ? `${said} Go back to the terminal.\n` : '')
+    if (ours) settle(searchParams)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const timer = setTimeout(() => settle(new URLSearchParams({ error: 'sign_in_expired' })), WAIT_MS)
+  try {
+    const redirect_uri = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`
+    const code_challenge = createHash('sha256').update(code_verifier).digest('base64url')
+    const query = new URLSearchParams({ redirect_uri, code_challenge, state })
+    const address = `${url}/v1/sso/${encodeURIComponent(provider)}/start?${query}`
+    show(address)
+    open(address)
+    const answer = await answered
+    const code = answer.get('code')
+    if (code !== null) return { code, code_verifier, redirect_uri }
+    throw failure(EXIT.sign_in, `The sign-in was refused (${answer.get('error')}).`, `Its meaning: ${url}/docs/errors`)
+  } finally {
+    clearTimeout(timer)
+    server.close()
+  }
+}
+
+/** Without a browser here the person opens the address that was shown. */
+const openBrowser = (address: string): void => {
+  const opener = OPENERS[process.platform]
+  if (!opener || !process.stderr.isTTY) return
+  spawn(opener, [address], { stdio: 'ignore', detached: true })
+    .on('error', () => {})
+    .unref()
+}

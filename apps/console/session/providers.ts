@@ -1,0 +1,41 @@
+import { accessToken, post } from './token.ts'
+
+export type Provider = { id: string; title: string }
+const LIMIT_MS = 10_000
+
+/** The identity providers of this installation; none if the server does not answer. */
+export const listProviders = async (): Promise<Provider[]> =>
+  (await read<{ items: Provider[] }>('/v1/providers'))?.items ?? []
+
+/** The provider through which this session began: it has no password to confirm by. */
+export const sessionProvider = async (): Promise<Provider | undefined> => {
+  type Own = { current: boolean; metadata: { provider?: string } | null }
+  const [providers, sessions] = await Promise.all([listProviders(), read<{ items: Own[] }>('/api/v1/sessions')])
+  const id = sessions?.items.find(({ current }) => current)?.metadata?.provider
+  return providers.find((provider) => provider.id === id)
+}
+
+/** Where a press on a provider's button leads. */
+export const signInAddress = ({ id }: Provider, next: string): string =>
+  `/v1/sso/${id}/start?${new URLSearchParams({ return_to: next })}`
+
+/** Leads to the provider and back to this page: to confirm who is here, or to link that identity. Returns the status of a refusal. */
+export const proveAt = async ({ id }: Provider, purpose: 'reauth' | 'link'): Promise<number | null> => {
+  const return_to = `${location.pathname}${location.search}`
+  const answer = await post(`/v1/sso/${id}/start`, { purpose, return_to }, { bearer: true })
+  if (answer?.ok) location.assign(((await answer.json()) as { location: string }).location)
+  return answer?.status ?? null
+}
+
+const read = async <T>(path: string): Promise<T | undefined> => {
+  const token = accessToken()
+  try {
+    const answer = await fetch(path, {
+      signal: AbortSignal.timeout(LIMIT_MS),
+      ...(token !== null && { headers: { authorization: `Bearer ${token}` } }),
+    })
+    return answer.ok ? ((await answer.json()) as T) : undefined
+  } catch {
+    return undefined
+  }
+}

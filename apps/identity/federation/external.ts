@@ -1,0 +1,125 @@
+import { and, eq } from 'drizzle-orm'
+import { appendAuditTo } from '../../../db/audit.ts'
+import type { Queryable, Tx } from '../../../db/client.ts'
+import { getUser, getUserByFolded } from '../../../db/identity/queries.ts'
+import { external_identities, type UserRow, user_events, users } from '../../../db/identity/tables.ts'
+import { giverOf, type Provider } from '../../shared/auth/providers.ts'
+import { foldUsername } from '../../shared/auth/username.ts'
+import type { Code } from '../../shared/errors.ts'
+import { uuidv7 } from '../../shared/ids.ts'
+import { lockControl } from '../control/dual.ts'
+import type { IdentityDeps } from '../deps.ts'
+import { refuseMixedScripts, refuseUsername } from '../rules.ts'
+import { alignRights } from './rights.ts'
+
+type Deps = Pick<IdentityDeps, 'db' | 'keys' | 'providers'>
+export type External = {
+  provider_id: string
+  subject: string
+  username: string
+  groups: string[]
+  groups_known: boolean
+  request_id: string
+}
+/** The account, or why there is none. */
+export type Resolved = { user: UserRow } | { refused: Code }
+
+const identityOf = (provider: string, subject: string) =>
+  and(eq(external_identities.provider, provider), eq(external_identities.subject, subject))
+
+const knownUser = async (db: Queryable, { provider_id, subject }: Pick<External, 'provider_id' | 'subject'>) => {
+  const [row] = await db
+    .select({ user: users })
+    .from(external_identities)
+    .innerJoin(users, eq(users.id, external_identities.user_id))
+    .where(identityOf(provider_id, subject))
+  return row?.user
+}
+
+/**
+ * Who signs in: the account of this provider and subject, or a new one if the provider makes accounts. A name or an
+ * address never finds an account. The rights that the provider gives are aligned each time.
+ */
+export const resolveExternal = async (deps: Deps, external: External): Promise<Resolved> => {
+  const provider = deps.providers.get(external.provider_id)
+  if (!provider) return { refused: 'no_account' }
+  const known = await knownUser(deps.db, external)
+  const found: Resolved = known
+    ? { user: known }
+    : await deps.db.transaction((tx) => createUser(deps, tx, provider, external))
+  if ('refused' in found) return found
+  if (found.user.status !== 'ACTIVE') return { refused: 'account_disabled' }
+  if (!external.groups_known) return found
+  await alignRights(deps, provider, found.user.id, external.groups, external.request_id)
+  return found
+}
+
+const createUser = async (deps: Deps, tx: Tx, provider: Provider, external: External): Promise<Resolved> => {
+  const { jit } = provider
+  const required = jit.require_group
+  if (!jit.enabled || (required && !required.some((name) => external.groups.includes(name))))
+    return { refused: 'no_account' }
+  const username = external.username.normalize('NFKC')
+  if (refuseUsername(username) ?? refuseMixedScripts(username)) return { refused: 'no_account' }
+  await lockControl(deps, tx)
+  // Another sign-in of the same person may have come first.
+  const again = await knownUser(tx, external)
+  if (again) return { user: again }
+  const folded = foldUsername(username)
+  const holder = await getUserByFolded(tx, folded)
+  if (holder) return { refused: (await isFrom(tx, holder.id, provider.id)) ? 'subject_changed' : 'username_taken' }
+  const [user] = await tx
+    .insert(users)
+    .values({ id: uuidv7(), username, folded, link_shown: false, provider: provider.id })
+    .returning()
+  if (!user) throw new Error('a user was not written')
+  const link = { provider: provider.id, subject: external.subject, user_id: user.id }
+  await tx.insert(external_identities).values(link)
+  await appendAuditTo(tx, user_events, deps.keys.audit, {
+    actor: giverOf(provider.id),
+    action: 'user.created',
+    object: `user:${user.id}`,
+    outcome: 'done',
+    after: { username, ...link },
+    request_id: external.request_id,
+  })
+  return { user }
+}
+
+/** Whether this account is someone's at this provider already. */
+const isFrom = async (db: Queryable, user_id: string, provider: string): Promise<boolean> => {
+  const own = and(eq(external_identities.user_id, user_id), eq(external_identities.provider, provider))
+  return (await db.select({ id: external_identities.user_id }).from(external_identities).where(own)).length > 0
+}
+
+/** Links the signed-in person's account, who has just proved who they are here and at the provider. */
+export const linkExternal = async (
+  deps: Deps,
+  {
+    user_id,
+    provider_id,
+    subject,
+    request_id,
+  }: { user_id: string } & Pick<External, 'provider_id' | 'subject' | 'request_id'>,
+): Promise<Resolved> => {
+  const provider = deps.providers.get(provider_id)
+  if (!provider) return { refused: 'no_account' }
+  return deps.db.transaction(async (tx): Promise<Resolved> => {
+    await lockControl(deps, tx)
+    const user = await getUser(tx, user_id)
+    if (user?.status !== 'ACTIVE') return { refused: 'account_disabled' }
+    const holder = await knownUser(tx, { provider_id, subject })
+    if (holder) return holder.id === user.id ? { user } : { refused: 'identity_linked' }
+    if (await isFrom(tx, user.id, provider_id)) return { refused: 'subject_changed' }
+    await tx.insert(external_identities).values({ provider: provider_id, subject, user_id })
+    await appendAuditTo(tx, user_events, deps.keys.audit, {
+      actor: `user:${user_id}`,
+      action: 'user.identity_linked',
+      object: `user:${user_id}`,
+      outcome: 'done',
+      after: { provider: provider_id, subject },
+      request_id,
+    })
+    return { user }
+  })
+}

@@ -1,0 +1,116 @@
+import { and, eq, inArray } from 'drizzle-orm'
+import { appendAuditTo } from '../../../db/audit.ts'
+import type { Queryable, Tx } from '../../../db/client.ts'
+import { getGroup, membershipsOf, rolesOfGroup } from '../../../db/identity/queries.ts'
+import { grants, group_members, user_events } from '../../../db/identity/tables.ts'
+import { giverOf, isAbove, type Provider } from '../../shared/auth/providers.ts'
+import { AppError } from '../../shared/errors.ts'
+import { uuidv7 } from '../../shared/ids.ts'
+import { keepingAnAdmin, lockControl, noteDual } from '../control/dual.ts'
+import type { IdentityDeps } from '../deps.ts'
+import { rolesChanged } from '../mutations.ts'
+
+type Rights = { groups: string[]; roles: string[] }
+
+/** The groups and roles that the file gives to the groups of a sign-in, none above the ceiling of the provider. */
+const wantedOf = async (db: Queryable, provider: Provider, named: readonly string[]): Promise<Rights> => {
+  const map = new Map(Object.entries(provider.groups?.map ?? {}))
+  const mapped = named.flatMap((name) => map.get(name) ?? [])
+  const keys = new Set(mapped.flatMap(({ groups = [] }) => groups))
+  const groups: string[] = []
+  for (const key of keys) {
+    if (!(await getGroup(db, key))) continue
+    const roles = await rolesOfGroup(db, key)
+    if (!roles.some((role) => isAbove(provider, role))) groups.push(key)
+  }
+  return { groups, roles: [...new Set(mapped.flatMap(({ roles = [] }) => roles))] }
+}
+
+/** What of it is missing, and what the provider gave before and gives no more. Rights from elsewhere are left alone. */
+const differenceOf = async (db: Queryable, giver: string, user_id: string, wanted: Rights) => {
+  const memberships = await membershipsOf(db, [user_id])
+  const held = await db
+    .select()
+    .from(grants)
+    .where(and(eq(grants.subject_type, 'user'), eq(grants.subject_id, user_id)))
+  const everywhere = held.filter(({ scope, expires_at }) => Object.keys(scope).length === 0 && expires_at === null)
+  const isOurs = (by: string | null) => by === giver
+  return {
+    join: wanted.groups.filter((key) => !memberships.some(({ group_key }) => group_key === key)),
+    leave: memberships.flatMap(({ group_key, added_by }) =>
+      isOurs(added_by) && !wanted.groups.includes(group_key) ? [group_key] : [],
+    ),
+    grant: wanted.roles.filter((role) => !everywhere.some((one) => one.role === role)),
+    revoke: held.filter(({ role, created_by }) => isOurs(created_by) && !wanted.roles.includes(role)),
+  }
+}
+type Difference = Awaited<ReturnType<typeof differenceOf>>
+const isEmpty = (difference: Difference) => Object.values(difference).every(({ length }) => length === 0)
+
+/**
+ * Brings the rights that this provider gives in line with what it says now. The file is the installation's own decision,
+ * so no second administrator is asked; the ceiling of the provider bounds it. A sign-in that changes none takes no lock.
+ */
+export const alignRights = async (
+  deps: Pick<IdentityDeps, 'db' | 'keys'>,
+  provider: Provider,
+  user_id: string,
+  named: readonly string[],
+  request_id: string,
+): Promise<void> => {
+  const giver = giverOf(provider.id)
+  const differs = async (db: Queryable) => differenceOf(db, giver, user_id, await wantedOf(db, provider, named))
+  if (isEmpty(await differs(deps.db))) return
+  await deps.db.transaction(async (tx) => {
+    await lockControl(deps, tx)
+    const difference = await differs(tx)
+    if (isEmpty(difference)) return
+    const kept = await take(tx, giver, user_id, difference)
+    await give(tx, giver, user_id, difference)
+    await rolesChanged(tx, undefined, [user_id])
+    await noteDual(deps, tx)
+    const { join, leave, grant, revoke } = difference
+    await appendAuditTo(tx, user_events, deps.keys.audit, {
+      actor: giver,
+      action: 'user.provider_rights',
+      object: `user:${user_id}`,
+      outcome: 'done',
+      reason: kept ? 'last_admin' : null,
+      before: { groups: leave, roles: revoke.map(({ role }) => role) },
+      after: { groups: join, roles: grant },
+      request_id,
+    })
+  })
+}
+
+/** Takes what was lost. The last administrator stays one: then it is left as it was, and the audit row says so. */
+const take = async (tx: Tx, giver: string, user_id: string, { leave, revoke }: Difference): Promise<boolean> => {
+  const own = and(eq(group_members.user_id, user_id), eq(group_members.added_by, giver))
+  try {
+    await tx.transaction((inner) =>
+      keepingAnAdmin(inner, async () => {
+        if (leave.length > 0) await inner.delete(group_members).where(and(own, inArray(group_members.group_key, leave)))
+        const ids = revoke.map(({ id }) => id)
+        if (ids.length > 0) await inner.delete(grants).where(inArray(grants.id, ids))
+      }),
+    )
+    return false
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'last_admin') return true
+    throw error
+  }
+}
+
+const give = async (tx: Tx, giver: string, user_id: string, { join, grant }: Difference): Promise<void> => {
+  const members = join.map((group_key) => ({ group_key, user_id, added_by: giver, confirmed_by: null }))
+  if (members.length > 0) await tx.insert(group_members).values(members).onConflictDoNothing()
+  const rows = grant.map((role) => ({
+    id: uuidv7(),
+    subject_type: 'user' as const,
+    subject_id: user_id,
+    role,
+    created_by: giver,
+    confirmed_by: null,
+  }))
+  if (rows.length > 0) await tx.insert(grants).values(rows).onConflictDoNothing()
+}

@@ -1,0 +1,204 @@
+import { randomBytes } from 'node:crypto'
+import type { Provider } from '../../shared/auth/providers.ts'
+import type { ResolveExternalResponse, User } from '../../shared/contracts/gen/auth_pb.ts'
+import { sha256Hex } from '../../shared/data/digest.ts'
+import { AppError, type CodeOf } from '../../shared/errors.ts'
+import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import type { Client } from '../browser/client.ts'
+import type { SessionDeps } from '../deps.ts'
+import { type Flow, indexOf, type SignedIn } from '../store/flows.ts'
+import { openFederated } from '../token/code.ts'
+import type { TokenPair } from '../token/issue.ts'
+import { SKEW_S } from './connections.ts'
+import { type Claims, exchangeCode, refusedToken } from './foreign.ts'
+import { callbackUrl, findProvider } from './start.ts'
+
+export type Callback = {
+  provider_id: string
+  /** As it came: `code`, `state`, `iss`, `error` of the provider. */
+  query: Record<string, string>
+  cookie: string | undefined
+  client: Client
+  request_id: string
+}
+/** Where the browser goes; with tokens when it has signed in. */
+export type Finished = { location: string; pair?: TokenPair & { session_id: string } }
+
+/**
+ * Ends a sign-in that `startFlow` began. The row of the state is taken out first: whatever is wrong with the answer, it
+ * counts once. A refusal creates and links none, and leaves one row in the audit log.
+ */
+export const finishFlow = async (deps: SessionDeps, callback: Callback): Promise<Finished> => {
+  const flow = await deps.flows.take(callback.query.state ?? '')
+  try {
+    const provider = findProvider(deps, callback.provider_id)
+    const browser = deps.cookies.readFlow(callback.cookie)
+    if (flow?.provider_id !== provider.id || browser === undefined || sha256Hex(browser) !== flow.browser)
+      throw refusedToken('sign_in_expired')
+    const claims = await claimsOf(deps, provider, flow, callback)
+    if (flow.session) return await finishOwn(deps, provider, flow, claims, callback)
+    return await finishSignIn(deps, provider, flow, claims, callback)
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    if (flow?.purpose !== 'link' && flow?.purpose !== 'reauth') deps.counts.login_failures.inc({ cause: error.code })
+    await note(deps, callback, flow, 'denied', error.code, flow?.session?.user_id)
+    if (!flow?.native) throw error
+    return { location: toApp(flow, { error: error.code }) }
+  }
+}
+
+const claimsOf = async (deps: SessionDeps, provider: Provider, flow: Flow, { query }: Callback): Promise<Claims> => {
+  const url = new URL(callbackUrl(deps, provider.id))
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
+  const connection = await deps.connections.get(provider)
+  const claims = await exchangeCode(connection, provider, url, { ...flow, state: query.state ?? '' })
+  const asked = flow.purpose !== 'sign_in' || flow.native !== undefined
+  const { auth_time } = claims
+  if (asked && !(typeof auth_time === 'number' && auth_time >= flow.started_s - SKEW_S))
+    throw refused('reauth_failed', `${provider.title} did not ask for your credentials again.`)
+  refuseEmail(provider, claims)
+  return claims
+}
+
+const refused = (code: CodeOf<'policy_denied'>, detail: string) => new AppError('policy_denied', code, detail)
+
+/** An address counts only if the provider has verified it; it never finds an account. */
+const refuseEmail = (provider: Provider, claims: Claims): void => {
+  const { allowed_domains, username_claim } = provider
+  if (allowed_domains.length === 0 && username_claim !== 'email') return
+  const { email, email_verified } = claims
+  if (typeof email !== 'string' || email_verified !== true)
+    throw refused('email_unverified', `${provider.title} has not verified your e-mail address.`)
+  const domain = email.slice(email.lastIndexOf('@') + 1).toLowerCase()
+  if (allowed_domains.length > 0 && !allowed_domains.includes(domain))
+    throw refused('domain_not_allowed', `Addresses of ${domain.slice(0, 64)} may not sign in here.`)
+}
+
+const finishSignIn = async (
+  deps: SessionDeps,
+  provider: Provider,
+  flow: Flow,
+  claims: Claims,
+  callback: Callback,
+): Promise<Finished> => {
+  const user = await resolve(deps, provider, claims, callback)
+  const sid = typeof claims.sid === 'string' ? [indexOf(provider.id, 'sid', claims.sid)] : []
+  const signed_in: SignedIn = {
+    user_id: user.id,
+    username: user.username,
+    provider_id: provider.id,
+    max_s: provider.session_max_s,
+    // A provider that does not say when proves no fresh sign-in.
+    auth_time: typeof claims.auth_time === 'number' ? Math.min(claims.auth_time, nowOf(deps)) : 0,
+    indexes: [...sid, indexOf(provider.id, 'sub', claims.sub)],
+  }
+  if (flow.native) {
+    const code = randomBytes(32).toString('base64url')
+    const { redirect_uri, code_challenge } = flow.native
+    await deps.flows.offer(code, { ...signed_in, redirect_uri, code_challenge })
+    await note(deps, callback, flow, 'noted', undefined, user.id)
+    return { location: toApp(flow, { code }) }
+  }
+  const pair = await openFederated(deps, signed_in, 'cookie', callback)
+  if (!pair) throw refused('account_disabled', 'The account was disabled during the sign-in.')
+  return { location: flow.return_to, pair }
+}
+
+const nowOf = ({ clock }: Pick<SessionDeps, 'clock'>) => Math.floor(clock.now().getTime() / 1000)
+
+const toApp = ({ native }: Flow, answer: Record<string, string>): string => {
+  const url = new URL(native?.redirect_uri ?? '')
+  for (const [name, value] of Object.entries({ ...answer, state: native?.state ?? '' }))
+    url.searchParams.set(name, value)
+  return url.href
+}
+
+const REFUSED: Record<string, string> = {
+  no_account: 'You have no account here yet.',
+  account_disabled: 'The account is disabled.',
+  username_taken: 'Your name is taken by another account here.',
+  subject_changed: 'The provider names another person than before.',
+  identity_linked: 'This identity belongs to another account.',
+}
+
+/** The user of the answer; throws its refusal. */
+const userOf = ({ user, refused: code }: ResolveExternalResponse): User => {
+  if (user) return user
+  const detail = REFUSED[code] ?? 'The sign-in is refused.'
+  throw code === 'username_taken' || code === 'identity_linked'
+    ? new AppError('version_conflict', code, detail)
+    : refused(code as CodeOf<'policy_denied'>, detail)
+}
+
+const resolve = async (deps: SessionDeps, provider: Provider, claims: Claims, { request_id }: Callback) => {
+  const claim = provider.groups?.claim ?? ''
+  const named = claims[claim]
+  const elsewhere = claims._claim_names as Record<string, unknown> | undefined
+  const username = claims[provider.username_claim]
+  return userOf(
+    await deps.identity
+      .resolveExternal(
+        {
+          providerId: provider.id,
+          subject: claims.sub,
+          username: typeof username === 'string' ? username : '',
+          groups: [named].flat().filter((name) => typeof name === 'string'),
+          // Entra sends a reference instead of a long list: that is not "no groups".
+          groupsKnown: elsewhere?.[claim] === undefined,
+        },
+        withRequestId(request_id),
+      )
+      .catch((error: unknown) => {
+        throw fromRpc('identity', error)
+      }),
+  )
+}
+
+/** Confirms or links for the session in which the flow began. */
+const finishOwn = async (
+  deps: SessionDeps,
+  provider: Provider,
+  flow: Flow,
+  claims: Claims,
+  callback: Callback,
+): Promise<Finished> => {
+  const { user_id, session_id } = flow.session ?? { user_id: '', session_id: '' }
+  if (!(await deps.store.get(user_id, session_id))) throw refusedToken('sign_in_expired')
+  if (flow.purpose === 'link') {
+    const request = { userId: user_id, providerId: provider.id, subject: claims.sub }
+    userOf(
+      await deps.identity.linkExternal(request, withRequestId(callback.request_id)).catch((error: unknown) => {
+        throw fromRpc('identity', error)
+      }),
+    )
+  } else {
+    const user = await resolve(deps, provider, claims, callback)
+    if (user.id !== user_id) throw refused('subject_changed', 'The provider signed in another person.')
+    if (!(await deps.store.touchAuthTime({ user_id, session_id }, nowOf(deps)))) throw refusedToken('sign_in_expired')
+  }
+  await note(deps, callback, flow, 'done', undefined, user_id)
+  return { location: flow.return_to }
+}
+
+const ACTIONS = { sign_in: 'login', reauth: 'reauth', link: 'link_identity' } as const
+
+const note = (
+  deps: SessionDeps,
+  { provider_id, request_id, client }: Callback,
+  flow: Flow | undefined,
+  outcome: 'done' | 'noted' | 'denied',
+  reason: string | undefined,
+  user_id: string | undefined,
+) =>
+  deps.audit({
+    action: ACTIONS[flow?.purpose ?? 'sign_in'],
+    outcome,
+    ...(reason && { reason }),
+    actor: user_id && outcome !== 'denied' ? `user:${user_id}` : 'system',
+    user_id,
+    session_id: flow?.session?.session_id,
+    request_id,
+    ip_address: client.ip_address,
+    user_agent: client.user_agent,
+    details: { provider: provider_id },
+  })

@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto'
+import { errors, type JWTPayload, jwtVerify } from 'jose'
+import * as client from 'openid-client'
+import type { Provider } from '../../shared/auth/providers.ts'
+import { AppError, type CodeOf } from '../../shared/errors.ts'
+import { type Connection, providerAway, SKEW_S } from './connections.ts'
+
+/** The claims of a verified token of a provider. */
+export type Claims = JWTPayload & { sub: string }
+type Refusal = CodeOf<'invalid_token'>
+
+const MAX_AGE_S = 300
+const MAX_LOGOUT_AGE_S = 120
+const MAX_TOKEN = 32_768
+const MAX_SUBJECT = 255
+const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
+
+const WORDS: Partial<Record<Refusal, string>> = {
+  id_token_issuer: 'The ID token is of another issuer.',
+  id_token_audience: 'The ID token is for another client.',
+  id_token_nonce: 'The ID token belongs to another sign-in.',
+  id_token_time: 'The ID token is expired or not valid yet.',
+  sign_in_expired: 'This sign-in expired or was opened twice. Start again.',
+}
+export const refusedToken = (code: Refusal, cause?: unknown) =>
+  new AppError('invalid_token', code, WORDS[code] ?? 'The answer of the provider is refused.', {
+    hint: 'Start again at the sign-in page.',
+    cause,
+  })
+
+/** Every signature, issuer, audience, time and algorithm of a foreign token is checked here, by jose. */
+const verifyForeign = async (connection: Connection, provider: Provider, token: string, max_age_s: number) => {
+  if (token.length > MAX_TOKEN) throw new errors.JWTInvalid('the token is too long')
+  const { payload } = await jwtVerify(token, connection.keys, {
+    issuer: provider.issuer,
+    audience: provider.client_id,
+    algorithms: provider.algorithms,
+    clockTolerance: SKEW_S,
+    maxTokenAge: max_age_s,
+  })
+  const several = Array.isArray(payload.aud) && payload.aud.length > 1
+  if (payload.azp === undefined ? several : payload.azp !== provider.client_id)
+    throw new errors.JWTClaimValidationFailed('azp names another client', payload, 'azp')
+  return payload
+}
+
+/** Exchanges the code of a callback and verifies the ID token. Throws one code for each way in which it can be wrong. */
+export const exchangeCode = async (
+  connection: Connection,
+  provider: Provider,
+  callback: URL,
+  flow: { state: string; nonce: string; verifier: string },
+): Promise<Claims> => {
+  try {
+    const reply = await client.authorizationCodeGrant(connection.client, callback, {
+      pkceCodeVerifier: flow.verifier,
+      expectedNonce: flow.nonce,
+      expectedState: flow.state,
+      idTokenExpected: true,
+    })
+    const claims = await verifyForeign(connection, provider, reply.id_token ?? '', MAX_AGE_S)
+    const { sub, exp, nonce, at_hash } = claims
+    if (nonce !== flow.nonce) throw new errors.JWTClaimValidationFailed('of another sign-in', claims, 'nonce')
+    if (exp === undefined || !sub || sub.length > MAX_SUBJECT) throw new errors.JWTInvalid('sub or exp is missing')
+    if (at_hash !== undefined && at_hash !== hashOf(reply.access_token, reply.id_token ?? ''))
+      throw new errors.JWTInvalid('at_hash is of another access token')
+    return { ...claims, sub }
+  } catch (error) {
+    throw refusalOf(provider, error)
+  }
+}
+
+/** The left half of the hash that the token's algorithm uses (OpenID Connect Core 3.1.3.6). */
+const hashOf = (access_token: string, id_token: string): string => {
+  const { alg } = JSON.parse(Buffer.from(id_token.split('.')[0] ?? '', 'base64url').toString()) as { alg: string }
+  const digest = createHash(alg === 'EdDSA' ? 'sha512' : 'sha256')
+    .update(access_token)
+    .digest()
+  return digest.subarray(0, digest.length / 2).toString('base64url')
+}
+
+const BY_CLAIM: Record<string, Refusal> = {
+  iss: 'id_token_issuer',
+  aud: 'id_token_audience',
+  azp: 'id_token_audience',
+  nonce: 'id_token_nonce',
+  exp: 'id_token_time',
+  nbf: 'id_token_time',
+  iat: 'id_token_time',
+}
+
+/** What both libraries say, in our codes. An outage is none of the token's faults. */
+const refusalOf = (provider: Provider, error: unknown): AppError => {
+  if (error instanceof client.AuthorizationResponseError)
+    return error.error === 'access_denied'
+      ? new AppError('invalid_token', 'sign_in_cancelled', 'The sign-in was canceled at the provider.')
+      : refusedToken('id_token_invalid', error)
+  if (error instanceof client.ResponseBodyError)
+    return error.error === 'invalid_grant' ? refusedToken('sign_in_expired', error) : providerAway(provider, error)
+  const claim = claimOf(error)
+  if (claim !== undefined) return refusedToken(BY_CLAIM[claim] ?? 'id_token_invalid', error)
+  if (isOutage(error)) return providerAway(provider, error)
+  return refusedToken('id_token_invalid', error)
+}
+
+/** The claim that either library refused. */
+const claimOf = (error: unknown): string | undefined => {
+  if (error instanceof errors.JWTClaimValidationFailed || error instanceof errors.JWTExpired) return error.claim
+  const { code, cause } = error as { code?: string; cause?: { cause?: { claim?: string } } }
+  return code === 'OAUTH_JWT_CLAIM_COMPARISON_FAILED' || code === 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED'
+    ? cause?.cause?.claim
+    : undefined
+}
+
+const isOutage = (error: unknown): boolean => {
+  const { code, cause } = error as { code?: string; cause?: unknown }
+  if (code === 'OAUTH_TIMEOUT' || code === 'OAUTH_RESPONSE_IS_NOT_CONFORM' || code === 'OAUTH_RESPONSE_IS_NOT_JSON')
+    return true
+  const inner = error instanceof client.ClientError ? cause : error
+  return inner instanceof TypeError || inner instanceof errors.JWKSTimeout || inner instanceof DOMException
+}
+
+/** Verifies a logout token (OpenID Connect Back-Channel Logout 2.6) but for its `jti`, which counts once. */
+export const verifyLogout = async (connection: Connection, provider: Provider, token: string) => {
+  const claims = await verifyForeign(connection, provider, token, MAX_LOGOUT_AGE_S).catch((error: unknown) => {
+    throw isOutage(error) ? providerAway(provider, error) : refusedLogout(error)
+  })
+  const { events, nonce, sid, sub, jti } = claims
+  const event = (events as Record<string, unknown> | undefined)?.[LOGOUT_EVENT]
+  const named = typeof sid === 'string' || typeof sub === 'string'
+  if (typeof event !== 'object' || event === null || nonce !== undefined || !jti || !named) throw refusedLogout()
+  return { jti, ...(typeof sid === 'string' ? { sid } : { sub: sub as string }) }
+}
+
+const refusedLogout = (cause?: unknown) =>
+  new AppError('validation_error', 'logout_token_invalid', 'The logout token is refused.', {
+    hint: 'Check the client id, the issuer and the clock of the provider.',
+    cause,
+  })

@@ -1,0 +1,46 @@
+import { AppError } from '../../shared/errors.ts'
+import type { SessionDeps } from '../deps.ts'
+import { endSession } from '../sessions/end.ts'
+import { indexOf } from '../store/flows.ts'
+import { verifyLogout } from './foreign.ts'
+import { findProvider } from './start.ts'
+
+/** Longer than a logout token is taken. */
+const REMEMBERED_S = 600
+
+/** The provider says that its session, or all of a person's, is over: ours that came from it end like by a logout. */
+export const endByProvider = async (
+  deps: SessionDeps,
+  { provider_id, logout_token, request_id }: { provider_id: string; logout_token: string; request_id: string },
+): Promise<void> => {
+  const actor = `provider:${provider_id}`
+  const audit = (outcome: 'done' | 'denied', reason?: string, details = {}) =>
+    deps.audit({ action: 'provider_logout', outcome, ...(reason && { reason }), actor, request_id, details })
+  try {
+    const provider = findProvider(deps, provider_id)
+    const { jti, ...named } = await verifyLogout(await deps.connections.get(provider), provider, logout_token)
+    const name = `${provider_id} ${jti}`
+    if (!(await deps.flows.once(name, REMEMBERED_S))) throw replayed()
+    const index =
+      'sid' in named ? indexOf(provider_id, 'sid', named.sid ?? '') : indexOf(provider_id, 'sub', named.sub ?? '')
+    const by = { actor_type: 'system', actor_id: actor, request_id } as const
+    let ended = 0
+    try {
+      for (const session of await deps.flows.sessionsOf(index))
+        if (await endSession(deps, session, 'logout', by)) ended += 1
+    } catch (error) {
+      // The provider will send the same token again.
+      await deps.flows.forget(name).catch(() => {})
+      throw error
+    }
+    await audit('done', undefined, { ended })
+  } catch (error) {
+    if (error instanceof AppError) await audit('denied', error.code)
+    throw error
+  }
+}
+
+const replayed = () =>
+  new AppError('validation_error', 'logout_token_replayed', 'This logout token was used before.', {
+    hint: 'Send a new logout token.',
+  })

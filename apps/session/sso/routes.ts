@@ -1,0 +1,206 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import Type from 'typebox'
+import { refuseStaleAuth } from '../../shared/auth/caller.ts'
+import { allow } from '../../shared/auth/http.ts'
+import { IdentityProviderList, LocationReply, ProviderParams } from '../../shared/contracts/session/sso.ts'
+import { AppError } from '../../shared/errors.ts'
+import { errorReplies } from '../../shared/http/app.ts'
+import type { SessionDeps } from '../deps.ts'
+import { contextOf } from '../token/routes.ts'
+import { finishFlow } from './callback.ts'
+import { endByProvider } from './logout.ts'
+import { startFlow } from './start.ts'
+
+type Routes = FastifyPluginAsyncTypebox<{ deps: SessionDeps }>
+const open = { preHandler: allow('none', { kind: 'R' }) }
+const closed = { additionalProperties: false }
+const tags = ['sso']
+const ReturnTo = Type.Optional(Type.String({ maxLength: 2048, description: 'A path of the console.' }))
+const StartQuery = Type.Object(
+  {
+    return_to: ReturnTo,
+    redirect_uri: Type.Optional(Type.String({ maxLength: 255, description: 'Of an app outside the browser.' })),
+    code_challenge: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_-]{43}$', description: 'PKCE, S256.' })),
+    state: Type.Optional(Type.String({ minLength: 22, maxLength: 128 })),
+  },
+  closed,
+)
+const Text = Type.Optional(Type.String({ maxLength: 8192 }))
+const CallbackQuery = Type.Object({ code: Text, state: Text, iss: Text, error: Text, error_description: Text })
+/** How long ago a person who links an identity may have signed in. */
+const LINK_AGE_S = 300
+
+/** Sign-in through an identity provider (federation.md 4). */
+export const ssoRoutes: Routes = async (app, { deps }) => {
+  await browserRoutes(app, { deps })
+
+  app.get(
+    '/v1/providers',
+    {
+      ...open,
+      schema: {
+        operationId: 'listProviders',
+        summary: 'List the identity providers',
+        tags,
+        description: 'The providers that the sign-in page offers.',
+        response: { 200: IdentityProviderList, ...errorReplies },
+      },
+    },
+    async () => ({ items: deps.providers.list().map(({ id, title }) => ({ id, title })) }),
+  )
+
+  app.post(
+    '/v1/sso/:provider/start',
+    {
+      preHandler: allow('self', { kind: 'W' }),
+      schema: {
+        operationId: 'startProviderProof',
+        summary: 'Confirm or link through a provider',
+        tags,
+        'x-errors': [403, 404],
+        description: 'Begins a confirmation, or the linking of an identity, for the signed-in person.',
+        params: ProviderParams,
+        body: Type.Object(
+          { purpose: Type.Enum(['reauth', 'link']), return_to: ReturnTo },
+          { ...closed, examples: [{ purpose: 'reauth', return_to: '/inbox' }] },
+        ),
+        response: { 200: LocationReply, ...errorReplies },
+      },
+    },
+    async (req, reply) => {
+      const { purpose, return_to } = req.body
+      const stale = purpose === 'link' ? refuseStaleAuth(req.caller, LINK_AGE_S, deps.clock.now()) : undefined
+      if (stale) throw stale
+      const { location, set_cookie } = await startFlow(deps, {
+        provider_id: req.params.provider,
+        purpose,
+        return_to,
+        caller: req.caller,
+        cookie: req.headers.cookie,
+      })
+      reply.header('set-cookie', set_cookie)
+      return { location }
+    },
+  )
+
+  app.register(logoutRoute, { deps })
+}
+
+/** The two pages' worth of redirects around the provider's own. A browser is told of a refusal at the sign-in page. */
+const browserRoutes: Routes = async (app, { deps }) => {
+  app.get(
+    '/v1/sso/:provider/start',
+    {
+      ...open,
+      schema: {
+        operationId: 'startProviderSignIn',
+        summary: 'Sign in through a provider',
+        tags,
+        'x-errors': [404],
+        description: 'Leads the browser to the provider. An app outside the browser names where its code goes.',
+        params: ProviderParams,
+        querystring: StartQuery,
+        response: { 303: Type.Null(), ...errorReplies },
+      },
+    },
+    async (req, reply) => {
+      const location = await orSignInPage(req, async () => {
+        const { return_to, ...native } = req.query
+        const { location, set_cookie } = await startFlow(deps, {
+          provider_id: req.params.provider,
+          purpose: 'sign_in',
+          return_to,
+          cookie: req.headers.cookie,
+          ...(native.redirect_uri !== undefined && { native: nativeOf(native) }),
+        })
+        reply.header('set-cookie', set_cookie)
+        return location
+      })
+      return reply.redirect(location, 303)
+    },
+  )
+
+  app.get(
+    '/v1/sso/:provider/callback',
+    {
+      ...open,
+      schema: {
+        operationId: 'finishProviderSignIn',
+        summary: 'Come back from a provider',
+        tags,
+        'x-errors': [401, 403, 404, 409],
+        description: 'Ends a sign-in: sets the refresh cookie and leads back to the console, or to the app.',
+        params: ProviderParams,
+        querystring: CallbackQuery,
+        response: { 303: Type.Null(), ...errorReplies },
+      },
+    },
+    async (req, reply) => {
+      const location = await orSignInPage(req, async () => {
+        const { location, pair } = await finishFlow(deps, {
+          provider_id: req.params.provider,
+          query: req.query as Record<string, string>,
+          cookie: req.headers.cookie,
+          ...contextOf(req),
+        })
+        if (pair) reply.header('set-cookie', deps.cookies.refresh(pair.refresh_token))
+        return location
+      })
+      return reply.redirect(location, 303)
+    },
+  )
+}
+
+const nativeOf = ({
+  redirect_uri = '',
+  code_challenge,
+  state,
+}: { redirect_uri?: string } & Record<string, unknown>) => {
+  if (typeof code_challenge === 'string' && typeof state === 'string') return { redirect_uri, code_challenge, state }
+  throw new AppError('validation_error', 'schema_violation', 'An app sends code_challenge and state.', {
+    hint: 'Add the S256 challenge of a new verifier, and a new random state.',
+  })
+}
+
+const orSignInPage = async (req: FastifyRequest, answer: () => Promise<string>): Promise<string> => {
+  try {
+    return await answer()
+  } catch (error) {
+    const page = req.headers.accept?.includes('text/html')
+    if (!(error instanceof AppError) || !page) throw error
+    req.log.info({ err: error }, 'a sign-in through a provider was refused')
+    return `/login?error=${encodeURIComponent(error.code)}`
+  }
+}
+
+/** The one endpoint that takes a form (OpenID Connect Back-Channel Logout 2.5). */
+const logoutRoute: Routes = async (app, { deps }) => {
+  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_req, body, done) => {
+    done(null, Object.fromEntries(new URLSearchParams(String(body))))
+  })
+  app.post(
+    '/v1/sso/:provider/backchannel-logout',
+    {
+      preHandler: allow('none', { kind: 'S' }),
+      schema: {
+        operationId: 'endProviderSessions',
+        summary: 'End sessions by a logout token',
+        tags,
+        'x-errors': [404],
+        description: 'For the provider: ends the sessions that the logout token names.',
+        params: ProviderParams,
+        body: Type.Object(
+          { logout_token: Type.String({ minLength: 1 }) },
+          { examples: [{ logout_token: 'eyJhbGciOiJSUzI1NiIsInR5cCI6ImxvZ291dCtqd3QifQ…' }] },
+        ),
+        response: { 200: Type.Object({}), ...errorReplies },
+      },
+    },
+    async (req) => {
+      const { logout_token } = req.body
+      await endByProvider(deps, { provider_id: req.params.provider, logout_token, request_id: String(req.id) })
+      return {}
+    },
+  )
+}

@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto'
+import * as client from 'openid-client'
+import type { Caller } from '../../shared/auth/caller.ts'
+import type { Provider } from '../../shared/auth/providers.ts'
+import { nextPath } from '../../shared/contracts/client/next-path.ts'
+import { sha256Hex } from '../../shared/data/digest.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import type { SessionDeps } from '../deps.ts'
+import { FLOW_S, type Flow, type Native } from '../store/flows.ts'
+
+export type StartDeps = Pick<SessionDeps, 'config' | 'clock' | 'providers' | 'connections' | 'flows' | 'cookies'>
+export type Start = {
+  provider_id: string
+  purpose: Flow['purpose']
+  return_to: string | undefined
+  native?: Native
+  caller?: Pick<Caller, 'user_id' | 'session_id'>
+  cookie: string | undefined
+}
+
+const secret = () => randomBytes(32).toString('base64url')
+const SECRET = /^[A-Za-z0-9_-]{43}$/
+
+export const findProvider = ({ providers }: Pick<SessionDeps, 'providers'>, id: string): Provider => {
+  const provider = providers.get(id)
+  if (!provider) throw notFound('provider', id, 'not_found')
+  return provider
+}
+
+/** Where the provider sends the browser back to. */
+export const callbackUrl = ({ config }: Pick<SessionDeps, 'config'>, provider_id: string): string =>
+  `${config.GATEWAY__HTTP__PUBLIC_ORIGIN}/v1/sso/${provider_id}/callback`
+
+/**
+ * Begins a sign-in: keeps state, nonce and verifier under the hash of the state, bound to this browser by a cookie.
+ * Returns the address of the provider's page. Whoever confirms or links, or waits outside the browser, must type their
+ * credentials there: no session that lies open at the provider is taken for a person's will.
+ */
+export const startFlow = async (deps: StartDeps, start: Start): Promise<{ location: string; set_cookie: string }> => {
+  const provider = findProvider(deps, start.provider_id)
+  if (start.native) refuseRedirect(deps, start.native.redirect_uri)
+  const connection = await deps.connections.get(provider)
+  const known = deps.cookies.readFlow(start.cookie)
+  const browser = known && SECRET.test(known) ? known : secret()
+  const state = secret()
+  const verifier = client.randomPKCECodeVerifier()
+  const flow: Flow = {
+    provider_id: provider.id,
+    purpose: start.purpose,
+    nonce: secret(),
+    verifier,
+    browser: sha256Hex(browser),
+    started_s: Math.floor(deps.clock.now().getTime() / 1000),
+    return_to: nextPath(start.return_to, deps.config.GATEWAY__HTTP__PUBLIC_ORIGIN),
+    ...(start.native && { native: start.native }),
+    ...(start.caller && { session: { user_id: start.caller.user_id, session_id: start.caller.session_id } }),
+  }
+  await deps.flows.begin(state, flow)
+  const asked = start.purpose !== 'sign_in' || start.native !== undefined
+  const location = client.buildAuthorizationUrl(connection.client, {
+    redirect_uri: callbackUrl(deps, provider.id),
+    scope: provider.scopes.join(' '),
+    state,
+    nonce: flow.nonce,
+    code_challenge: await client.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+    ...(asked && { prompt: 'login', max_age: '0' }),
+  })
+  return { location: location.href, set_cookie: deps.cookies.flow(browser, FLOW_S) }
+}
+
+/** RFC 8252: an app on this machine, by its address and not its name, or an address that our apps claim. */
+const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\]):[1-9]\d{0,4}\/callback$/
+
+const refuseRedirect = ({ config }: Pick<SessionDeps, 'config'>, redirect_uri: string): void => {
+  if (LOOPBACK.test(redirect_uri) || config.SESSION__SSO__REDIRECT_URIS.includes(redirect_uri)) return
+  throw new AppError('validation_error', 'schema_violation', 'The redirect_uri is not one of an app of ours.', {
+    hint: 'Use http://127.0.0.1:PORT/callback, or an address of SESSION__SSO__REDIRECT_URIS.',
+  })
+}

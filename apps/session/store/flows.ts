@@ -1,0 +1,67 @@
+import type { Redis } from 'ioredis'
+import { sha256Hex } from '../../shared/data/digest.ts'
+import { type Federated, guarded } from './store.ts'
+
+/** An app outside the browser that waits for a code: where, for which proof (PKCE), and its own state. */
+export type Native = { redirect_uri: string; code_challenge: string; state: string }
+
+/** A sign-in that waits for the provider. `browser`: the hash of the cookie that must come back with it. */
+export type Flow = {
+  provider_id: string
+  purpose: 'sign_in' | 'reauth' | 'link'
+  nonce: string
+  verifier: string
+  browser: string
+  started_s: number
+  return_to: string
+  native?: Native
+  /** Who confirms or links, and the session in which it began. */
+  session?: { user_id: string; session_id: string }
+}
+
+/** A person whom a provider has signed in, and what the session needs to know of it. */
+export type SignedIn = { user_id: string; username: string; provider_id: string } & Required<Federated>
+
+/** A sign-in that an app finishes with the verifier of its code. */
+export type Offer = SignedIn & Pick<Native, 'redirect_uri' | 'code_challenge'>
+
+/** How long a sign-in through a provider may take. */
+export const FLOW_S = 600
+const CODE_S = 60
+
+/** What a sign-in through a provider leaves in Redis between two requests: found by the hash of a secret, used once. */
+export const createFlows = (redis: Redis, prefix: string) => {
+  const keyOf = (kind: string, secret: string) => `${prefix}${kind}:${sha256Hex(secret)}`
+  const put = (key: string, row: object, seconds: number) => redis.set(key, JSON.stringify(row), 'EX', seconds)
+  const take = async <T>(key: string): Promise<T | undefined> => {
+    const row = await redis.getdel(key)
+    return row === null ? undefined : (JSON.parse(row) as T)
+  }
+  return guarded({
+    begin: (state: string, flow: Flow) => put(keyOf('oidc', state), flow, FLOW_S),
+    take: (state: string) => take<Flow>(keyOf('oidc', state)),
+    offer: (code: string, offer: Offer) => put(keyOf('ocode', code), offer, CODE_S),
+    redeem: (code: string) => take<Offer>(keyOf('ocode', code)),
+    /** Remembers which session a code made: the same code again ends it. */
+    spend: (code: string, session: { user_id: string; session_id: string }) =>
+      put(keyOf('ospent', code), session, FLOW_S),
+    spent: (code: string) => take<{ user_id: string; session_id: string }>(keyOf('ospent', code)),
+    /** True the first time within these seconds. */
+    once: async (name: string, seconds: number) =>
+      (await redis.set(keyOf('ojti', name), '1', 'EX', seconds, 'NX')) === 'OK',
+    forget: (name: string) => redis.del(keyOf('ojti', name)),
+    /** The sessions that this provider's session or person has here. */
+    sessionsOf: async (index: string) => {
+      const members = await redis.smembers(`${prefix}osid:${index}`)
+      return members.map((member) => {
+        const [user_id = '', session_id = ''] = member.split(' ')
+        return { user_id, session_id }
+      })
+    },
+  })
+}
+export type Flows = ReturnType<typeof createFlows>
+
+/** Keys of `osid:`. */
+export const indexOf = (provider_id: string, kind: 'sid' | 'sub', value: string): string =>
+  `${provider_id}:${kind}:${sha256Hex(value)}`

@@ -1,0 +1,146 @@
+import { readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import Type, { type Static } from 'typebox'
+import { Value } from 'typebox/value'
+import { parse } from 'yaml'
+import { ConfigError } from '../config.ts'
+import { ROLES, type Role } from './permissions.ts'
+
+/** The file of providers as a deployer writes it (federation.md 4). Members that are not named here stop the start. */
+const closed = { additionalProperties: false }
+const Key = Type.String({ pattern: '^[a-z][a-z0-9-]{0,31}$' })
+const Algorithm = Type.Enum(['RS256', 'PS256', 'ES256', 'EdDSA'])
+const RoleName = Type.Enum([...ROLES])
+const Given = Type.Object(
+  { groups: Type.Optional(Type.Array(Type.String())), roles: Type.Optional(Type.Array(RoleName)) },
+  closed,
+)
+const Texts = Type.Array(Type.String({ minLength: 1, maxLength: 255 }))
+const Provider = Type.Object(
+  {
+    id: Key,
+    title: Type.String({ minLength: 1, maxLength: 64 }),
+    enabled: Type.Boolean({ default: true }),
+    issuer: Type.String({ pattern: '^https?://' }),
+    client_id: Type.String({ minLength: 1 }),
+    client_secret: Type.String({ pattern: '^secret://file/[A-Za-z0-9._-]{1,64}$' }),
+    scopes: Type.Array(Type.String({ pattern: '^[\\x21-\\x7e]+$' }), { default: ['openid', 'profile', 'email'] }),
+    algorithms: Type.Array(Algorithm, { default: ['RS256'], minItems: 1 }),
+    username_claim: Type.String({ default: 'preferred_username', minLength: 1 }),
+    /** Domains of verified e-mail addresses that may come in; empty: any. */
+    allowed_domains: Type.Array(Type.String({ pattern: '^[a-z0-9.-]+$' }), { default: [] }),
+    groups: Type.Optional(
+      Type.Object(
+        { claim: Type.String({ default: 'groups', minLength: 1 }), map: Type.Record(Type.String(), Given) },
+        closed,
+      ),
+    ),
+    /** The highest role that the mapping may give, directly or by a group. */
+    max_role: Type.Enum([...ROLES], { default: 'planner' }),
+    jit: Type.Object(
+      { enabled: Type.Boolean({ default: false }), require_group: Type.Optional(Texts) },
+      { ...closed, default: { enabled: false } },
+    ),
+    /** How long a session lasts at most, in seconds. */
+    session_max_s: Type.Integer({ default: 43_200, minimum: 300, maximum: 2_592_000 }),
+  },
+  closed,
+)
+const File = Type.Object({ format: Type.Literal('signalbox/providers@1'), providers: Type.Array(Provider) }, closed)
+export type Provider = Static<typeof Provider> & { secret_file: string }
+
+/** From the least to the most: what a ceiling allows is what stands up to it. */
+const LADDER: readonly Role[] = ['viewer', 'auditor', 'engineer', 'planner', 'operator', 'approver', 'admin']
+/** Whether a role is above what this provider may give. */
+export const isAbove = ({ max_role }: Pick<Provider, 'max_role'>, role: string): boolean =>
+  LADDER.indexOf(role as Role) > LADDER.indexOf(max_role)
+
+/** How a right that a provider gave names its giver. */
+export const giverOf = (provider_id: string): string => `provider:${provider_id}`
+
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
+/** Issuers that sign for the tenants of everybody. */
+const EVERYBODY = /^\/(common|organizations|consumers)(\/|$)/
+
+/** Says why this provider cannot be used; undefined if it can. */
+const refuseProvider = (provider: Static<typeof Provider>, production: boolean): string | undefined => {
+  const url = URL.canParse(provider.issuer) ? new URL(provider.issuer) : undefined
+  if (!url || url.search || url.hash || url.username) return 'issuer: is no plain URL; copy it from the provider.'
+  if (url.protocol === 'http:' && (production || !LOOPBACK.has(url.hostname)))
+    return 'issuer: is not https; a provider is reached over TLS.'
+  if (EVERYBODY.test(url.pathname)) return 'issuer: signs for every tenant; name the issuer of your own tenant.'
+  if (!provider.scopes.includes('openid')) return 'scopes: openid is missing; without it there is no ID token.'
+  for (const [name, { roles = [] }] of Object.entries(provider.groups?.map ?? {})) {
+    const above = roles.find((role) => isAbove(provider, role))
+    if (above) return `groups.map.${name}: ${above} is above max_role ${provider.max_role}; raise it or map less.`
+  }
+  const { jit } = provider
+  if (jit.require_group && !provider.groups) return 'jit.require_group: needs groups.claim and groups.map.'
+  if (production && jit.enabled && !jit.require_group?.length && provider.allowed_domains.length === 0)
+    return 'jit: anyone at this issuer could create an account; set require_group or allowed_domains.'
+  return undefined
+}
+
+/** Reads the file. Throws a ConfigError that names the member, the fault and the remedy. */
+export const loadProviders = (file: string, production: boolean): Provider[] => {
+  const fail = (message: string) => new ConfigError(`${file}: ${message}`)
+  let value: unknown
+  try {
+    value = Value.Default(File, parse(readFileSync(file, 'utf8')))
+  } catch (error) {
+    throw fail(`cannot be read (${(error as Error).message.split('\n')[0]}).`)
+  }
+  const [wrong] = Value.Errors(File, value)
+  if (wrong) {
+    const fault = wrong.message === 'schema is false' ? 'is unknown; check its spelling' : wrong.message
+    throw fail(`${wrong.instancePath.slice(1).replaceAll('/', '.') || 'the file'} ${fault}.`)
+  }
+  const { providers } = value as Static<typeof File>
+  for (const [at, provider] of providers.entries()) {
+    const refusal = refuseProvider(provider, production)
+    if (refusal) throw fail(`providers.${at}.${refusal}`)
+    for (const name of ['id', 'issuer'] as const) {
+      const same = providers.findIndex((other) => other[name] === provider[name])
+      if (same !== at) throw fail(`providers.${at}.${name}: stands twice; each provider has its own.`)
+    }
+  }
+  return providers.map((provider) => ({
+    ...provider,
+    secret_file: join(dirname(file), 'secrets', provider.client_secret.slice('secret://file/'.length)),
+  }))
+}
+
+const REREAD_MS = 30_000
+
+/**
+ * The providers of this installation, from the file or none. The file is read again when it has changed; one that cannot
+ * be used leaves those known before, and is told to `onError` each time.
+ */
+export const watchProviders = (
+  file: string | undefined,
+  { production, onError }: { production: boolean; onError: (error: unknown) => void },
+) => {
+  let providers = file === undefined ? [] : loadProviders(file, production)
+  let read_at = file === undefined ? 0 : statSync(file).mtimeMs
+  const reread = () => {
+    if (file === undefined) return
+    try {
+      const { mtimeMs } = statSync(file)
+      if (mtimeMs === read_at) return
+      providers = loadProviders(file, production)
+      read_at = mtimeMs
+    } catch (error) {
+      onError(error)
+    }
+  }
+  const timer = setInterval(reread, REREAD_MS).unref()
+  return {
+    /** Those that are enabled. */
+    list: (): Provider[] => providers.filter(({ enabled }) => enabled),
+    /** One of them by its id. */
+    get: (id: string): Provider | undefined => providers.find((one) => one.id === id && one.enabled),
+    reread,
+    stop: () => clearInterval(timer),
+  }
+}
+export type Providers = ReturnType<typeof watchProviders>

@@ -1,0 +1,482 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { and, eq } from 'drizzle-orm'
+import { generateKeyPair, type JWTPayload, SignJWT } from 'jose'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { external_identities, grants, group_members, groups, user_events, users } from '../../db/identity/tables.ts'
+import { bearer, PASSWORD, send } from './support/auth.ts'
+import { bearerOf, type Sso, startSso } from './support/sso.ts'
+
+/** federation.md 4: people of a provider, and every answer of it that must not count. */
+
+let sso: Sso
+beforeAll(async () => {
+  sso = await startSso()
+  await sso.identity_deps.db.insert(groups).values({ group_key: 'netops', name: 'Network operations' })
+})
+afterAll(() => sso?.stop())
+afterEach(() => {
+  sso.state.amend = (claims) => claims
+  sso.configure()
+})
+
+const userNamed = async (username: string) =>
+  (await sso.identity_deps.db.select().from(users).where(eq(users.username, username)))[0]
+const countOf = async () => ({
+  users: (await sso.identity_deps.db.select().from(users)).length,
+  links: (await sso.identity_deps.db.select().from(external_identities)).length,
+})
+/** The rows of session's audit log, newest last. */
+const audited = async (): Promise<Record<string, string>[]> => {
+  const rows = await sso.redis.xrange(`${sso.prefix}auth:audit`, '-', '+')
+  return rows.map(([, [, row]]) => JSON.parse(row ?? '{}'))
+}
+/** What the provider gives this person: groups, and roles held by grants of their own. */
+const rightsOf = async (username: string) => {
+  const { id = '' } = (await userNamed(username)) ?? {}
+  const { db } = sso.identity_deps
+  const memberships = await db.select().from(group_members).where(eq(group_members.user_id, id))
+  const own = await db
+    .select()
+    .from(grants)
+    .where(and(eq(grants.subject_type, 'user'), eq(grants.subject_id, id)))
+  return { groups: memberships.map(({ group_key }) => group_key), roles: own.map(({ role }) => role) }
+}
+
+describe('a sign-in through a provider', () => {
+  it('gives the cookies of a session that a browser can renew, and no token in an address', async () => {
+    const browser = sso.browser()
+    const done = await browser.signIn('s-mia', '?return_to=%2Foperations')
+    expect(done).toMatchObject({ status: 303, location: '/operations' })
+    expect(done.cookies.join()).toMatch(/^refresh_token=.*HttpOnly; Secure; SameSite=Strict$/)
+    const headers = await bearerOf(browser)
+    const me = await browser.go('/api/v1/users/me', { headers })
+    expect(me.body).toMatchObject({ username: 'mia', roles: ['approver'], groups: ['netops'] })
+    const list = await browser.go('/api/v1/sessions', { headers })
+    expect(list.body.items).toMatchObject([{ metadata: { provider: 'corp' } }])
+  })
+
+  it('finds the same account at the next sign-in, whatever its name and address are there now', async () => {
+    await sso.browser().signIn('s-mia')
+    const before = await countOf()
+    sso.state.amend = (claims) => ({ ...claims, preferred_username: 'renamed', email: 'other@example.com' })
+    expect((await sso.browser().signIn('s-mia')).status).toBe(303)
+    expect(await countOf()).toEqual(before)
+    expect(await userNamed('renamed')).toBeUndefined()
+  })
+
+  it('offers the enabled providers alone', async () => {
+    expect((await sso.browser().go('/v1/providers')).body).toEqual({ items: [{ id: 'corp', title: 'Example Corp' }] })
+    sso.configure({ enabled: false })
+    expect((await sso.browser().go('/v1/providers')).body).toEqual({ items: [] })
+    expect((await sso.browser().go('/v1/sso/corp/start')).body.code).toBe('not_found')
+  })
+
+  it('leads back into the console only', async () => {
+    for (const path of ['https://evil.test/', '//evil.test', '/\\evil.test']) {
+      const done = await sso.browser().signIn('s-mia', `?return_to=${encodeURIComponent(path)}`)
+      expect([path, done.location]).toEqual([path, '/inbox'])
+    }
+  })
+
+  it('tells a browser of a refusal at the sign-in page', async () => {
+    const browser = sso.browser()
+    const back = await browser.choose('s-out')
+    const done = await browser.go(back, { headers: { accept: 'text/html' } })
+    expect(done).toMatchObject({ status: 303, location: '/login?error=no_account' })
+  })
+
+  it('proves no fresh sign-in when the provider does not say when', async () => {
+    sso.state.amend = ({ auth_time: _, ...claims }) => claims
+    const browser = sso.browser()
+    await browser.signIn('s-mia')
+    const headers = { ...(await bearerOf(browser)), 'content-type': 'application/json' }
+    const linked = await browser.go('/v1/sso/corp/start', {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ purpose: 'link' }),
+    })
+    expect(linked.body.code).toBe('reauth_required')
+  })
+})
+
+describe('the rights that a provider gives', () => {
+  it('follow the groups of each sign-in, name their giver, and leave those from elsewhere alone', async () => {
+    await sso.browser().signIn('s-mia')
+    expect(await rightsOf('mia')).toEqual({ groups: ['netops'], roles: ['approver'] })
+    const mia = await userNamed('mia')
+    const id = mia?.id ?? ''
+    const row = { id: randomUUID(), subject_type: 'user' as const, subject_id: id, role: 'viewer' }
+    await sso.identity_deps.db.insert(grants).values({ ...row, created_by: 'user:ada' })
+    const [membership] = await sso.identity_deps.db.select().from(group_members).where(eq(group_members.user_id, id))
+    expect(membership).toMatchObject({ added_by: 'provider:corp', confirmed_by: null })
+
+    sso.state.amend = (claims) => ({ ...claims, groups: ['staff'] })
+    await sso.browser().signIn('s-mia')
+    expect(await rightsOf('mia')).toEqual({ groups: [], roles: ['viewer'] })
+    expect((await userNamed('mia'))?.version).toBeGreaterThan(mia?.version ?? 0)
+    const events = await sso.identity_deps.db
+      .select()
+      .from(user_events)
+      .where(eq(user_events.object, `user:${id}`))
+    expect(events.map(({ action }) => action)).toEqual(['user.created', 'user.provider_rights', 'user.provider_rights'])
+
+    sso.state.amend = (claims) => claims
+    await sso.browser().signIn('s-mia')
+    expect((await rightsOf('mia')).groups).toEqual(['netops'])
+  })
+
+  it('stay as they are when the provider only refers to a list of groups', async () => {
+    await sso.browser().signIn('s-mia')
+    sso.state.amend = ({ groups: _, ...claims }) => ({ ...claims, _claim_names: { groups: 'src1' } })
+    await sso.browser().signIn('s-mia')
+    expect((await rightsOf('mia')).groups).toEqual(['netops'])
+  })
+
+  it('never reach above the ceiling, not even by a group that was given more', async () => {
+    await sso.addUser('root', ['admin'])
+    const group = { subject_type: 'group' as const, subject_id: 'netops', role: 'admin' }
+    const given = { id: randomUUID(), ...group, created_by: 'user:ada' }
+    await sso.identity_deps.db.insert(grants).values(given)
+    await sso.browser().signIn('s-mia')
+    expect(await rightsOf('mia')).toMatchObject({ groups: [] })
+    await sso.identity_deps.db.delete(grants).where(eq(grants.role, 'admin'))
+  })
+
+  it('leave the last administrator, and the log says so', async () => {
+    const root = { noc: { roles: ['admin'] } }
+    sso.configure({ max_role: 'admin', groups: { claim: 'groups', map: root } })
+    await sso.browser().signIn('s-mia')
+    sso.configure({ groups: { claim: 'groups', map: {} } })
+    await sso.browser().signIn('s-mia')
+    expect((await rightsOf('mia')).roles).toContain('admin')
+    const { id = '' } = (await userNamed('mia')) ?? {}
+    const rows = await sso.identity_deps.db
+      .select()
+      .from(user_events)
+      .where(eq(user_events.object, `user:${id}`))
+    expect(rows.at(-1)).toMatchObject({ action: 'user.provider_rights', reason: 'last_admin' })
+    await sso.identity_deps.db.delete(grants).where(eq(grants.role, 'admin'))
+  })
+})
+
+describe('an answer that must not count', () => {
+  /** One sign-in of someone new: refused with this code, nothing made, one audit row. */
+  const refusal = async (sub = 's-tom') => {
+    const before = await countOf()
+    const browser = sso.browser()
+    const { status, body, cookies } = await browser.go(await browser.choose(sub))
+    expect(await countOf()).toEqual(before)
+    expect(cookies).toEqual([])
+    const last = (await audited()).findLast(({ action }) => action === 'login')
+    expect(last).toMatchObject({ action: 'login', outcome: 'denied', reason: body.code })
+    return [status, body.code]
+  }
+  const claims = (changes: JWTPayload) => {
+    sso.state.amend = (made) => ({ ...made, ...changes })
+  }
+  const ago = (seconds: number) => Math.floor(Date.now() / 1000) - seconds
+
+  it.each<[string, () => JWTPayload, number, string]>([
+    ['another issuer', () => ({ iss: 'https://evil.test' }), 401, 'id_token_issuer'],
+    ['another audience', () => ({ aud: 'other' }), 401, 'id_token_audience'],
+    ['two audiences and no azp', () => ({ aud: ['signalbox', 'other'] }), 401, 'id_token_audience'],
+    ['another authorized party', () => ({ azp: 'other' }), 401, 'id_token_audience'],
+    ['another nonce', () => ({ nonce: 'other' }), 401, 'id_token_nonce'],
+    ['no nonce', () => ({ nonce: undefined }), 401, 'id_token_invalid'],
+    ['an end in the past', () => ({ exp: ago(60) }), 401, 'id_token_time'],
+    ['an old date of issue', () => ({ iat: ago(900) }), 401, 'id_token_time'],
+    ['a date of issue in the future', () => ({ iat: ago(-900) }), 401, 'id_token_time'],
+    ['a start in the future', () => ({ nbf: ago(-900) }), 401, 'id_token_time'],
+    ['the hash of another access token', () => ({ at_hash: 'AAAAAAAAAAAAAAAAAAAAAA' }), 401, 'id_token_invalid'],
+    ['a subject that is too long', () => ({ sub: 'x'.repeat(256) }), 401, 'id_token_invalid'],
+  ])('is an ID token with %s', async (_what, changes, status, code) => {
+    claims(changes())
+    expect(await refusal()).toEqual([status, code])
+  })
+
+  it('is an ID token whose algorithm is not on the list', async () => {
+    sso.configure({ algorithms: ['ES256'] })
+    expect(await refusal()).toEqual([401, 'id_token_invalid'])
+  })
+
+  it('is a state that was used, is unknown, or began in another browser', async () => {
+    const browser = sso.browser()
+    const back = await browser.choose('s-mia')
+    expect((await sso.browser().go(back)).body.code).toBe('sign_in_expired')
+    expect((await browser.go(back)).body.code).toBe('sign_in_expired')
+    const again = await browser.choose('s-mia')
+    expect((await browser.go(again)).status).toBe(303)
+    expect((await browser.go(again)).body.code).toBe('sign_in_expired')
+    expect((await browser.go('/v1/sso/corp/callback?code=x&state=y')).body.code).toBe('sign_in_expired')
+    expect((await audited()).at(-1)).toMatchObject({ outcome: 'denied', reason: 'sign_in_expired' })
+  })
+
+  it('is one that names another issuer beside the code', async () => {
+    const browser = sso.browser()
+    const back = new URL(await browser.choose('s-mia'))
+    back.searchParams.set('iss', 'https://evil.test')
+    expect((await browser.go(back.href)).body.code).toBe('id_token_invalid')
+  })
+
+  it('is a refusal of the person', async () => {
+    const browser = sso.browser()
+    const back = new URL(await browser.choose('s-mia'))
+    back.searchParams.delete('code')
+    back.searchParams.set('error', 'access_denied')
+    expect((await browser.go(back.href)).body.code).toBe('sign_in_cancelled')
+  })
+
+  it('is a person without the group that makes accounts', async () => {
+    expect(await refusal('s-out')).toEqual([403, 'no_account'])
+  })
+
+  it('is anyone new where the provider makes no accounts', async () => {
+    sso.configure({ jit: { enabled: false } })
+    expect(await refusal()).toEqual([403, 'no_account'])
+  })
+
+  it('is a name of a local account: it is never linked, verified address or not', async () => {
+    await sso.addUser('eva', ['approver'])
+    expect(await refusal('s-eva')).toEqual([409, 'username_taken'])
+    sso.configure({ username_claim: 'email' })
+    await sso.addUser('tom@example.com', [])
+    expect(await refusal('s-tom')).toEqual([403, 'email_unverified'])
+    claims({ email: 'tom@example.com', email_verified: true })
+    expect(await refusal('s-tom')).toEqual([409, 'username_taken'])
+  })
+
+  it('is another subject under the name of a known person', async () => {
+    await sso.browser().signIn('s-mia')
+    claims({ sub: 's-mia-2' })
+    expect(await refusal('s-mia')).toEqual([403, 'subject_changed'])
+  })
+
+  it('is an address that is not verified, or of another domain', async () => {
+    sso.configure({ allowed_domains: ['example.com'] })
+    expect(await refusal('s-tom')).toEqual([403, 'email_unverified'])
+    sso.configure({ allowed_domains: ['example.org'] })
+    claims({ email_verified: true })
+    expect(await refusal('s-tom')).toEqual([403, 'domain_not_allowed'])
+  })
+
+  it('is a person whose account is disabled', async () => {
+    claims({ sub: 's-dis', preferred_username: 'dis' })
+    await sso.browser().signIn('s-tom')
+    await sso.identity_deps.db.update(users).set({ status: 'DISABLED' }).where(eq(users.username, 'dis'))
+    expect(await refusal('s-tom')).toEqual([403, 'account_disabled'])
+  })
+})
+
+describe('linking', () => {
+  const linked = async (name: string, sub: string) => {
+    const browser = sso.browser()
+    const signed_in = await browser.go('/v1/token?response_mode=cookie', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username: name, password: PASSWORD }),
+    })
+    const headers = {
+      ...bearer(String(signed_in.body.access_token)),
+      'x-csrf-token': String(signed_in.body.csrf_token),
+      'content-type': 'application/json',
+    }
+    const body = JSON.stringify({ purpose: 'link', return_to: '/settings/sessions' })
+    const { body: started } = await browser.go('/v1/sso/corp/start', { method: 'POST', headers, body })
+    const url = new URL(String(started.location))
+    expect(url.searchParams.get('prompt')).toBe('login')
+    return browser.go((await browser.go(`${url.href}&person=${sub}`)).location)
+  }
+
+  it('is an act of the signed-in person; afterwards the provider signs this account in', async () => {
+    const lena = await sso.addUser('lena')
+    sso.state.amend = (claims) => ({ ...claims, sub: 's-lena', preferred_username: 'mia' })
+    expect(await linked('lena', 's-mia')).toMatchObject({ status: 303, location: '/settings/sessions' })
+    const browser = sso.browser()
+    await browser.signIn('s-mia')
+    expect((await browser.go('/api/v1/users/me', { headers: await bearerOf(browser) })).body.id).toBe(lena.id)
+  })
+
+  it('refuses an identity of another account, and a session that was open at the provider', async () => {
+    await sso.browser().signIn('s-mia')
+    await sso.addUser('nils')
+    expect((await linked('nils', 's-mia')).body.code).toBe('identity_linked')
+    sso.state.amend = (claims) => ({ ...claims, sub: 's-nils', auth_time: 1 })
+    const before = await countOf()
+    expect((await linked('nils', 's-mia')).body.code).toBe('reauth_failed')
+    expect(await countOf()).toEqual(before)
+    const rows = (await audited()).filter(({ action }) => action === 'link_identity')
+    expect(rows.at(-1)).toMatchObject({ outcome: 'denied', reason: 'reauth_failed' })
+  })
+})
+
+describe('a confirmation through the provider', () => {
+  const confirm = async (sub: string) => {
+    sso.state.amend = (claims) => ({ ...claims, auth_time: 1 })
+    const browser = sso.browser()
+    await browser.signIn('s-mia')
+    sso.state.amend = (claims) => claims
+    const headers = { ...(await bearerOf(browser)), 'content-type': 'application/json' }
+    const body = JSON.stringify({ purpose: 'reauth', return_to: '/inbox' })
+    const { body: started } = await browser.go('/v1/sso/corp/start', { method: 'POST', headers, body })
+    const done = await browser.go((await browser.go(`${started.location}&person=${sub}`)).location)
+    const me = await browser.go('/api/v1/users/me', { headers: await bearerOf(browser) })
+    return { done, auth_time: (me.body.session as { auth_time: number }).auth_time }
+  }
+
+  it('makes the sign-in fresh for the same person alone', async () => {
+    const { done, auth_time } = await confirm('s-mia')
+    expect(done).toMatchObject({ status: 303, location: '/inbox' })
+    expect(auth_time).toBeGreaterThan(Date.now() / 1000 - 60)
+    const other = await confirm('s-tom')
+    expect(other.done.body.code).toBe('subject_changed')
+    expect(other.auth_time).toBe(1)
+  })
+})
+
+describe('a logout at the provider', () => {
+  const EVENTS = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+  const token = (claims: { [name: string]: unknown }) => {
+    const iat = Math.floor(Date.now() / 1000)
+    const made = { iss: sso.provider.issuer, aud: 'signalbox', iat, jti: randomUUID(), events: EVENTS, ...claims }
+    return sso.provider.sign(made, { typ: 'logout+jwt' })
+  }
+  const tell = async (logout_token: string) =>
+    sso.browser().go('/v1/sso/corp/backchannel-logout', { method: 'POST', body: new URLSearchParams({ logout_token }) })
+  const signedIn = async (sub: string) => {
+    const browser = sso.browser()
+    await browser.signIn(sub)
+    const headers = await bearerOf(browser)
+    return { alive: async () => (await browser.go('/api/v1/users/me', { headers })).status === 200 }
+  }
+
+  it('ends the session of its sid, or all of a person, and no other', async () => {
+    const [mia, tom] = [await signedIn('s-mia'), await signedIn('s-tom')]
+    expect(await tell(await token({ sid: 'sid-s-mia', sub: 's-mia' }))).toMatchObject({ status: 200, body: {} })
+    expect([await mia.alive(), await tom.alive()]).toEqual([false, true])
+    const again = await signedIn('s-tom')
+    expect((await tell(await token({ sub: 's-tom' }))).status).toBe(200)
+    expect([await tom.alive(), await again.alive()]).toEqual([false, false])
+    const revoked = await sso.redis.xrevrange(`${sso.prefix}auth:revoked`, '+', '-', 'COUNT', 1)
+    expect(revoked[0]?.[1].join()).toContain('reason,logout')
+  })
+
+  it('counts once', async () => {
+    const once = await token({ sub: 's-mia' })
+    expect((await tell(once)).status).toBe(200)
+    const mia = await signedIn('s-mia')
+    expect(await tell(once)).toMatchObject({ status: 400, body: { code: 'logout_token_replayed' } })
+    expect(await mia.alive()).toBe(true)
+    expect((await audited()).findLast(({ action }) => action === 'provider_logout')).toMatchObject({
+      outcome: 'denied',
+      reason: 'logout_token_replayed',
+    })
+  })
+
+  it('is refused when it is forged, foreign, old or no logout token', async () => {
+    const mia = await signedIn('s-mia')
+    const { privateKey } = await generateKeyPair('RS256')
+    const iat = Math.floor(Date.now() / 1000)
+    const claims = { iss: sso.provider.issuer, aud: 'signalbox', iat, jti: 'x', sub: 's-mia', events: EVENTS }
+    const forged = await new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'demo' }).sign(privateKey)
+    const unsigned = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${forged.split('.')[1]}.`
+    const others = [
+      { iss: 'https://evil.test' },
+      { aud: 'other' },
+      { iat: iat - 600 },
+      { events: {} },
+      { events: undefined },
+      { nonce: 'n' },
+      { jti: undefined },
+      { sub: undefined },
+    ]
+    const made = await Promise.all(others.map((other) => token({ sub: 's-mia', ...other })))
+    for (const refused of [forged, unsigned, 'garbage', ...made])
+      expect(await tell(refused)).toMatchObject({ status: 400, body: { code: 'logout_token_invalid' } })
+    expect(await mia.alive()).toBe(true)
+  })
+})
+
+describe('an app outside the browser', () => {
+  const REDIRECT = 'http://127.0.0.1:7777/callback'
+  const verifier = randomBytes(32).toString('base64url')
+  const start = async (redirect_uri = REDIRECT) => {
+    const digest = await crypto.subtle.digest('SHA-256', Buffer.from(verifier))
+    const code_challenge = Buffer.from(digest).toString('base64url')
+    const state = randomBytes(16).toString('base64url')
+    return `?${new URLSearchParams({ redirect_uri, code_challenge, state })}`
+  }
+  const redeem = (code: string, more = {}) =>
+    send(`${sso.gateway.url}/v1/token`, {
+      body: { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: REDIRECT, ...more },
+    })
+  const codeOf = async () => {
+    const done = await sso.browser().signIn('s-mia', await start())
+    const url = new URL(done.location)
+    expect(url.href.startsWith(`${REDIRECT}?code=`)).toBe(true)
+    expect(done.cookies).toEqual([])
+    return url.searchParams.get('code') ?? ''
+  }
+
+  it('gets its tokens for a code and the verifier; the code again ends the session', async () => {
+    const code = await codeOf()
+    const reply = await redeem(code)
+    expect(reply).toMatchObject({ status: 200, body: { token_type: 'Bearer', refresh_token: expect.any(String) } })
+    const me = () => send(`${sso.gateway.url}/api/v1/users/me`, { headers: bearer(String(reply.body.access_token)) })
+    expect((await me()).body.username).toBe('mia')
+    expect((await redeem(code)).body.code).toBe('invalid_grant')
+    expect((await me()).status).toBe(401)
+  })
+
+  it('gets none for another verifier or address, and the code is gone', async () => {
+    for (const wrong of [{ code_verifier: 'x'.repeat(43) }, { redirect_uri: 'http://127.0.0.1:7778/callback' }]) {
+      const code = await codeOf()
+      expect((await redeem(code, wrong)).body.code).toBe('invalid_grant')
+      expect((await redeem(code)).body.code).toBe('invalid_grant')
+    }
+  })
+
+  it('is told of a refusal, and begins only at an address of an app of ours', async () => {
+    const done = await sso.browser().signIn('s-out', await start())
+    expect(new URL(done.location).searchParams.get('error')).toBe('no_account')
+    for (const uri of ['http://localhost:7777/callback', 'http://127.0.0.1:7777/x', 'https://evil.test/callback'])
+      expect((await sso.browser().go(`/v1/sso/corp/start${await start(uri)}`)).body.code).toBe('schema_violation')
+    expect((await sso.browser().go(`/v1/sso/corp/start?redirect_uri=${REDIRECT}`)).body.code).toBe('schema_violation')
+  })
+})
+
+describe('an account that a provider made', () => {
+  it('has no password, and gets no link to set one', async () => {
+    await sso.browser().signIn('s-mia')
+    await sso.addUser('ada', ['admin'])
+    const ada = await send(`${sso.gateway.url}/auth/login`, { body: { username: 'ada', password: PASSWORD } })
+    const { id } = (await userNamed('mia')) ?? {}
+    const reset = await send(`${sso.gateway.url}/api/v1/admin/users/${id}/enrolment-token`, {
+      method: 'POST',
+      headers: { ...bearer(String(ada.body.access_token)), 'idempotency-key': randomUUID() },
+    })
+    expect(reset).toMatchObject({ status: 409, body: { code: 'provider_account' } })
+    const guess = await send(`${sso.gateway.url}/auth/login`, { body: { username: 'mia', password: PASSWORD } })
+    expect(guess.body.code).toBe('invalid_credentials')
+  })
+})
+
+describe('a provider that is away', () => {
+  it('is said as such, and passwords still sign in', async () => {
+    const other = await startSso()
+    try {
+      await other.addUser('lena')
+      const late = other.browser()
+      const back = await late.choose('s-mia')
+      await other.provider.stop()
+      const away = { status: 503, body: { category: 'unavailable', code: 'provider_unavailable' } }
+      expect(await late.go(back)).toMatchObject(away)
+      // A process that has not met the provider yet cannot even begin.
+      const gateway = await other.addGateway({ GATEWAY__UPSTREAM__SESSION_URL: (await other.addSession()).url })
+      expect(await send(`${gateway.url}/v1/sso/corp/start`)).toMatchObject(away)
+      const local = await send(`${gateway.url}/auth/login`, { body: { username: 'lena', password: PASSWORD } })
+      expect(local.status).toBe(200)
+    } finally {
+      await other.stop().catch(() => {})
+    }
+  })
+})

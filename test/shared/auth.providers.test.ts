@@ -1,0 +1,89 @@
+import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { stringify } from 'yaml'
+import { loadProviders, watchProviders } from '../../apps/shared/auth/providers.ts'
+
+/** The file of providers: each fault stops the start with its place and its remedy (federation.md 4). */
+
+const dir = mkdtempSync(join(tmpdir(), 'signalbox-providers-'))
+const file = join(dir, 'providers.yaml')
+afterAll(() => rmSync(dir, { recursive: true, force: true }))
+
+const CORP = {
+  id: 'corp',
+  title: 'Example Corp',
+  issuer: 'https://login.example.com/realms/corp',
+  client_id: 'signalbox',
+  client_secret: 'secret://file/corp',
+}
+const write = (...providers: object[]) => writeFileSync(file, stringify({ format: 'signalbox/providers@1', providers }))
+const fault = (production: boolean, ...providers: object[]) => {
+  write(...providers)
+  try {
+    loadProviders(file, production)
+  } catch (error) {
+    return (error as Error).message.replace(`${file}: `, '')
+  }
+  return undefined
+}
+
+describe('the file of providers', () => {
+  it('is read with its defaults; the secret lies beside it', () => {
+    write(CORP)
+    const defaults = { enabled: true, max_role: 'planner', jit: { enabled: false }, algorithms: ['RS256'] }
+    const [provider] = loadProviders(file, true)
+    expect(provider).toMatchObject({ ...defaults, secret_file: join(dir, 'secrets/corp') })
+  })
+
+  it.each<[string, boolean, object, RegExp]>([
+    ['a member that is unknown', false, { isuer: 'x' }, /^providers\.0\.isuer is unknown/],
+    ['a secret as plain text', false, { client_secret: 'hunter2' }, /^providers\.0\.client_secret must match/],
+    ['an issuer without TLS', false, { issuer: 'http://login.example.com' }, /issuer: is not https/],
+    ['a loopback issuer in production', true, { issuer: 'http://localhost:1' }, /issuer: is not https/],
+    [
+      'an issuer of every tenant',
+      false,
+      { issuer: 'https://login.test/common/v2.0' },
+      /issuer: signs for every tenant/,
+    ],
+    ['scopes without openid', false, { scopes: ['email'] }, /scopes: openid is missing/],
+    ['a role above the ceiling', false, { groups: { map: { x: { roles: ['admin'] } } } }, /map\.x: admin is above max/],
+    [
+      'a requirement without groups',
+      false,
+      { jit: { enabled: true, require_group: ['x'] } },
+      /jit\.require_group: needs/,
+    ],
+    ['accounts for anyone in production', true, { jit: { enabled: true } }, /jit: anyone at this issuer/],
+  ])('refuses %s', (_what, production, changes, message) => {
+    expect(fault(production, { ...CORP, ...changes })).toMatch(message)
+  })
+
+  it('refuses two of one id or one issuer, and a file that is none', () => {
+    expect(fault(false, CORP, { ...CORP, issuer: 'https://other.example.com' })).toMatch(
+      /^providers\.1\.id: stands twice/,
+    )
+    expect(fault(false, CORP, { ...CORP, id: 'other' })).toMatch(/^providers\.1\.issuer: stands twice/)
+    expect(() => loadProviders(join(dir, 'none.yaml'), false)).toThrow(/cannot be read/)
+  })
+
+  it('is read again when it has changed; a bad one leaves those known before and is told', () => {
+    write(CORP)
+    const errors: unknown[] = []
+    const providers = watchProviders(file, { production: false, onError: (error) => errors.push(error) })
+    const change = (text: () => void, second: number) => {
+      text()
+      utimesSync(file, second, second)
+      providers.reread()
+    }
+    change(() => write({ ...CORP, title: 'New' }), 1)
+    expect(providers.get('corp')?.title).toBe('New')
+    change(() => writeFileSync(file, 'providers: 7'), 2)
+    expect([providers.get('corp')?.title, errors.length]).toEqual(['New', 1])
+    change(() => write({ ...CORP, enabled: false }), 3)
+    expect([providers.get('corp'), providers.list()]).toEqual([undefined, []])
+    providers.stop()
+  })
+})
