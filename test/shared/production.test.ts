@@ -126,7 +126,8 @@ describe('the production profile', () => {
   })
 
   it('names every fault of a start at once', () => {
-    const { AUTH__JWKS__URL: _, AUTH__TOKENS__ISSUER: __, ...env } = { ...production(), CATALOG__HTTP__PORT: 'many' }
+    const { AUTH__JWKS__URL: _, AUTH__TOKENS__ISSUER: __, ...rest } = production()
+    const env = { ...rest, CATALOG__HTTP__PORT: 'many' }
     for (const fault of ['3 settings', 'AUTH__JWKS__URL is not', 'AUTH__TOKENS__ISSUER is not', 'PORT is "many"'])
       expect(() => loadCatalogConfig(env)).toThrow(fault)
   })
