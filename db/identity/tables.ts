@@ -161,7 +161,7 @@ export const dual_control = identitySchema.table(
   (t) => [check('dual_control_once', sql`${t.id}`)],
 )
 
-/** The people who answer for a machine (federation.md 4). */
+/** The people who answer for a machine (federation.md 6). */
 export const machine_owners = identitySchema.table(
   'machine_owners',
   {
