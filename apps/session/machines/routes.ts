@@ -69,7 +69,7 @@ const refusedForm = (detail: string, code: 'schema_violation' | 'unsupported_gra
 const proofOf = (body: Type.Static<typeof MachineGrant>): Exchange['proof'] => {
   const { grant_type, client_id, client_secret, client_assertion, subject_token } = body
   if (grant_type !== 'client_credentials' && grant_type !== EXCHANGE)
-    throw refusedForm('There is no such grant_type.', 'unsupported_grant_type')
+    throw refusedForm('The grant_type is unknown.', 'unsupported_grant_type')
   const given = [client_secret, client_assertion, subject_token].filter((one) => one !== undefined)
   if (given.length !== 1) throw refusedForm('Send client_secret, client_assertion or subject_token: one of them.')
   if ((grant_type === EXCHANGE) !== (subject_token !== undefined))

@@ -88,7 +88,7 @@ export const CODES = {
       remedy: 'The deployer adds it to AUTH__MACHINES__ISSUERS.',
       status: 422,
     },
-    unsupported_grant_type: { means: 'There is no such grant.', remedy: 'Use one that the API reference names.' },
+    unsupported_grant_type: { means: 'The grant is unknown.', remedy: 'Use one that the API reference names.' },
     invalid_scope: { means: 'The credential does not permit this scope.', remedy: 'Ask for less, or leave scope out.' },
     PasswordTooWeakError: { means: 'The password is too short or too easy to guess.', remedy: PASSWORD, status: 422 },
     PasswordMissingUppercaseError: { means: 'The password has no uppercase letter.', remedy: PASSWORD, status: 422 },

@@ -1,5 +1,3 @@
-import type { Scope } from '../auth/scope.ts'
-
 /** The claims of the four kinds of token (auth.md 5). Times are seconds since the epoch. */
 type Common = { iss: string; aud: string; sub: string; iat: number; exp: number; jti: string }
 
@@ -12,7 +10,7 @@ export type AccessClaims = Common & {
   cm: 'json' | 'cookie' | 'machine'
   /** Of a machine's token: the permissions of its credential, and where they hold. */
   scope?: string[]
-  place?: Scope
+  place?: Record<string, string>
 }
 export type RefreshClaims = Common & { type: 'refresh'; session_id: string }
 export type ServiceClaims = Common & { type: 'service'; scope: string[] }

@@ -33,6 +33,7 @@ export const Trust = Type.Object(
       {
         minProperties: 1,
         maxProperties: 16,
+        examples: [{ repository_id: '42', environment: 'prod' }],
         description: 'Claims that a token must hold with exactly these texts.',
       },
     ),
@@ -71,14 +72,14 @@ export const NewCredential = Type.Object(
     jwk: Type.Optional(Jwk),
     trust: Type.Optional(Trust),
   },
-  closed({ kind: 'key', name: 'deploy', permissions: ['operation:read', 'intent:create'] }),
+  closed({ kind: 'key', name: 'deploy', permissions: ['operation:read', 'intent:create'], expires_in_days: 90 }),
 )
 export const Rotation = Type.Object(
   {
     overlap_s: Type.Integer({ minimum: 0, maximum: 604_800, default: 86_400 }),
     expires_in_days: Type.Integer({ minimum: 1, maximum: 365, default: 90 }),
   },
-  closed({ overlap_s: 3600 }),
+  closed({ overlap_s: 3600, expires_in_days: 90 }),
 )
 
 export const CredentialView = Type.Object({
