@@ -31,9 +31,9 @@ const ROOMS = {
     ['results', 'topology', 'impact', 'difference', 'search', 'imports', 'operations'],
     ['projections'],
   ],
-  'apps/session': [['browser', 'store'], ['sessions'], ['token'], ['sso']],
+  'apps/session': [['browser', 'store'], ['machines', 'sessions'], ['token'], ['sso']],
   'apps/gateway': [['files', 'proxy'], ['routes'], ['edge'], ['guard']],
-  'apps/identity': [['control'], ['users'], ['groups'], ['grants'], ['federation']],
+  'apps/identity': [['control'], ['users'], ['machines', 'groups'], ['grants'], ['federation']],
   'apps/credential': [['hashing', 'passwords']],
   'apps/relay': [['audit', 'commands', 'events']],
   'apps/shared': [

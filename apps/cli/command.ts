@@ -88,16 +88,20 @@ export const needed = (values: Values, name: string): string => {
 
 /** A YAML or JSON document from a file, or from stdin as `-`. */
 export const readDocument = (file: string): unknown => {
-  let source: string
-  try {
-    source = readFileSync(file === '-' ? 0 : file, 'utf8')
-  } catch (error) {
-    throw usageError(`${file} cannot be read: ${(error as Error).message}`)
-  }
+  const source = readText(file)
   try {
     return parse(source)
   } catch (error) {
     throw usageError(`${file} is neither YAML nor JSON: ${(error as Error).message.split('\n')[0]}`)
+  }
+}
+
+/** The text of a file; `-` is stdin. */
+export const readText = (file: string): string => {
+  try {
+    return readFileSync(file === '-' ? 0 : file, 'utf8')
+  } catch (error) {
+    throw usageError(`${file} cannot be read: ${(error as Error).message}`)
   }
 }
 

@@ -21,6 +21,7 @@ const NOUNS: Record<string, string> = {
   evidence: 'what an operation can prove',
   audit: 'who did what',
   user: 'accounts',
+  machine: 'service accounts and their keys',
   resource: 'resources of the catalog',
   type: 'types of resources',
   topology: 'regions and the places inside them',

@@ -3,6 +3,7 @@ import { auditCommands } from './commands/audit.ts'
 import { catalogCommands } from './commands/catalog.ts'
 import { exploreCommands } from './commands/explore.ts'
 import { importCommands } from './commands/import.ts'
+import { machineCommands } from './commands/machine.ts'
 import { resourceCommands } from './commands/resource.ts'
 import { sessionCommands } from './commands/session.ts'
 import { toolCommands } from './commands/tools.ts'
@@ -37,6 +38,7 @@ export const COMMANDS: readonly Command[] = [
   ...evidenceCommands,
   ...auditCommands,
   ...userCommands,
+  ...machineCommands,
   ...resourceCommands,
   ...exploreCommands,
   ...catalogCommands,

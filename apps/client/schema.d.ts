@@ -80,6 +80,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/oauth/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Get an access token for a machine
+         * @description Swaps an API key, a signed assertion or a trusted CI token for a short access token.
+         */
+        post: operations["createMachineToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/token/csrf": {
         parameters: {
             query?: never;
@@ -763,6 +783,110 @@ export interface paths {
          */
         post: operations["withdrawChange"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/machines": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List machines
+         * @description Machines by name, with owners and credentials.
+         */
+        get: operations["listMachines"];
+        put?: never;
+        /**
+         * Create a machine
+         * @description An account without password, rights and credentials.
+         */
+        post: operations["createMachine"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/machines/{machine_id}/owners/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Add an owner to a machine
+         * @description A person who answers for the machine. A machine without an active owner gets no tokens.
+         */
+        put: operations["addMachineOwner"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/machines/{machine_id}/credentials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a machine a credential
+         * @description An API key, a public key or a trust in CI tokens; 202 if a second administrator must confirm it.
+         */
+        post: operations["createMachineCredential"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/machines/{machine_id}/credentials/{credential_id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate an API key
+         * @description A second key with the same rights; the first one works until the overlap is over.
+         */
+        post: operations["rotateMachineKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/machines/{machine_id}/credentials/{credential_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke a credential of a machine
+         * @description Ends a credential and its tokens at once.
+         */
+        delete: operations["revokeMachineCredential"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2698,7 +2822,7 @@ export interface components {
             as_of: components["schemas"]["ReadAsOf"];
         };
         /** @enum {unknown} */
-        ChangeKind: "user.create" | "user.enable" | "user.reset" | "grant.create" | "member.add";
+        ChangeKind: "user.create" | "user.enable" | "user.reset" | "grant.create" | "member.add" | "machine.credential";
         /** @enum {unknown} */
         ChangeState: "pending" | "confirmed" | "rejected" | "withdrawn" | "expired";
         /** @description Whom the change concerns; the digest covers it. */
@@ -2737,6 +2861,14 @@ export interface components {
                 scope?: components["schemas"]["GrantScope"];
                 expires_at?: string;
                 reason?: string;
+                machine_id?: string;
+                credential_id?: string;
+                /** @enum {unknown} */
+                kind?: "key" | "jwk" | "trust";
+                name?: string;
+                permissions?: string[];
+                jwk?: components["schemas"]["Jwk"] | null;
+                trust?: components["schemas"]["Trust"] | null;
             };
             subject: components["schemas"]["ChangeSubject"];
             /** Format: date-time */
@@ -2805,6 +2937,24 @@ export interface components {
                 by?: string;
             };
         };
+        CredentialView: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {unknown} */
+            kind: "key" | "jwk" | "trust";
+            name: string;
+            permissions: string[];
+            scope: components["schemas"]["GrantScope"];
+            jwk: components["schemas"]["Jwk"] | null;
+            trust: components["schemas"]["Trust"] | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            expires_at: string;
+            revoked_at: string | null;
+            last_used_at: string | null;
+            last_address: string | null;
+        };
         CsrfReply: {
             csrf_token: string;
         };
@@ -2812,6 +2962,8 @@ export interface components {
             /** Format: uuid */
             id: string;
             username: string;
+            /** @enum {unknown} */
+            kind: "person" | "machine";
             /** @enum {unknown} */
             status: "ACTIVE" | "DISABLED" | "DELETED";
             /** Format: date-time */
@@ -2824,7 +2976,7 @@ export interface components {
                 /** Format: uuid */
                 id: string;
                 /** @enum {unknown} */
-                mode: "json" | "cookie";
+                mode: "json" | "cookie" | "machine";
                 auth_time: number;
             };
         };
@@ -3752,6 +3904,21 @@ export interface components {
             };
             command: components["schemas"]["CommandView"];
         };
+        /** @description The public half of a signing key. */
+        Jwk: {
+            /** @enum {unknown} */
+            kty: "OKP" | "EC" | "RSA";
+            kid: string;
+            /** @enum {unknown} */
+            alg: "EdDSA" | "ES256" | "RS256";
+            crv?: string;
+            x?: string;
+            y?: string;
+            n?: string;
+            e?: string;
+            /** @constant */
+            use?: "sig";
+        };
         /** @description Short marks to filter by: `[prefix/]name`. */
         Labels: {
             [key: string]: string;
@@ -3797,6 +3964,45 @@ export interface components {
                 count: number;
                 seqs: number[];
             };
+        };
+        /** @enum {unknown} */
+        MachinePermission: "catalog:read" | "operation:read" | "log:read" | "intent:create" | "patch:propose" | "plan:start" | "operation:control" | "operation:intervene" | "catalog:write" | "identity:read" | "audit:read";
+        MachineToken: {
+            access_token: string;
+            /** @constant */
+            token_type: "Bearer";
+            expires_in: number;
+            scope: string;
+            issued_token_type?: string;
+        };
+        MachineView: {
+            /** Format: uuid */
+            id: string;
+            username: string;
+            /** @enum {unknown} */
+            status: "ACTIVE" | "DISABLED" | "DELETED";
+            roles: string[];
+            owners: {
+                /** Format: uuid */
+                id: string;
+                username: string;
+                /** @enum {unknown} */
+                status: "ACTIVE" | "DISABLED" | "DELETED";
+            }[];
+            credentials: components["schemas"]["CredentialView"][];
+            /** Format: date-time */
+            created_at: string;
+        };
+        Machines: {
+            items: components["schemas"]["MachineView"][];
+            next_page_token: string | null;
+            /** Format: date-time */
+            as_of: string;
+        };
+        MadeCredential: {
+            credential: components["schemas"]["CredentialView"];
+            /** @description The API key: shown here once; of a repeated request, not at all. */
+            key?: string;
         };
         Me: {
             user_id: string;
@@ -3863,6 +4069,17 @@ export interface components {
             prev_page_token: string | null;
             as_of: components["schemas"]["ReadAsOf"];
         };
+        NewCredential: {
+            /** @enum {unknown} */
+            kind: "key" | "jwk" | "trust";
+            name: string;
+            permissions: components["schemas"]["MachinePermission"][];
+            scope?: components["schemas"]["GrantScope"];
+            /** @default 90 */
+            expires_in_days: number;
+            jwk?: components["schemas"]["Jwk"];
+            trust?: components["schemas"]["Trust"];
+        };
         NewGrant: {
             role: components["schemas"]["RoleName"];
             scope?: components["schemas"]["GrantScope"];
@@ -3873,6 +4090,11 @@ export interface components {
             group_key: string;
             name: string;
             description?: string;
+        };
+        NewMachine: {
+            name: string;
+            /** @description People who answer for it. */
+            owners: string[];
         };
         NewSubjectGrant: {
             /** @enum {unknown} */
@@ -4448,6 +4670,11 @@ export interface components {
             requested_by: string;
             /** Format: date-time */
             expires_at: string;
+        };
+        PendingCredential: {
+            change: components["schemas"]["PendingChange"];
+            /** @description The API key: shown here once; of a repeated request, not at all. */
+            key?: string;
         };
         PlaceCounts: {
             resources: number;
@@ -5084,6 +5311,12 @@ export interface components {
         };
         /** @enum {unknown} */
         RoleName: "viewer" | "planner" | "operator" | "approver" | "engineer" | "admin" | "auditor";
+        Rotation: {
+            /** @default 86400 */
+            overlap_s: number;
+            /** @default 90 */
+            expires_in_days: number;
+        };
         Scope: {
             region_id: string | null;
             datacenter_id: string | null;
@@ -5126,7 +5359,7 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             /** @enum {unknown} */
-            mode: "json" | "cookie";
+            mode: "json" | "cookie" | "machine";
             current: boolean;
         };
         StartBody: {
@@ -5269,10 +5502,21 @@ export interface components {
             count?: components["schemas"]["PageCount"];
             as_of: components["schemas"]["ReadAsOf"];
         };
+        /** @description Tokens of a CI system that stand for the machine. */
+        Trust: {
+            issuer: string;
+            audience: string;
+            /** @description Claims that a token must hold with exactly these texts. */
+            claims: {
+                [key: string]: string;
+            };
+        };
         UserDetail: {
             /** Format: uuid */
             id: string;
             username: string;
+            /** @enum {unknown} */
+            kind: "person" | "machine";
             /** @enum {unknown} */
             status: "ACTIVE" | "DISABLED" | "DELETED";
             /** Format: date-time */
@@ -5291,6 +5535,8 @@ export interface components {
             /** Format: uuid */
             id: string;
             username: string;
+            /** @enum {unknown} */
+            kind: "person" | "machine";
             /** @enum {unknown} */
             status: "ACTIVE" | "DISABLED" | "DELETED";
             /** Format: date-time */
@@ -5702,6 +5948,67 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    createMachineToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description client_credentials, or urn:ietf:params:oauth:grant-type:token-exchange. */
+                    grant_type: string;
+                    client_id?: string;
+                    client_secret?: string;
+                    /** @constant */
+                    client_assertion_type?: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+                    client_assertion?: string;
+                    /** @enum {unknown} */
+                    subject_token_type?: "urn:ietf:params:oauth:token-type:jwt" | "urn:ietf:params:oauth:token-type:id_token";
+                    subject_token?: string;
+                    scope?: string;
+                };
+                "application/x-www-form-urlencoded": {
+                    /** @description client_credentials, or urn:ietf:params:oauth:grant-type:token-exchange. */
+                    grant_type: string;
+                    client_id?: string;
+                    client_secret?: string;
+                    /** @constant */
+                    client_assertion_type?: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+                    client_assertion?: string;
+                    /** @enum {unknown} */
+                    subject_token_type?: "urn:ietf:params:oauth:token-type:jwt" | "urn:ietf:params:oauth:token-type:id_token";
+                    subject_token?: string;
+                    scope?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MachineToken"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
             413: components["responses"]["ContentTooLarge"];
             414: components["responses"]["UriTooLong"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -7411,6 +7718,281 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["DecidedChange"];
                 };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listMachines: {
+        parameters: {
+            query: {
+                page_size: number;
+                page_token?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Machines"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    createMachine: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewMachine"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MachineView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    addMachineOwner: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                machine_id: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; there is nothing to say. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    createMachineCredential: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                machine_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewCredential"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MadeCredential"];
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingCredential"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    rotateMachineKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                machine_id: string;
+                credential_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Rotation"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MadeCredential"];
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingCredential"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    revokeMachineCredential: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                machine_id: string;
+                credential_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; there is nothing to say. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];

@@ -39,6 +39,8 @@ export const schema = Type.Object({
   GATEWAY__LIMITS__LOGIN_DEVICE: rateSetting('10/60/10'),
   GATEWAY__LIMITS__REFRESH_IP: rateSetting('150/300/30'),
   GATEWAY__LIMITS__API: rateSetting('600/60/100'),
+  /** Requests of one machine, and exchanges of credentials by address: apart from those of people. */
+  GATEWAY__LIMITS__MACHINE: rateSetting('1200/60/200'),
   GATEWAY__LIMITS__FAILED_TOKENS: rateSetting('60/60/60'),
   GATEWAY__LIMITS__JWKS: rateSetting('60/60/60'),
   GATEWAY__LIMITS__ENROL: rateSetting('10/60/10'),
@@ -73,6 +75,7 @@ export const loadGatewayConfig = (env: NodeJS.ProcessEnv = process.env) => {
       login_device: parseRate(config.GATEWAY__LIMITS__LOGIN_DEVICE),
       refresh: parseRate(config.GATEWAY__LIMITS__REFRESH_IP),
       api: parseRate(config.GATEWAY__LIMITS__API),
+      machine: parseRate(config.GATEWAY__LIMITS__MACHINE),
       failed_tokens: parseRate(config.GATEWAY__LIMITS__FAILED_TOKENS),
       jwks: parseRate(config.GATEWAY__LIMITS__JWKS),
       enrol: parseRate(config.GATEWAY__LIMITS__ENROL),

@@ -9,6 +9,7 @@ import type { IdentityDeps } from './deps.ts'
 import { grantsRoutes, rolesRoutes } from './grants/routes.ts'
 import { groupsRoutes, membersRoutes } from './groups/routes.ts'
 import { identityRpc } from './identity.rpc.ts'
+import { machineCredentialsRoutes, machinesRoutes } from './machines/routes.ts'
 import { MEASURES } from './measures.ts'
 import { recordDenial } from './mutations.ts'
 import { userEventsRoutes } from './users/events.routes.ts'
@@ -42,7 +43,8 @@ export const buildApp = (deps: IdentityDeps) => {
     reply.header('cache-control', 'no-store')
   })
   const plugins = [usersRoutes, enrolRoutes, newUsersRoutes, movesRoutes, groupsRoutes, membersRoutes]
-  const others = [grantsRoutes, rolesRoutes, changeEndingRoutes, userEventsRoutes]
+  const machines = [machinesRoutes, machineCredentialsRoutes]
+  const others = [...machines, grantsRoutes, rolesRoutes, changeEndingRoutes, userEventsRoutes]
   for (const routes of [...plugins, ...others]) app.register(routes, { deps })
   app.register(changesRoutes, { deps, measures: MEASURES })
   app.addHook('onReady', async () => assertRoutesAuthorized(app))

@@ -1,7 +1,8 @@
 import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
-import { loadConfig, settings } from '../shared/config.ts'
+import { ConfigError, loadConfig, settings } from '../shared/config.ts'
 import { RoleName } from '../shared/contracts/identity/users.ts'
+import { isSafeUrl } from './machines/foreign.ts'
 
 export const schema = Type.Object({
   IDENTITY__DATABASE__URL: settings.postgres(),
@@ -23,6 +24,10 @@ export const schema = Type.Object({
   }),
   /** How long a change waits for the second administrator. */
   IDENTITY__DUAL__TTL_S: settings.integer(259_200, 1),
+  AUTH__MACHINES__ISSUERS: Type.Array(Type.String({ maxLength: 512 }), {
+    default: [],
+    description: 'A JSON array of issuers whose CI tokens machines may trust: https, or http on this machine.',
+  }),
   AUTH__REAUTH__MAX_AGE_S: settings.integer(900, 1),
   GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
   ...authSettings.providers,
@@ -31,8 +36,10 @@ export const schema = Type.Object({
   ...authSettings.services,
 })
 
-export const loadIdentityConfig = (env: NodeJS.ProcessEnv = process.env) => ({
-  ...loadConfig(schema, env),
-  production: env.NODE_ENV === 'production',
-})
+export const loadIdentityConfig = (env: NodeJS.ProcessEnv = process.env) => {
+  const config = loadConfig(schema, env)
+  const unsafe = config.AUTH__MACHINES__ISSUERS.find((issuer) => !isSafeUrl(issuer))
+  if (unsafe !== undefined) throw new ConfigError(`AUTH__MACHINES__ISSUERS names ${unsafe}: use its https address.`)
+  return { ...config, production: env.NODE_ENV === 'production' }
+}
 export type IdentityConfig = ReturnType<typeof loadIdentityConfig>

@@ -10,12 +10,14 @@ import type { JwksClient } from '../shared/jwt/jwks.ts'
 import type { Registry } from '../shared/service/tokens.ts'
 import type { Telemetry } from '../shared/telemetry.ts'
 import type { IdentityConfig } from './config.ts'
+import type { Issuers } from './machines/foreign.ts'
 
 /** The dependencies of identity; each function takes its part of them. Built by wire.ts. */
 export type IdentityDeps = {
   config: IdentityConfig
   telemetry: Telemetry
   clock: Clock
+  issuers: Issuers
   db: Db
   pool: pg.Pool
   keys: { fingerprint: Buffer; audit: Buffer; page: Buffer }

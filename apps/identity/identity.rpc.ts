@@ -6,13 +6,14 @@ import { isUuid } from '../shared/ids.ts'
 import { rpcContext, rpcService } from '../shared/rpc/client.ts'
 import type { IdentityDeps } from './deps.ts'
 import { linkExternal, type Resolved, resolveExternal } from './federation/external.ts'
+import { authenticateMachine, type MachineDeps } from './machines/authenticate.ts'
 import { principalMessage, principalsOf, userMessage } from './principal.ts'
 import { refuseUsername } from './rules.ts'
 
 const MAX_PAGE = 500
 
 /** Who people are and what they hold, for the other apps. An unknown user is an absent message, never an error. */
-export const identityRpc = (deps: Pick<IdentityDeps, 'db' | 'keys' | 'providers'>) => {
+export const identityRpc = (deps: MachineDeps & Pick<IdentityDeps, 'keys' | 'providers'>) => {
   const { db } = deps
   const read = 'identity:read'
   const getUser = preparedGetUser(db)
@@ -25,6 +26,7 @@ export const identityRpc = (deps: Pick<IdentityDeps, 'db' | 'keys' | 'providers'
       listPrincipals: read,
       resolveExternal: 'identity:federate',
       linkExternal: 'identity:federate',
+      authenticateMachine: 'machines:authenticate',
     },
     {
       getUser: async ({ id }) => {
@@ -40,6 +42,7 @@ export const identityRpc = (deps: Pick<IdentityDeps, 'db' | 'keys' | 'providers'
         const principal = isUuid(userId) ? await principalMessage(db, userId) : undefined
         return principal ? { principal } : {}
       },
+      authenticateMachine: (request) => authenticateMachine(deps, request),
       listPrincipals: async ({ role, groupKey, pageSize, pageToken }) => {
         const limit = Math.min(Math.max(pageSize || 50, 1), MAX_PAGE)
         const after = pageToken ? keyOf(pageToken) : undefined

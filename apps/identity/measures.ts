@@ -1,6 +1,7 @@
 import type { Measures } from './control/changes.ts'
 import { grantMeasure } from './grants/measures.ts'
 import { memberMeasure } from './groups/measures.ts'
+import { credentialMeasure } from './machines/measures.ts'
 import { createMeasure, enableMeasure, resetMeasure } from './users/measures.ts'
 
 /** Every kind of change that can need two administrators. */
@@ -10,4 +11,5 @@ export const MEASURES: Measures = {
   'user.reset': resetMeasure,
   'grant.create': grantMeasure,
   'member.add': memberMeasure,
+  'machine.credential': credentialMeasure,
 }

@@ -1,6 +1,7 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { Queryable } from '../../db/client.ts'
+import { behindMachines } from '../../db/identity/machines.ts'
 import {
   dualSince,
   getUser,
@@ -9,7 +10,7 @@ import {
   type MembershipRow,
   membershipsOf,
 } from '../../db/identity/queries.ts'
-import type { UserRow } from '../../db/identity/tables.ts'
+import type { ScopeColumn, UserRow } from '../../db/identity/tables.ts'
 import {
   GrantSchema,
   MembershipSchema,
@@ -17,6 +18,7 @@ import {
   PrincipalSchema,
   ScopeSchema,
   type User,
+  UserKind,
   UserSchema,
   UserStatus,
 } from '../shared/contracts/gen/auth_pb.ts'
@@ -32,6 +34,7 @@ export const userMessage = (user: UserRow): User =>
     id: user.id,
     username: user.username,
     status: STATUS[user.status],
+    kind: user.kind === 'machine' ? UserKind.MACHINE : UserKind.PERSON,
     createdAt: timestampFromDate(new Date(user.created_at)),
     ...(user.disabled_at && { disabledAt: timestampFromDate(new Date(user.disabled_at)) }),
   })
@@ -42,6 +45,15 @@ const timeOf = (text: string) => timestampFromDate(new Date(text))
 
 const membershipMessage = ({ group_key, added_at, added_by, confirmed_by }: MembershipRow) =>
   create(MembershipSchema, { groupKey: group_key, since: timeOf(added_at), by: giversOf(added_by, confirmed_by) })
+
+export const scopeMessage = (scope: ScopeColumn) =>
+  create(ScopeSchema, {
+    ...(scope.region_id && { regionId: scope.region_id }),
+    ...(scope.datacenter_id && { datacenterId: scope.datacenter_id }),
+    ...(scope.layer_id && { layerId: scope.layer_id }),
+    ...(scope.segment_id && { segmentId: scope.segment_id }),
+    ...(scope.type_key && { typeKey: scope.type_key }),
+  })
 
 const grantMessage = ({
   id,
@@ -56,13 +68,7 @@ const grantMessage = ({
   create(GrantSchema, {
     id,
     role,
-    scope: create(ScopeSchema, {
-      ...(scope.region_id && { regionId: scope.region_id }),
-      ...(scope.datacenter_id && { datacenterId: scope.datacenter_id }),
-      ...(scope.layer_id && { layerId: scope.layer_id }),
-      ...(scope.segment_id && { segmentId: scope.segment_id }),
-      ...(scope.type_key && { typeKey: scope.type_key }),
-    }),
+    scope: scopeMessage(scope),
     ...(expires_at && { expiresAt: timeOf(expires_at) }),
     ...(via_group_key && { viaGroupKey: via_group_key }),
     since: timeOf(created_at),
@@ -77,7 +83,13 @@ export const principalMessage = async (db: Queryable, user_id: string): Promise<
 
 export const principalsOf = async (db: Queryable, users: UserRow[]): Promise<Principal[]> => {
   const ids = users.map((user) => user.id)
-  const [held, joined, dual] = await Promise.all([heldGrants(db, ids), membershipsOf(db, ids), dualSince(db)])
+  const machines = users.filter(({ kind }) => kind === 'machine').map(({ id }) => id)
+  const [held, joined, dual, behind] = await Promise.all([
+    heldGrants(db, ids),
+    membershipsOf(db, ids),
+    dualSince(db),
+    behindMachines(db, machines),
+  ])
   return users.map((user) => {
     const own = <R extends { user_id: string }>(rows: R[]) =>
       user.status === 'ACTIVE' ? rows.filter(({ user_id }) => user_id === user.id) : []
@@ -91,6 +103,7 @@ export const principalsOf = async (db: Queryable, users: UserRow[]): Promise<Pri
       ...(user.reset_at && {
         reset: { at: timeOf(user.reset_at), by: giversOf(user.reset_by, user.reset_confirmed_by) },
       }),
+      behind: [...new Set(behind.filter(({ machine_id }) => machine_id === user.id).map(({ by }) => userOf(by)))],
       renewalRequired: dual !== undefined && user.link_shown,
     })
   })

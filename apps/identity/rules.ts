@@ -1,5 +1,5 @@
 import type { UserRow } from '../../db/identity/tables.ts'
-import { type Role, UNSCOPED_ROLES } from '../shared/auth/permissions.ts'
+import { MACHINE_ROLES, type Role, UNSCOPED_ROLES } from '../shared/auth/permissions.ts'
 import { AppError, type CodeOf } from '../shared/errors.ts'
 
 /** Identity's own rules (auth.md 9): pure, each returns the refusal or undefined. */
@@ -27,6 +27,17 @@ export const refuseScope = (role: string, scope: object | undefined) =>
         status: 422,
       })
     : undefined
+
+/** A machine decides and administers nothing, so it holds no role that does, itself or by a group. */
+export const refuseMachineRoles = (machine: string | undefined, roles: readonly string[]) => {
+  const role = machine === undefined ? undefined : roles.find((one) => !MACHINE_ROLES.has(one))
+  return role === undefined
+    ? undefined
+    : new AppError('validation_error', 'machine_role_refused', `${machine} is a machine and cannot be ${role}.`, {
+        status: 422,
+        hint: `Machines can be ${[...MACHINE_ROLES].join(', ')}.`,
+      })
+}
 
 /** The last active administrator stays: `after` are those that would be left. */
 export const refuseLastAdmin = (before: readonly string[], after: readonly string[]) =>

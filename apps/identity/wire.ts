@@ -1,5 +1,6 @@
 import { createDb } from '../../db/client.ts'
 import { pruneKeys } from '../../db/command/keys.ts'
+import { pruneAssertions } from '../../db/identity/machines.ts'
 import { idempotency, outbox } from '../../db/identity/tables.ts'
 import { pruneOutbox } from '../../db/outbox.ts'
 import { startPruning } from '../../db/prune.ts'
@@ -17,6 +18,7 @@ import { createServiceSigner } from '../shared/service/tokens.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
 import type { IdentityConfig } from './config.ts'
 import type { IdentityDeps } from './deps.ts'
+import { createIssuers } from './machines/foreign.ts'
 import { principalMessage } from './principal.ts'
 
 /** More than credential takes for an answer, less than this app does. */
@@ -36,8 +38,9 @@ export const createDeps = (config: IdentityConfig, { clock = systemClock }: { cl
     keys: jwks,
     log: telemetry.log,
   })
-  const stopPruning = startPruning([() => pruneKeys(db, idempotency), () => pruneOutbox(db, outbox)], (err) =>
-    telemetry.log.warn({ err }, 'old rows cannot be removed'),
+  const stopPruning = startPruning(
+    [() => pruneKeys(db, idempotency), () => pruneOutbox(db, outbox), () => pruneAssertions(db)],
+    (err) => telemetry.log.warn({ err }, 'old rows cannot be removed'),
   )
   const registry = registryOf(config, telemetry)
   const providers = providersOf(config, telemetry)
@@ -46,6 +49,7 @@ export const createDeps = (config: IdentityConfig, { clock = systemClock }: { cl
     config,
     telemetry,
     clock,
+    issuers: createIssuers(config.AUTH__MACHINES__ISSUERS),
     db,
     pool,
     keys: {

@@ -6,6 +6,7 @@ import { serveHealth } from '../shared/http/health.ts'
 import { registerRpc } from '../shared/rpc/client.ts'
 import { audienceOf } from '../shared/service/scopes.ts'
 import type { SessionDeps } from './deps.ts'
+import { machineRoutes } from './machines/routes.ts'
 import { adminRoutes } from './sessions/admin.routes.ts'
 import { authEventsRoutes } from './sessions/auth-events.routes.ts'
 import { sessionsRoutes } from './sessions/routes.ts'
@@ -49,6 +50,7 @@ export const buildApp = (deps: SessionDeps) => {
   app.addHook('preHandler', async () => deps.revocations.assertApplied())
   app.register(tokenRoutes, { deps })
   app.register(ssoRoutes, { deps })
+  app.register(machineRoutes, { deps })
   app.register(sessionsRoutes, { deps })
   app.register(usersRoutes, { deps })
   app.register(adminRoutes, { deps })

@@ -44,6 +44,8 @@ export const schema = Type.Object({
   SESSION__LIMITS__REFRESH: rateSetting('10/60/10'),
   SESSION__LIMITS__PASSWORD: rateSetting('5/600/5'),
   SESSION__LIMITS__LOGIN_FAILURES: rateSetting('100/86400/100'),
+  /** Refused credentials of machines by address. */
+  SESSION__LIMITS__MACHINE_FAILURES: rateSetting('60/60/60'),
   SESSION__LOCKOUT__FREE: settings.integer(5, 1, 1000),
   SESSION__LOCKOUT__MAX_S: settings.integer(900, 1, 86_400),
   SESSION__LOCKOUT__CLOSE_AT: settings.integer(100, 2, 1_000_000),
@@ -72,6 +74,7 @@ export const loadSessionConfig = (env: NodeJS.ProcessEnv = process.env) => {
     limits: {
       refresh: parseRate(config.SESSION__LIMITS__REFRESH),
       password: parseRate(config.SESSION__LIMITS__PASSWORD),
+      machine_failures: parseRate(config.SESSION__LIMITS__MACHINE_FAILURES),
       login_failures: parseRate(config.SESSION__LIMITS__LOGIN_FAILURES),
     },
     production: env.NODE_ENV === 'production',

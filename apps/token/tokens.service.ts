@@ -1,4 +1,5 @@
 import { Code, ConnectError } from '@connectrpc/connect'
+import { scopeOf } from '../shared/auth/principals.ts'
 import type { Clock } from '../shared/clock.ts'
 import { type GenerateTokensRequest, ResponseMode } from '../shared/contracts/gen/auth_pb.ts'
 import { isUuid } from '../shared/ids.ts'
@@ -20,13 +21,13 @@ const refuse = (message: string, code = Code.InvalidArgument) => new ConnectErro
 
 /** Signs an access token and, unless `access_only`, a refresh token: a new one, or the one that the request names byte for byte. */
 export const generateTokens = (settings: TokenSettings, request: GenerateTokensRequest) => {
-  const wrong = refuseGenerate(request)
+  const now = Math.floor(settings.clock.now().getTime() / 1000)
+  const wrong = refuseGenerate(request, now)
   if (wrong) throw refuse(wrong)
   if (request.presentedKid !== '' && !settings.keyring.verifying(request.presentedKid))
     throw refuse('the key of the presented token is no longer valid', Code.FailedPrecondition)
   const active = settings.keyring.active()
   if (!active) throw refuse('there is no signing key yet', Code.Unavailable)
-  const now = Math.floor(settings.clock.now().getTime() / 1000)
   const accessToken = signToken('access', accessClaims(settings, request, now), active)
   if (request.accessOnly) return { accessToken }
 
@@ -53,6 +54,16 @@ const accessClaims = (settings: TokenSettings, request: GenerateTokensRequest, n
   auth_time: Math.min(Number(request.authTime), now),
   amr: ['pwd'],
   cm: request.mode === ResponseMode.COOKIE ? 'cookie' : 'json',
+  ...(request.mode === ResponseMode.MACHINE && machineClaims(request, now)),
+})
+
+/** A machine's token lives as long as its credential, 900 s at most, and says what that credential permits. */
+const machineClaims = ({ method, permissions, scope, notAfter }: GenerateTokensRequest, now: number) => ({
+  exp: Math.min(now + 900, Number(notAfter)),
+  amr: [method],
+  cm: 'machine' as const,
+  scope: permissions,
+  ...(scope && { place: scopeOf(scope) }),
 })
 
 const refreshClaims = (
@@ -74,11 +85,16 @@ const refreshClaims = (
 const JTI = /^[A-Za-z0-9_-]{22}$/
 
 /** The fault of a request for tokens; undefined if there is none. */
-const refuseGenerate = (request: GenerateTokensRequest): string | undefined => {
+const refuseGenerate = (request: GenerateTokensRequest, now: number): string | undefined => {
   const length = [...request.username].length
   if (!isUuid(request.userId) || !isUuid(request.sessionId)) return 'user_id and session_id must be UUIDs in lower case'
   if (length < 1 || length > 64) return 'username must have 1 to 64 characters'
-  if (request.mode !== ResponseMode.JSON && request.mode !== ResponseMode.COOKIE) return 'mode must be JSON or COOKIE'
+  if (request.mode === ResponseMode.UNSPECIFIED) return 'mode must be JSON, COOKIE or MACHINE'
+  if (
+    request.mode === ResponseMode.MACHINE &&
+    (!request.accessOnly || request.method === '' || request.notAfter <= now)
+  )
+    return 'a machine has a method, a credential that has not ended, and access tokens alone'
   if (request.authTime < 0n) return 'auth_time must not be negative'
   const given = [request.refreshJti !== '', request.refreshIat !== 0n, request.refreshKid !== '']
   if (new Set(given).size !== 1) return 'refresh_jti, refresh_iat and refresh_kid: all three or none'

@@ -108,7 +108,7 @@ const administrators = async (db: Queryable): Promise<Administrator[]> => {
     select distinct u.id::text as id, u.link_shown from ${users} u
     join ${grants} g on g.role = 'admin' and g.expires_at is null
     left join ${group_members} m on g.subject_type = 'group' and m.group_key = g.subject_id and m.user_id = u.id
-    where u.status = 'ACTIVE' and ((g.subject_type = 'user' and g.subject_id = u.id::text) or m.user_id is not null)`)
+    where u.status = 'ACTIVE' and u.kind = 'person' and ((g.subject_type = 'user' and g.subject_id = u.id::text) or m.user_id is not null)`)
   return rows
 }
 

@@ -20,6 +20,7 @@ import { outboxTables } from '../outbox.ts'
 export const identitySchema = pgSchema('identity')
 
 export type UserStatus = 'ACTIVE' | 'DISABLED' | 'DELETED'
+export type UserKind = 'person' | 'machine'
 export type ScopeColumn = Partial<
   Record<'region_id' | 'datacenter_id' | 'layer_id' | 'segment_id' | 'type_key', string>
 >
@@ -32,6 +33,7 @@ export const users = identitySchema.table(
     /** The form in which names are compared; never used again, not even after a delete. */
     folded: text('folded').notNull(),
     status: text('status').$type<UserStatus>().notNull().default('ACTIVE'),
+    kind: text('kind').$type<UserKind>().notNull().default('person'),
     /** Grows with every change of status, groups or grants of this user. */
     version: bigint('version', { mode: 'number' }).notNull().default(1),
     created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
@@ -51,6 +53,7 @@ export const users = identitySchema.table(
     uniqueIndex('users_folded').on(t.folded),
     index().on(t.username, t.id),
     check('users_status', sql`${t.status} in ('ACTIVE', 'DISABLED', 'DELETED')`),
+    check('users_kind', sql`${t.kind} in ('person', 'machine')`),
   ],
 )
 export type UserRow = typeof users.$inferSelect
@@ -112,7 +115,13 @@ export const grants = identitySchema.table(
 )
 export type GrantRow = typeof grants.$inferSelect
 
-export type ChangeKind = 'user.create' | 'user.enable' | 'user.reset' | 'grant.create' | 'member.add'
+export type ChangeKind =
+  | 'user.create'
+  | 'user.enable'
+  | 'user.reset'
+  | 'grant.create'
+  | 'member.add'
+  | 'machine.credential'
 export type ChangeStatus = 'pending' | 'confirmed' | 'rejected' | 'withdrawn'
 
 /** Changes that wait for a second administrator, and those that were decided (federation.md 2). */
@@ -150,6 +159,66 @@ export const dual_control = identitySchema.table(
     since: at('since').notNull().default(sql`clock_timestamp()`),
   },
   (t) => [check('dual_control_once', sql`${t.id}`)],
+)
+
+/** The people who answer for a machine (federation.md 6). */
+export const machine_owners = identitySchema.table(
+  'machine_owners',
+  {
+    machine_id: uuid('machine_id')
+      .notNull()
+      .references(() => users.id),
+    user_id: uuid('user_id')
+      .notNull()
+      .references(() => users.id),
+  },
+  (t) => [primaryKey({ columns: [t.machine_id, t.user_id] })],
+)
+
+export type CredentialKind = 'key' | 'jwk' | 'trust'
+/** Whom a machine believes in place of a secret: CI tokens of this issuer, for this audience, with these claims. */
+export type Trust = { issuer: string; audience: string; claims: Record<string, string> }
+
+/** By what machines prove themselves. Of a key only the hash is kept. */
+export const machine_credentials = identitySchema.table(
+  'machine_credentials',
+  {
+    id: uuid('id').primaryKey(),
+    machine_id: uuid('machine_id')
+      .notNull()
+      .references(() => users.id),
+    kind: text('kind').$type<CredentialKind>().notNull(),
+    name: text('name').notNull(),
+    secret_hash: text('secret_hash'),
+    jwk: jsonb('jwk').$type<Record<string, unknown>>(),
+    trust: jsonb('trust').$type<Trust>(),
+    permissions: text('permissions').array().notNull(),
+    scope: jsonb('scope').$type<ScopeColumn>().notNull().default({}),
+    created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
+    created_by: text('created_by').notNull(),
+    confirmed_by: text('confirmed_by'),
+    expires_at: at('expires_at').notNull(),
+    revoked_at: at('revoked_at'),
+    last_used_at: at('last_used_at'),
+    last_address: text('last_address'),
+  },
+  (t) => [
+    index().on(t.machine_id, t.id),
+    check('machine_credentials_kind', sql`${t.kind} in ('key', 'jwk', 'trust')`),
+    check('machine_credentials_one', sql`num_nonnulls(${t.secret_hash}, ${t.jwk}, ${t.trust}) = 1`),
+  ],
+)
+export type MachineCredentialRow = typeof machine_credentials.$inferSelect
+
+/** Assertions and CI tokens that were used: each counts once. */
+export const machine_assertions = identitySchema.table(
+  'machine_assertions',
+  {
+    credential_id: uuid('credential_id').notNull(),
+    jti: text('jti').notNull(),
+    expires_at: at('expires_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.credential_id, t.jti] }), index().on(t.expires_at)],
 )
 
 export const user_events = auditTable(identitySchema, 'user_events')

@@ -37,6 +37,9 @@ const bodyOf = (method: string, url: string): unknown => {
     'POST /v1/admin/groups': { group_key: name, name },
     'POST /v1/admin/grants': { subject_type: 'user', subject_id: randomUUID(), role: 'viewer' },
     'PATCH /v1/admin/groups/:group_key': { name },
+    'POST /v1/admin/machines': { name, owners: [randomUUID()] },
+    'POST /v1/admin/machines/:machine_id/credentials': { kind: 'key', name, permissions: ['catalog:read'] },
+    'POST /v1/admin/machines/:machine_id/credentials/:credential_id/rotate': {},
     'POST /v1/admin/changes/:change_id/confirm': { digest: 'sha256:0' },
   }
   return bodies[`${method} ${url}`] ?? (/(able|delete)$/.test(url) ? { reason: 'x' } : undefined)
@@ -54,6 +57,8 @@ describe('every route', () => {
         .replace(':group_key', 'no-such')
         .replace(':grant_id', randomUUID())
         .replace(':change_id', randomUUID())
+        .replace(':machine_id', randomUUID())
+        .replace(':credential_id', randomUUID())
       const anonymous = await p.app.inject({ method: method as 'GET', url: path, headers: { 'idempotency-key': 'k' } })
       expect([method, url, anonymous.statusCode]).toEqual([method, url, 401])
       for (const { role, user } of people) {

@@ -15,6 +15,7 @@ const request: fc.Arbitrary<PolicyRequest> = fc
   .record({
     action: fc.constantFrom('gate.approve', 'gate.reject', 'gate.break_glass', 'operation.force_cancel' as const),
     user_id: people,
+    kind: fc.constantFrom('person', 'machine' as const),
     groups,
     granted: fc.boolean(),
     both: fc.boolean(),
@@ -31,6 +32,7 @@ const request: fc.Arbitrary<PolicyRequest> = fc
       type: asked.action === 'operation.force_cancel' ? 'Operation' : 'Gate',
       id: 'op/go',
       requester,
+      behind: [],
       involved,
       four_eyes,
       groups: eligible,

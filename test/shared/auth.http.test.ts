@@ -30,12 +30,13 @@ const principals = {
     if (identityAway) throw unavailable('identity', undefined, 'unavailable')
     if (gone) return undefined
     return {
-      user: { id, username: 'eva', status },
+      user: { id, username: 'eva', status, kind: 'person' as const },
       grants: [],
       group_keys: [],
       memberships: [],
       reset: null,
       renewal_required: false,
+      behind: [],
       roles,
       permissions: permissionsOf(roles),
       version: 1,

@@ -30,6 +30,7 @@ beforeAll(async () => {
   registry = loadRegistry(services.registry_file)
   app = createHttpApp({ telemetry: createTelemetry('test', { level: 'silent' }), codes: AUTH_CODES })
   const scopes = {
+    authenticateMachine: 'machines:authenticate',
     getUser: 'identity:read',
     getUserByUsername: 'identity:read',
     getPrincipal: 'identity:read',
@@ -53,6 +54,7 @@ beforeAll(async () => {
         listPrincipals: () => ({}),
         resolveExternal: () => ({}),
         linkExternal: () => ({}),
+        authenticateMachine: () => ({}),
       }),
     ],
   })

@@ -3,7 +3,8 @@ import { getFixed } from '../../../db/catalog/resources/rows.ts'
 import type { Fixed, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Queryable } from '../../../db/client.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
-import { type Permission, roleHas } from '../../shared/auth/permissions.ts'
+import type { Permission } from '../../shared/auth/permissions.ts'
+import { givesPermission } from '../../shared/auth/scope.ts'
 import type { Clock } from '../../shared/clock.ts'
 import type { Scope } from '../../shared/contracts/catalog/resources.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -23,8 +24,9 @@ export const accessOf = (
 ): Access => {
   const now = clock.now()
   const limits: Limit[] = []
-  for (const { role, scope, expires_at } of caller.grants) {
-    if (!roleHas(role, permission) || (expires_at !== null && new Date(expires_at) <= now)) continue
+  for (const grant of caller.grants) {
+    const { scope, expires_at } = grant
+    if (!givesPermission(grant, permission) || (expires_at !== null && new Date(expires_at) <= now)) continue
     const place_ids = (Object.keys(LEVELS) as Level[]).map((level) => scope[level]).filter((id) => id !== undefined)
     const type_ids = scope.type_key === undefined ? null : idsOfScope(types, scope.type_key)
     if (place_ids.length === 0 && type_ids === null) return 'all'

@@ -9,7 +9,7 @@ type Change = {
   kind: string
   status: string
   digest: string
-  request: { role?: string; group_key?: string; scope?: Record<string, string> }
+  request: { role?: string; kind?: string; group_key?: string; scope?: Record<string, string> }
   subject: { name: string; roles: string[]; gives: string[]; members: string[] }
   requested_by: string
   expires_at: string
@@ -47,6 +47,7 @@ const sentence = ({ kind, subject, request }: Change): string => {
     'user.enable': `enable ${subject.name}, who has ${roles}`,
     'user.reset': `new enrolment link for ${subject.name}, who has ${roles}`,
     'grant.create': `${roles} for ${subject.name}${scope && ` in ${scope}`}${subject.members.length > 0 ? ` and its ${subject.members.length} members` : ''}`,
+    'machine.credential': `new credential (${request.kind}) for ${subject.name}, which has ${roles}`,
     'member.add': `${subject.name} into ${request.group_key}, which gives ${roles}`,
   }
   return words[kind] ?? kind

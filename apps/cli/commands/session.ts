@@ -1,7 +1,8 @@
-import { type Command, readDocument, text, wholeId } from '../command.ts'
+import { type Command, readDocument, readText, text, wholeId } from '../command.ts'
 import { usageError } from '../errors.ts'
 import type { Api } from '../session/api.ts'
 import { codeByBrowser } from '../session/browser.ts'
+import { isApiKey } from '../session/machine.ts'
 import { ask, readPassword } from '../terminal/ask.ts'
 import { minute, short, zoned } from '../terminal/output.ts'
 
@@ -27,6 +28,12 @@ const onlyProvider = async ({ open }: Pick<Api, 'open'>): Promise<string> => {
     : usageError('This installation has no identity provider.', 'Run: signalbox login NAME')
 }
 
+const keyIn = (file: string): string => {
+  const key = readText(file).trim()
+  if (isApiKey(key)) return key
+  throw usageError(`${file} holds no API key: it begins with sbk_.`)
+}
+
 /** The signed-in person, and a way to every endpoint that has no command of its own. */
 export const sessionCommands: Command[] = [
   {
@@ -39,10 +46,12 @@ export const sessionCommands: Command[] = [
       'login eva --password-stdin < password.txt',
       'login --sso',
       'login --sso corp',
+      'login --machine key.txt',
     ],
     options: {
       'password-stdin': { type: 'boolean', about: 'read the password from stdin' },
       sso: { type: 'boolean', about: 'sign in through a provider in the browser; NAME is then its id' },
+      machine: { type: 'string', value: 'FILE', about: 'sign in as the machine whose API key is in this file' },
     },
     run: async ({ api, out }, [given], values) => {
       if (values.sso === true) {
@@ -51,6 +60,11 @@ export const sessionCommands: Command[] = [
           out.note(`Sign in with a browser on this machine:\n${address}`),
         )
         return out.note(`Signed in at ${api.url} as ${await api.redeem(grant)}.`)
+      }
+      const file = text(values, 'machine')
+      if (file !== undefined) {
+        const name = await api.loginMachine(keyIn(file))
+        return out.note(`Signed in at ${api.url} as ${name}.`)
       }
       const name = given ?? (await ask('name:', 'signalbox login NAME'))
       await api.login(name, await readPassword(values['password-stdin'] === true))

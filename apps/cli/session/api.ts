@@ -4,6 +4,7 @@ import { problemFrom } from '../../shared/contracts/client/problem.ts'
 import { CliError, EXIT, failure, refused, usageError } from '../errors.ts'
 import type { BrowserCode } from './browser.ts'
 import type { Credentials } from './credentials.ts'
+import { isApiKey, tokensOfKey } from './machine.ts'
 import { createRefresh, type TokenReply } from './refresh.ts'
 
 const TIMEOUT_MS = 30_000
@@ -18,7 +19,7 @@ export type Page<T> = { items: T[]; next_page_token: string | null }
 export type ApiOptions = {
   url: string
   credentials: Credentials
-  /** From SIGNALBOX_TOKEN: used as it is, never refreshed. */
+  /** From SIGNALBOX_TOKEN: an access token, used as it is and never refreshed, or the API key of a machine. */
   token: string | undefined
   /** From --idempotency-key: the key of the one command that is sent. */
   idempotency_key: string | undefined
@@ -47,7 +48,8 @@ export const createApi = ({
     createSignalbox({ url, ...tokens, repeats: { ...options, onRepeat }, fetch: sender(timeout_ms) })
 
   const refresh = createRefresh(url, credentials, connect({ times: 0 }))
-  const tokens = token === undefined ? refresh : { token }
+  const tokens =
+    token === undefined ? refresh : isApiKey(token) ? tokensOfKey(connect({ times: repeats }), token) : { token }
   const signalbox = connect({ times: repeats }, tokens)
 
   const send = async <T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
@@ -111,10 +113,14 @@ export const createApi = ({
       await credentials.alone(async () => void refresh.keep(username, tokens))
       return username
     },
+    /** Keeps the API key of a machine; answers its name. */
+    loginMachine: (key: string): Promise<string> =>
+      told(url, () => credentials.alone(async () => (await refresh.keepKey(key)).username)),
     /** Ends the session; the credentials kept here go in any case. */
     logout: async (): Promise<void> => {
       try {
-        await send('POST', '/auth/logout')
+        // The session of a machine is its key, which stays.
+        if (credentials.get(url)?.api_key === undefined) await send('POST', '/auth/logout')
       } finally {
         await credentials.alone(async () => credentials.save(url, undefined))
       }

@@ -12,6 +12,8 @@ export type Entry = {
   /** Milliseconds since 1970 by this machine. */
   expires_at: number
   retry_key?: string
+  /** Of a machine: the key that takes the place of a refresh token. */
+  api_key?: string
 }
 
 /** Device tokens by URL and by name: proofs that this person signed in from here before. They outlive a logout. */

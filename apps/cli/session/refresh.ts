@@ -1,6 +1,10 @@
 import { ProblemError, read, type Schema, type Signalbox } from '../../client/index.ts'
 import { EXIT, failure } from '../errors.ts'
 import type { Credentials, Entry } from './credentials.ts'
+import { exchangeKey } from './machine.ts'
+
+const nameIn = (token: string): string =>
+  JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8')).username
 
 export type TokenReply = Schema<'TokenReply'>
 
@@ -18,6 +22,16 @@ export const createRefresh = (url: string, credentials: Credentials, signalbox: 
     credentials.save(url, entry)
     return entry
   }
+  /** Keeps an API key with its first token; the name is that of the token. */
+  const keepKey = async (api_key: string): Promise<Entry> => {
+    const { access_token, expires_in } = await exchangeKey(signalbox, api_key)
+    const entry = {
+      ...{ username: nameIn(access_token), access_token, refresh_token: '', api_key },
+      expires_at: Date.now() + expires_in * 1000,
+    }
+    credentials.save(url, entry)
+    return entry
+  }
   const lasts = ({ expires_at }: Entry) => expires_at - EARLY_MS > Date.now()
   const kept = (): Entry => {
     const entry = credentials.get(url)
@@ -30,6 +44,7 @@ export const createRefresh = (url: string, credentials: Credentials, signalbox: 
     credentials.alone(async () => {
       const entry = kept()
       if (entry.access_token !== used && lasts(entry)) return entry.access_token
+      if (entry.api_key !== undefined) return (await keepKey(entry.api_key)).access_token
       const retry_key = entry.retry_key ?? crypto.randomUUID()
       credentials.save(url, { ...entry, retry_key })
       try {
@@ -49,6 +64,7 @@ export const createRefresh = (url: string, credentials: Credentials, signalbox: 
 
   return {
     keep,
+    keepKey,
     token: async (): Promise<string> => {
       const entry = kept()
       return lasts(entry) ? entry.access_token : renew(entry.access_token)

@@ -25,10 +25,11 @@ export const chargeOpenRoute = async (
 ): Promise<Buffer | undefined> => {
   const { guard, limits, nameOf } = deps
   const address = nameOf(`address:${client.key}`)
-  const by = (limit: 'refresh' | 'jwks' | 'enrol') => ({ key: `${limit}:${address}`, rate: limits[limit] })
+  const by = (limit: 'refresh' | 'jwks' | 'enrol' | 'machine') => ({ key: `${limit}:${address}`, rate: limits[limit] })
   if (route.class === 'none') return undefined
-  if (route.class === 'refresh' || route.class === 'jwks' || route.class === 'enrol') {
-    await guard.charge(route.class, [by(route.class)])
+  if (route.class !== 'token' && route.class !== 'login') {
+    const limit = route.class as Parameters<typeof by>[0]
+    await guard.charge(limit, [by(limit)])
     return undefined
   }
   const { req } = exchange

@@ -112,7 +112,8 @@ export const createGuard = (deps: GuardDeps) => {
   const pass = async (route: Route, claims: AccessClaims): Promise<void> => {
     const { sub: user_id, session_id, iat } = claims
     // Stopping has a bucket of its own: whoever used up the other may still stop things.
-    const bucket = { key: `${route.kind === 'S' ? 'stop' : 'api'}:${user_id}`, rate: limits.api }
+    const rate = claims.cm === 'machine' ? limits.machine : limits.api
+    const bucket = { key: `${route.kind === 'S' ? 'stop' : 'api'}:${user_id}`, rate }
     if (route.path === '/auth/logout') return charge('api', [bucket])
     if (denylist.has(session_id)) throw revoked(deps)
     const verdict = await redisGate.gate({ bucket, user_id, session_id, iat })

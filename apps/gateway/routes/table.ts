@@ -7,7 +7,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 /** R read, W write, A arming, S stopping: what is still served while a part is away (auth.md 6). */
 export type Kind = 'R' | 'W' | 'A' | 'S'
 /** Which limits a request is charged to. `token` is login or refresh, by the body; `none` is not charged. */
-export type LimitClass = 'api' | 'stream' | 'token' | 'login' | 'refresh' | 'jwks' | 'enrol' | 'none'
+export type LimitClass = 'api' | 'stream' | 'token' | 'login' | 'refresh' | 'jwks' | 'enrol' | 'machine' | 'none'
 
 /** One endpoint of the public API. The service asks for `permission`; the gateway only tells none from the rest. */
 export type Route = {
@@ -71,6 +71,7 @@ const session = table('session', '', [
   ['POST', '/auth/login', 'R', 'none', 'login'],
   ['POST', '/auth/refresh', 'R', 'none', 'refresh'],
   ['POST', '/auth/logout', 'S', 'bearer'],
+  ['POST', '/oauth/token', 'W', 'none', 'machine'],
   ['GET', '/v1/token/csrf', 'R', 'none', 'refresh'],
   ['POST', '/v1/token/reauth', 'W', 'self'],
   ['GET', '/v1/providers', 'R', 'none', 'refresh'],
@@ -114,6 +115,12 @@ const identity = table('identity', '/api/v1', [
   ['POST', '/admin/changes/{change_id}/half', 'A', 'identity:admin'],
   ['POST', '/admin/changes/{change_id}/reject', 'S', 'identity:admin'],
   ['POST', '/admin/changes/{change_id}/withdraw', 'S', 'identity:admin'],
+  ['GET', '/admin/machines', 'R', 'identity:read'],
+  ['POST', '/admin/machines', 'A', 'identity:admin'],
+  ['PUT', '/admin/machines/{machine_id}/owners/{user_id}', 'A', 'identity:admin'],
+  ['POST', '/admin/machines/{machine_id}/credentials', 'A', 'identity:admin'],
+  ['POST', '/admin/machines/{machine_id}/credentials/{credential_id}/rotate', 'A', 'identity:admin'],
+  ['DELETE', '/admin/machines/{machine_id}/credentials/{credential_id}', 'S', 'identity:admin'],
   ['GET', '/admin/user-events', 'R', 'audit:read'],
 ])
 

@@ -4,6 +4,7 @@ import type { Db, Tx } from '../../../db/client.ts'
 import { closeChange, insertChange, type KnownChange, lockChange } from '../../../db/identity/changes.ts'
 import { dualSince, getUser, heldGrants, usersByIds } from '../../../db/identity/queries.ts'
 import { type ChangeKind, user_events } from '../../../db/identity/tables.ts'
+import { refuseMachine } from '../../shared/auth/caller.ts'
 import { permissionMissing } from '../../shared/auth/http.ts'
 import { roleHas } from '../../shared/auth/permissions.ts'
 import type { ChangeRequests, ChangeView } from '../../shared/contracts/identity/changes.ts'
@@ -116,6 +117,7 @@ export const confirmChange = (
   changeOnce(deps, req, { arming: true }, async (tx) => {
     const dual = await lockControl(deps, tx)
     const { user_id } = req.caller
+    throwIf(refuseMachine(req.caller))
     if (!(await mayAdminister(tx, user_id))) throw permissionMissing(['identity:admin'])
     const row = await findChange(tx, change_id)
     throwIf(refuseSecondAdmin(userOf(row.requested_by) === user_id))

@@ -14,6 +14,10 @@ export const subjectOf = async (db: Queryable, { kind, request }: Asked): Promis
       const gives = (request.grants ?? []).map(({ role }) => role)
       return { ...NOBODY, type: 'user', name: request.username, gives: sorted(gives) }
     }
+    case 'machine.credential': {
+      const machine = await userSubject(db, request.machine_id)
+      return { ...machine, gives: machine.roles }
+    }
     case 'user.enable':
     case 'user.reset': {
       const user = await userSubject(db, request.user_id)

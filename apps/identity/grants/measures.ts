@@ -1,13 +1,13 @@
 import { and, eq, lte, sql } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
-import { membersOf } from '../../../db/identity/queries.ts'
+import { membersOf, usersByIds } from '../../../db/identity/queries.ts'
 import { type GrantRow, grants } from '../../../db/identity/tables.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { type By, type Measure, roleSensitivity } from '../control/changes.ts'
 import { lockGroup } from '../groups/measures.ts'
 import { rolesChanged } from '../mutations.ts'
-import { refuseScope, refuseSelfGrant, throwIf } from '../rules.ts'
+import { refuseMachineRoles, refuseScope, refuseSelfGrant, throwIf } from '../rules.ts'
 import { findLivingUser } from '../users/change.ts'
 
 export const viewOf = ({ id, subject_type, subject_id, role, scope, expires_at }: GrantRow) => ({
@@ -43,6 +43,8 @@ export const grantMeasure: Measure<'grant.create'> = async ({ deps, tx, req, req
   throwIf(refuseScope(role, scope))
   if (!toUser) await lockGroup(tx, subject_id)
   const accounts = toUser ? [(await findLivingUser(tx, subject_id)).id] : await membersOf(tx, subject_id)
+  const machine = (await usersByIds(tx, accounts)).find(({ kind }) => kind === 'machine')
+  throwIf(refuseMachineRoles(machine?.username, [role]))
   throwIf(refuseSelfGrant(requester, accounts))
   const of = { subject_type, subject_id, role }
   await removeEnded(tx, of)

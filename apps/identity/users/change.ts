@@ -12,7 +12,7 @@ import { refuseDeleted, throwIf } from '../rules.ts'
 const isoOf = (text: string | null) => (text === null ? null : new Date(text).toISOString())
 
 export const viewOf = (user: UserRow) => ({
-  ...pick(user, 'id', 'username', 'status'),
+  ...pick(user, 'id', 'username', 'kind', 'status'),
   created_at: new Date(user.created_at).toISOString(),
   disabled_at: isoOf(user.disabled_at),
 })

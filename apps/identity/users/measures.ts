@@ -36,6 +36,11 @@ export const createMeasure: Measure<'user.create'> = async ({ tx }, wanted) => {
 export const resetMeasure: Measure<'user.reset'> = async ({ tx, req, requester }, { user_id }) => {
   const user = await lockFound(tx, user_id)
   throwIf(refuseSelfAction(requester, user.id, 'enrol'))
+  if (user.kind === 'machine')
+    throw new AppError('validation_error', 'not_for_machines', `${user.username} is a machine and has no password.`, {
+      status: 422,
+      hint: 'Give it a credential.',
+    })
   if (user.status !== 'ACTIVE')
     throw new AppError('version_conflict', 'user_deleted', `${user.username} is ${user.status}.`, {
       hint: 'Enable the user first.',

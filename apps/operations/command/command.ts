@@ -4,7 +4,7 @@ import { fingerprintOf, type IdempotentRequest } from '../../../db/command/keys.
 import type { AcceptedCommand } from '../../../db/operations/commands/rows.ts'
 import type { Facts } from '../../../db/operations/facts/state.ts'
 import type { CommandKind } from '../../../workflows/operation/messages.ts'
-import type { Caller } from '../../shared/auth/caller.ts'
+import { actorOfCaller, type Caller } from '../../shared/auth/caller.ts'
 import type { Actor } from '../../shared/contracts/operations/graph.ts'
 import { pick } from '../../shared/data/pick.ts'
 import type { OperationsDeps } from '../deps.ts'
@@ -75,7 +75,7 @@ export const commandOf = (
     ...pick(given, 'kind', 'class', 'operation_id'),
     reason: given.reason ?? null,
     dry_run: given.dry_run ?? false,
-    actor: { kind: 'user', id: caller.user_id, name: caller.username, roles: caller.roles },
+    actor: actorOfCaller(caller),
     caller,
     request_id: String(req.id),
     trace: typeof trace === 'string' ? trace : null,

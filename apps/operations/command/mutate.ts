@@ -4,7 +4,7 @@ import { fingerprintOf, type IdempotentRequest } from '../../../db/command/keys.
 import { type Answer, type Decision, runAnswered } from '../../../db/command/run.ts'
 import { appendAudit } from '../../../db/operations/facts/audit.ts'
 import { idempotency } from '../../../db/operations/tables/index.ts'
-import type { Caller } from '../../shared/auth/caller.ts'
+import { actorOfCaller, type Caller } from '../../shared/auth/caller.ts'
 import type { Actor } from '../../shared/contracts/operations/graph.ts'
 import type { AppError } from '../../shared/errors.ts'
 import type { OperationsDeps } from '../deps.ts'
@@ -25,7 +25,7 @@ export const mutationOf = (
   const { caller, headers, params, query, body } = req
   return {
     caller,
-    actor: { kind: 'user', id: caller.user_id, name: caller.username, roles: caller.roles },
+    actor: actorOfCaller(caller),
     request_id: String(req.id),
     request: {
       caller: `user:${caller.user_id}`,

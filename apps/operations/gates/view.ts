@@ -23,9 +23,12 @@ import {
 
 const ELIGIBLE_SHOWN = 50
 
-/** An intervention is decided by another person than its author, and cannot be bypassed. */
-export const refuseAuthor = ({ author_id }: GateRow['gate'], user_id: string): RefusalCode | undefined =>
-  author_id === user_id
+/** An intervention is decided by another person than its author or those behind a machine, and cannot be bypassed. */
+export const refuseAuthor = (
+  { author_id, author_behind }: GateRow['gate'],
+  user_id: string,
+): RefusalCode | undefined =>
+  author_id === user_id || author_behind.includes(user_id)
     ? {
         category: 'policy_denied',
         code: 'second_person',

@@ -3,7 +3,7 @@ import { appendAudit } from '../../../db/operations/facts/audit.ts'
 import { stateFacts } from '../../../db/operations/facts/state.ts'
 import { listEvidence } from '../../../db/operations/history/timeline.ts'
 import { getOperation } from '../../../db/operations/operations/read.ts'
-import type { Caller } from '../../shared/auth/caller.ts'
+import { actorOfCaller, type Caller } from '../../shared/auth/caller.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { exportEvidence } from '../../shared/events/evidence.ts'
 import type { OperationsDeps } from '../deps.ts'
@@ -48,7 +48,7 @@ export const exportOf = async (
   }
   const file = exportEvidence(records, head, trust.evidence_key)
   // Who took the evidence out is itself a fact: stated before a byte leaves.
-  const actor = { kind: 'user' as const, id: caller.user_id, name: caller.username, roles: caller.roles }
+  const actor = actorOfCaller(caller)
   await db.transaction(async (tx) => {
     const data = { seq: head.seq, hash: head.hash, kid: trust.evidence_key.kid }
     await stateFacts(tx, operation_id, { request_id, events: [{ type: 'export.made', actor, data }] })

@@ -4,7 +4,7 @@ import { attempt } from '../../../db/command/attempt.ts'
 import { getAwaiting, passAwaiting } from '../../../db/operations/gates/awaiting.ts'
 import { rulesOf } from '../../../db/operations/tables/evidence.ts'
 import { gates } from '../../../db/operations/tables/index.ts'
-import type { GatePolicy, GateSubject } from '../../shared/contracts/operations/graph.ts'
+import type { Actor, GatePolicy, GateSubject } from '../../shared/contracts/operations/graph.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -44,6 +44,8 @@ const POLICY = { ...rules, digest: digest(rules) } as unknown as GatePolicy
 const waitingGates = (operation_id: string) =>
   sql`(select count(*)::int from ${gates} g where g.operation_id = ${operation_id} and g.status = 'waiting')`
 
+const authorOf = ({ id, name, behind }: Actor) => ({ id, name, ...(behind && { behind }) })
+
 /** Opens a gate with the intervention as its subject. It is possible now; it is done when another person approves it. */
 export const askSecondPerson = async (
   deps: InterventionDeps,
@@ -55,6 +57,7 @@ export const askSecondPerson = async (
   const { operation_id } = subject
   const { effect, before } = await attempt(tx, (inner) => perform(deps, inner, intervening, body))
   const { type, node_id, payload, ticket } = body
+  const { behind } = command.actor
   const gate_id = gateOfIntervention(command_id)
   const asked: GateSubject = {
     v: 1,
@@ -71,7 +74,7 @@ export const askSecondPerson = async (
       payload,
       reason: command.reason,
       ticket: ticket ?? null,
-      author: { id: command.actor.id, name: command.actor.name },
+      author: authorOf(command.actor),
     },
   }
   const now = digest(asked)
@@ -105,7 +108,13 @@ export const askSecondPerson = async (
           subject: {
             type: 'gate',
             id: gate_id,
-            rules: [{ ...rulesOf({ gate_id, kind: 'intervention', policy: POLICY }), author: command.actor.id }],
+            rules: [
+              {
+                ...rulesOf({ gate_id, kind: 'intervention', policy: POLICY }),
+                author: command.actor.id,
+                ...(behind && { behind }),
+              },
+            ],
           },
           subject_digest: now,
         },

@@ -5,7 +5,7 @@ import { insertOperation } from '../../../db/operations/nodes/start.ts'
 import { type Intent, moveIntent, movePlan, type Plan } from '../../../db/operations/plans/rows.ts'
 import { rulesOf } from '../../../db/operations/tables/evidence.ts'
 import type { Place } from '../../shared/auth/scope.ts'
-import type { PlanGraph } from '../../shared/contracts/operations/graph.ts'
+import { type PlanGraph, partiesOf } from '../../shared/contracts/operations/graph.ts'
 import type { Rehearsal, StartBody } from '../../shared/contracts/operations/plans.ts'
 import type { OperationCalendar } from '../../shared/data/calendar.ts'
 import { digest } from '../../shared/data/digest.ts'
@@ -89,6 +89,7 @@ const rowsOf = (
     plan_hash: plan.plan_hash,
     ...pick(intent, 'title', 'kind', 'requester'),
     starter_id: actor.id,
+    involved: partiesOf(intent.requester, actor),
     risk_level,
     ...pick(intent, 'labels', 'ticket', 'retry_of'),
     constraints,
@@ -151,7 +152,7 @@ const eventsOf = (
           authority: 1,
           requester: intent.requester.id,
           starter: actor.id,
-          involved: [...new Set([intent.requester.id, actor.id])],
+          involved: partiesOf(intent.requester, actor),
           rules: document.gates.map(rulesOf),
         },
         subject_digest: digest(start),

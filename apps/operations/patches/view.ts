@@ -18,6 +18,7 @@ export const patchObject = (operation: Governed, patch: PatchRow): PolicyObject 
   type: 'Patch',
   id: `${operation.operation_id}/${patch.patch_id}`,
   requester: patch.proposer_id,
+  behind: patch.proposer.behind ?? [],
   four_eyes: patch.required.some(({ four_eyes }) => four_eyes),
   groups: patchGroups(patch.required),
 })

@@ -1,6 +1,7 @@
 import type { Tx } from '../../../db/client.ts'
 import { SYSTEM, type TimelineEvent } from '../../../db/operations/facts/timeline.ts'
 import type { PatchRow, PatchVote } from '../../../db/operations/patches/rows.ts'
+import { partiesOf } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { Subject } from '../command/subject.ts'
 import { patchGroups } from '../plans/ahead.ts'
@@ -8,7 +9,7 @@ import { loadPlaces } from '../policies/visibility.ts'
 import { type Footing, type LostVote, lossOf, type People, requireAsked, wordsOf } from '../policies/voters.ts'
 
 /** The grounds of a vote for a patch. No right counts that its proposer gave, or with four eyes any participant. */
-export const patchFooting = (subject: Subject, { required, proposer_id }: PatchRow, lookback_s: number): Footing => {
+export const patchFooting = (subject: Subject, { required, proposer }: PatchRow, lookback_s: number): Footing => {
   const groups = patchGroups(required)
   const involved = required.some(({ four_eyes }) => four_eyes) ? subject.involved : []
   return {
@@ -16,7 +17,7 @@ export const patchFooting = (subject: Subject, { required, proposer_id }: PatchR
     places: subject.places,
     groups: groups.length === 0 ? undefined : groups,
     taint: {
-      involved: [...involved, proposer_id],
+      involved: [...involved, ...partiesOf(proposer)],
       since: new Date(Date.parse(subject.planned_at) - 1000 * lookback_s).toISOString(),
     },
   }

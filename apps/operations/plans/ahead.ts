@@ -4,13 +4,14 @@ import type { Revision } from '../../../db/operations/patches/rows.ts'
 import { getPatch, type PatchRow, type RunningRows, readRunning } from '../../../db/operations/patches/rows.ts'
 import { fillGate } from '../../../workflows/operation/rules/gates.ts'
 import { UNTOUCHED } from '../../../workflows/operation/state/patch.ts'
-import type {
-  GatePolicy,
-  GateSubject,
-  PlanGate,
-  PlanGraph,
-  PlanNode,
-  RefusalCode,
+import {
+  type GatePolicy,
+  type GateSubject,
+  type PlanGate,
+  type PlanGraph,
+  type PlanNode,
+  partiesOf,
+  type RefusalCode,
 } from '../../shared/contracts/operations/graph.ts'
 import type { PatchChange } from '../../shared/contracts/operations/patches.ts'
 import { digest } from '../../shared/data/digest.ts'
@@ -245,7 +246,7 @@ export const revisionOf = async (tx: Tx, subject: Subject, patch: PatchRow, outl
     risk_level: { before: subject.risk_level, after: patched.weight?.risk.level ?? subject.risk_level },
     graph: drawAgain({ ...patched, gates: [...patched.gates, ...own] }, drawn?.drawing.graph),
     result_hash,
-    proposer_id: patch.proposer_id,
+    proposers: partiesOf(patch.proposer),
   }
 }
 

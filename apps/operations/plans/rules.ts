@@ -20,6 +20,7 @@ export const planObject = (
   type: 'Plan',
   id: plan.plan_id,
   requester: intent.requester_id,
+  behind: [],
   involved: [intent.requester_id],
   four_eyes: false,
   groups: [],

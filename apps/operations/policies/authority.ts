@@ -45,6 +45,7 @@ export const operationObject = (operation: Governed): PolicyObject => ({
   type: 'Operation',
   id: operation.operation_id,
   requester: operation.requester_id,
+  behind: [],
   involved: operation.involved,
   four_eyes: false,
   groups: [],
@@ -79,6 +80,7 @@ export const refuseByPolicy = (
   return policies.refuse({
     action,
     user_id: caller.user_id,
+    kind: caller.kind,
     groups: caller.groups,
     object,
     granted: isInScope(caller, permission, places),

@@ -39,6 +39,8 @@ export type PolicyObject = {
   type: 'Operation' | 'Gate' | 'Plan' | 'Patch'
   id: string
   requester: string
+  /** The people behind a machine that requested it: its acts are theirs. */
+  behind: readonly string[]
   involved: readonly string[]
   four_eyes: boolean
   groups: readonly string[]
@@ -52,6 +54,7 @@ export type PolicyObject = {
 export type PolicyRequest = {
   action: PolicyAction
   user_id: string
+  kind: 'person' | 'machine'
   groups: readonly string[]
   object: PolicyObject
   granted: boolean
@@ -156,12 +159,14 @@ export const contextOf = ({
 
 export const entitiesOf = ({
   user_id,
+  kind,
   groups,
   object,
-}: Pick<PolicyRequest, 'user_id' | 'groups' | 'object'>): EntityJson[] => {
+}: Pick<PolicyRequest, 'user_id' | 'kind' | 'groups' | 'object'>): EntityJson[] => {
   const { type, id, labels, environment, ...rest } = object
   const attrs: Record<string, CedarValueJson> = {
     requester: rest.requester,
+    behind: [...rest.behind],
     involved: [...rest.involved],
     four_eyes: rest.four_eyes,
     groups: [...rest.groups],
@@ -171,7 +176,7 @@ export const entitiesOf = ({
     regions: [...rest.regions],
   }
   return [
-    { uid: { type: 'User', id: user_id }, attrs: { groups: [...groups] }, parents: [] },
+    { uid: { type: 'User', id: user_id }, attrs: { kind, groups: [...groups] }, parents: [] },
     { uid: { type, id }, attrs, parents: [], tags: { ...labels } },
   ]
 }

@@ -50,7 +50,15 @@ export const loadPlanPolicies = (site_dir?: string) => {
   const judge = (facts: PlanFacts): JudgedPlan[] => {
     const { requester, labels } = facts
     const object = {
-      ...{ type: 'Plan' as const, id: facts.intent_id, requester, involved: [requester], four_eyes: false, groups: [] },
+      ...{
+        type: 'Plan' as const,
+        id: facts.intent_id,
+        requester,
+        behind: [],
+        involved: [requester],
+        four_eyes: false,
+        groups: [],
+      },
       ...{
         risk: facts.risk,
         environment: labels.environment ?? null,
@@ -59,7 +67,16 @@ export const loadPlanPolicies = (site_dir?: string) => {
         labels,
       },
     }
-    const request = { user_id: requester, groups: [], object, granted: true, both: false, as_groups: [], auth_age_s: 0 }
+    const request = {
+      user_id: requester,
+      kind: 'person' as const,
+      groups: [],
+      object,
+      granted: true,
+      both: false,
+      as_groups: [],
+      auth_age_s: 0,
+    }
     const answer = statefulIsAuthorized({
       principal: { type: 'User', id: requester },
       action: { type: 'Action', id: 'plan.execute' },
@@ -108,8 +125,8 @@ const readLevel = (file: string, level: PolicyLevel): Rule[] => {
     const { action } = json as { action?: { op?: string; entity?: { id?: string } } }
     if (action?.op !== '==' || action.entity?.id !== 'plan.execute')
       throw wrong('is not of the one action plan.execute.')
-    if (/principal\s*\.\s*groups/.test(text))
-      throw wrong('looks at groups of the principal; a plan is judged by its effects.')
+    const [, seen] = /principal\s*\.\s*(groups|kind)/.exec(text) ?? []
+    if (seen !== undefined) throw wrong(`looks at ${seen} of the principal; a plan is judged by its effects.`)
     const groups = json.annotations?.approvers?.split(',').map((group) => group.trim()) ?? []
     if (groups.some((group) => !/^[a-z][a-z0-9-]{1,62}$/.test(group)))
       throw wrong('names approvers that are no groups; write @approvers("group, group").')

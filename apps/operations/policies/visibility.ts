@@ -1,7 +1,14 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Queryable } from '../../../db/client.ts'
-import { type Permission, roleHas } from '../../shared/auth/permissions.ts'
-import { type Grant, isGranted, type Place, SCOPE_FIELDS, type Scope } from '../../shared/auth/scope.ts'
+import type { Permission } from '../../shared/auth/permissions.ts'
+import {
+  type Grant,
+  givesPermission,
+  isGranted,
+  type Place,
+  SCOPE_FIELDS,
+  type Scope,
+} from '../../shared/auth/scope.ts'
 
 /** Who looks: people with their grants. */
 export type Viewer = { user_id: string; grants: readonly Grant[] }
@@ -9,7 +16,8 @@ export type Viewer = { user_id: string; grants: readonly Grant[] }
 export type Owned = { requester_id: string; resource_ids: readonly string[] }
 
 const isEverywhere = (scope: Scope): boolean => SCOPE_FIELDS.every((field) => scope[field] === undefined)
-const grantsOf = ({ grants }: Viewer, permission: Permission) => grants.filter(({ role }) => roleHas(role, permission))
+const grantsOf = ({ grants }: Viewer, permission: Permission) =>
+  grants.filter((grant) => givesPermission(grant, permission))
 
 /** Whether the places of objects matter at all to this person: grants without scope hold everywhere. */
 export const hasScopes = ({ grants }: Viewer): boolean => grants.some(({ scope }) => !isEverywhere(scope))

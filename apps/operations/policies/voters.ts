@@ -25,6 +25,7 @@ export type Taint = { involved: readonly string[]; since: string }
 /** Why a person's approval does not count now, or undefined while it does. */
 export const lossOf = (person: Principal | undefined, footing: Footing): VoterLoss | undefined => {
   if (person?.user.status !== 'ACTIVE') return 'voter_disabled'
+  if (person.user.kind !== 'person') return 'voter_lost_right'
   if (!hasFooting(person.user.id, person, footing)) return 'voter_lost_right'
   return isTainted(person.user.id, person, footing) ? 'voter_tainted' : undefined
 }

@@ -43,9 +43,9 @@ export const operationFactsOf = ({ operation }: Pick<GateRow, 'operation'>) => (
   unknown_nodes: 0,
 })
 
-/** Whom four eyes excludes: who asked for the operation or started it; of an intervention only its author. */
+/** Whom four eyes excludes: who asked for the operation or started it; of an intervention only its author, with the people behind a machine. */
 export const involvedIn = ({ gate, operation }: GateRow): readonly string[] =>
-  gate.author_id === null ? operation.involved : [gate.author_id]
+  gate.author_id === null ? operation.involved : [gate.author_id, ...gate.author_behind]
 
 /** Whose gifts do not count on a gate with four eyes, and since when: the plan's time, which they chose, less a while. */
 export const taintOf = (row: GateRow, lookback_s: number): Taint | undefined =>

@@ -10,12 +10,21 @@ const REASONS: Record<string, string> = { DISABLED: 'user_disabled', DELETED: 'u
  * message about a password ends only sessions that proved an older one.
  */
 export const endSessions = async (session: Client<typeof Session>, schema: string, row: OutboxRow): Promise<void> => {
-  const payload = row.payload as { user_id?: string; keep_session_id?: string; to?: string; actor?: { id?: string } }
+  const payload = row.payload as {
+    user_id?: string
+    credential_id?: string
+    keep_session_id?: string
+    to?: string
+    actor?: { id?: string }
+  }
   if (!payload.user_id) return
   const common = { userId: payload.user_id, requestId: row.request_id ?? '', actorId: payload.actor?.id ?? '' }
   if (schema === 'identity') {
     const reason = row.type === 'auth.user.status_changed.v1' ? REASONS[payload.to ?? ''] : undefined
     if (reason) await session.revokeUserSessions({ ...common, reason })
+    // The session of a machine's credential bears its id.
+    if (payload.credential_id !== undefined)
+      await session.revokeSession({ ...common, sessionId: payload.credential_id, reason: 'credential_revoked' })
     return
   }
   // The aggregate is the user's credential: its version is that of the password.

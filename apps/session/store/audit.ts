@@ -9,6 +9,7 @@ import type { Store } from './store.ts'
 export type AuthEvent = {
   action:
     | 'login'
+    | 'machine_token'
     | 'logout'
     | 'refresh'
     | 'revoke_session'

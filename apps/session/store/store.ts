@@ -12,6 +12,7 @@ import { type Rate, rateArguments } from '../../shared/web/rates.ts'
 
 const NAMES = [
   'create_session',
+  'machine_session',
   'activate_session',
   'rotate',
   'rotate_current',
@@ -35,6 +36,7 @@ export type RevokeReason =
   | 'user_deleted'
   | 'admin'
   | 'evicted'
+  | 'credential_revoked'
 
 /** Who ends a session, for the event and the audit log. */
 export type Cause = {
@@ -48,7 +50,7 @@ export type SessionRecord = {
   session_id: string
   user_id: string
   username: string
-  mode: 'json' | 'cookie'
+  mode: 'json' | 'cookie' | 'machine'
   state: 'pending' | 'active'
   refresh_token_hash: string | null
   created_at: number
@@ -62,7 +64,8 @@ export type SessionRecord = {
   ip_prefix: string | null
 }
 
-export type NewSession = Pick<SessionRecord, 'session_id' | 'user_id' | 'username' | 'mode'> & {
+export type NewSession = Pick<SessionRecord, 'session_id' | 'user_id' | 'username'> & {
+  mode: 'json' | 'cookie'
   user_agent?: string | undefined
   ip_address?: string | undefined
   metadata?: string | undefined
@@ -75,6 +78,10 @@ export type NewSession = Pick<SessionRecord, 'session_id' | 'user_id' | 'usernam
 
 /** What a sign-in through a provider adds: the end of the session, its proof, and the keys by which a logout finds it. */
 export type Federated = { max_s?: number; auth_time?: number; indexes?: string[] }
+
+export type MachineSession = Pick<NewSession, 'session_id' | 'user_id' | 'username' | 'user_agent' | 'ip_address'>
+/** Longer than any of its tokens. */
+const MACHINE_S = 960
 
 /** A refresh token as the store knows it: its hash, and what repeats it byte for byte. */
 export type Successor = { hash: string; succ_jti: string; succ_iat: string; succ_kid: string }
@@ -142,6 +149,9 @@ const sessionCalls = ({ redis, prefix, run, replicated }: Place) => ({
     })
     return { created_at: Number(created_at), expires_at: Number(expires_at), evicted: evicted.map(revocationOf) }
   },
+  /** The session of a machine's credential, for as long as its tokens live. False: it was revoked a moment ago. */
+  openMachine: async (session: MachineSession) =>
+    replicated((await run<string>('machine_session', { ...session, ttl_s: MACHINE_S })) === 'ok'),
   /** Gives a pending session its first refresh token. False: it was ended meanwhile. */
   activate: async (key: { user_id: string; session_id: string }, successor: Successor) =>
     (await run<string>('activate_session', { ...key, ...successor })) === 'ok',
@@ -244,7 +254,7 @@ const recordOf = (fields: Record<string, string>): SessionRecord | undefined => 
     session_id: fields.session_id,
     user_id: fields.user_id ?? '',
     username: fields.username ?? '',
-    mode: fields.mode === 'cookie' ? 'cookie' : 'json',
+    mode: fields.mode === 'cookie' || fields.mode === 'machine' ? fields.mode : 'json',
     state: fields.state === 'active' ? 'active' : 'pending',
     refresh_token_hash: fields.refresh_token_hash ?? null,
     created_at: Number(fields.created_at),

@@ -1,5 +1,10 @@
 import { type Client, Code, ConnectError } from '@connectrpc/connect'
-import { type GenerateTokensResponse, ResponseMode, type Token } from '../../shared/contracts/gen/auth_pb.ts'
+import {
+  type AuthenticateMachineResponse,
+  type GenerateTokensResponse,
+  ResponseMode,
+  type Token,
+} from '../../shared/contracts/gen/auth_pb.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { RepeatToken, SessionRecord, Successor } from '../store/store.ts'
@@ -11,8 +16,8 @@ export type Owner = Pick<SessionRecord, 'user_id' | 'session_id' | 'username' | 
 /** The stored form of a refresh token. Its entropy is above 112 bits, so a slow hash would add no strength. */
 export const hashOf = (token: string): string => sha256Hex(token)
 
-export const modeOf = (mode: 'json' | 'cookie'): ResponseMode =>
-  mode === 'cookie' ? ResponseMode.COOKIE : ResponseMode.JSON
+export const modeOf = (mode: SessionRecord['mode']): ResponseMode =>
+  ({ json: ResponseMode.JSON, cookie: ResponseMode.COOKIE, machine: ResponseMode.MACHINE })[mode]
 
 /** Asks token for signatures. An outage is 503 and has no effect. */
 export const createIssuer = (client: Client<typeof Token>) => {
@@ -62,6 +67,28 @@ export const createIssuer = (client: Client<typeof Token>) => {
           refresh_token: refreshToken,
         })),
       )
+    },
+    /** A machine's access token: what its credential permits, and no longer than that lives. */
+    machine: async (
+      { user, credentialId, method, permissions, scope, expiresAt }: AuthenticateMachineResponse,
+      auth_time: number,
+      request_id: string,
+    ): Promise<string> => {
+      const request = {
+        userId: user?.id ?? '',
+        sessionId: credentialId,
+        username: user?.username ?? '',
+        mode: ResponseMode.MACHINE,
+        authTime: BigInt(auth_time),
+        accessOnly: true,
+        notAfter: expiresAt?.seconds ?? 0n,
+        ...{ method, permissions, ...(scope && { scope }) },
+      }
+      try {
+        return (await client.generateTokens(request, withRequestId(request_id))).accessToken
+      } catch (error) {
+        throw fromRpc('token', error)
+      }
     },
     /** An access token alone, after the password was proved again. */
     access: async (owner: Owner, request_id: string): Promise<string> =>

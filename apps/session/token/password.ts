@@ -105,6 +105,7 @@ export const reauthenticate = async (
   request: PasswordRequest & { password: string },
 ): Promise<string> => {
   const { caller, request_id } = request
+  const mode = modeOfPerson(caller)
   await chargePassword(deps, request)
   const { isValid } = await deps.credential
     .verifyPassword(
@@ -119,8 +120,17 @@ export const reauthenticate = async (
   const key = { user_id: caller.user_id, session_id: caller.session_id }
   if (!(await deps.store.touchAuthTime(key, auth_time))) throw sessionGone()
   await note(deps, request, 'reauth', 'done')
-  return deps.issuer.access({ ...key, username: caller.username, mode: caller.mode, auth_time }, request_id)
+  return deps.issuer.access({ ...key, username: caller.username, mode, auth_time }, request_id)
 }
+
+/** The mode of the session. Throws for a machine: it has no password. */
+export const modeOfPerson = (caller: Caller): 'json' | 'cookie' => {
+  if (caller.mode !== 'machine') return caller.mode
+  throw personRequired('A machine has no password.')
+}
+
+export const personRequired = (detail: string) =>
+  new AppError('policy_denied', 'person_required', detail, { hint: 'Sign in as a person.' })
 
 const sessionGone = () =>
   new AppError('invalid_token', 'invalid_token', 'The session has ended.', {

@@ -25,7 +25,7 @@ import {
 } from './grants.ts'
 import { hashOf } from './issue.ts'
 import { login } from './login.ts'
-import { reauthenticate } from './password.ts'
+import { personRequired, reauthenticate } from './password.ts'
 import { isOver, refresh } from './refresh.ts'
 import { EXPIRES_IN, sendTokens } from './replies.ts'
 
@@ -120,6 +120,8 @@ const sessionRoutes: Routes = async (app, { deps }) => {
     async (req, reply) => {
       const { claims } = req
       if (!claims) throw new Error('userAuth did not run')
+      // Its session is its credential, which is not signed out: revoking that is for administrators.
+      if (claims.cm === 'machine') throw personRequired('The token of a machine ends by itself.')
       const by = { actor_type: 'user', actor_id: claims.sub, request_id: String(req.id) } as const
       await endSession(deps, { session_id: claims.session_id, user_id: claims.sub }, 'logout', by)
       if (claims.cm === 'cookie') reply.header('set-cookie', deps.cookies.expired())

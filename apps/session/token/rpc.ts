@@ -29,6 +29,7 @@ const REASONS: ReadonlySet<string> = new Set<RevokeReason>([
   'user_disabled',
   'user_deleted',
   'admin',
+  'credential_revoked',
 ])
 const METADATA_BYTES = 2048
 
@@ -45,9 +46,10 @@ export const sessionRpc = (deps: SessionDeps): RpcService =>
     {
       createSession: (request, context) => createSession(deps, request, context),
       refreshTokens: (request, context) => refreshTokens(deps, request, context),
-      revokeSession: async ({ sessionId, reason, requestId }, context) => {
+      revokeSession: async ({ sessionId, reason, requestId, userId }, context) => {
         const session_id = uuidOf(sessionId, 'session_id')
-        await endSession(deps, { session_id }, reasonOf(reason), byService(context, requestId))
+        const user = userId ? { user_id: uuidOf(userId, 'user_id') } : {}
+        await endSession(deps, { session_id, ...user }, reasonOf(reason), byService(context, requestId))
         return {}
       },
       revokeUserSessions: (request, context) => revokeUserSessions(deps, request, context),

@@ -6,7 +6,7 @@ import { CommandHeaders, errorReplies } from '../../shared/http/app.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
 import { Password, refuseLongPassword } from './grants.ts'
-import { changePassword, tokensAfterChange } from './password.ts'
+import { changePassword, modeOfPerson, tokensAfterChange } from './password.ts'
 import { tokensOf } from './replies.ts'
 import { contextOf } from './routes.ts'
 
@@ -38,6 +38,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
       refuseLongPassword(req.body.current_password)
       refuseLongPassword(req.body.new_password)
       const { caller } = req
+      const mode = modeOfPerson(caller)
       const request = { ...contextOf(req), caller }
       const command = commandOf(req)
       const change = { ...request, ...req.body, change_id: command.key }
@@ -52,7 +53,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
       const revoked = JSON.parse(answer.body.toString('utf8')) as { revoked_sessions: number }
       const pair = await tokensAfterChange(deps, request, { change_id: command.key, password_version })
       if (!pair) return revoked
-      return { ...tokensOf(deps, reply, { ...pair, session_id: caller.session_id }, caller.mode), ...revoked }
+      return { ...tokensOf(deps, reply, { ...pair, session_id: caller.session_id }, mode), ...revoked }
     },
   )
 }

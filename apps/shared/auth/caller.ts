@@ -2,26 +2,28 @@ import { AppError } from '../errors.ts'
 import type { AccessClaims } from '../jwt/claims.ts'
 import type { Permission } from './permissions.ts'
 import type { Principal } from './principals.ts'
-import type { Grant } from './scope.ts'
+import { type Grant, narrowed, permissionsIn } from './scope.ts'
 
 /** Who sends a request of the public API, from the verified token and the current principal. */
 export type Caller = {
   user_id: string
   username: string
   session_id: string
-  mode: 'json' | 'cookie'
+  kind: Principal['user']['kind']
+  mode: AccessClaims['cm']
   /** Seconds since the epoch of the last proof of the password. */
   auth_time: number
   roles: string[]
   groups: string[]
   grants: Grant[]
   permissions: ReadonlySet<Permission>
-} & Pick<Principal, 'memberships' | 'reset' | 'renewal_required'>
+} & Pick<Principal, 'memberships' | 'reset' | 'renewal_required' | 'behind'>
 
 export const callerOf = (
   claims: AccessClaims,
-  { user, roles, group_keys, grants, permissions, memberships, reset, renewal_required }: Principal,
+  { user, roles, group_keys, grants, permissions, memberships, reset, renewal_required, behind }: Principal,
 ): Caller => ({
+  kind: user.kind,
   user_id: user.id,
   username: user.username,
   session_id: claims.session_id,
@@ -29,12 +31,34 @@ export const callerOf = (
   auth_time: claims.auth_time,
   roles,
   groups: group_keys,
-  grants,
-  permissions,
+  ...rightsOf(claims, grants, permissions),
   memberships,
   reset,
   renewal_required,
+  behind,
 })
+
+/** Those of the account, and by a machine's credential no more than it permits. */
+const rightsOf = ({ cm, scope = [], place }: AccessClaims, held: Grant[], permissions: ReadonlySet<Permission>) => {
+  if (cm !== 'machine') return { grants: held, permissions }
+  const grants = narrowed(held, scope, place)
+  return { grants, permissions: permissionsIn(grants) }
+}
+
+/** The caller as commands, timeline and evidence name them. */
+export const actorOfCaller = ({ user_id, username, roles, behind }: Caller) => ({
+  kind: 'user' as const,
+  id: user_id,
+  name: username,
+  roles,
+  ...(behind.length > 0 && { behind }),
+})
+
+/** The refusal of what only people can do; undefined for a person. */
+export const refuseMachine = ({ kind }: Pick<Caller, 'kind'>): AppError | undefined =>
+  kind === 'person'
+    ? undefined
+    : new AppError('policy_denied', 'person_required', 'Only a person can do this.', { hint: 'Sign in as a person.' })
 
 /** Whether the caller proved the password no longer than `max_age_s` ago. */
 export const isFresh = ({ auth_time }: Pick<Caller, 'auth_time'>, max_age_s: number, now: Date): boolean =>

@@ -150,6 +150,9 @@ export const allow = (
     if (!claims) throw tokenRefused(new TokenMissing(), codes)
     const principal = await principals.get(claims.sub, kind)
     if (principal?.user.status !== 'ACTIVE') throw tokenRefused(new TokenRejected('subject'), codes)
+    // A machine has the rights of its credential, which only its own tokens state.
+    if ((principal.user.kind === 'machine') !== (claims.cm === 'machine'))
+      throw tokenRefused(new TokenRejected('claims'), codes)
     req.caller = callerOf(claims, principal)
     const error = holdsAny(req.caller, authorization.permissions)
       ? refuseUnrenewed(req.caller, authorization)

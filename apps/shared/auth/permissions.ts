@@ -32,6 +32,9 @@ export const PERMISSIONS = Object.keys(HOLDERS) as Permission[]
 /** Roles that reach over everything: a grant of them takes no scope. */
 export const UNSCOPED_ROLES: ReadonlySet<Role> = new Set(['admin', 'auditor'])
 
+/** Roles that a machine may hold: none that decides, confirms or administers. */
+export const MACHINE_ROLES: ReadonlySet<string> = new Set<Role>(['viewer', 'planner', 'operator', 'auditor'])
+
 export const isRole = (text: string): text is Role => (ROLES as readonly string[]).includes(text)
 
 const BY_ROLE = new Map<string, ReadonlySet<Permission>>(

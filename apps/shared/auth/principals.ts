@@ -2,16 +2,16 @@ import type { Timestamp } from '@bufbuild/protobuf/wkt'
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import { type CallOptions, Code, ConnectError } from '@connectrpc/connect'
 import { type Clock, systemClock } from '../clock.ts'
-import { type Principal as PrincipalMessage, UserStatus } from '../contracts/gen/auth_pb.ts'
+import { type Principal as PrincipalMessage, UserKind, UserStatus } from '../contracts/gen/auth_pb.ts'
 import { AppError, unavailable } from '../errors.ts'
 import type { ActionKind } from '../http/pressure.ts'
 import { insisting } from '../rpc/client.ts'
-import { type Permission, permissionsOf } from './permissions.ts'
-import type { Grant, Scope } from './scope.ts'
+import { MACHINE_ROLES, type Permission } from './permissions.ts'
+import { type Grant, permissionsIn, type Scope } from './scope.ts'
 
-/** A person with their current rights. */
+/** A person or a machine, with their current rights. */
 export type Principal = {
-  user: { id: string; username: string; status: 'ACTIVE' | 'DISABLED' | 'DELETED' }
+  user: { id: string; username: string; status: 'ACTIVE' | 'DISABLED' | 'DELETED'; kind: 'person' | 'machine' }
   grants: Grant[]
   group_keys: string[]
   /** When and by whom the person was put into each group, and their credential last made or reset. */
@@ -19,6 +19,8 @@ export type Principal = {
   reset: { at: string; by: readonly string[] } | null
   /** An administrator may know the credential: it may not decide or administer. */
   renewal_required: boolean
+  /** Of a machine: the people who answer for it. What it does is theirs where four eyes are asked for. */
+  behind: readonly string[]
   roles: string[]
   permissions: ReadonlySet<Permission>
   version: number
@@ -138,9 +140,11 @@ const current = (principal: Principal | undefined, now: Date): Principal | undef
 
 const hasEnded = ({ expires_at }: Grant, now: Date) => expires_at !== null && Date.parse(expires_at) <= now.getTime()
 
-const withGrants = (principal: Omit<Principal, 'grants' | 'roles' | 'permissions'>, grants: Grant[]): Principal => {
+/** A machine never holds a role that decides or administers, whatever its groups were given. */
+const withGrants = (principal: Omit<Principal, 'grants' | 'roles' | 'permissions'>, held: Grant[]): Principal => {
+  const grants = principal.user.kind === 'machine' ? held.filter(({ role }) => MACHINE_ROLES.has(role)) : held
   const roles = [...new Set(grants.map((grant) => grant.role))].sort()
-  return { ...principal, grants, roles, permissions: permissionsOf(roles) }
+  return { ...principal, grants, roles, permissions: permissionsIn(grants) }
 }
 
 const STATUS = {
@@ -158,6 +162,7 @@ export const principalOf = ({
   memberships,
   reset,
   renewalRequired,
+  behind,
 }: PrincipalMessage): Principal =>
   withGrants(
     {
@@ -165,6 +170,7 @@ export const principalOf = ({
         id: user?.id ?? '',
         username: user?.username ?? '',
         status: STATUS[user?.status as keyof typeof STATUS] ?? 'DISABLED',
+        kind: user?.kind === UserKind.MACHINE ? 'machine' : 'person',
       },
       group_keys: groupKeys,
       memberships: memberships.map(({ groupKey, since, by }) => ({
@@ -174,6 +180,7 @@ export const principalOf = ({
       })),
       reset: reset?.at ? { at: textOf(reset.at), by: reset.by } : null,
       renewal_required: renewalRequired,
+      behind,
       version: Number(version),
     },
     grants.map((grant) => ({
@@ -189,7 +196,8 @@ export const principalOf = ({
 
 const textOf = (time: Timestamp) => timestampDate(time).toISOString()
 
-const scopeOf = (scope: PrincipalMessage['grants'][number]['scope']): Scope => ({
+/** Where rights hold, from its message. */
+export const scopeOf = (scope: PrincipalMessage['grants'][number]['scope']): Scope => ({
   ...(scope?.regionId !== undefined && { region_id: scope.regionId }),
   ...(scope?.datacenterId !== undefined && { datacenter_id: scope.datacenterId }),
   ...(scope?.layerId !== undefined && { layer_id: scope.layerId }),

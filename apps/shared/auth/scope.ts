@@ -1,4 +1,4 @@
-import { type Permission, roleHas } from './permissions.ts'
+import { type Permission, permissionsOf, roleHas } from './permissions.ts'
 
 /** Where a grant holds. All given fields must match; none given means everywhere. */
 export type Scope = {
@@ -20,6 +20,39 @@ export type Grant = {
   /** When it was given, and by whom: ids of users. Unknown to a caller of an older build. */
   since?: string | null
   by?: readonly string[]
+  /** Of the permissions of the role only these: those of a machine's credential. */
+  only?: ReadonlySet<string>
+}
+
+/** Whether this grant gives the permission, at some place. */
+export const givesPermission = ({ role, only }: Pick<Grant, 'role' | 'only'>, permission: Permission): boolean =>
+  roleHas(role, permission) && (only === undefined || only.has(permission))
+
+/** Every permission that any of these grants gives, somewhere. */
+export const permissionsIn = (grants: readonly Grant[]): ReadonlySet<Permission> =>
+  new Set(grants.flatMap((grant) => [...permissionsOf([grant.role])].filter((one) => givesPermission(grant, one))))
+
+/** The place where both scopes hold; undefined if there is none. */
+const meet = (a: Scope, b: Scope): Scope | undefined => {
+  const both: Scope = { ...a }
+  for (const field of SCOPE_FIELDS) {
+    const [mine, other] = [a[field], b[field]]
+    if (other === undefined || mine === other) continue
+    if (mine === undefined || (field === 'type_key' && isWithin(other, mine))) both[field] = other
+    else if (field !== 'type_key' || !isWithin(mine, other)) return undefined
+  }
+  return both
+}
+const isWithin = (type_key: string, pattern: string): boolean =>
+  pattern.endsWith('.*') && type_key.startsWith(pattern.slice(0, -1))
+
+/** What a credential leaves of the grants of its machine: never more than either. */
+export const narrowed = (grants: readonly Grant[], permissions: readonly string[], place: Scope = {}): Grant[] => {
+  const only = new Set(permissions)
+  return grants.flatMap((grant) => {
+    const scope = meet(grant.scope, place)
+    return scope ? [{ ...grant, scope, only }] : []
+  })
 }
 
 /** The place of an object: what its scope fields are. A field that the object lacks matches no scope that names it. */
@@ -38,4 +71,4 @@ export const scopeCovers = (scope: Scope, place: Place): boolean =>
 
 /** Whether any of the grants gives the permission at this place (grants add up). */
 export const isGranted = (grants: readonly Grant[], permission: Permission, place: Place): boolean =>
-  grants.some((grant) => roleHas(grant.role, permission) && scopeCovers(grant.scope, place))
+  grants.some((grant) => givesPermission(grant, permission) && scopeCovers(grant.scope, place))

@@ -76,6 +76,20 @@ export const CODES = {
       remedy: 'Grant it without a scope.',
       status: 422,
     },
+    machine_role_refused: {
+      means: 'A machine cannot hold this role.',
+      remedy: 'Grant it a role that decides and administers nothing.',
+      status: 422,
+    },
+    not_for_machines: { means: 'A machine has no password.', remedy: 'Give it a credential.', status: 422 },
+    machine_owner_invalid: { means: 'An owner is not an active person.', remedy: 'Name active people.', status: 422 },
+    issuer_not_trusted: {
+      means: 'This installation does not trust the issuer of CI tokens.',
+      remedy: 'The deployer adds it to AUTH__MACHINES__ISSUERS.',
+      status: 422,
+    },
+    unsupported_grant_type: { means: 'The grant is unknown.', remedy: 'Use one that the API reference names.' },
+    invalid_scope: { means: 'The credential does not permit this scope.', remedy: 'Ask for less, or leave scope out.' },
     PasswordTooWeakError: { means: 'The password is too short or too easy to guess.', remedy: PASSWORD, status: 422 },
     PasswordMissingUppercaseError: { means: 'The password has no uppercase letter.', remedy: PASSWORD, status: 422 },
     PasswordMissingLowercaseError: { means: 'The password has no lowercase letter.', remedy: PASSWORD, status: 422 },
@@ -185,6 +199,10 @@ export const CODES = {
   invalid_token: {
     token_missing: { means: 'The request needs an access token.', remedy: 'Sign in and send it as a bearer token.' },
     invalid_token: { means: 'The access token is refused.', remedy: 'Refresh it, or sign in again.' },
+    invalid_client: {
+      means: 'The credential of the machine is refused.',
+      remedy: 'Its owners find the cause in the audit log.',
+    },
     invalid_grant: { means: 'The refresh token is refused.', remedy: 'Sign in again.' },
     certificate_required: { means: 'The listener takes our own apps only.', remedy: 'Call with a client certificate.' },
     // Sign-in through a provider
@@ -232,6 +250,8 @@ export const CODES = {
     },
     csrf_failed: { means: 'The CSRF token is missing or wrong.', remedy: 'Send the X-CSRF-Token of your session.' },
     origin_not_allowed: { means: 'Requests from this origin are not allowed.', remedy: 'Use an allowed origin.' },
+    machine_vote: { means: 'Machines do not decide.', remedy: 'Use a gate of the kind external_check.' },
+    person_required: { means: 'Only a person can do this.', remedy: 'Sign in as a person.' },
     self_action: { means: 'You cannot do this to yourself.', remedy: 'Ask another administrator.' },
     self_grant: { means: 'You cannot give rights to yourself.', remedy: 'Ask another administrator.' },
     second_admin: {
@@ -326,6 +346,7 @@ export const CODES = {
     already_exists: { means: 'The object exists already.', remedy: 'Choose another id, or change the object.' },
     test_failed: { means: 'A test of the JSON patch failed.', remedy: READ },
     type_changed: { means: 'The resource has another type.', remedy: 'Import it under another id.' },
+    too_many_credentials: { means: 'The machine has as many credentials as it may.', remedy: 'Revoke one.' },
     last_admin: {
       means: 'No active administrator would be left.',
       remedy: 'Make someone else an administrator first.',

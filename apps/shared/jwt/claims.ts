@@ -7,7 +7,10 @@ export type AccessClaims = Common & {
   session_id: string
   auth_time: number
   amr: string[]
-  cm: 'json' | 'cookie'
+  cm: 'json' | 'cookie' | 'machine'
+  /** Of a machine's token: the permissions of its credential, and where they hold. */
+  scope?: string[]
+  place?: Record<string, string>
 }
 export type RefreshClaims = Common & { type: 'refresh'; session_id: string }
 export type ServiceClaims = Common & { type: 'service'; scope: string[] }

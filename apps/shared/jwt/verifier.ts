@@ -203,7 +203,9 @@ const checkTimes = (claims: Json, { type, now, skew_s = SKEW_S }: VerifyOptions<
   const { lifetime_s, exact } = TOKEN_KINDS[type]
   if (!isTime(iat) || !isTime(exp)) throw new TokenRejected('lifetime')
   const lifetime = exp - iat
-  if (exact ? lifetime !== lifetime_s : lifetime <= 0 || lifetime > lifetime_s) throw new TokenRejected('lifetime')
+  // A machine's token ends with its credential.
+  const fixed = exact && claims.cm !== 'machine'
+  if (fixed ? lifetime !== lifetime_s : lifetime <= 0 || lifetime > lifetime_s) throw new TokenRejected('lifetime')
   const seconds = now.getTime() / 1000
   if (iat > seconds + skew_s) throw new TokenRejected('not_yet_valid')
   if (exp <= seconds) throw new TokenRejected('expired')
@@ -215,13 +217,16 @@ const isTime = (value: unknown): value is number => Number.isSafeInteger(value) 
 const isTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string')
 
+const isMachine = ({ cm, scope, place }: Json): boolean =>
+  cm === 'machine' && isTexts(scope) && (place === undefined || (typeof place === 'object' && place !== null))
+
 const checkOwnClaims = (claims: Json, type: TokenType): void => {
   const ok = {
     access: () =>
       isTime(claims.auth_time) &&
       claims.auth_time <= (claims.iat as number) &&
       isTexts(claims.amr) &&
-      (claims.cm === 'json' || claims.cm === 'cookie'),
+      (claims.cm === 'json' || claims.cm === 'cookie' || isMachine(claims)),
     refresh: () => true,
     service: () => isTexts(claims.scope),
     execution: () =>

@@ -1,7 +1,7 @@
 /** Which app may ask what of which app (auth.md 5): caller -> target -> scopes. The registry of a new set-up is made from it. */
 export const SERVICE_SCOPES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   session: {
-    identity: ['identity:read', 'identity:federate'],
+    identity: ['identity:read', 'identity:federate', 'machines:authenticate'],
     credential: ['password:verify', 'password:change'],
     token: ['token:issue'],
   },

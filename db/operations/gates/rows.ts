@@ -47,6 +47,7 @@ const gateColumns = {
   votes: VOTES,
   /** Of a gate of kind intervention: who asked for it. */
   author_id: sql<string | null>`${gates.subject} #>> '{intervention,author,id}'`,
+  author_behind: sql<string[]>`coalesce(${gates.subject} #> '{intervention,author,behind}', '[]')`,
 }
 const operationColumns = {
   ...pick(operations, 'operation_id', 'title', 'engine_status'),
@@ -134,7 +135,7 @@ export const votableBy = (user_id: string, groups: readonly string[]): SQL => sq
     or exists (select 1 from jsonb_array_elements(${gates.delegations}) d
                where d ->> 'user_id' = ${user_id} and (d ->> 'until')::timestamptz > clock_timestamp()))
   and not ((${gates.policy} ->> 'four_eyes')::boolean and ${user_id} = any(case when ${gates.kind} = 'intervention'
-    then array[${gates.subject} #>> '{intervention,author,id}'] else ${operations.involved} end))
+    then array[${gates.subject} #>> '{intervention,author,id}'] || array(select jsonb_array_elements_text(coalesce(${gates.subject} #> '{intervention,author,behind}', '[]'))) else ${operations.involved} end))
   and not exists (select 1 from ${votes} v where v.operation_id = ${gates.operation_id} and v.gate_id = ${gates.gate_id}
                   and v.round = ${gates.round} and v.user_id = ${user_id} and v.decision = 'approve' and not v.voided)`
 

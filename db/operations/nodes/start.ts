@@ -30,6 +30,8 @@ export type NewOperation = {
   kind: string
   requester: Actor
   starter_id: string
+  /** Whom four eyes excludes: requester, starter, and the people behind them. */
+  involved: string[]
   risk_level: string
   labels: Record<string, string>
   ticket: string | null
@@ -62,7 +64,7 @@ export const insertOperation = async (tx: Tx, operation: NewOperation): Promise<
     requester,
     requester_id: requester.id,
     starter_id,
-    involved: [...new Set([requester.id, starter_id])],
+    involved: operation.involved,
     risk_level: operation.risk_level,
     environment: operation.labels.environment ?? null,
     ...pick(operation, 'labels', 'ticket', 'retry_of'),

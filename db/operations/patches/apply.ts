@@ -41,7 +41,7 @@ export const writeRevision = async (tx: Tx, revision: Revision): Promise<Written
       max_parallel: revision.max_parallel.after,
       risk_level: revision.risk_level.after,
       open_gates: waitingGates(operation_id),
-      involved: sql`(select array_agg(distinct u) from unnest(${operations.involved} || ${sql.param([revision.proposer_id])}::text[]) u)`,
+      involved: sql`(select array_agg(distinct u) from unnest(${operations.involved} || ${sql.param(revision.proposers)}::text[]) u)`,
     })
     .where(eq(operations.operation_id, operation_id))
   const gone = [...changed.map(({ node_id }) => node_id), ...revision.removed]

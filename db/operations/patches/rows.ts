@@ -207,6 +207,7 @@ export type Revision = {
   risk_level: { before: string; after: string }
   graph: PlanGraph
   result_hash: string
-  proposer_id: string
+  /** Who proposed it, and the people behind. */
+  proposers: string[]
 }
 export type GateNow = { status: GateStatus; round: number; deadline_at: string | null }

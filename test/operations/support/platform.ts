@@ -21,7 +21,7 @@ import { createPrincipals } from '../../../apps/shared/auth/principals.ts'
 import { createAccessVerifier } from '../../../apps/shared/auth/user-tokens.ts'
 import { systemClock } from '../../../apps/shared/clock.ts'
 import { type Category, CODES, type Code } from '../../../apps/shared/contracts/codes.ts'
-import { PrincipalSchema, UserStatus } from '../../../apps/shared/contracts/gen/auth_pb.ts'
+import { PrincipalSchema, UserKind, UserStatus } from '../../../apps/shared/contracts/gen/auth_pb.ts'
 import { type Problem, statusesOf } from '../../../apps/shared/errors.ts'
 import { prefixed } from '../../../apps/shared/events/events.ts'
 import { newJti, signToken } from '../../../apps/shared/jwt/sign.ts'
@@ -45,13 +45,15 @@ export type Person = {
   groups: string[]
   scope?: Scope
   disabled?: boolean
+  /** It is a machine: what its credential permits, and who answers for it. */
+  machine?: { permissions: string[]; behind: string[] }
   /** Who gave the roles, put the person into the groups, made the credential, and when. */
   given?: { [what in 'roles' | 'groups' | 'reset']?: { by: string; at: Date } }
   session_id: string
   /** Seconds since the password was proved. */
   auth_age_s: number
 }
-const person = (name: string, roles: string[], groups: string[] = [], scope?: Scope): Person => ({
+export const person = (name: string, roles: string[], groups: string[] = [], scope?: Scope): Person => ({
   id: randomUUID(),
   name,
   roles,
@@ -106,9 +108,15 @@ const requireListed = (body: unknown): void => {
 const identityOf = (people: Record<string, Person>) => {
   const byWhom = (from: { by: string; at: Date } | undefined) =>
     from && { since: timestampFromDate(from.at), by: [from.by] }
-  const principalOf = ({ id, name, roles, groups, scope, disabled, given = {} }: Person) =>
+  const principalOf = ({ id, name, roles, groups, scope, disabled, machine, given = {} }: Person) =>
     create(PrincipalSchema, {
-      user: { id, username: name, status: disabled ? UserStatus.DISABLED : UserStatus.ACTIVE },
+      user: {
+        id,
+        username: name,
+        status: disabled ? UserStatus.DISABLED : UserStatus.ACTIVE,
+        kind: machine ? UserKind.MACHINE : UserKind.PERSON,
+      },
+      behind: machine?.behind ?? [],
       groupKeys: groups,
       grants: roles.map((role) => ({ id: randomUUID(), role, scope: scope ?? {}, ...byWhom(given.roles) })),
       memberships: groups.map((groupKey) => ({ groupKey, ...byWhom(given.groups) })),
@@ -268,7 +276,7 @@ export const startPlatform = async ({
     ? startCarrier(database.url, prefix, () => first.deps.nats.wake('operations_outcome'))
     : undefined
 
-  const tokenOf = ({ id, name, session_id, auth_age_s }: Person, { lives_s = 900 } = {}) => {
+  const tokenOf = ({ id, name, session_id, auth_age_s, machine }: Person, { lives_s = 900 } = {}) => {
     const iat = Math.floor(Date.now() / 1000) - (900 - lives_s)
     return signToken(
       'access',
@@ -285,6 +293,7 @@ export const startPlatform = async ({
         auth_time: Math.min(iat, Math.floor(Date.now() / 1000) - auth_age_s),
         amr: ['pwd'],
         cm: 'json',
+        ...(machine && { amr: ['key'], cm: 'machine' as const, scope: machine.permissions }),
       },
       { kid: 'k1', private_key: privateKey },
     )

@@ -265,6 +265,7 @@ export const createEngine = async (
         kind: 'graph',
         requester: SYSTEM,
         starter_id: 'system',
+        involved: ['system'],
         risk_level: spec.risk_level ?? 'low',
         labels: {},
         ticket: null,

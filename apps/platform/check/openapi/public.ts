@@ -15,6 +15,7 @@ const TAGS: Record<string, string> = {
   groups: 'Groups of people.',
   grants: 'Roles of people and groups.',
   changes: 'Changes of users and grants that need two administrators.',
+  machines: 'Service accounts and what they prove themselves by.',
   intents: 'What should be true, and the plans that lead there.',
   plans: 'Plans: read, review and start.',
   procedures: 'The procedures that plans are made of.',

@@ -23,7 +23,7 @@ const STANDING_MS = 60_000
 
 type Round = Map<string, Vote>
 type Decision = { at: string; passed: boolean; people: boolean }
-type Patch = { proposer: string; digest: string; votes: Round; passed: boolean }
+type Patch = { proposers: string[]; digest: string; votes: Round; passed: boolean }
 type Entry = { kind: unknown; at: unknown; actor: Fields; subject: Fields }
 
 /** What the chain has stated so far. */
@@ -191,7 +191,8 @@ const patched = (chain: Chain, record: Entry): string | undefined => {
   const id = String(subject.id)
   if (subject.status === 'awaiting_approval') {
     const digest = String(subject.digest)
-    chain.patches.set(id, { proposer: String(subject.proposer), digest, votes: new Map(), passed: false })
+    const proposers = [String(subject.proposer), ...listOf(record.actor.behind).map(String)]
+    chain.patches.set(id, { proposers, digest, votes: new Map(), passed: false })
   }
   const patch = chain.patches.get(id)
   if (!chain.told.counted || !patch) return undefined
@@ -200,19 +201,19 @@ const patched = (chain: Chain, record: Entry): string | undefined => {
   const fault = unpassed(id, patch, listOf(subject.required) as GateRules[])
   if (fault !== undefined) return fault
   patch.passed = true
-  chain.involved.add(patch.proposer)
+  for (const proposer of patch.proposers) chain.involved.add(proposer)
   learn(chain, subject)
   return undefined
 }
 
 const unpassed = (
   id: string,
-  { proposer, digest, votes }: Patch,
+  { proposers, digest, votes }: Patch,
   required: readonly GateRules[],
 ): string | undefined => {
   const name = `the patch ${JSON.stringify(id)}`
   const approvals = [...votes].filter(
-    ([voter, given]) => given.decision === 'approve' && given.digest === digest && voter !== proposer,
+    ([voter, given]) => given.decision === 'approve' && given.digest === digest && !proposers.includes(voter),
   )
   if (approvals.length === 0) return `${name} was approved by nobody but its proposer`
   for (const rule of required) {

@@ -16,6 +16,8 @@ export type GateRules = {
   service?: string
   /** Of an intervention: who asked for it, and so cannot agree to it. */
   author?: string
+  /** The people behind it, if it is a machine. */
+  behind?: readonly string[]
 }
 
 export type Vote = { name: string; decision: string; digest: string; groups: (string | null)[]; involved: boolean }
@@ -31,8 +33,11 @@ export const short = (
   const out: string[] = []
   const counting = votes.filter(([voter, given]) => {
     if (given.decision !== 'approve' || given.digest !== digest) return false
-    const own = rule.author === undefined ? given.involved : voter === rule.author
-    if (rule.four_eyes && own) out.push(`${given.name} takes part in the operation`)
+    const own =
+      rule.author === undefined ? given.involved : voter === rule.author || listOf(rule.behind).includes(voter)
+    // No person has such a name.
+    if (given.name.startsWith('machine:')) out.push(`${given.name} is a machine`)
+    else if (rule.four_eyes && own) out.push(`${given.name} takes part in the operation`)
     else if (rule.groups.length > 0 && !given.groups.some((group) => group !== null && eligible.has(group)))
       out.push(`${given.name} is in none of its groups`)
     else return true

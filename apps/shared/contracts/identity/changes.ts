@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { text } from '../text.ts'
+import { CredentialKind, type CredentialRequest, Jwk, ShownKey, Trust } from './machines.ts'
 import { GrantScope, NewGrant, type NewSubjectGrant, type NewUser, pageOf } from './users.ts'
 
 const id = () => Type.String({ format: 'uuid' })
@@ -13,8 +14,16 @@ export type ChangeRequests = {
   'user.reset': { user_id: string }
   'grant.create': Type.Static<typeof NewSubjectGrant>
   'member.add': { group_key: string; user_id: string }
+  'machine.credential': CredentialRequest
 }
-export const ChangeKind = Type.Enum(['user.create', 'user.enable', 'user.reset', 'grant.create', 'member.add'])
+export const ChangeKind = Type.Enum([
+  'user.create',
+  'user.enable',
+  'user.reset',
+  'grant.create',
+  'member.add',
+  'machine.credential',
+])
 export const ChangeState = Type.Enum(['pending', 'confirmed', 'rejected', 'withdrawn', 'expired'])
 
 const SHA256 = 'sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'
@@ -30,6 +39,9 @@ export const PendingChange = Type.Object(
   { description: 'A change that waits for a second administrator.' },
 )
 export const Pending = Type.Object({ change: PendingChange })
+
+/** A credential of a machine that waits; the key works once the change is confirmed. */
+export const PendingCredential = Type.Object({ change: PendingChange, key: ShownKey })
 
 export const ChangeSubject = Type.Object(
   {
@@ -61,6 +73,13 @@ export const ChangeView = Type.Object({
     scope: Type.Optional(GrantScope),
     expires_at: Type.Optional(Type.String()),
     reason: Type.Optional(Type.String()),
+    machine_id: Type.Optional(Type.String()),
+    credential_id: Type.Optional(Type.String()),
+    kind: Type.Optional(CredentialKind),
+    name: Type.Optional(Type.String()),
+    permissions: Type.Optional(Type.Array(Type.String())),
+    jwk: Type.Optional(nullable(Jwk)),
+    trust: Type.Optional(nullable(Trust)),
   }),
   subject: ChangeSubject,
   requested_at: time(),

@@ -39,6 +39,7 @@ export const GrantView = Type.Object({
 export const UserView = Type.Object({
   id: id(),
   username: text('olga'),
+  kind: Type.Enum(['person', 'machine']),
   status: Type.Enum(['ACTIVE', 'DISABLED', 'DELETED']),
   created_at: time(),
   disabled_at: nullable(time()),
@@ -51,7 +52,7 @@ export const UserDetail = Type.Object({
 })
 export const CurrentUser = Type.Object({
   ...UserDetail.properties,
-  session: Type.Object({ id: id(), mode: Type.Enum(['json', 'cookie']), auth_time: Type.Integer() }),
+  session: Type.Object({ id: id(), mode: Type.Enum(['json', 'cookie', 'machine']), auth_time: Type.Integer() }),
 })
 /** A user whose status was changed, and whether the sessions are ended already. */
 export const UserMoved = Type.Object({ user: UserDetail, sessions: Type.Enum(['revoked', 'pending']) })

@@ -51,7 +51,14 @@ export type Actor = {
   id: string
   name: string
   roles?: string[]
+  /** Of a machine: the people who answer for it. */
+  behind?: readonly string[]
 }
+
+/** These actors and the people behind them: whom four eyes excludes. */
+export const partiesOf = (...actors: readonly Pick<Actor, 'id' | 'behind'>[]): string[] => [
+  ...new Set(actors.flatMap(({ id, behind = [] }) => [id, ...behind])),
+]
 
 /** Classes of definite failures that are tried again unless the node says otherwise (operations.md 7.1). */
 export const RETRYABLE: ReadonlySet<string> = new Set([
@@ -204,7 +211,7 @@ export type GateSubject = {
     payload: Record<string, unknown>
     reason: string | null
     ticket: string | null
-    author: { id: string; name: string }
+    author: { id: string; name: string; behind?: readonly string[] }
   }
 }
 

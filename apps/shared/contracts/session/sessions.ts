@@ -10,7 +10,7 @@ export const SessionView = Type.Object({
   user_agent: Type.Union([Type.String(), Type.Null()]),
   ip_address: Type.Union([Type.String(), Type.Null()]),
   metadata: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
-  mode: Type.Enum(['json', 'cookie']),
+  mode: Type.Enum(['json', 'cookie', 'machine']),
   current: Type.Boolean(),
 })
 export const SessionList = Type.Object({

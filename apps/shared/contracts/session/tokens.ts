@@ -14,3 +14,11 @@ export const TokenReply = Type.Object({
 })
 export const CsrfReply = Type.Object({ csrf_token: text('v1.q1w2e3…') })
 export const AccessReply = Type.Object({ access_token: text('eyJhbGciOiJSUzI1NiIsImtpZCI6Ik56Yk…'), ...Bearer })
+/** The short token of a machine; there is no refresh token. */
+export const MachineToken = Type.Object({
+  access_token: text('eyJhbGciOiJSUzI1NiIsImtpZCI6Ik56Yk…'),
+  token_type: Type.Literal('Bearer'),
+  expires_in: Type.Integer({ minimum: 1, maximum: 900 }),
+  scope: text('operation:read intent:create'),
+  issued_token_type: Type.Optional(Type.String()),
+})

@@ -1,0 +1,175 @@
+import { type Command, type Context, needed, text, type Values } from '../command.ts'
+import { usageError } from '../errors.ts'
+import { confirm } from '../terminal/ask.ts'
+import { minute, short, word } from '../terminal/output.ts'
+import { isPending, type Pending, tellControl, waiting } from './change.ts'
+
+type Credential = {
+  id: string
+  kind: string
+  name: string
+  permissions: string[]
+  expires_at: string
+  revoked_at: string | null
+  last_used_at: string | null
+}
+type Machine = {
+  id: string
+  username: string
+  status: string
+  roles: string[]
+  owners: { username: string }[]
+  credentials: Credential[]
+}
+type Made = { credential: Credential; key?: string }
+
+const PATH = '/api/v1/admin/machines'
+
+/** Service accounts, for administrators. */
+export const machineCommands: Command[] = [
+  {
+    name: 'machine list',
+    about: 'Machines with their roles, owners and credentials.',
+    examples: ['machine list'],
+    run: async ({ api, out, all }) =>
+      out.list(
+        await api.list<Machine>(PATH, {}, all),
+        [
+          ['name', ({ username }) => username],
+          ['status', ({ status }) => word(status)],
+          ['roles', ({ roles }) => roles.join(', ')],
+          ['owners', ({ owners }) => owners.map(({ username }) => username).join(', ')],
+          ['credentials', ({ credentials }) => credentials.filter(isLive).map(wordsOf).join(', ')],
+        ],
+        ({ id }) => id,
+      ),
+  },
+  {
+    name: 'machine create',
+    takes: 'NAME',
+    about: 'Makes a machine without rights; grant it a role with signalbox user grant machine:NAME ROLE.',
+    examples: ['machine create ci-deploy --owner olga,eva'],
+    options: { owner: { type: 'string', value: 'NAMES', about: 'the people who answer for it, by comma' } },
+    run: async ({ api, out }, [name = ''], values) => {
+      const owners: string[] = []
+      for (const given of needed(values, 'owner').split(',')) owners.push(await personNamed(api, given.trim()))
+      const made = await api.post<Machine>(PATH, { name: name.replace(/^machine:/, ''), owners })
+      out.one(
+        made,
+        ({ username, id }) => [`${username}   ${id}`],
+        ({ id }) => id,
+      )
+    },
+  },
+  {
+    name: 'machine key',
+    takes: 'ACTION NAME [KEY]',
+    about: 'ACTION is add, rotate or revoke. A new key is printed once; rotating leaves both keys for a while.',
+    examples: [
+      'machine key add ci-deploy --permissions operation:read,intent:create --days 30',
+      'machine key rotate ci-deploy 77b0aa --overlap 3600',
+      'machine key revoke ci-deploy 77b0aa',
+    ],
+    options: {
+      permissions: { type: 'string', value: 'LIST', about: 'what the key permits, by comma' },
+      days: { type: 'string', value: 'N', about: 'days until it ends; 90 unless said' },
+      overlap: { type: 'string', value: 'SECONDS', about: 'how long the old key still works; a day unless said' },
+    },
+    run: async (context, [action = '', name = '', key = ''], values) => {
+      const act = ACTIONS[action]
+      if (!act) throw usageError(`A key is added, rotated or revoked, not ${JSON.stringify(action)}.`)
+      return act(context, await machineNamed(context, name), key, values)
+    },
+  },
+  {
+    name: 'machine disable',
+    takes: 'NAME',
+    about: 'Ends every token of a machine; it gets no new one.',
+    examples: ["machine disable ci-deploy --reason 'key leaked'"],
+    options: { reason: { type: 'string', value: 'TEXT', about: 'why; recorded' } },
+    run: async (context, [name = ''], values) => {
+      const reason = needed(values, 'reason')
+      const { id, username } = await machineNamed(context, name)
+      if (!context.yes) await confirm(`disable ${username}?`)
+      await context.api.post(`/api/v1/admin/users/${id}/disable`, { reason })
+      context.out.note(`${username} is disabled.`)
+    },
+  },
+]
+
+const numberOf = (values: Values, name: string): number | undefined => {
+  const given = text(values, name)
+  if (given === undefined || /^\d+$/.test(given)) return given === undefined ? undefined : Number(given)
+  throw usageError(`--${name} takes a whole number, not ${given}.`)
+}
+
+type Act = (context: Context, machine: Machine, key: string, values: Values) => Promise<void>
+const ACTIONS: Record<string, Act> = {
+  add: async (context, { id, username }, _key, values) => {
+    const days = numberOf(values, 'days')
+    const permissions = needed(values, 'permissions').split(',')
+    const body = { kind: 'key', name: 'cli', permissions, ...(days && { expires_in_days: days }) }
+    await show(context, username, await context.api.post<Made | Pending>(`${PATH}/${id}/credentials`, body))
+  },
+  rotate: async (context, machine, key, values) => {
+    const overlap_s = numberOf(values, 'overlap')
+    const days = numberOf(values, 'days')
+    const path = `${pathOf(machine, key)}/rotate`
+    const body = { ...(overlap_s !== undefined && { overlap_s }), ...(days && { expires_in_days: days }) }
+    await show(context, machine.username, await context.api.post<Made | Pending>(path, body))
+  },
+  revoke: async (context, machine, key) => {
+    const path = pathOf(machine, key)
+    if (!context.yes) await confirm(`revoke the credential ${key} of ${machine.username}?`)
+    await context.api.send('DELETE', path)
+    context.out.note('Revoked.')
+  },
+}
+
+/** The key, once; and the change that it waits for. */
+const show = async (context: Context, username: string, made: (Made | Pending) & { key?: string }) => {
+  const line = made.key === undefined ? 'The key was shown before.' : `Key of ${username}, shown once: ${made.key}`
+  if (isPending(made)) {
+    context.out.note(line)
+    return waiting(context, made)
+  }
+  context.out.one(
+    made,
+    ({ credential }) => [line, `Until ${credential.expires_at}.`],
+    () => made.key ?? '',
+  )
+  return tellControl(context)
+}
+
+const isLive = ({ revoked_at, expires_at }: Credential): boolean =>
+  revoked_at === null && Date.parse(expires_at) > Date.now()
+const wordsOf = ({ id, kind, expires_at, last_used_at }: Credential): string =>
+  `${kind} ${short(id)} until ${minute(expires_at)}${last_used_at === null ? ', never used' : ''}`
+
+const pathOf = ({ id, username, credentials }: Machine, given: string): string => {
+  const found = credentials.filter((one) => isLive(one) && given !== '' && one.id.endsWith(given))
+  if (found.length === 1) return `${PATH}/${id}/credentials/${found[0]?.id}`
+  throw usageError(
+    `${username} has ${found.length === 0 ? 'no' : 'more than one'} credential ${JSON.stringify(given)}.`,
+  )
+}
+
+const machineNamed = async ({ api }: Context, given: string): Promise<Machine> => {
+  const machines = await api.list<Machine>(PATH, { page_size: '500' }, true)
+  const found = machines.find(
+    ({ id, username }) => id === given || username === `machine:${given.replace(/^machine:/, '')}`,
+  )
+  if (found) return found
+  throw usageError(`No machine is called ${JSON.stringify(given)}.`)
+}
+
+const personNamed = async (api: Context['api'], given: string): Promise<string> => {
+  const users = await api.list<{ id: string; username: string }>(
+    '/api/v1/admin/users',
+    { q: given, page_size: '500' },
+    true,
+  )
+  const found = users.find(({ id, username }) => id === given || username === given)
+  if (found) return found.id
+  throw usageError(`No account is called ${JSON.stringify(given)}.`)
+}

@@ -1,0 +1,169 @@
+import {
+  createRemoteJWKSet,
+  customFetch,
+  decodeJwt,
+  decodeProtectedHeader,
+  errors,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  type JWTVerifyOptions,
+  jwtVerify,
+} from 'jose'
+import type { Clock } from '../../shared/clock.ts'
+import { unavailable } from '../../shared/errors.ts'
+
+/** Why a credential of a machine was refused: for the audit log, never for the caller. */
+export type MachineCause =
+  | 'malformed'
+  | 'unknown'
+  | 'revoked'
+  | 'expired'
+  | 'machine_disabled'
+  | 'no_owner'
+  | 'issuer'
+  | 'audience'
+  | 'subject'
+  | 'algorithm'
+  | 'key'
+  | 'signature'
+  | 'time'
+  | 'claims'
+  | 'replayed'
+
+export class MachineRefused extends Error {
+  readonly reason: MachineCause
+  constructor(reason: MachineCause) {
+    super(`the credential of a machine was refused: ${reason}`)
+    this.reason = reason
+  }
+}
+
+export const ALGORITHMS = ['EdDSA', 'ES256', 'RS256']
+const MAX_BYTES = 8192
+const SKEW_S = 5
+/** Header members by which a token would bring or point to its own key, or ask for what is not understood here. */
+const FORBIDDEN = ['crit', 'jku', 'jwk', 'x5u', 'x5c', 'b64']
+
+/** Whose token this says it is, and by which key; nothing of it is believed yet. */
+export const claimedBy = (token: string): { iss: string; kid: string } => {
+  if (token.length > MAX_BYTES) throw new MachineRefused('malformed')
+  try {
+    const header = decodeProtectedHeader(token)
+    const { iss } = decodeJwt(token)
+    if (FORBIDDEN.some((member) => member in header)) throw new MachineRefused('malformed')
+    if (typeof header.kid !== 'string') throw new MachineRefused('key')
+    if (typeof iss !== 'string') throw new MachineRefused('issuer')
+    return { iss, kid: header.kid }
+  } catch (error) {
+    if (error instanceof MachineRefused) throw error
+    throw new MachineRefused('malformed')
+  }
+}
+
+export type Foreign = JWTPayload & { jti: string; exp: number; iat: number; aud: string; sub: string }
+
+/** The one verification of tokens that are not ours. Throws MachineRefused with the cause, or 503 if the keys are away. */
+export const verifyForeign = async (
+  token: string,
+  keys: JWTVerifyGetKey,
+  {
+    clock,
+    max_s,
+    ...expected
+  }: { clock: Clock; max_s: number } & Pick<JWTVerifyOptions, 'issuer' | 'audience' | 'subject'>,
+): Promise<Foreign> => {
+  const { payload } = await jwtVerify(token, keys, {
+    ...expected,
+    algorithms: ALGORITHMS,
+    currentDate: clock.now(),
+    clockTolerance: SKEW_S,
+    maxTokenAge: max_s,
+    requiredClaims: ['exp', 'iat', 'jti', 'sub', 'aud', 'iss'],
+  }).catch((error: unknown) => {
+    throw causeOf(error)
+  })
+  const { aud, exp = 0, iat = 0, jti } = payload
+  if (typeof aud !== 'string') throw new MachineRefused('audience')
+  if (exp - iat > max_s) throw new MachineRefused('time')
+  if (typeof jti !== 'string' || jti.length === 0 || jti.length > 255) throw new MachineRefused('claims')
+  return payload as Foreign
+}
+
+const BY_CLAIM: Record<string, MachineCause> = {
+  iss: 'issuer',
+  aud: 'audience',
+  sub: 'subject',
+  iat: 'time',
+  exp: 'time',
+  nbf: 'time',
+}
+
+const causeOf = (error: unknown): Error => {
+  if (error instanceof errors.JWTClaimValidationFailed) return new MachineRefused(BY_CLAIM[error.claim] ?? 'claims')
+  if (error instanceof errors.JWTExpired) return new MachineRefused('time')
+  if (error instanceof errors.JOSEAlgNotAllowed) return new MachineRefused('algorithm')
+  if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
+    return new MachineRefused('key')
+  if (error instanceof errors.JWSSignatureVerificationFailed) return new MachineRefused('signature')
+  if (error instanceof MachineRefused) return error
+  if (
+    error instanceof errors.JWTInvalid ||
+    error instanceof errors.JWSInvalid ||
+    error instanceof errors.JOSENotSupported
+  )
+    return new MachineRefused('malformed')
+  return unavailable('The keys of the issuer cannot be read now.', error, 'unavailable')
+}
+
+const FETCH_MS = 3000
+const COOLDOWN_MS = 30_000
+const MAX_ANSWER = 65_536
+
+/** A document of an issuer: no redirects, 3 s, 64 KiB. */
+const fetchSmall: typeof fetch = async (url, options) => {
+  const answer = await fetch(url, { ...options, redirect: 'error', signal: AbortSignal.timeout(FETCH_MS) })
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of answer.body ?? []) {
+    size += chunk.length
+    if (size > MAX_ANSWER) throw new Error('the answer of the issuer is too large')
+    chunks.push(chunk)
+  }
+  return new Response(Buffer.concat(chunks), { status: answer.status, headers: answer.headers })
+}
+
+/** Encrypted, or on this machine: who could change the keys of an issuer could be any of its subjects. */
+export const isSafeUrl = (text: string): boolean => {
+  const { protocol, hostname } = URL.canParse(text) ? new URL(text) : { protocol: '', hostname: '' }
+  return protocol === 'https:' || (protocol === 'http:' && ['localhost', '127.0.0.1', '[::1]'].includes(hostname))
+}
+
+/** The published keys of these issuers, found by their discovery documents when they are first needed. */
+export const createIssuers = (issuers: readonly string[]) => {
+  const known = new Map<string, Promise<JWTVerifyGetKey>>()
+  const discover = async (issuer: string): Promise<JWTVerifyGetKey> => {
+    const answer = await fetchSmall(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
+    const found = (await answer.json()) as { issuer?: unknown; jwks_uri?: unknown }
+    if (found.issuer !== issuer || typeof found.jwks_uri !== 'string' || !isSafeUrl(found.jwks_uri))
+      throw new Error(`the discovery document of ${issuer} is not its own`)
+    return createRemoteJWKSet(new URL(found.jwks_uri), {
+      timeoutDuration: FETCH_MS,
+      cooldownDuration: COOLDOWN_MS,
+      [customFetch]: fetchSmall,
+    })
+  }
+  return {
+    has: (issuer: string): boolean => issuers.includes(issuer),
+    keys: (issuer: string): Promise<JWTVerifyGetKey> => {
+      const found = known.get(issuer)
+      if (found) return found
+      const started = discover(issuer).catch((error: unknown) => {
+        known.delete(issuer)
+        throw unavailable(`The issuer ${issuer} cannot be read now.`, error, 'unavailable')
+      })
+      known.set(issuer, started)
+      return started
+    },
+  }
+}
+export type Issuers = ReturnType<typeof createIssuers>

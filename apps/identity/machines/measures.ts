@@ -1,0 +1,91 @@
+import { eq, sql } from 'drizzle-orm'
+import type { Tx } from '../../../db/client.ts'
+import { countLive, credentialsOf, lockCredential } from '../../../db/identity/machines.ts'
+import { type MachineCredentialRow, machine_credentials, users } from '../../../db/identity/tables.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import type { By, Measure } from '../control/changes.ts'
+import { rolesChanged } from '../mutations.ts'
+import { refuseDeleted, throwIf } from '../rules.ts'
+import { lockFound } from '../users/change.ts'
+
+const isoOf = (text: string | null) => (text === null ? null : new Date(text).toISOString())
+
+export const credentialView = (row: MachineCredentialRow) => ({
+  id: row.id,
+  kind: row.kind,
+  name: row.name,
+  permissions: row.permissions,
+  scope: row.scope,
+  jwk: row.jwk,
+  trust: row.trust,
+  created_at: new Date(row.created_at).toISOString(),
+  expires_at: new Date(row.expires_at).toISOString(),
+  revoked_at: isoOf(row.revoked_at),
+  last_used_at: isoOf(row.last_used_at),
+  last_address: row.last_address,
+})
+
+/** How many of a kind work at once: rotation needs two. */
+const MOST = { key: 10, jwk: 4, trust: 10 } as const
+
+export const lockMachine = async (tx: Tx, id: string) => {
+  const user = await lockFound(tx, id)
+  if (user.kind !== 'machine') throw notFound('machine', id, 'not_found')
+  return user
+}
+
+/** A new credential: whoever holds it acts as the machine, so two administrators give it, whatever its roles. */
+export const credentialMeasure: Measure<'machine.credential'> = async ({ tx, req }, wanted) => {
+  const machine = await lockMachine(tx, wanted.machine_id)
+  throwIf(refuseDeleted(machine))
+  const { replaces, credential_id, ...row } = wanted
+  const old = replaces && (await lockCredential(tx, machine.id, replaces.credential_id))
+  if (replaces && (!old || old.revoked_at !== null)) throw notFound('credential', replaces.credential_id, 'not_found')
+  if ((await countLive(tx, machine.id, row.kind)) >= MOST[row.kind])
+    throw new AppError(
+      'version_conflict',
+      'too_many_credentials',
+      `A machine has ${MOST[row.kind]} of these at most.`,
+      {
+        hint: 'Revoke one that is no longer used.',
+      },
+    )
+  return {
+    sensitive: true,
+    accounts: [machine.id],
+    renews: true,
+    apply: async ({ requested_by, confirmed_by }: By) => {
+      const [made] = await tx
+        .insert(machine_credentials)
+        .values({ id: credential_id, ...row, created_by: requested_by, confirmed_by })
+        .returning()
+      if (!made) throw new Error('a credential was not written')
+      if (old && replaces)
+        await tx
+          .update(machine_credentials)
+          .set({ expires_at: sql`least(${machine_credentials.expires_at}, ${replaces.until}::timestamptz)` as never })
+          .where(eq(machine_credentials.id, old.id))
+      await noteShown(tx, machine.id)
+      // Whoever stands behind the machine has changed.
+      await rolesChanged(tx, req, [machine.id])
+      const after = credentialView(made)
+      return {
+        status: 201,
+        body: { credential: after },
+        action: old ? 'machine.credential_rotated' : 'machine.credential_created',
+        object: `user:${machine.id}`,
+        after,
+      }
+    },
+  }
+}
+
+/** While a credential works that one administrator made, two do not give the machine a sensitive role. */
+export const noteShown = async (tx: Tx, machine_id: string): Promise<void> => {
+  const now = Date.now()
+  const alone = (await credentialsOf(tx, [machine_id])).some(
+    ({ confirmed_by, revoked_at, expires_at }) =>
+      confirmed_by === null && revoked_at === null && Date.parse(expires_at) > now,
+  )
+  await tx.update(users).set({ link_shown: alone }).where(eq(users.id, machine_id))
+}

@@ -1,0 +1,113 @@
+import { timestampDate } from '@bufbuild/protobuf/wkt'
+import { UserStatus } from '../../shared/contracts/gen/auth_pb.ts'
+import { AppError } from '../../shared/errors.ts'
+import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { addressKey } from '../../shared/web/addresses.ts'
+import { rateLimited } from '../../shared/web/rates.ts'
+import type { Client } from '../browser/client.ts'
+import type { SessionDeps } from '../deps.ts'
+
+/** What a machine sends: one credential of the three, and how much of its rights it asks for. */
+export type Exchange = {
+  proof: { apiKey: string } | { clientAssertion: string } | { subjectToken: string; machine: string }
+  scope: readonly string[] | undefined
+  client: Client
+  request_id: string
+}
+type Deps = Pick<SessionDeps, 'identity' | 'issuer' | 'store' | 'audit' | 'clock' | 'config' | 'nameOf'>
+
+const LIFETIME_S = 900
+
+/**
+ * Swaps a credential of a machine for a short access token. Its session bears the credential's id, so that whatever
+ * ends sessions ends the tokens of a credential. A refusal says nothing of its cause; the audit log does.
+ */
+export const exchange = async (deps: Deps, { proof, scope, client, request_id }: Exchange) => {
+  const trace = withRequestId(request_id)
+  const proved = await deps.identity
+    .authenticateMachine({ ...proof, address: client.ip_address ?? '' }, trace)
+    .catch((error: unknown) => {
+      throw fromRpc('identity', error)
+    })
+  const ci = 'subjectToken' in proof
+  const details = { credential_id: proved.credentialId, ...('machine' in proof && { machine: proof.machine }) }
+  const refuse = (cause: string) => refused(deps, { client, request_id, cause, ci, details, user_id: proved.user?.id })
+  const { user, credentialId: session_id } = proved
+  if (!user) throw await refuse(proved.cause)
+  const permissions = scope ?? proved.permissions
+  if (permissions.some((wanted) => !proved.permissions.includes(wanted)))
+    throw await beyondScope(deps, { client, request_id, user_id: user.id })
+  const { ip_address, user_agent } = client
+  const opened = await deps.store.openMachine({
+    session_id,
+    user_id: user.id,
+    username: user.username,
+    ip_address,
+    user_agent,
+  })
+  if (!opened) throw await refuse('revoked')
+  // The account may have been disabled since: whoever does that later finds the session.
+  const now = await deps.identity.getUser({ id: user.id }, trace).catch((error: unknown) => {
+    throw fromRpc('identity', error)
+  })
+  if (now.user?.status !== UserStatus.ACTIVE) throw await refuse('machine_disabled')
+  const issued = Math.floor(deps.clock.now().getTime() / 1000)
+  const access_token = await deps.issuer.machine({ ...proved, permissions: [...permissions] }, issued, request_id)
+  await note(
+    deps,
+    { client, request_id, user_id: user.id },
+    { outcome: 'done', session_id, details: { method: proved.method, credential_id: session_id } },
+  )
+  const ends = proved.expiresAt ? Math.floor(timestampDate(proved.expiresAt).getTime() / 1000) : issued
+  return {
+    access_token,
+    token_type: 'Bearer' as const,
+    expires_in: Math.min(LIFETIME_S, ends - issued),
+    scope: permissions.join(' '),
+    ...(ci && { issued_token_type: 'urn:ietf:params:oauth:token-type:access_token' as const }),
+  }
+}
+
+type About = { client: Client; request_id: string; user_id?: string | undefined }
+
+const note = (
+  deps: Deps,
+  { client, request_id, user_id }: About,
+  event: { outcome: 'done' | 'denied'; reason?: string; session_id?: string; details?: Record<string, unknown> },
+) =>
+  deps.audit({
+    action: 'machine_token',
+    actor: user_id ? `user:${user_id}` : 'unknown',
+    user_id,
+    request_id,
+    ip_address: client.ip_address,
+    user_agent: client.user_agent,
+    ...event,
+  })
+
+/** One answer for every cause. Addresses that are refused too often are told to wait. */
+const refused = async (
+  deps: Deps,
+  { cause, ci, details, ...about }: About & { cause: string; ci: boolean; details: Record<string, string> },
+): Promise<AppError> => {
+  await note(deps, about, { outcome: 'denied', reason: cause, details })
+  const address = deps.nameOf(`address:${addressKey(about.client.ip_address ?? '')}`)
+  const wait = await deps.store.limit([{ key: `machine_failed:${address}`, rate: deps.config.limits.machine_failures }])
+  if (wait !== undefined) return rateLimited(wait)
+  const code = ci ? 'invalid_grant' : 'invalid_client'
+  const detail = 'The credential of the machine is not valid.'
+  return new AppError('invalid_token', code, detail, {
+    headers: { 'www-authenticate': 'Bearer' },
+    hint: 'The owners of the machine find the cause in the audit log.',
+    extra: { error: code, error_description: detail },
+  })
+}
+
+const beyondScope = async (deps: Deps, about: About): Promise<AppError> => {
+  await note(deps, about, { outcome: 'denied', reason: 'scope' })
+  const detail = 'The credential does not permit this scope.'
+  return new AppError('validation_error', 'invalid_scope', detail, {
+    hint: 'Ask for less, or leave scope out.',
+    extra: { error: 'invalid_scope', error_description: detail },
+  })
+}

@@ -1,0 +1,81 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { allow } from '../../shared/auth/http.ts'
+import { MachineToken } from '../../shared/contracts/session/tokens.ts'
+import { text } from '../../shared/contracts/text.ts'
+import { AppError } from '../../shared/errors.ts'
+import { errorReplies } from '../../shared/http/app.ts'
+import { clientOf } from '../browser/client.ts'
+import type { SessionDeps } from '../deps.ts'
+import { type Exchange, exchange } from './exchange.ts'
+
+const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const JWT = 'urn:ietf:params:oauth:token-type:jwt'
+const FORM = 'application/x-www-form-urlencoded'
+
+const secret = (maxLength: number) => Type.Optional(Type.String({ minLength: 1, maxLength }))
+const MachineGrant = Type.Object(
+  {
+    grant_type: text('client_credentials', { maxLength: 128, description: `client_credentials, or ${EXCHANGE}.` }),
+    client_id: Type.Optional(text('machine:ci-deploy', { maxLength: 64 })),
+    client_secret: secret(128),
+    client_assertion_type: Type.Optional(Type.Literal(ASSERTION)),
+    client_assertion: secret(8192),
+    subject_token_type: Type.Optional(Type.Enum([JWT, 'urn:ietf:params:oauth:token-type:id_token'])),
+    subject_token: secret(8192),
+    scope: Type.Optional(text('operation:read intent:create', { maxLength: 1024 })),
+  },
+  {
+    additionalProperties: false,
+    examples: [{ grant_type: 'client_credentials', client_secret: 'sbk_…' }],
+  },
+)
+/** Where machines get their tokens: RFC 6749 (4.4), RFC 7523 and RFC 8693. */
+export const machineRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+  app.addContentTypeParser(FORM, { parseAs: 'string' }, (_req, body, done) => {
+    const pairs = [...new URLSearchParams(String(body))]
+    const once = new Map(pairs)
+    done(once.size === pairs.length ? null : refusedForm('A parameter is there twice.'), Object.fromEntries(once))
+  })
+  app.post(
+    '/oauth/token',
+    {
+      preHandler: allow('none', { kind: 'W' }),
+      schema: {
+        operationId: 'createMachineToken',
+        summary: 'Get an access token for a machine',
+        tags: ['tokens'],
+        'x-errors': [401],
+        consumes: ['application/json', FORM],
+        description: 'Swaps an API key, a signed assertion or a trusted CI token for a short access token.',
+        body: MachineGrant,
+        response: { 200: MachineToken, ...errorReplies },
+      },
+    },
+    async (req) => {
+      const scope = req.body.scope?.split(' ').filter(Boolean)
+      return exchange(deps, { proof: proofOf(req.body), scope, client: clientOf(req), request_id: String(req.id) })
+    },
+  )
+}
+
+const refusedForm = (detail: string, code: 'schema_violation' | 'unsupported_grant_type' = 'schema_violation') =>
+  new AppError('validation_error', code, detail, {
+    extra: { error: code === 'schema_violation' ? 'invalid_request' : code, error_description: detail },
+  })
+
+/** The one credential of a request. */
+const proofOf = (body: Type.Static<typeof MachineGrant>): Exchange['proof'] => {
+  const { grant_type, client_id, client_secret, client_assertion, subject_token } = body
+  if (grant_type !== 'client_credentials' && grant_type !== EXCHANGE)
+    throw refusedForm('The grant_type is unknown.', 'unsupported_grant_type')
+  const given = [client_secret, client_assertion, subject_token].filter((one) => one !== undefined)
+  if (given.length !== 1) throw refusedForm('Send client_secret, client_assertion or subject_token: one of them.')
+  if ((grant_type === EXCHANGE) !== (subject_token !== undefined))
+    throw refusedForm('A subject_token and the grant of token exchange belong together.')
+  if (client_secret !== undefined) return { apiKey: client_secret }
+  if (client_assertion !== undefined) return { clientAssertion: client_assertion }
+  if (client_id === undefined) throw refusedForm('A CI token needs client_id: the name of the machine.')
+  return { subjectToken: subject_token ?? '', machine: client_id }
+}

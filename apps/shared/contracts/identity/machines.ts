@@ -1,0 +1,131 @@
+import Type from 'typebox'
+import { text } from '../text.ts'
+import { GrantScope, pageOf } from './users.ts'
+
+const id = () => Type.String({ format: 'uuid' })
+const time = () => Type.String({ format: 'date-time' })
+const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+const closed = (example: unknown) => ({ additionalProperties: false, examples: [example] })
+
+/** What a credential may permit: what some role of a machine gives. */
+export const MachinePermission = Type.Enum([
+  'catalog:read',
+  'operation:read',
+  'log:read',
+  'intent:create',
+  'patch:propose',
+  'plan:start',
+  'operation:control',
+  'operation:intervene',
+  'catalog:write',
+  'identity:read',
+  'audit:read',
+])
+export const CredentialKind = Type.Enum(['key', 'jwk', 'trust'])
+
+export const Trust = Type.Object(
+  {
+    issuer: text('https://token.actions.githubusercontent.com', { maxLength: 512 }),
+    audience: text('https://signalbox.example', { minLength: 1, maxLength: 512 }),
+    claims: Type.Record(
+      Type.String({ pattern: '^[A-Za-z0-9_]{1,64}$' }),
+      Type.String({ minLength: 1, maxLength: 512 }),
+      {
+        minProperties: 1,
+        maxProperties: 16,
+        examples: [{ repository_id: '42', environment: 'prod' }],
+        description: 'Claims that a token must hold with exactly these texts.',
+      },
+    ),
+  },
+  { additionalProperties: false, description: 'Tokens of a CI system that stand for the machine.' },
+)
+export const Jwk = Type.Object(
+  {
+    kty: Type.Enum(['OKP', 'EC', 'RSA']),
+    kid: text('ci-2026', { pattern: '^[A-Za-z0-9_-]{1,64}$' }),
+    alg: Type.Enum(['EdDSA', 'ES256', 'RS256']),
+    crv: Type.Optional(Type.String({ maxLength: 16 })),
+    x: Type.Optional(Type.String({ maxLength: 128 })),
+    y: Type.Optional(Type.String({ maxLength: 128 })),
+    n: Type.Optional(Type.String({ maxLength: 1024 })),
+    e: Type.Optional(Type.String({ maxLength: 16 })),
+    use: Type.Optional(Type.Literal('sig')),
+  },
+  { additionalProperties: false, description: 'The public half of a signing key.' },
+)
+
+export const NewMachine = Type.Object(
+  {
+    name: text('ci-deploy', { pattern: '^[a-z][a-z0-9-]{0,49}$' }),
+    owners: Type.Array(id(), { minItems: 1, maxItems: 5, uniqueItems: true, description: 'People who answer for it.' }),
+  },
+  closed({ name: 'ci-deploy', owners: ['0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'] }),
+)
+export const NewCredential = Type.Object(
+  {
+    kind: CredentialKind,
+    name: text('GitHub', { minLength: 1, maxLength: 100 }),
+    permissions: Type.Array(MachinePermission, { minItems: 1, uniqueItems: true }),
+    scope: Type.Optional(GrantScope),
+    expires_in_days: Type.Integer({ minimum: 1, maximum: 365, default: 90 }),
+    jwk: Type.Optional(Jwk),
+    trust: Type.Optional(Trust),
+  },
+  closed({ kind: 'key', name: 'deploy', permissions: ['operation:read', 'intent:create'], expires_in_days: 90 }),
+)
+export const Rotation = Type.Object(
+  {
+    overlap_s: Type.Integer({ minimum: 0, maximum: 604_800, default: 86_400 }),
+    expires_in_days: Type.Integer({ minimum: 1, maximum: 365, default: 90 }),
+  },
+  closed({ overlap_s: 3600, expires_in_days: 90 }),
+)
+
+export const CredentialView = Type.Object({
+  id: id(),
+  kind: CredentialKind,
+  name: text('GitHub'),
+  permissions: Type.Array(text('operation:read')),
+  scope: GrantScope,
+  jwk: nullable(Jwk),
+  trust: nullable(Trust),
+  created_at: time(),
+  expires_at: time(),
+  revoked_at: nullable(time()),
+  last_used_at: nullable(time()),
+  last_address: nullable(text('203.0.113.7')),
+})
+const Person = Type.Object({ id: id(), username: text('olga'), status: Type.Enum(['ACTIVE', 'DISABLED', 'DELETED']) })
+export const MachineView = Type.Object({
+  id: id(),
+  username: text('machine:ci-deploy'),
+  status: Type.Enum(['ACTIVE', 'DISABLED', 'DELETED']),
+  roles: Type.Array(text('operator')),
+  owners: Type.Array(Person),
+  credentials: Type.Array(CredentialView),
+  created_at: time(),
+})
+export type MachineView = Type.Static<typeof MachineView>
+export const Machines = pageOf(MachineView)
+
+export const ShownKey = Type.Optional(
+  text('sbk_…', { description: 'The API key: shown here once; of a repeated request, not at all.' }),
+)
+export const MadeCredential = Type.Object({ credential: CredentialView, key: ShownKey })
+
+/** What the change `machine.credential` asks for. Of a key only the hash. */
+export type CredentialRequest = {
+  credential_id: string
+  machine_id: string
+  kind: Type.Static<typeof CredentialKind>
+  name: string
+  permissions: string[]
+  scope: Type.Static<typeof GrantScope>
+  expires_at: string
+  secret_hash: string | null
+  jwk: Type.Static<typeof Jwk> | null
+  trust: Type.Static<typeof Trust> | null
+  /** The key that this one takes the place of, and until when both work. */
+  replaces: { credential_id: string; until: string } | null
+}

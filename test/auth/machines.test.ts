@@ -1,0 +1,411 @@
+import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { eq } from 'drizzle-orm'
+import { exportJWK, SignJWT } from 'jose'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { grants, machine_credentials, outbox } from '../../db/identity/tables.ts'
+import { auth_events } from '../../db/session/tables.ts'
+import { type Answer, type Auth, bearer, ORIGIN, PASSWORD, send, startAuth } from '../session/support/auth.ts'
+import { until } from '../support/until.ts'
+
+/** Machines over the wire: gateway, session, identity, token and relay, and a CI system of the test's own. */
+
+const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const JWT = 'urn:ietf:params:oauth:token-type:jwt'
+const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+const AUDIENCE = 'https://signalbox.test'
+
+let auth: Auth
+let gateway: { url: string }
+let ada: Record<string, string>
+let owner_id: string
+let issuer: string
+let ci: { server: http.Server; key: KeyObject }
+const own = generateKeyPairSync('ed25519')
+
+const post = (path: string, body: unknown, headers: Record<string, string> = ada) =>
+  send(`${gateway.url}${path}`, { body, headers: { 'idempotency-key': randomUUID(), ...headers } })
+const get = (path: string, headers: Record<string, string>) => send(`${gateway.url}${path}`, { headers })
+
+const startCi = async () => {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const keys = [{ ...(await exportJWK(publicKey)), kid: 'ci', alg: 'RS256', use: 'sig' }]
+  const server = http.createServer((req, res) => {
+    const body = req.url?.endsWith('/jwks') ? { keys } : { issuer, jwks_uri: `${issuer}/jwks` }
+    res.setHeader('content-type', 'application/json').end(JSON.stringify(body))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { server, key: privateKey }
+}
+
+beforeAll(async () => {
+  ci = await startCi()
+  auth = await startAuth({
+    AUTH__MACHINES__ISSUERS: JSON.stringify([issuer]),
+    SESSION__LIMITS__MACHINE_FAILURES: '100000/1/100000',
+  })
+  await auth.addRelay()
+  gateway = await auth.addGateway()
+  await auth.addUser('ada', ['admin'])
+  owner_id = (await auth.addUser('olga')).id
+  const signed = await post('/v1/token', { username: 'ada', password: PASSWORD }, {})
+  ada = bearer(signed.body.access_token)
+})
+afterAll(async () => {
+  ci?.server.close()
+  await auth?.stop()
+})
+
+const machine = async (...roles: string[]) => {
+  const name = `m-${randomUUID().slice(0, 8)}`
+  const made = await post('/api/v1/admin/machines', { name, owners: [owner_id] })
+  expect(made.status).toBe(201)
+  const id = String(made.body.id)
+  for (const role of roles)
+    expect((await post('/api/v1/admin/grants', { subject_type: 'user', subject_id: id, role })).status).toBe(201)
+  return { id, name: `machine:${name}` }
+}
+const credential = (id: string, body: object) =>
+  post(`/api/v1/admin/machines/${id}/credentials`, {
+    kind: 'key',
+    name: 'test',
+    permissions: ['identity:read'],
+    ...body,
+  })
+const keyOf = async (id: string, body: object = {}) => {
+  const made = await credential(id, body)
+  expect(made.status).toBe(201)
+  return { id: (made.body.credential as { id: string }).id, key: String(made.body.key) }
+}
+const form = (fields: Record<string, string>) =>
+  send(`${gateway.url}/oauth/token`, {
+    method: 'POST',
+    body: String(new URLSearchParams(fields)),
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  })
+const byKey = (key: string, more: object = {}) =>
+  form({ grant_type: 'client_credentials', client_secret: key, ...more })
+const claimsOf = ({ body }: Answer) =>
+  JSON.parse(Buffer.from(String(body.access_token).split('.')[1] ?? '', 'base64url').toString())
+/** What the audit log says of a request: in the stream, or where the relay has taken it. */
+const auditOf = async ({ headers }: Answer) => {
+  const request_id = String(headers['x-request-id'])
+  const streamed = await auth.redis.xrange(`${auth.prefix}auth:audit`, '-', '+')
+  const kept = await auth.session.deps.db.select().from(auth_events).where(eq(auth_events.request_id, request_id))
+  const rows = [...streamed.map(([, [, row]]) => JSON.parse(row ?? '{}')), ...kept]
+  return rows.find((row) => row.action === 'machine_token' && row.request_id === request_id)
+}
+/** The token is refused with this code; nothing is made, and the audit log has the cause. */
+const expectRefused = async (answer: Promise<Answer>, code: string, cause: string) => {
+  const got = await answer
+  const { status, body } = got
+  expect([status, body.code, body.access_token]).toEqual([code === 'invalid_scope' ? 400 : 401, code, undefined])
+  expect(body.error).toBe(code)
+  await until(async () => (await auditOf(got)) !== undefined)
+  expect(await auditOf(got)).toMatchObject({ outcome: 'denied', reason: cause })
+}
+
+describe('an API key', () => {
+  it('is shown once and becomes a token that the gateway takes as any other', async () => {
+    const { id, name } = await machine('auditor')
+    const key = randomUUID()
+    const first = await post(
+      `/api/v1/admin/machines/${id}/credentials`,
+      { kind: 'key', name: 'a', permissions: ['identity:read'] },
+      { ...ada, 'idempotency-key': key },
+    )
+    const again = await post(
+      `/api/v1/admin/machines/${id}/credentials`,
+      { kind: 'key', name: 'a', permissions: ['identity:read'] },
+      { ...ada, 'idempotency-key': key },
+    )
+    expect([first.status, again.status, again.body.key]).toEqual([201, 201, undefined])
+    expect(again.body.credential).toEqual(first.body.credential)
+    const secret = String(first.body.key)
+    expect(secret).toMatch(/^sbk_[\w-]{22}_[\w-]{43}[0-9A-Za-z]{6}$/)
+    const answer = await byKey(secret)
+    expect(answer.body).toMatchObject({ token_type: 'Bearer', expires_in: 900, scope: 'identity:read' })
+    expect(claimsOf(answer)).toMatchObject({
+      sub: id,
+      username: name,
+      cm: 'machine',
+      amr: ['key'],
+      scope: ['identity:read'],
+      session_id: (first.body.credential as { id: string }).id,
+    })
+    expect((await get('/api/v1/admin/users', bearer(answer.body.access_token))).status).toBe(200)
+    const rows = await auth.identity_deps.db.select().from(machine_credentials)
+    expect(JSON.stringify(rows)).not.toContain(secret)
+    const listed = await get('/api/v1/admin/machines', ada)
+    const [used] = (listed.body.items as { id: string; credentials: { last_used_at: string }[] }[])
+      .filter((m) => m.id === id)
+      .map((m) => m.credentials[0])
+    expect(Date.parse(used?.last_used_at ?? '')).toBeGreaterThan(Date.now() - 60_000)
+  })
+
+  it('gives no more than both the grants and the key', async () => {
+    const { id } = await machine('auditor')
+    const { key } = await keyOf(id, { permissions: ['identity:read', 'plan:start'] })
+    const all = bearer((await byKey(key)).body.access_token)
+    // The role lacks plan:start, the key lacks audit:read.
+    expect((await get('/api/v1/admin/users', all)).status).toBe(200)
+    expect((await get('/api/v1/admin/user-events', all)).body.code).toBe('permission_missing')
+    const less = bearer((await byKey(key, { scope: 'plan:start' })).body.access_token)
+    expect((await get('/api/v1/admin/users', less)).body.code).toBe('permission_missing')
+    await expectRefused(byKey(key, { scope: 'identity:read audit:read' }), 'invalid_scope', 'scope')
+  })
+
+  it('is refused when it is forged, unknown or over', async () => {
+    const { id } = await machine('auditor')
+    const { id: credential_id, key } = await keyOf(id)
+    const broken = `${key.slice(0, 40)}${key[40] === 'A' ? 'B' : 'A'}${key.slice(41)}`
+    await expectRefused(byKey(broken), 'invalid_client', 'malformed')
+    await expectRefused(byKey('hunter2'), 'invalid_client', 'malformed')
+    const other = await keyOf((await machine()).id)
+    await auth.identity_deps.db.delete(machine_credentials)
+    await expectRefused(byKey(other.key), 'invalid_client', 'unknown')
+    const dated = await keyOf(id)
+    await auth.identity_deps.db
+      .update(machine_credentials)
+      .set({ expires_at: new Date(Date.now() - 1000).toISOString() })
+    await expectRefused(byKey(dated.key), 'invalid_client', 'expired')
+    expect(credential_id).not.toBe(dated.id)
+  })
+
+  it('has a token that ends with it', async () => {
+    const { id } = await machine('auditor')
+    const { key } = await keyOf(id)
+    await auth.identity_deps.db
+      .update(machine_credentials)
+      .set({ expires_at: new Date(Date.now() + 60_000).toISOString() })
+    const answer = await byKey(key)
+    const { iat, exp } = claimsOf(answer)
+    expect(exp - iat).toBeLessThanOrEqual(60)
+    expect((await get('/api/v1/admin/users', bearer(answer.body.access_token))).status).toBe(200)
+  })
+
+  it('rotates with an overlap: both keys work, then the second alone', async () => {
+    const { id } = await machine('auditor')
+    const old = await keyOf(id)
+    const rotated = await post(`/api/v1/admin/machines/${id}/credentials/${old.id}/rotate`, { overlap_s: 3600 })
+    expect(rotated.status).toBe(201)
+    const statuses = async () => [(await byKey(old.key)).status, (await byKey(String(rotated.body.key))).status]
+    expect(await statuses()).toEqual([200, 200])
+    const next = await post(
+      `/api/v1/admin/machines/${id}/credentials/${(rotated.body.credential as { id: string }).id}/rotate`,
+      { overlap_s: 0 },
+    )
+    await expectRefused(byKey(String(rotated.body.key)), 'invalid_client', 'expired')
+    expect((await byKey(String(next.body.key))).status).toBe(200)
+  })
+
+  it('is dead everywhere within a second of its revocation, and so is its token', async () => {
+    const { id } = await machine('auditor')
+    const { id: credential_id, key } = await keyOf(id)
+    const token = bearer((await byKey(key)).body.access_token)
+    expect((await get('/api/v1/admin/users', token)).status).toBe(200)
+    const url = `${gateway.url}/api/v1/admin/machines/${id}/credentials/${credential_id}`
+    const gone = await send(url, { method: 'DELETE', headers: { ...ada, 'idempotency-key': randomUUID() } })
+    const since = performance.now()
+    expect(gone.status).toBe(204)
+    await until(async () => (await get('/api/v1/admin/users', token)).status === 401, {
+      timeout_ms: 3000,
+      every_ms: 20,
+    })
+    expect(performance.now() - since).toBeLessThan(1000)
+    await expectRefused(byKey(key), 'invalid_client', 'revoked')
+    const events = await auth.identity_deps.db.select().from(outbox)
+    expect(events.filter(({ type }) => type === 'auth.user.credential_revoked.v1')).toHaveLength(1)
+  })
+
+  it('gives no token once its machine is disabled or nobody answers for it', async () => {
+    const { id } = await machine('auditor')
+    const { key } = await keyOf(id)
+    const token = bearer((await byKey(key)).body.access_token)
+    expect((await post(`/api/v1/admin/users/${id}/disable`, { reason: 'leaked' })).status).toBe(200)
+    expect((await get('/api/v1/admin/users', token)).status).toBe(401)
+    await expectRefused(byKey(key), 'invalid_client', 'machine_disabled')
+    const lone = await machine('auditor')
+    const { key: other } = await keyOf(lone.id)
+    expect((await post(`/api/v1/admin/users/${owner_id}/disable`, { reason: 'left' })).status).toBe(200)
+    await expectRefused(byKey(other), 'invalid_client', 'no_owner')
+    expect((await post(`/api/v1/admin/users/${owner_id}/enable`, { reason: 'back' })).status).toBe(200)
+    expect((await byKey(other)).status).toBe(200)
+  })
+})
+
+const assertion = (
+  name: string,
+  { kid = 'own', key = own.privateKey, alg = 'EdDSA', ...claims }: Record<string, unknown> = {},
+) =>
+  sign(
+    { iss: name, sub: name, aud: ORIGIN, ...claims },
+    { kid: kid as string, alg: alg as string, key: key as KeyObject },
+  )
+const sign = (
+  claims: Record<string, unknown>,
+  { kid, alg, key }: { kid: string; alg: string; key: KeyObject | Uint8Array },
+) => {
+  const now = Math.floor(Date.now() / 1000)
+  return new SignJWT({ iat: now, exp: now + 120, jti: randomUUID(), ...claims })
+    .setProtectedHeader({ alg, kid })
+    .sign(key)
+}
+
+describe('private_key_jwt', () => {
+  const present = (client_assertion: string) =>
+    form({ grant_type: 'client_credentials', client_assertion_type: ASSERTION, client_assertion })
+  let name: string
+  beforeAll(async () => {
+    const made = await machine('auditor')
+    name = made.name
+    const jwk = { ...(await exportJWK(own.publicKey)), kid: 'own', alg: 'EdDSA' }
+    expect((await credential(made.id, { kind: 'jwk', jwk })).status).toBe(201)
+  })
+
+  it('becomes a token, once', async () => {
+    const token = await assertion(name)
+    const answer = await present(token)
+    expect(claimsOf(answer)).toMatchObject({ username: name, amr: ['pkjwt'] })
+    await expectRefused(present(token), 'invalid_client', 'replayed')
+  })
+
+  it.each<[string, () => Record<string, unknown>]>([
+    ['audience', () => ({ aud: 'https://other.test' })],
+    ['audience', () => ({ aud: [ORIGIN, 'https://other.test'] })],
+    ['subject', () => ({ sub: 'machine:other' })],
+    ['time', () => ({ exp: Math.floor(Date.now() / 1000) - 60 })],
+    ['time', () => ({ exp: Math.floor(Date.now() / 1000) + 3600 })],
+    ['time', () => ({ iat: Math.floor(Date.now() / 1000) + 600, exp: Math.floor(Date.now() / 1000) + 700 })],
+    ['key', () => ({ kid: 'unknown' })],
+    ['signature', () => ({ key: generateKeyPairSync('ed25519').privateKey })],
+    ['algorithm', () => ({ alg: 'RS256', key: ci.key })],
+    ['unknown', () => ({ iss: 'machine:nobody' })],
+    ['claims', () => ({ jti: undefined })],
+  ])('is refused by its %s', async (cause, wrong) => {
+    await expectRefused(present(await assertion(name, wrong())), 'invalid_client', cause)
+  })
+})
+
+describe('a CI token', () => {
+  const CLAIMS = { sub: 'repo:corp/net:environment:prod', repository_id: '42' }
+  let name: string
+  beforeAll(async () => {
+    const made = await machine('auditor')
+    name = made.name
+    const trust = { issuer, audience: AUDIENCE, claims: CLAIMS }
+    expect((await credential(made.id, { kind: 'trust', trust })).status).toBe(201)
+    const foreign = await credential(made.id, { kind: 'trust', trust: { ...trust, issuer: 'https://evil.test' } })
+    expect([foreign.status, foreign.body.code]).toEqual([422, 'issuer_not_trusted'])
+  })
+  const token = ({ kid = 'ci', key = ci.key, alg = 'RS256', ...claims }: Record<string, unknown> = {}) =>
+    sign(
+      { iss: issuer, aud: AUDIENCE, ...CLAIMS, ...claims },
+      { kid: kid as string, alg: alg as string, key: key as KeyObject },
+    )
+  const present = (subject_token: string, client_id = name) =>
+    form({ grant_type: EXCHANGE, client_id, subject_token_type: JWT, subject_token })
+
+  it('becomes a token, once', async () => {
+    const one = await token()
+    const answer = await present(one)
+    expect(answer.body.issued_token_type).toBe('urn:ietf:params:oauth:token-type:access_token')
+    expect(claimsOf(answer)).toMatchObject({ username: name, amr: ['ci'] })
+    await expectRefused(present(one), 'invalid_grant', 'replayed')
+  })
+
+  it.each<[string, () => Record<string, unknown>]>([
+    ['issuer', () => ({ iss: 'https://evil.test' })],
+    ['audience', () => ({ aud: 'https://other.test' })],
+    ['subject', () => ({ sub: 'repo:corp/net:environment:dev' })],
+    ['claims', () => ({ repository_id: '43' })],
+    ['claims', () => ({ repository_id: 42 })],
+    ['time', () => ({ exp: Math.floor(Date.now() / 1000) - 60 })],
+    ['key', () => ({ kid: 'unknown' })],
+    ['signature', () => ({ key: generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey })],
+    ['algorithm', () => ({ alg: 'HS256', key: Buffer.alloc(32) })],
+  ])('is refused by its %s', async (cause, wrong) => {
+    await expectRefused(present(await token(wrong())), 'invalid_grant', cause)
+  })
+
+  it('stands for no other machine', async () => {
+    const other = await machine('auditor')
+    await expectRefused(present(await token(), other.name), 'invalid_grant', 'issuer')
+    await expectRefused(present(await token(), 'ada'), 'invalid_grant', 'unknown')
+  })
+})
+
+describe('the token endpoint', () => {
+  it.each([
+    [{ grant_type: 'password', client_secret: 'x' }, 'unsupported_grant_type'],
+    [{ grant_type: 'client_credentials' }, 'schema_violation'],
+    [{ grant_type: 'client_credentials', client_secret: 'x', client_assertion: 'y' }, 'schema_violation'],
+    [{ grant_type: EXCHANGE, subject_token: 'x' }, 'schema_violation'],
+  ])('refuses %j', async (fields, code) => {
+    const answer = await form(fields as Record<string, string>)
+    expect([answer.status, answer.body.code]).toEqual([400, code])
+  })
+
+  it('tells an address with too many refusals to wait, and charges people apart', async () => {
+    const session = await auth.addSession({ SESSION__LIMITS__MACHINE_FAILURES: '1/3600/1' })
+    const ask = () =>
+      send(`${session.url}/oauth/token`, {
+        body: { grant_type: 'client_credentials', client_secret: 'x' },
+        headers: { 'x-forwarded-for': '198.51.100.9' },
+      })
+    expect([(await ask()).status, (await ask()).status]).toEqual([401, 429])
+    const slow = await auth.addGateway({
+      GATEWAY__LIMITS__MACHINE: '1/3600/1',
+      GATEWAY__HTTP__TRUSTED_PROXIES: '["127.0.0.1/32"]',
+    })
+    const to = (path: string, body: object) =>
+      send(`${slow.url}${path}`, { body, headers: { 'x-forwarded-for': '198.51.100.10' } })
+    const machines = [await to('/oauth/token', { grant_type: 'x' }), await to('/oauth/token', { grant_type: 'x' })]
+    expect(machines.map(({ status }) => status)).toEqual([400, 429])
+    expect((await to('/v1/token', { username: 'ada', password: PASSWORD })).status).toBe(200)
+  })
+})
+
+describe('what a machine is not', () => {
+  it('holds no role that decides or administers, itself or by a group', async () => {
+    const { id } = await machine()
+    for (const role of ['approver', 'admin', 'engineer']) {
+      const answer = await post('/api/v1/admin/grants', { subject_type: 'user', subject_id: id, role })
+      expect([role, answer.status, answer.body.code]).toEqual([role, 422, 'machine_role_refused'])
+    }
+    const group_key = `g-${randomUUID().slice(0, 8)}`
+    await post('/api/v1/admin/groups', { group_key, name: 'x' })
+    const join = () =>
+      send(`${gateway.url}/api/v1/admin/groups/${group_key}/members/${id}`, {
+        method: 'PUT',
+        headers: { ...ada, 'idempotency-key': randomUUID() },
+      })
+    expect((await join()).status).toBe(204)
+    const grant = await post('/api/v1/admin/grants', { subject_type: 'group', subject_id: group_key, role: 'approver' })
+    expect(grant.body.code).toBe('machine_role_refused')
+    expect((await post(`/api/v1/admin/users/${id}/enrolment-token`, {})).body.code).toBe('not_for_machines')
+  })
+
+  it('administers nothing even with a grant that found its way into the table', async () => {
+    const { id } = await machine('auditor')
+    const { key } = await keyOf(id, { permissions: ['identity:read'] })
+    await auth.identity_deps.db
+      .insert(grants)
+      .values({ id: randomUUID(), subject_type: 'user', subject_id: id, role: 'admin', created_by: 'system' })
+    const token = bearer((await byKey(key)).body.access_token)
+    const me = await get('/api/v1/users/me', token)
+    expect(me.body).toMatchObject({ kind: 'machine', session: { mode: 'machine' } })
+    expect((await post('/api/v1/admin/machines', { name: 'x', owners: [owner_id] }, token)).body.code).toBe(
+      'permission_missing',
+    )
+    expect((await post('/v1/token/reauth', { password: PASSWORD }, token)).body.code).toBe('person_required')
+  })
+
+  it('answers for no machine', async () => {
+    const { id } = await machine()
+    const answer = await post('/api/v1/admin/machines', { name: `n-${randomUUID().slice(0, 8)}`, owners: [id] })
+    expect([answer.status, answer.body.code]).toEqual([422, 'machine_owner_invalid'])
+  })
+})

@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { Identity } from '../../apps/shared/contracts/gen/auth_pb.ts'
+import { createRpcClient } from '../../apps/shared/rpc/client.ts'
+import { machine_credentials, user_events } from '../../db/identity/tables.ts'
+import { startIdentity, type TestIdentity } from './support/harness.ts'
+
+/** A credential of a machine is given by two administrators, once there are two. */
+
+type Admin = Awaited<ReturnType<TestIdentity['secondAdmin']>>
+let p: TestIdentity
+let ada: Admin
+let bob: Admin
+let early: { id: string; key: string; credential_id: string }
+
+const machine = async () => {
+  const body = { name: `m-${randomUUID().slice(0, 8)}`, owners: [ada.user_id] }
+  const made = await ada.post('/v1/admin/machines', body)
+  expect(made.status).toBe(201)
+  return String(made.body.id)
+}
+const addKey = (id: string, by = ada) =>
+  by.post(`/v1/admin/machines/${id}/credentials`, { kind: 'key', name: 'k', permissions: ['operation:read'] })
+const grant = (id: string, role: string) => ada.post('/v1/admin/grants', { subject_type: 'user', subject_id: id, role })
+const identity = () =>
+  createRpcClient(Identity, {
+    url: p.rpc_url,
+    signer: p.services.signer('session'),
+    audience: 'identity-internal',
+    timeout_ms: 5000,
+  })
+const causeOf = async (apiKey: unknown) => {
+  const { user, cause } = await identity().authenticateMachine({ apiKey: String(apiKey) })
+  return user ? 'accepted' : cause
+}
+
+beforeAll(async () => {
+  p = await startIdentity()
+  const first = await p.firstAdmin()
+  ada = { ...first, user_id: first.user_id ?? '' }
+  const id = await machine()
+  const { body } = await addKey(id)
+  early = { id, key: String(body.key), credential_id: (body.credential as { id: string }).id }
+  bob = await p.secondAdmin('bob')
+})
+afterAll(() => p.stop())
+
+it('a key waits for the second administrator: it is shown to the first, and works after that', async () => {
+  const id = await machine()
+  const asked = await addKey(id)
+  const change = asked.body.change as { id: string; kind: string }
+  expect([asked.status, change.kind]).toEqual([202, 'machine.credential'])
+  expect(await causeOf(asked.body.key)).toBe('unknown')
+  expect((await p.confirm(ada, change.id)).body.code).toBe('second_admin')
+  const seen = (await bob.get('/v1/admin/changes')).body.items as { id: string; request: object }[]
+  const request = seen.find((one) => one.id === change.id)?.request
+  expect(request).toMatchObject({ machine_id: id, kind: 'key', permissions: ['operation:read'] })
+  expect(JSON.stringify(request)).not.toContain('secret')
+  expect((await p.confirm(bob, change.id)).status).toBe(200)
+  expect(await causeOf(asked.body.key)).toBe('accepted')
+  const [row] = (await p.deps.db.select().from(machine_credentials)).filter(({ machine_id }) => machine_id === id)
+  expect(row).toMatchObject({ created_by: `user:${ada.user_id}`, confirmed_by: `user:${bob.user_id}` })
+  const events = await p.deps.db.select().from(user_events)
+  expect(events.map(({ body }) => body).join()).not.toContain(String(asked.body.key))
+})
+
+it('rotating waits too, and leaves the old key as it is until then', async () => {
+  const path = `/v1/admin/machines/${early.id}/credentials/${early.credential_id}/rotate`
+  const asked = await ada.post(path, { overlap_s: 0 })
+  expect(asked.status).toBe(202)
+  expect([await causeOf(early.key), await causeOf(asked.body.key)]).toEqual(['accepted', 'unknown'])
+  expect((await p.confirm(bob, (asked.body.change as { id: string }).id)).status).toBe(200)
+  expect([await causeOf(early.key), await causeOf(asked.body.key)]).toEqual(['expired', 'accepted'])
+})
+
+it('a machine whose key one administrator made alone gets no sensitive role until that key is gone', async () => {
+  const id = await machine()
+  const asked = await addKey(id)
+  expect((await p.confirm(bob, (asked.body.change as { id: string }).id)).status).toBe(200)
+  expect((await grant(id, 'operator')).status).toBe(202)
+  await p.deps.db.update(machine_credentials).set({ confirmed_by: null })
+  const other = await machine()
+  const second = await addKey(other)
+  await p.confirm(bob, (second.body.change as { id: string }).id)
+  const again = await addKey(id)
+  await p.confirm(bob, (again.body.change as { id: string }).id)
+  expect((await grant(id, 'operator')).body.code).toBe('renewal_required')
+  for (const row of await p.deps.db.select().from(machine_credentials))
+    expect((await bob.delete(`/v1/admin/machines/${row.machine_id}/credentials/${row.id}`)).status).toBe(204)
+  expect((await grant(id, 'operator')).status).toBe(202)
+})
+
+it('has a bounded number of keys', async () => {
+  const id = await machine()
+  await p.deps.db.insert(machine_credentials).values(
+    Array.from({ length: 10 }, (_, n) => ({
+      ...{ id: randomUUID(), machine_id: id, kind: 'key' as const, name: `k${n}`, secret_hash: `h${n}` },
+      ...{ permissions: [], created_by: 'system', expires_at: '2100-01-01T00:00:00Z' },
+    })),
+  )
+  expect(await addKey(id)).toMatchObject({ status: 409, body: { code: 'too_many_credentials' } })
+})
+
+it('a trust pins the claims that outlive a rename', async () => {
+  const id = await machine()
+  const issuer = 'https://token.actions.githubusercontent.com'
+  p.deps.issuers.has = (one) => one === issuer
+  const body = (claims: object) => ({
+    ...{ kind: 'trust', name: 'ci', permissions: ['operation:read'] },
+    trust: { issuer, audience: 'https://signalbox.test', claims },
+  })
+  const path = `/v1/admin/machines/${id}/credentials`
+  const loose = await ada.post(path, body({ sub: 'repo:corp/net:ref:refs/heads/main' }))
+  expect([loose.status, loose.body.code]).toEqual([422, 'schema_violation'])
+  const pinned = { repository_id: '42', repository_owner_id: '7', environment: 'prod' }
+  expect((await ada.post(path, body(pinned))).status).toBe(202)
+})
+
+it('takes public keys of the algorithm that they state alone', async () => {
+  const id = await machine()
+  const jwk = { kty: 'OKP', crv: 'Ed25519', kid: 'a', alg: 'RS256', x: 'A'.repeat(43) }
+  const path = `/v1/admin/machines/${id}/credentials`
+  const answer = await ada.post(path, { kind: 'jwk', name: 'a', permissions: ['operation:read'], jwk })
+  expect([answer.status, answer.body.code]).toEqual([422, 'schema_violation'])
+})

@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { loadPolicies } from '../../apps/operations/policies/cedar.ts'
+import { must, type Person, type Platform, person, startPlatform } from './support/platform.ts'
+
+/** A machine commands like a person with its rights, decides nothing, and its people take part in what it does. */
+
+let p: Platform
+let bot: Person
+const ALL = [
+  'operation:read',
+  'intent:create',
+  'plan:start',
+  'patch:propose',
+  'operation:control',
+  'operation:intervene',
+]
+beforeAll(async () => {
+  p = await startPlatform({ env: { OPERATIONS__COMMANDS__WAIT_MS: '200' } })
+  bot = person('machine:bot', ['planner', 'operator'], ['netops'])
+  Object.assign(p.people, { bot })
+})
+afterAll(() => p.stop())
+beforeEach(() => {
+  bot.roles = ['planner', 'operator']
+  bot.machine = { permissions: ALL, behind: [p.people.both.id] }
+  p.deps.trust.principals.drop('all')
+})
+
+const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
+const graph = {
+  nodes: [
+    { node_id: 'first', executor: 'noop', with: {} },
+    { node_id: 'behind', executor: 'noop', with: {}, depends_on: ['first'] },
+  ],
+  gates: [{ gate_id: 'go', policy, guards: ['behind'] }],
+}
+const planned = async (by: Person) => {
+  await p.query('update operations.projection set at = clock_timestamp()')
+  const intent = must(await p.as(by).post('/v1/intents', { kind: 'graph', title: 'a test', reason: 'ci', graph }), 201)
+  const plan = must(await p.as(by).post(`/v1/intents/${intent.body.intent_id}/plan-preview`, {}), 201)
+  return plan.body as { plan_id: string; plan_hash: string }
+}
+const start = (by: Person, { plan_id, plan_hash }: { plan_id: string; plan_hash: string }) =>
+  p.as(by).post(`/v1/plans/${plan_id}/start`, { reviewed_plan_hash: plan_hash })
+const started = async (asks = bot, starts = bot) => {
+  const { operation_id } = must(await start(starts, await planned(asks)), 201, 202).body
+  await p.openGate(operation_id, 'go')
+  return { operation_id, path: `/v1/operations/${operation_id}` }
+}
+const approve = async (who: 'eva' | 'both', path: string, gate_id = 'go') => {
+  const [, , , operation_id = ''] = path.split('/')
+  return p.as(who).post(`${path}/gates/${gate_id}/approve`, await p.seen(operation_id, gate_id, who))
+}
+const recordsOf = async (path: string) => must(await p.as('vic').get(`${path}/evidence`), 200).body.records
+
+describe('a machine', () => {
+  it.each([
+    ['asks and starts', true, true],
+    ['asks', true, false],
+    ['starts', false, true],
+  ])('that %s involves its people: they do not approve, another person does', async (_what, asks, starts) => {
+    const { path } = await started(asks ? bot : p.people.pia, starts ? bot : p.people.olga)
+    expect(await approve('both', path)).toMatchObject({ status: 403, body: { code: 'self_approval' } })
+    const record = (await recordsOf(path)).find(({ kind }: { kind: string }) => kind === 'start')
+    expect(record.subject.involved).toEqual(expect.arrayContaining([bot.id, p.people.both.id]))
+    expect(record.actor.name).toBe(starts ? 'machine:bot' : 'olga')
+    expect(must(await approve('eva', path), 200, 202).body.status).toBe('approved')
+  })
+
+  it('decides nothing, even with the role of an approver', async () => {
+    const { path, operation_id } = await started(p.people.pia, p.people.olga)
+    bot.roles = ['approver', 'operator', 'planner', 'admin']
+    bot.machine = { permissions: [...ALL, 'gate:decide', 'patch:decide'], behind: [] }
+    p.deps.trust.principals.drop('all')
+    const gate = await p.seen(operation_id, 'go')
+    for (const verb of ['approve', 'reject'])
+      expect(
+        await p.as(bot).post(`${path}/gates/go/${verb}`, verb === 'approve' ? gate : { round: 1, comment: 'no' }),
+      ).toMatchObject({
+        status: 403,
+        body: { code: 'permission_missing' },
+      })
+    expect(await p.query('select 1 from operations.votes where operation_id = $1', [operation_id])).toEqual([])
+  })
+
+  it('does no more than its credential permits', async () => {
+    const plan = await planned(bot)
+    bot.machine = { permissions: ['operation:read', 'intent:create'], behind: [] }
+    expect(await start(bot, plan)).toMatchObject({ status: 403, body: { permission: 'plan:start' } })
+    bot.machine = { permissions: ALL, behind: [] }
+    must(await start(bot, plan), 201, 202)
+  })
+
+  it('has its people kept from the patch that it proposes', async () => {
+    const { path } = await started(p.people.pia, p.people.olga)
+    const { plan_revision } = must(await p.as('vic').get(path), 200).body
+    const node = { node_id: 'more', executor: 'noop', with: {}, depends_on: ['behind'] }
+    const body = { base_revision: plan_revision, changes: [{ op: 'add_node', node }], reason: 'a test' }
+    const { patch_id, digest } = must(await p.as(bot).post(`${path}/patches`, body), 201, 202).body
+    const decide = (who: 'eva' | 'both') =>
+      p.as(who).post(`${path}/patches/${patch_id}/approve`, { reviewed_digest: digest })
+    expect(await decide('both')).toMatchObject({ status: 403, body: { code: 'self_patch_approval' } })
+    expect(must(await decide('eva'), 200, 202).body.status).toBe('approved')
+    const [{ involved }] = (await p.query<{ involved: string[] }>(
+      'select involved from operations.operations where operation_id = $1',
+      [path.split('/').at(-1)],
+    )) as [{ involved: string[] }]
+    expect(involved).toEqual(expect.arrayContaining([bot.id, p.people.both.id]))
+  })
+
+  it('and its people are one where an intervention needs a second person', async () => {
+    const { path, operation_id } = await started(p.people.pia, p.people.olga)
+    await p.query(`update operations.operations set risk_level = 'high' where operation_id = $1`, [operation_id])
+    await p.query(`update operations.nodes set state = 'failed' where operation_id = $1 and node_id = 'first'`, [
+      operation_id,
+    ])
+    const asked = await p
+      .as(bot)
+      .post(`${path}/interventions`, { type: 'skip', node_id: 'first', payload: {}, reason: 'ci' })
+    const { gate_id } = must(asked, 202).body.intervention
+    expect(await approve('both', path, gate_id)).toMatchObject({ status: 403, body: { code: 'second_person' } })
+    const rule = (await recordsOf(path)).findLast(({ subject }: { subject: { id: string } }) => subject.id === gate_id)
+    expect(rule.subject.rules[0]).toMatchObject({ author: bot.id, behind: [p.people.both.id] })
+    expect(must(await approve('eva', path, gate_id), 200, 202).body.status).toBe('approved')
+  })
+})
+
+it('policies tell a machine from a person', () => {
+  const { refuse } = loadPolicies()
+  const object = { type: 'Gate', id: 'o/go', requester: 'x', behind: [], involved: [], four_eyes: true } as const
+  const rest = { groups: [], risk: 'low', environment: null, types: [], regions: [], labels: {} }
+  const asked = { user_id: 'bot', groups: [], granted: true, both: true, as_groups: [], auth_age_s: 1 }
+  const codes = (['person', 'machine'] as const).map((kind) =>
+    (['gate.approve', 'gate.reject', 'gate.break_glass'] as const).map(
+      (action) => refuse({ ...asked, kind, action, object: { ...object, ...rest } })?.code,
+    ),
+  )
+  expect(codes).toEqual([
+    [undefined, undefined, undefined],
+    ['machine_vote', 'machine_vote', 'machine_vote'],
+  ])
+})
