@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { prefixed } from '../../apps/shared/events/events.ts'
 import { claimAttempt } from '../../db/operations/nodes/claim.ts'
@@ -305,6 +306,16 @@ describe('the claim of a node behind a gate', () => {
     must(await approve('eva'), 200, 202)
     expect(await claim(operation_id)).toEqual({ verdict: 'recheck', gate_ids: ['go'] })
     expect((await prove(operation_id)).status).toBe(204)
+    expect(await claim(operation_id)).toMatchObject({ verdict: 'granted' })
+  })
+
+  it('has its voters proved while someone else holds the operation', async () => {
+    const { operation_id, approve } = await waiting()
+    must(await approve('eva'), 200, 202)
+    await p.deps.db.transaction(async (tx) => {
+      await tx.execute(sql`select from operations.operation_control where operation_id = ${operation_id} for update`)
+      must(await prove(operation_id), 204)
+    })
     expect(await claim(operation_id)).toMatchObject({ verdict: 'granted' })
   })
 
