@@ -89,7 +89,7 @@ type Bounded = { deadline: Deadline; letGo: () => void; committing: boolean }
  * not waited for, so that it goes out with the first statement of its transaction. What a request asks for ends with the
  * deadline of that request: its connection is cut, and the server rolls back.
  */
-class PreparingClient extends pg.Client {
+export class PreparingClient extends pg.Client {
   private corked = false
   private bounded: Bounded | undefined
 
