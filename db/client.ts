@@ -2,6 +2,7 @@ import type { Writable } from 'node:stream'
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
 import { type Deadline, deadlineNow } from '../apps/shared/process/deadline.ts'
+import { shareConnections } from '../apps/shared/process/shares.ts'
 
 /** A connection pool; reads take it or a transaction, writes take a transaction only. */
 export type Db = NodePgDatabase<Record<string, never>> & { $client: pg.Pool }
@@ -42,6 +43,7 @@ export const createDb = (
     // A statement whose client went away, killed or cut off at its deadline, ends and gives its locks back.
     options: '-c timezone=UTC -c client_connection_check_interval=250',
   })
+  shareConnections(pool, max)
   // A server that goes away breaks idle connections; the pool opens new ones, so this needs no handling.
   pool.on('error', () => {})
   // The same for one that is in use but idle, such as a transaction that waits for another app: its next query fails.
@@ -89,7 +91,7 @@ type Bounded = { deadline: Deadline; letGo: () => void; committing: boolean }
  * not waited for, so that it goes out with the first statement of its transaction. What a request asks for ends with the
  * deadline of that request: its connection is cut, and the server rolls back.
  */
-class PreparingClient extends pg.Client {
+export class PreparingClient extends pg.Client {
   private corked = false
   private bounded: Bounded | undefined
 

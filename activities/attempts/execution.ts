@@ -69,7 +69,7 @@ const claimProved = async (
 ): Promise<Exclude<Claim, { verdict: 'recheck' }>> => {
   const terms = { places: deps.policy.places, standing_s: deps.limits.standing_s }
   for (let away: string | undefined, proofs = 1; ; proofs++) {
-    const claim = await patiently(() => claimAttempt(deps.pool, input, { ...terms, away }))
+    const claim = await patiently(() => claimAttempt(deps.pool, input, { ...terms, away, proved: proofs > 1 }))
     if (claim.verdict !== 'recheck') return claim
     Context.current().heartbeat()
     away = proofs > PROOFS ? 'identity' : await deps.standing.prove(input.operation_id, claim.gate_ids)

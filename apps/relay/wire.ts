@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { PreparingClient } from '../../db/client.ts'
 import { createRedis } from '../../db/redis/redis.ts'
 import { Session } from '../shared/contracts/gen/auth_pb.ts'
 import { holdNats } from '../shared/events/holder.ts'
@@ -15,6 +16,8 @@ import type { RelayDeps } from './deps.ts'
 export const createDeps = async (config: RelayConfig): Promise<RelayDeps> => {
   const telemetry = createTelemetry('relay')
   const pool = new pg.Pool({
+    Client: PreparingClient,
+    pipeline: true,
     connectionString: config.RELAY__DATABASE__URL,
     max: 16,
     application_name: 'relay',

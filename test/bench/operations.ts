@@ -4,26 +4,28 @@ import { table } from '../../apps/shared/data/print.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { forkBare } from './lib/fork.ts'
-import { benchGates, decideAlone } from './operations/gates.ts'
+import { benchGates, benchPeople, decideAlone } from './operations/gates.ts'
 import { benchCost, benchGraphs } from './operations/graphs.ts'
 import { packFolder } from './operations/hosts.ts'
 import { type Bench, type Row, runBare, runGraph } from './operations/runs.ts'
-import { benchCrowd, benchStarts } from './operations/starts.ts'
+import { benchCrowd, benchIdle, benchStarts } from './operations/starts.ts'
 
 /**
  * `npm run bench:operations`: what reviewed plans cost (HTTP, Postgres, read models, evidence) against a minimal
  * scheduler on the same Temporal server, arms interleaved: graphs, gates, starts, cost by process, many operations at
  * once. Everything runs on this machine, so only the ratios mean something elsewhere. Arguments name the figures to
- * take (all unless said).
+ * take (all unless said); `--profile=<folder>` leaves a CPU profile of each app there.
  */
 const WARM_UP = 1000
 
 const FIGURES: Record<string, (bench: Bench) => Promise<Row[]>> = {
   graphs: benchGraphs,
   gates: benchGates,
+  people: benchPeople,
   starts: benchStarts,
   cost: benchCost,
   crowd: benchCrowd,
+  idle: benchIdle,
 }
 
 const run = async (stack: Stack, wanted: string[]) => {
@@ -49,7 +51,13 @@ const run = async (stack: Stack, wanted: string[]) => {
   }
 }
 
-const stack = await startStack({ env_overrides: { OPERATIONS__PACKS__DIR: packFolder() } })
+const profile = process.argv.find((given) => given.startsWith('--profile='))?.slice('--profile='.length)
+const stack = await startStack({
+  env_overrides: {
+    OPERATIONS__PACKS__DIR: packFolder(),
+    ...(profile && { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profile}` }),
+  },
+})
 try {
   const wanted = Object.keys(FIGURES).filter((name) => process.argv.includes(name))
   await run(stack, wanted.length > 0 ? wanted : Object.keys(FIGURES))

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { prefixed } from '../../apps/shared/events/events.ts'
 import { claimAttempt } from '../../db/operations/nodes/claim.ts'
@@ -10,7 +11,7 @@ import { startWorker } from './support/worker.ts'
 
 let p: Platform
 beforeAll(async () => {
-  p = await startPlatform({ env: { OPERATIONS__COMMANDS__WAIT_MS: '200' } })
+  p = await startPlatform({ env: { OPERATIONS__COMMANDS__WAIT_MS: '200', OPERATIONS__GATES__STANDING_S: '1' } })
 })
 afterAll(() => p.stop())
 
@@ -308,6 +309,16 @@ describe('the claim of a node behind a gate', () => {
     expect(await claim(operation_id)).toMatchObject({ verdict: 'granted' })
   })
 
+  it('has its voters proved while someone else holds the operation', async () => {
+    const { operation_id, approve } = await waiting()
+    must(await approve('eva'), 200, 202)
+    await p.deps.db.transaction(async (tx) => {
+      await tx.execute(sql`select from operations.operation_control where operation_id = ${operation_id} for update`)
+      must(await prove(operation_id), 204)
+    })
+    expect(await claim(operation_id)).toMatchObject({ verdict: 'granted' })
+  })
+
   it('asks again when that was longer ago, or before the decision', async () => {
     const { operation_id, approve } = await waiting()
     must(await approve('eva'), 200, 202)
@@ -436,7 +447,7 @@ describe('a running operation', () => {
     const { gates } = alone()
     return {
       nodes: [
-        { node_id: 'a', executor: 'noop', with: { delay_ms: 6500 } },
+        { node_id: 'a', executor: 'noop', with: { delay_ms: 1500 } },
         { node_id: 'b', executor: 'noop', with: {}, depends_on: ['a'] },
       ],
       gates: gates.map((gate) => ({ ...gate, guards: ['a', 'b'] })),

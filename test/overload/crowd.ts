@@ -101,7 +101,11 @@ export const meetCrowd = async (stack: Stack, { seconds, connections, operations
   }
   const signIn = async () => {
     const body = { username: 'olga', password: passwordOf('olga') }
-    await call('sign in', 'none', { method: 'POST', path: '/auth/login', body })
+    const { text } = await call('sign in', 'none', { method: 'POST', path: '/auth/login', body })
+    // A person has so many sessions: the oldest, with which others stop operations here, would end.
+    const access_token = /"access_token":"([^"]+)"/.exec(text)?.[1]
+    const headers = { authorization: `Bearer ${access_token}`, 'idempotency-key': uuidv7() }
+    if (access_token) await send(others, { method: 'POST', path: '/auth/logout', headers }).catch(() => {})
     await new Promise((resolve) => setTimeout(resolve, 500))
   }
   await Promise.all([

@@ -1,5 +1,5 @@
 import type { GateRow } from '../../../db/operations/gates/rows.ts'
-import { getGate, getGateSubject } from '../../../db/operations/gates/rows.ts'
+import { getGate } from '../../../db/operations/gates/rows.ts'
 import { getGateContext } from '../../../db/operations/history/timeline.ts'
 import { getPlanOf } from '../../../db/operations/plans/rows.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
@@ -27,15 +27,14 @@ export const readGate = async (
   if (!row) throw notFound('gate', gate_id)
   const places = await placesFor(deps.db, caller, row.operation.resource_ids)
   if (!isVisible(caller, row.operation.requester_id, places)) throw notFound('operation', operation_id)
-  const [subject, approvers, context, conflicts] = await Promise.all([
-    getGateSubject(deps.db, operation_id, gate_id),
+  const [{ subject, context }, approvers, conflicts] = await Promise.all([
+    getGateContext(deps.db, operation_id, gate_id),
     deps.trust.approvers.list(),
-    getGateContext(deps.db, operation_id, row.gate.guards),
     with_conflicts ? conflictsOf(deps, operation_id) : [],
   ])
   const view = {
     ...viewGate(deps, caller, row, places, approvers),
-    subject: subject?.subject ?? null,
+    subject,
     context: { ...context, conflicts },
   }
   return { view, operation_status: operationFactsOf(row).status, row }

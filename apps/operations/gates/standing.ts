@@ -1,5 +1,5 @@
 import { inArray, sql } from 'drizzle-orm'
-import type { Tx } from '../../../db/client.ts'
+import type { Db, Tx } from '../../../db/client.ts'
 import { lockOperation, tellEngine } from '../../../db/operations/commands/rows.ts'
 import { bumpRevision, stateFacts } from '../../../db/operations/facts/state.ts'
 import { SYSTEM, type TimelineEvent } from '../../../db/operations/facts/timeline.ts'
@@ -12,7 +12,7 @@ import {
   type Vote,
   voidVotes,
 } from '../../../db/operations/gates/rows.ts'
-import { listDue, listVotedBy, markProved, readClock } from '../../../db/operations/gates/standing.ts'
+import { listDue, listVotedBy, markProved, markStanding, readClock } from '../../../db/operations/gates/standing.ts'
 import { gates, operations } from '../../../db/operations/tables/index.ts'
 import { outcomeOfVotes } from '../../../workflows/operation/rules/gates.ts'
 import { digest } from '../../shared/data/digest.ts'
@@ -21,9 +21,12 @@ import { loadPlaces } from '../policies/visibility.ts'
 import { type LostVote, lossOf, type People, requireAsked, withPeople, wordsOf } from '../policies/voters.ts'
 import { isDelegated, type Measure, taintOf } from '../policies/votes.ts'
 
-/** The approvals of the gate's round that count so far. */
-export const approvalsOf = ({ gate }: Pick<GateRow, 'gate'>): Vote[] =>
-  gate.votes.filter(({ round, decision }) => round === gate.round && decision === 'approve')
+/** The votes of the gate's round that count so far. */
+const votesOf = ({ gate }: Pick<GateRow, 'gate'>): Vote[] => gate.votes.filter(({ round }) => round === gate.round)
+
+/** The approvals among them. */
+export const approvalsOf = (row: Pick<GateRow, 'gate'>): Vote[] =>
+  votesOf(row).filter(({ decision }) => decision === 'approve')
 
 /** Which of these approvals no longer count. Throws where identity was not asked about a voter (withPeople). */
 export const lostAmong = (
@@ -83,15 +86,29 @@ export const proveGates = async (
   { db, trust, nats, lookback_s }: Pick<OperationsDeps, 'db' | 'lookback_s' | 'nats' | 'trust'>,
   operation_id: string,
   gate_ids: readonly string[],
+  asked_at?: string,
 ): Promise<void> => {
-  const asked_at = await readClock(db)
+  const at = asked_at ?? (await readClock(db))
   const reopened = await withPeople(trust, async (people) => {
     // Known before the lock is taken; about who votes meanwhile the next try asks.
     const before = await listGates(db, operation_id, inArray(gates.gate_id, [...gate_ids]), gate_ids.length)
     requireAsked(before.flatMap(votersOf), people)
-    return db.transaction((tx) => prove(tx, { operation_id, gate_ids, asked_at, people, lookback_s }))
+    if (await standsAsRead(db, before, { people, asked_at: at, lookback_s })) return false
+    return db.transaction((tx) => prove(tx, { operation_id, gate_ids, asked_at: at, people, lookback_s }))
   })
   if (reopened) nats.wake('operations')
+}
+
+/** The common case takes no lock that people who decide wait for: all these gates have passed, and no vote is lost. */
+const standsAsRead = async (
+  db: Db,
+  rows: readonly GateRow[],
+  { people, asked_at, lookback_s }: Pick<Proving, 'people' | 'asked_at' | 'lookback_s'>,
+): Promise<boolean> => {
+  if (!rows.every(({ gate }) => gate.status === 'approved' || gate.status === 'bypassed')) return false
+  const measure = { places: await loadPlaces(db, rows[0]?.operation.resource_ids ?? []), now: asked_at, lookback_s }
+  const stands = (row: GateRow) => lostOf(row, people, measure).length === 0 && holds(row, votesOf(row), [])
+  return rows.every(stands) && (await markStanding(db, rows, asked_at))
 }
 
 type Proving = {
@@ -126,18 +143,19 @@ const votersOf = (row: GateRow): string[] => {
   return byBrokenGlass(row) && row.gate.decided_by ? [row.gate.decided_by.id] : []
 }
 
+const lostOf = (row: GateRow, people: People, measure: Measure): LostVote[] => {
+  if (byVotes(row)) return lostAmong(row, approvalsOf(row), people, measure)
+  return byBrokenGlass(row) ? lostBypass(row, people, measure) : []
+}
+
 type Moved = { events: TimelineEvent[]; opened: boolean }
 
 const settle = async (tx: Tx, row: GateRow, people: People, measure: Measure): Promise<Moved> => {
   const { gate } = row
-  const lost = byVotes(row)
-    ? lostAmong(row, approvalsOf(row), people, measure)
-    : byBrokenGlass(row)
-      ? lostBypass(row, people, measure)
-      : []
+  const lost = lostOf(row, people, measure)
   const gone = new Set(lost.map(({ user_id }) => user_id))
   if (gone.size > 0) await voidVotes(tx, gate, [...gone])
-  const left = gate.votes.filter(({ round, user_id }) => round === gate.round && !gone.has(user_id))
+  const left = votesOf(row).filter(({ user_id }) => !gone.has(user_id))
   const events = voidedEvents(row, lost)
   if (holds(row, left, lost)) return { events, opened: false }
   return { events: [...events, await reopen(tx, row, lost, left)], opened: true }
@@ -199,7 +217,7 @@ export const proveDue = async (
   gate_ids: readonly string[],
 ) => {
   const due = await listDue(deps.db, operation_id, gate_ids, deps.config.OPERATIONS__GATES__STANDING_S)
-  if (due.length > 0) await proveGates(deps, operation_id, due)
+  if (due.gate_ids.length > 0) await proveGates(deps, operation_id, due.gate_ids, due.at)
 }
 
 /** The rights of these people have changed: what they voted for and nobody has used yet is proved now. */

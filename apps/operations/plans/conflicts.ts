@@ -26,7 +26,8 @@ export const listConflicts = async (
   const { impact } = plan.report as unknown as PlanReport
   const own = new Set(document.leases.map(({ resource_id }) => resource_id))
   const dependents = impact.dependents.filter((id) => !own.has(id))
-  const [held, dependent, rivals] = await Promise.all([
+  const now = clock.now().getTime()
+  const [held, dependent, rivals, current, frozen] = await Promise.all([
     listBlockers(db, document.leases),
     listBlockers(
       db,
@@ -37,11 +38,10 @@ export const listConflicts = async (
       intent_id,
       document.catalog_pins.map(({ resource_id }) => resource_id),
     ),
+    libraryNow(db, library),
+    running === undefined ? frozenAtStart(plan) : listFreezesNow(db, running, now),
   ])
   const others = <T extends { operation_id: string }>(all: T[]) => all.filter((one) => one.operation_id !== running)
-  const now = clock.now().getTime()
-  const current = await libraryNow(db, library)
-  const frozen = running === undefined ? frozenAtStart(plan) : await listFreezesNow(db, running, now)
   return [
     ...others(held).map(({ operation_id, resource_id, title }) => ({
       kind: 'lease',

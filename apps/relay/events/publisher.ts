@@ -35,9 +35,12 @@ export type PublisherDeps = {
   published: (row: OutboxRow) => boolean
 }
 
+/** What NATS has taken in this turn; the sequence is null for a row without a subject. */
+type Acknowledged = { event_ids: string[]; js_seqs: (number | null)[] }
+
 /**
- * Publishes numbered rows in order, at most one unacknowledged per aggregate, and marks them after the acknowledgement:
- * marking before would lose, after can only double, which the message id and the consumers' inbox absorb.
+ * Publishes numbered rows in order, at most one unacknowledged per aggregate, and marks all of a turn after their
+ * acknowledgements: marking before would lose, after can only double, which the message id and the inbox absorb.
  */
 export const createPublisher = (deps: PublisherDeps) => {
   const tries = new Map<string, number>()
@@ -61,27 +64,26 @@ export const createPublisher = (deps: PublisherDeps) => {
     return { js_seq: ack.seq }
   }
 
-  const mark = (row: OutboxRow, js_seq: number | null) =>
+  const mark = ({ event_ids, js_seqs }: Acknowledged) =>
     deps.pool.query(
-      `update ${deps.schema}.outbox set published_at = clock_timestamp(), js_seq = $2 where event_id = $1`,
-      [row.event_id, js_seq],
+      `update ${deps.schema}.outbox o set published_at = clock_timestamp(), js_seq = a.js_seq
+       from unnest($1::uuid[], $2::bigint[]) as a(event_id, js_seq) where o.event_id = a.event_id`,
+      [event_ids, js_seqs],
     )
 
   /** Rows of one aggregate, one after the other; the first failure stops this aggregate for this turn. */
-  const publishAggregate = async (rows: OutboxRow[], js: JetStreamClient | undefined): Promise<number> => {
-    let sent = 0
+  const publishAggregate = async (rows: OutboxRow[], js: JetStreamClient | undefined, acknowledged: Acknowledged) => {
     for (const row of rows) {
       try {
         const { js_seq } = await publishOne(row, js)
-        await mark(row, js_seq)
+        acknowledged.event_ids.push(row.event_id)
+        acknowledged.js_seqs.push(js_seq)
         tries.delete(row.event_id)
-        sent += 1
       } catch (error) {
         if (js && deps.published(row) && isUnpublishable(error)) await park(row, error as Error)
         else throw error
       }
     }
-    return sent
   }
 
   const park = async (row: OutboxRow, error: Error) => {
@@ -105,9 +107,13 @@ export const createPublisher = (deps: PublisherDeps) => {
       if (rows.length === 0) return false
       const byAggregate = Map.groupBy(rows, orderedWith)
       const js = deps.nats()?.jetstream()
-      const results = await Promise.allSettled([...byAggregate.values()].map((group) => publishAggregate(group, js)))
+      const done: Acknowledged = { event_ids: [], js_seqs: [] }
+      const results = await Promise.allSettled(
+        [...byAggregate.values()].map((group) => publishAggregate(group, js, done)),
+      )
       const failed = results.find((result) => result.status === 'rejected')
-      if (failed && !results.some((result) => result.status === 'fulfilled' && result.value > 0)) throw failed.reason
+      if (done.event_ids.length > 0) await mark(done)
+      else if (failed) throw failed.reason
       return rows.length === BATCH || failed !== undefined
     },
   }

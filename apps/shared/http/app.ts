@@ -23,7 +23,7 @@ import type { EdgeCodes } from './edge-codes.ts'
 import { acceptJson, unstorable } from './json-body.ts'
 import { idleConnections } from './lifecycle.ts'
 import { closeInputs, type Documented, describeRoutes } from './openapi.ts'
-import { shedLoad } from './pressure.ts'
+import { PRIORITY_HEADER, priorityOf, shedLoad } from './pressure.ts'
 import { sendProblem, toAppError, unreadablePath } from './problems.ts'
 
 /** Schema of every refusal (application/problem+json). */
@@ -166,7 +166,9 @@ const boundTime = (app: HttpApp, telemetry: Telemetry, codes: EdgeCodes, deadlin
     const given = Number(req.headers['x-request-deadline'])
     const time_ms = given > 0 ? Math.min(given, deadline_ms) : deadline_ms
     req.ends_at = performance.now() + time_ms
-    const deadline = new Deadline(req.ends_at, refusal)
+    const kind = req.routeOptions.config?.authorization?.kind
+    const priority = kind && priorityOf(req.headers[PRIORITY_HEADER], kind)
+    const deadline = new Deadline(req.ends_at, refusal, priority)
     req.deadline = deadline
     const late = async () => {
       if (reply.sent) return

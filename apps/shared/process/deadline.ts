@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Priority } from '../http/pressure.ts'
 
 /** A commit that was sent before the deadline gets this long to say what became of it. */
 const SETTLE_MS = 1000
@@ -15,13 +16,18 @@ export class Deadline {
   readonly ends_at: number
   /** What the caller is told. */
   readonly refusal: () => Error
+  /** Who goes first: its share of the connections to the database (shares.ts). */
+  readonly priority: Priority
+  /** Connections of its share that it holds for transactions. */
+  transactions = 0
   private state: 'running' | 'over' | 'answered' = 'running'
   private readonly held = new Set<LetGo>()
   private settled: (() => void) | undefined
 
-  constructor(ends_at: number, refusal: () => Error) {
+  constructor(ends_at: number, refusal: () => Error, priority: Priority = 'exempt') {
     this.ends_at = ends_at
     this.refusal = refusal
+    this.priority = priority
   }
 
   /** Whether no further statement may be sent. The clock counts, too: a timer may be late on a busy process. */

@@ -81,14 +81,6 @@ export const getGate = (db: Queryable, operation_id: string, gate_id: string) =>
     .where(and(eq(gates.operation_id, operation_id), eq(gates.gate_id, gate_id)))
     .then(first)
 
-/** What a gate decides on; read apart, for one gate only: it may be large. */
-export const getGateSubject = (db: Queryable, operation_id: string, gate_id: string) =>
-  db
-    .select({ subject: gates.subject })
-    .from(gates)
-    .where(and(eq(gates.operation_id, operation_id), eq(gates.gate_id, gate_id)))
-    .then(first)
-
 /** Sort key of the inbox as text: by deadline (none last), then oldest. */
 const DEADLINE_KEY = sql<string>`coalesce(operations.iso(${gates.deadline_at}), '9999')`
 const SINCE_KEY = sql<string>`coalesce(operations.iso(${gates.waiting_since}), '9999')`

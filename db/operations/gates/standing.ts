@@ -1,6 +1,7 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
 import { gates } from '../tables/index.ts'
+import type { GateRow } from './rows.ts'
 
 /**
  * SQL: whether the voters of a gate are to be proved again: people approved it, and they were last
@@ -13,19 +14,20 @@ export const standingDue = (gate: string, seconds: string, now: string): string 
     and (${gate}.standing_at is null or ${gate}.standing_at < ${gate}.decided_at
       or ${gate}.standing_at < ${now} - make_interval(secs => ${seconds})))`
 
-/** Which of these gates are to be proved again. */
+/** Which of these gates are to be proved again, and the time of Postgres at which that is asked. */
 export const listDue = async (
   db: Queryable,
   operation_id: string,
   gate_ids: readonly string[],
   standing_s: number,
-): Promise<string[]> => {
-  const { rows } = await db.execute<{ gate_id: string }>(sql`
-    with given as (select ${standing_s}::double precision as seconds)
-    select g.gate_id from operations.gates g, given
-    where g.operation_id = ${operation_id} and g.gate_id = any(${sql.param(gate_ids)}::text[]) and ${sql.raw(standingDue('g', 'given.seconds', 'clock_timestamp()'))}
-    order by g.gate_id`)
-  return rows.map(({ gate_id }) => gate_id)
+): Promise<{ gate_ids: string[]; at: string }> => {
+  const { rows } = await db.execute<{ gate_ids: string[] | null; at: string }>(sql`
+    with given as (select ${standing_s}::double precision as seconds, clock_timestamp() as at)
+    select array_agg(g.gate_id order by g.gate_id) as gate_ids, operations.iso(given.at) as at from given
+    left join operations.gates g on g.operation_id = ${operation_id} and g.gate_id = any(${sql.param(gate_ids)}::text[])
+      and ${sql.raw(standingDue('g', 'given.seconds', 'given.at'))}
+    group by given.at`)
+  return { gate_ids: rows[0]?.gate_ids?.filter((id) => id !== null) ?? [], at: rows[0]?.at ?? '' }
 }
 
 /** The time of Postgres: what identity says afterwards is true as of then. */
@@ -40,6 +42,28 @@ export const markProved = (tx: Tx, operation_id: string, gate_ids: readonly stri
     .update(gates)
     .set({ standing_at: asked_at })
     .where(and(eq(gates.operation_id, operation_id), inArray(gates.gate_id, [...gate_ids])))
+
+/**
+ * The same without the lock of the operation, for passed gates whose votes all count: only while all of them still are
+ * as they were read, for the votes of a round that has passed do not change. False: they have moved, or are moving.
+ */
+export const markStanding = async (db: Queryable, rows: readonly GateRow[], asked_at: string): Promise<boolean> => {
+  const read = rows.map(({ gate: { operation_id, gate_id, status, round, decided_command_id } }) => ({
+    operation_id,
+    gate_id,
+    status,
+    round,
+    decided_command_id,
+  }))
+  const { rowCount } = await db.execute(sql`
+    with asked as (select * from jsonb_to_recordset(${JSON.stringify(read)}::jsonb)
+      as r(operation_id uuid, gate_id text, status text, round int, decided_command_id uuid)),
+    same as (select g.operation_id, g.gate_id from asked r join operations.gates g using (operation_id, gate_id, status, round)
+      where g.decided_command_id is not distinct from r.decided_command_id for no key update of g skip locked)
+    update operations.gates g set standing_at = ${asked_at}::timestamptz
+    from same where g.operation_id = same.operation_id and g.gate_id = same.gate_id`)
+  return rowCount === rows.length
+}
 
 /**
  * Gates of live operations that ask for votes, or are passed and not used, on which these people's approval counts (or

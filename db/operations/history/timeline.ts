@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, gt, inArray, type SQL, sql } from 'drizzle-orm'
-import type { NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { GateSubject, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { first, type Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
@@ -102,42 +102,42 @@ export const listEvidence = (db: Queryable, operation_id: string, after_seq: num
 
 const EVIDENCE_SHOWN = 20
 
-/** What a person weighs besides the subject: it may change and is not covered by the digest (operations.md 5.5). */
-export const getGateContext = async (db: Queryable, operation_id: string, guards: readonly string[]) => {
-  const [plan] = await db
-    .select({ report: plans.report, as_of: iso(sql`clock_timestamp()`) })
-    .from(operations)
-    .innerJoin(plans, eq(plans.plan_id, operations.plan_id))
-    .where(eq(operations.operation_id, operation_id))
-  const evidence = await db
-    .select({ seq: e.seq, kind: e.kind, statement: e.statement, at: e.at, actor: e.actor })
-    .from(e)
-    .where(eq(e.operation_id, operation_id))
-    .orderBy(desc(e.seq))
-    .limit(EVIDENCE_SHOWN)
-  const compensations = await db
-    .select({
-      ...pick(nodes, 'node_id', 'name'),
-      executor: sql<string>`${nodes.spec} #>> '{compensate,executor}'`,
-    })
-    .from(nodes)
-    .where(
-      and(
-        eq(nodes.operation_id, operation_id),
-        inArray(nodes.node_id, [...guards]),
-        sql`${nodes.spec} -> 'compensate' is not null`,
-      ),
-    )
-    .orderBy(nodes.ordinal)
-  const report = plan?.report ?? {}
+type GateContext = {
+  subject: GateSubject | null
+  as_of: string
+  dependents: unknown[] | null
+  policy_results: unknown[] | null
+  rehearsal: unknown
+  evidence: Pick<typeof e.$inferSelect, 'seq' | 'kind' | 'statement' | 'at' | 'actor'>[]
+  compensations: { node_id: string; name: string; executor: string }[]
+}
+
+/**
+ * What a gate decides on, and what a person weighs besides: that may change and is not covered by the digest
+ * (operations.md 5.5). Read apart from the gate, in one statement and for one gate only: it may be large.
+ */
+export const getGateContext = async (db: Queryable, operation_id: string, gate_id: string) => {
+  const { rows } = await db.execute<GateContext>(sql`
+    select g.subject, operations.iso(clock_timestamp()) as as_of, p.report #> '{impact,dependents}' as dependents,
+      p.report -> 'policy_results' as policy_results, p.report -> 'rehearsal' as rehearsal,
+      (select coalesce(jsonb_agg(s order by s.seq), '[]') from (select e.seq, e.kind, e.statement, e.at, e.actor
+        from ${e} e where e.operation_id = ${operation_id} order by e.seq desc limit ${EVIDENCE_SHOWN}) s) as evidence,
+      (select coalesce(jsonb_agg(jsonb_build_object('node_id', n.node_id, 'name', n.name,
+          'executor', n.spec #>> '{compensate,executor}') order by n.ordinal), '[]')
+        from ${nodes} n where n.operation_id = ${operation_id} and n.node_id = any(g.guards) and n.spec -> 'compensate' is not null) as compensations
+    from ${gates} g join ${operations} o using (operation_id) left join ${plans} p on p.plan_id = o.plan_id
+    where g.operation_id = ${operation_id} and g.gate_id = ${gate_id}`)
   const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
-  const impact = report.impact as { dependents?: unknown } | undefined
+  const [row] = rows
   return {
-    as_of: plan?.as_of ?? '',
-    dependents: list(impact?.dependents),
-    policy_results: list(report.policy_results),
-    rehearsal: report.rehearsal ?? null,
-    evidence: evidence.reverse(),
-    compensations,
+    subject: row?.subject ?? null,
+    context: {
+      as_of: row?.as_of ?? '',
+      dependents: list(row?.dependents),
+      policy_results: list(row?.policy_results),
+      rehearsal: row?.rehearsal ?? null,
+      evidence: row?.evidence ?? [],
+      compensations: row?.compensations ?? [],
+    },
   }
 }

@@ -32,7 +32,8 @@ const SHOWN = 100
 const WAITERS = 100
 
 /** Who holds what these leases would exclude: two of one resource conflict unless both are shared. */
-export const listBlockers = (db: Queryable, wanted: readonly Lease[]): Promise<Blocker[]> => {
+export const listBlockers = async (db: Queryable, wanted: readonly Lease[]): Promise<Blocker[]> => {
+  if (wanted.length === 0) return []
   const ids = wanted.map(({ resource_id }) => resource_id)
   const exclusive = wanted.flatMap(({ resource_id, mode }) => (mode === 'exclusive' ? [resource_id] : []))
   return db

@@ -3,7 +3,8 @@
 -- calendar: the digest of the calendar that was found to let the node start. places: those of each external pool.
 -- standing_s: how many seconds ago voters may have been proved. unproved: no one can prove them now.
 -- Gates are read, not locked: a command that opens one again holds the control row. So a node with gates needs the lock
--- first, else the snapshot of this statement may be older than the lock; so does one whose pool is counted.
+-- first, else the snapshot of this statement may be older than the lock; so does one whose pool is counted. Without the
+-- lock it says only whose voters are to be proved before the lock is worth taking.
 -- Fences of a future that a restore lost stay below those of the epoch after it: no host that knows them refuses ours.
 with control as materialized (
   select control, cancel_mode, calendar, lease_state from operations.operation_control where operation_id = :operation_id for share),
@@ -22,7 +23,7 @@ outside as materialized (
   where coalesce(k.phase, 'cancelled') not in ('dispatched', 'running')
     and case :role when 'run' then n.spec ->> 'executor' else n.spec -> 'compensate' ->> 'executor' end = 'external'),
 verdict as materialized (
-  select n.spec, n.input_overrides, n.target_id, c.calendar, n.generation, k.phase, k.error, k.resume, k.started_at, k.ended_at, k.log_lines, k.log_bytes,
+  select n.spec, n.input_overrides, n.target_id, c.calendar, c.control = 'run' and n.hold_patch_id is null and not n.removed as wanted, n.generation, k.phase, k.error, k.resume, k.started_at, k.ended_at, k.log_lines, k.log_bytes,
     k.phase in ('dispatched', 'running', 'cancelled') as repeated,
     case
       when k.phase is not null and k.phase not in ('dispatched', 'running', 'cancelled') then 'ended'
@@ -89,7 +90,8 @@ select v.verdict, v.repeated, v.generation, v.phase, v.error, v.resume, coalesce
     where operation_id = :operation_id and status not in ('awaiting', 'withdrawn', 'superseded')) end as seq,
   case when v.verdict = 'executor_busy' then (select pool from outside) end as pool,
   case when v.verdict = 'gate_open' then (select jsonb_agg(jsonb_build_object('gate_id', gate_id, 'status', status, 'round', round)) from gate) end as gates,
-  case when v.verdict = 'recheck' then (select array_agg(gate_id order by gate_id) from gate where stale) end as stale,
+  case when v.verdict = 'recheck' or (v.verdict = 'unlocked' and v.wanted and :role = 'run' and not :unproved and not exists (select from gate where not passed))
+    then (select array_agg(gate_id order by gate_id) from gate where stale) end as stale,
   case when v.verdict = 'calendar' then jsonb_build_object('target_id', v.target_id, 'document', v.calendar, 'digest', md5(v.calendar::text),
     'passed', (select coalesce(jsonb_agg(policy ->> 'key'), '[]') from operations.gates
       where operation_id = :operation_id and kind = 'freeze' and status in ('approved', 'bypassed'))) end as calendar

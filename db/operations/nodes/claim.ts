@@ -113,7 +113,7 @@ type Row = {
  * effect is behind it; else the attempt is closed as unknown here. An unknown operation or node is superseded.
  */
 export const claimAttempt = async (pool: pg.Pool, input: ClaimInput, terms: Terms = {}): Promise<Claim> => {
-  let row = await ask(pool, input, terms, null)
+  let row = terms.proved ? await claimBehindLocks(pool, input, null, terms) : await ask(pool, input, terms, null)
   // Only where the calendar says something: looked at here, and proved by the claim to be the one that still holds.
   while (row?.calendar) {
     const { document, target_id, passed, digest } = row.calendar
@@ -127,6 +127,8 @@ export const claimAttempt = async (pool: pg.Pool, input: ClaimInput, terms: Term
 export type Terms = {
   /** How many attempts of each external pool may be open at once; one more is refused, and waits (places.ts). */
   places?: Readonly<Record<string, number>>
+  /** The voters of its gates were proved just now: it is asked behind its locks at once. */
+  proved?: boolean
   /** How many seconds ago the voters of an approval may have been proved. */
   standing_s?: number
   /** Who does not answer: a claim whose voters would have to be proved is refused. */
@@ -147,7 +149,8 @@ const ask = async (
   calendar: string | null,
 ): Promise<Row | undefined> => {
   const row = await claim(pool, input, false, calendar, terms)
-  return row?.verdict === 'unlocked' ? claimBehindLocks(pool, input, calendar, terms) : row
+  if (row?.verdict !== 'unlocked') return row
+  return row.stale ? { ...row, verdict: 'recheck' } : claimBehindLocks(pool, input, calendar, terms)
 }
 
 const claim = async (

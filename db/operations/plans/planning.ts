@@ -151,8 +151,9 @@ export const loadVersions = async (db: Queryable, resource_ids: readonly string[
 }
 
 /** Other plans that wait to be started on the same resources. */
-export const listRivalPlans = (db: Queryable, intent_id: string, resource_ids: readonly string[]) =>
-  db
+export const listRivalPlans = async (db: Queryable, intent_id: string, resource_ids: readonly string[]) => {
+  if (resource_ids.length === 0) return []
+  return db
     .select({ plan_id: plans.plan_id, title: intents.title })
     .from(plans)
     .innerJoin(intents, eq(intents.intent_id, plans.intent_id))
@@ -166,3 +167,4 @@ export const listRivalPlans = (db: Queryable, intent_id: string, resource_ids: r
     )
     .orderBy(asc(plans.plan_id))
     .limit(20)
+}

@@ -2,6 +2,7 @@ import { waitUntil } from '../../../apps/platform/demo/client.ts'
 import { approveGate, type OperationView, waitForGate } from '../../../apps/platform/demo/operations.ts'
 import { quantile } from '../lib/graph.ts'
 import { printFigure } from '../lib/print.ts'
+import { platformCpuSince } from '../lib/processes.ts'
 import { type Bench, graphIntent, preview, type Row, startPlan } from './runs.ts'
 
 const DECISIONS = 60
@@ -73,6 +74,7 @@ const decideTogether = async (bench: Bench) => {
   // Neighbours in the queue are of different operations.
   waiting.sort((a, b) => Number(a.gate_id.slice(1)) - Number(b.gate_id.slice(1)))
   const times: number[] = []
+  const cpu = platformCpuSince()
   const started = performance.now()
   await Promise.all(
     Array.from({ length: CROWD }, async () => {
@@ -80,24 +82,38 @@ const decideTogether = async (bench: Bench) => {
         times.push((await decide(bench, next.operation_id, next.gate_id)).ms)
     }),
   )
-  return { times, per_s: times.length / ((performance.now() - started) / 1000) }
+  const per_s = times.length / ((performance.now() - started) / 1000)
+  const of_each = Object.entries(cpu()).map(([name, ms]) => [name, ms / times.length] as const)
+  return { times, per_s, cpu: new Map(of_each.filter(([, ms]) => ms >= 0.5).toSorted((a, b) => b[1] - a[1])) }
+}
+
+/** A line for the times of decisions. */
+const rowOf = (what: string, times: number[], aim: string): Row => {
+  const [p50 = 0, p95 = 0, p99 = 0] = [0.5, 0.95, 0.99].map((q) => quantile(times, q))
+  printFigure({ figure: what.replaceAll(/[^a-z0-9]+/g, '_'), p50, p95, p99, count: times.length, unit: 'ms' })
+  return [what, `p50 ${p50.toFixed(0)}, p95 ${p95.toFixed(0)}, p99 ${p99.toFixed(0)} ms`, '', aim]
 }
 
 export const benchGates = async (bench: Bench): Promise<Row[]> => {
   const rows: Row[] = []
-  const row = (what: string, times: number[], aim: string): void => {
-    const [p50 = 0, p95 = 0, p99 = 0] = [0.5, 0.95, 0.99].map((q) => quantile(times, q))
-    printFigure({ figure: what.replaceAll(/[^a-z0-9]+/g, '_'), p50, p95, p99, count: times.length, unit: 'ms' })
-    rows.push([what, `p50 ${p50.toFixed(0)}, p95 ${p95.toFixed(0)}, p99 ${p99.toFixed(0)} ms`, '', aim])
-  }
   for (const pace of ['idle', 'loaded'] as const) {
     console.error(`${DECISIONS} gate decisions, workers ${pace}`)
     const { decided_ms, begun_ms } = await decideAlone(bench, pace)
-    row(`gate decision over HTTP, workers ${pace}`, decided_ms, 'aim: p95 < 50 ms')
-    row(`decision to start of the node, workers ${pace}`, begun_ms, 'aim: p95 < 150 ms')
+    rows.push(rowOf(`gate decision over HTTP, workers ${pace}`, decided_ms, 'aim: p95 < 50 ms'))
+    rows.push(rowOf(`decision to start of the node, workers ${pace}`, begun_ms, 'aim: p95 < 150 ms'))
   }
-  console.error(`${CROWD_OPERATIONS * CROWD_GATES} gate decisions of ${CROWD} people at once`)
-  const { times, per_s } = await decideTogether(bench)
-  row(`gate decision over HTTP, ${CROWD} people`, times, `${per_s.toFixed(0)} decisions/s`)
   return rows
+}
+
+/** Many people decide at once: their times, and the CPU that one decision costs with its read and its node. */
+export const benchPeople = async (bench: Bench): Promise<Row[]> => {
+  console.error(`${CROWD_OPERATIONS * CROWD_GATES} gate decisions of ${CROWD} people at once`)
+  const { times, per_s, cpu } = await decideTogether(bench)
+  const total = [...cpu.values()].reduce((sum, ms) => sum + ms, 0)
+  printFigure({ figure: 'people_cpu_ms_per_decision', total, ...Object.fromEntries(cpu) })
+  return [
+    rowOf(`gate decision over HTTP, ${CROWD} people`, times, `${per_s.toFixed(0)} decisions/s`),
+    ['CPU of each, with its read and its node', `${total.toFixed(1)} ms`, '', ''],
+    ...[...cpu].map(([name, ms]): Row => [`  of it in ${name}`, `${ms.toFixed(1)} ms`, '', '']),
+  ]
 }

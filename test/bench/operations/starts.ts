@@ -1,7 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../../apps/platform/demo/client.ts'
 import type { OperationView } from '../../../apps/platform/demo/operations.ts'
 import { layeredGraph, quantile } from '../lib/graph.ts'
 import { printFigure } from '../lib/print.ts'
+import { platformCpuSince } from '../lib/processes.ts'
 import { type Bench, graphIntent, preview, type Row, runBare, secondsOf, startPlan, WIDTH } from './runs.ts'
 
 const STARTS = 30
@@ -72,5 +74,23 @@ export const benchCrowd = async (bench: Bench): Promise<Row[]> => {
       (rate.ours / rate.bare).toFixed(2),
     ],
     [`${CROWD} operations, first start to last end`, `${seconds.toFixed(1)} s`, `${bare.toFixed(1)} s`, ''],
+  ]
+}
+
+const IDLE_MS = 10_000
+
+/** What the platform costs while nobody asks it anything: CPU of each process for a second. */
+export const benchIdle = async (): Promise<Row[]> => {
+  console.error(`idle for ${IDLE_MS / 1000} s`)
+  const cpu = platformCpuSince()
+  await delay(IDLE_MS)
+  const used = Object.entries(cpu()).map(([name, ms]) => [name, (ms / IDLE_MS) * 1000] as const)
+  const total = used.reduce((sum, [, ms]) => sum + ms, 0)
+  printFigure({ figure: 'idle_cpu_ms_per_s', total, ...Object.fromEntries(used) })
+  return [
+    ['CPU of an idle platform', `${total.toFixed(0)} ms/s`, '', ''],
+    ...used
+      .toSorted((a, b) => b[1] - a[1])
+      .map(([name, ms]): Row => [`  of it in ${name}`, `${ms.toFixed(1)} ms/s`, '', '']),
   ]
 }

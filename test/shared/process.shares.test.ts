@@ -1,0 +1,90 @@
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Priority } from '../../apps/shared/http/pressure.ts'
+import { Deadline, withinDeadline } from '../../apps/shared/process/deadline.ts'
+import { createDb } from '../../db/client.ts'
+import { testDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
+
+let database: Awaited<ReturnType<typeof testDatabase>>
+const MAX = 20
+const open = (max = MAX) => createDb(database.url, { app: 'shares', max, statement_timeout_ms: 5000 })
+
+beforeAll(async () => {
+  database = await testDatabase('catalog')
+})
+afterAll(() => database.drop())
+
+const requestOf = (priority: Priority, refusal = 'too late') =>
+  new Deadline(performance.now() + 20_000, () => new Error(refusal), priority)
+const asked = (pg: ReturnType<typeof open>, priority: Priority, seconds: number) =>
+  withinDeadline(requestOf(priority), async () => await pg.db.execute(sql`select pg_sleep(${seconds})`))
+
+it('a flood of reads leaves connections for all that goes before it, and is served by its own', async () => {
+  const pg = open()
+  try {
+    let ended = 0
+    const reads = Array.from({ length: 30 }, () => asked(pg, 'read', 0.3).then(() => (ended += 1)))
+    await until(() => pg.pool.totalCount - pg.pool.idleCount === 6, { what: 'the share of reads in use' })
+    const before = ended
+    await Promise.all((['stop', 'enter', 'decide', 'write'] as const).map((priority) => asked(pg, priority, 0)))
+    // They waited for no read: at most those that were under way have ended meanwhile.
+    expect(ended - before).toBeLessThanOrEqual(6)
+    expect(pg.pool.totalCount).toBeLessThanOrEqual(6 + 4)
+    await Promise.all(reads)
+  } finally {
+    await pg.close()
+  }
+})
+
+it('a class may use what those below it leave, and none of those above', async () => {
+  const pg = open()
+  try {
+    const decisions = Array.from({ length: 20 }, () => asked(pg, 'decide', 0.5))
+    await until(() => pg.pool.totalCount - pg.pool.idleCount === 14, { what: 'what decisions may use' })
+    const stops = Array.from({ length: 6 }, () => asked(pg, 'stop', 0.5))
+    await until(() => pg.pool.totalCount - pg.pool.idleCount === MAX, { what: 'the rest in use' })
+    await Promise.all([...decisions, ...stops])
+  } finally {
+    await pg.close()
+  }
+})
+
+it('a request within a transaction gets another connection, though its class has none left', async () => {
+  const pg = open()
+  try {
+    const both = () =>
+      withinDeadline(requestOf('batch'), () =>
+        pg.db.transaction(async (tx) => {
+          await tx.execute(sql`select 1`)
+          return (await pg.db.execute<{ two: number }>(sql`select 2 as two`)).rows[0]?.two
+        }),
+      )
+    expect(await Promise.all([both(), both(), both()])).toEqual([2, 2, 2])
+  } finally {
+    await pg.close()
+  }
+})
+
+it.each(['exempt', 'read'] as const)(
+  'who waited goes on in its own request, not in the one that made room: %s',
+  async (priority) => {
+    const pg = open(1)
+    try {
+      const first = requestOf('exempt', 'the first one is over')
+      const long = withinDeadline(first, async () => await pg.db.execute(sql`select pg_sleep(5)`)).catch(
+        (error: Error) => error.message,
+      )
+      await until(() => pg.pool.totalCount - pg.pool.idleCount === 1)
+      const second = withinDeadline(
+        requestOf(priority),
+        async () => await pg.db.execute<{ one: number }>(sql`select 1 as one`),
+      )
+      await first.end()
+      expect(await long).toMatch(/first one is over|Failed query/)
+      expect((await second).rows).toEqual([{ one: 1 }])
+    } finally {
+      await pg.close()
+    }
+  },
+)
