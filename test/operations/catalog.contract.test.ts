@@ -8,6 +8,7 @@ let catalog: Awaited<ReturnType<typeof startCatalog>>
 let p: Platform
 beforeAll(async () => {
   catalog = await startCatalog()
+  catalog.deps.graph.start()
   const ada = catalog.as('ada')
   await ada.record({ resource_id: 'eu1', type_key: 'topology.region', name: 'eu1', desired_state: { code: 'eu1' } })
   await ada.record({
@@ -29,7 +30,7 @@ beforeAll(async () => {
       observed_state: { base_url: `http://127.0.0.1:7181/${name}`, release: '1.0.0' },
       ...(name === 'cart' && { relationships: [{ type_key: 'depends_on', target_id: 'web' }] }),
     })
-  await catalog.sequence()
+  await catalog.followed()
   p = await startPlatform({
     relay: false,
     catalog: createCatalogClient(catalog.internal_url, catalog.services.signer('operations')),
@@ -76,6 +77,22 @@ it('an operation is found by its targets, by what contains them, and by what dep
   const { intent_id } = must(await p.as('olga').post('/v1/intents', stated), 201).body
   const plan = must(await p.as('olga').post(`/v1/intents/${intent_id}/plan-preview`, {}), 201).body
   expect(plan.impact.dependents).toEqual(['cart'])
+  expect(plan.impact.affected).toEqual({
+    total: 1,
+    at_least: false,
+    unhealthy: 0,
+    groups: [
+      {
+        type_key: 'fleet.host',
+        health_status: 'unknown',
+        count: 1,
+        unhealthy: 0,
+        nearest: [{ resource_id: 'cart', name: 'cart' }],
+      },
+    ],
+    watermark: expect.stringMatching(/^\d+$/),
+  })
+  expect(must(await p.as('vic').get(`/v1/plans/${plan.plan_id}`), 200).body.impact).toEqual(plan.impact)
   const started = await p.as('olga').post(`/v1/plans/${plan.plan_id}/start`, { reviewed_plan_hash: plan.plan_hash })
   const { operation_id } = must(started, 202).body
   for (const resource_id of ['web', 'eu1-a', 'eu1', 'cart']) {

@@ -131,10 +131,9 @@ export const getGateContext = async (db: Queryable, operation_id: string, guards
     .orderBy(nodes.ordinal)
   const report = plan?.report ?? {}
   const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
-  const impact = report.impact as { dependents?: unknown } | undefined
   return {
     as_of: plan?.as_of ?? '',
-    dependents: list(impact?.dependents),
+    impact: report.impact,
     policy_results: list(report.policy_results),
     rehearsal: report.rehearsal ?? null,
     evidence: evidence.reverse(),
