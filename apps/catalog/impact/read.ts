@@ -1,7 +1,7 @@
 import type { Impact, ImpactItem, ImpactQuery } from '../../shared/contracts/topology/impact.ts'
 import { notFound } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
-import { seesOf } from '../graph/sees.ts'
+import { seesOf } from '../drawing/sees.ts'
 import type { Store } from '../graph/store.ts'
 import type { Types } from '../packs/registry.ts'
 import { graphMissing, requireFresh } from '../read/freshness.ts'
