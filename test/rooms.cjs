@@ -23,6 +23,7 @@ const ROOMS = {
     ['packs'],
     ['rules', 'read'],
     ['command', 'graph'],
+    ['drawing'],
     ['capabilities'],
     ['relationships'],
     ['health'],
@@ -84,9 +85,7 @@ const ROOMS = {
   'workflows/operation': [['rules'], ['state']],
 }
 
-/** How many source files a room may have; the rest of the rooms: MOST_FILES. */
+/** How many source files a room may have. */
 const MOST_FILES = 12
-/** Rooms with more files, until their subject is split. */
-const WIDE = { 'apps/catalog/graph': 14 }
 
-module.exports = { ROOMS, MOST_FILES, WIDE }
+module.exports = { ROOMS, MOST_FILES }

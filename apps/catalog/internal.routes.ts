@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { ErrorObject } from 'ajv'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { requireScope } from '../shared/auth/http.ts'
+import { AffectedQuery, AffectedReply } from '../shared/contracts/catalog/affected.ts'
 import {
   CapabilitiesCommand,
   CommandResult,
@@ -22,6 +23,7 @@ import { JSON_LIMITS } from '../shared/data/json.ts'
 import { errorReplies, sendStored } from '../shared/http/app.ts'
 import { runCommand } from './command/run.ts'
 import type { CatalogDeps } from './deps.ts'
+import { readAffected } from './impact/affected.ts'
 import { readEvents, readSnapshot, readVersions } from './resources/events.ts'
 import { applyBatch, type CheckShape } from './results/batch.ts'
 import {
@@ -182,5 +184,22 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
       preHandler: requireScope('catalog:read'),
     },
     (req) => readVersions(deps, req.body),
+  )
+
+  app.post(
+    '/internal/v1/resources::affected',
+    {
+      schema: {
+        operationId: 'readAffected',
+        summary: 'Read what depends on resources',
+        description:
+          'What would be affected if up to 1,000 resources failed together, transitively, counted by type and health. Not in the specification.',
+        tags,
+        body: AffectedQuery,
+        response: { 200: AffectedReply, ...errorReplies },
+      },
+      preHandler: requireScope('catalog:read'),
+    },
+    (req) => readAffected(deps, req.body),
   )
 }

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readAffected } from '../../apps/catalog/impact/affected.ts'
 import type { Impact } from '../../apps/shared/contracts/topology/impact.ts'
 import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
 
@@ -95,6 +96,22 @@ describe('the impact of a resource', () => {
     await c.followed()
     expect(effects(await ask('node')).find(([id]) => id === 'group')).toEqual(['group', 'unhealthy', 2])
     expect(effects(await ask('g1'))).toEqual([['group', 'degraded', 1]])
+  })
+
+  it('of several resources together counts each once, without the resources themselves', async () => {
+    const { affected } = await readAffected(c.deps, { resource_ids: ['host', 'vm', 'm2', 'unknown'] })
+    expect(affected).toMatchObject({
+      total: 4,
+      at_least: false,
+      unhealthy: 2,
+      groups: [{ type_key: 'infra.generic', health_status: 'unknown', count: 4, unhealthy: 2 }],
+    })
+    expect(affected?.groups[0]?.nearest.map(({ resource_id }) => resource_id).sort()).toEqual([
+      'front',
+      'm1',
+      'pool',
+      'site',
+    ])
   })
 
   it('is empty for what nothing depends on', async () => {

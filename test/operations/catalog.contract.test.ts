@@ -1,13 +1,16 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
+import { CatalogUnavailable, createCatalogClient } from '../../apps/operations/catalog/client.ts'
+import { impactFor } from '../../apps/operations/plans/preview.ts'
 import { startCatalog } from '../catalog/support/platform.ts'
 import { must, type Platform, startPlatform } from './support/platform.ts'
 
 /** The two apps as they speak with each other: the catalog's own listener feeds the projection, and plans are made of it. */
 let catalog: Awaited<ReturnType<typeof startCatalog>>
 let p: Platform
+let away = false
 beforeAll(async () => {
   catalog = await startCatalog()
+  catalog.deps.graph.start()
   const ada = catalog.as('ada')
   await ada.record({ resource_id: 'eu1', type_key: 'topology.region', name: 'eu1', desired_state: { code: 'eu1' } })
   await ada.record({
@@ -29,10 +32,14 @@ beforeAll(async () => {
       observed_state: { base_url: `http://127.0.0.1:7181/${name}`, release: '1.0.0' },
       ...(name === 'cart' && { relationships: [{ type_key: 'depends_on', target_id: 'web' }] }),
     })
-  await catalog.sequence()
+  await catalog.followed()
+  const client = createCatalogClient(catalog.internal_url, catalog.services.signer('operations'))
   p = await startPlatform({
     relay: false,
-    catalog: createCatalogClient(catalog.internal_url, catalog.services.signer('operations')),
+    catalog: {
+      ...client,
+      affected: (ids) => (away ? Promise.reject(new CatalogUnavailable('', '')) : client.affected(ids)),
+    },
     env: { OPERATIONS__COMMANDS__WAIT_MS: '0', OPERATIONS__PROJECTION__MAX_LAG_MS: '0' },
   })
 })
@@ -76,6 +83,22 @@ it('an operation is found by its targets, by what contains them, and by what dep
   const { intent_id } = must(await p.as('olga').post('/v1/intents', stated), 201).body
   const plan = must(await p.as('olga').post(`/v1/intents/${intent_id}/plan-preview`, {}), 201).body
   expect(plan.impact.dependents).toEqual(['cart'])
+  expect(plan.impact.affected).toEqual({
+    total: 1,
+    at_least: false,
+    unhealthy: 0,
+    groups: [
+      {
+        type_key: 'fleet.host',
+        health_status: 'unknown',
+        count: 1,
+        unhealthy: 0,
+        nearest: [{ resource_id: 'cart', name: 'cart' }],
+      },
+    ],
+    watermark: expect.stringMatching(/^\d+$/),
+  })
+  expect(must(await p.as('vic').get(`/v1/plans/${plan.plan_id}`), 200).body.impact).toEqual(plan.impact)
   const started = await p.as('olga').post(`/v1/plans/${plan.plan_id}/start`, { reviewed_plan_hash: plan.plan_hash })
   const { operation_id } = must(started, 202).body
   for (const resource_id of ['web', 'eu1-a', 'eu1', 'cart']) {
@@ -87,6 +110,42 @@ it('an operation is found by its targets, by what contains them, and by what dep
   }
   expect((await p.as('vic').get('/v1/operations?resource_id=nowhere')).body.items).toEqual([])
   must(await p.as('olga').post(`/v1/operations/${operation_id}/cancel`, { reason: 'seen' }), 200)
+})
+
+it('what depends on the targets through any number of steps counts for the risk, and names go to those who may see them', async () => {
+  for (let i = 0; i < 12; i++)
+    await catalog.as('ada').record({
+      resource_id: `user-${i}`,
+      type_key: 'infra.generic',
+      name: `user-${i}`,
+      desired_state: { provider: 'test', kind: 'thing' },
+      relationships: [{ type_key: 'depends_on', target_id: i === 0 ? 'web' : `user-${i - 1}` }],
+    })
+  await catalog.followed()
+  const stated = { ...release('1.6.0'), targets: [{ resource_id: 'web' }] }
+  const { intent_id } = must(await p.as('olga').post('/v1/intents', stated), 201).body
+  const path = `/v1/intents/${intent_id}/plan-preview`
+  away = true
+  const refused = await p.as('olga').post(path, {})
+  expect([refused.status, refused.body.code]).toEqual([503, 'projection_lag'])
+  away = false
+  const plan = must(await p.as('olga').post(path, {}), 201).body
+  expect(plan.impact.affected).toMatchObject({
+    total: 13,
+    groups: [{ type_key: 'infra.generic', count: 12 }, { count: 1 }],
+  })
+  expect(plan.impact.affected.groups[0].nearest).toHaveLength(5)
+  expect(plan.risk.factors).toContainEqual({ factor: 'dependents', points: 10, detail: '13 resources depend on them.' })
+  const report = { impact: plan.impact }
+  const elsewhere = {
+    user_id: '',
+    grants: [{ id: '', role: 'viewer' as const, scope: { region_id: 'us1' }, expires_at: null }],
+  }
+  const { affected } = await impactFor(p.deps.db, elsewhere, report)
+  expect(affected?.groups.map(({ count, nearest }) => [count, nearest])).toEqual([
+    [12, []],
+    [1, []],
+  ])
 })
 
 it('a change that is asked for in the catalog becomes an intent, once its event is known here', async () => {

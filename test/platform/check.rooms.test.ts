@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { roomProblems, staleRooms } from '../../apps/platform/check/rooms.ts'
 
-const rooms = { ROOMS: { 'apps/shop': [['carts'], ['orders']] }, MOST_FILES: 2, WIDE: { 'apps/shop/carts': 3 } }
+const rooms = { ROOMS: { 'apps/shop': [['carts'], ['orders']] }, MOST_FILES: 2 }
 const files = (...names: string[]) => names.map((name) => `apps/shop/${name}.ts`)
 
 describe('the rooms of the tree', () => {
@@ -14,9 +14,5 @@ describe('the rooms of the tree', () => {
     ['one that lies too deep', [...files('carts/a', 'orders/a'), 'apps/other/a/b/c/d.ts'], /too deep/],
   ])('name %s', (_, found, problem) => {
     expect(roomProblems(found, rooms)).toEqual([expect.stringMatching(problem)])
-  })
-
-  it('let a wide room be wide', () => {
-    expect(roomProblems(files('carts/a', 'carts/b', 'carts/c', 'orders/a'), rooms)).toEqual([])
   })
 })

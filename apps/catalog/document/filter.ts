@@ -16,92 +16,83 @@ export const filterInvalid = (offset: number, message: string): AppError => {
 }
 
 const WORD = /[A-Za-z0-9_.:+/@*-]/y
+const COMPARISONS = new Set(['=', '!=', '<', '<=', '>', '>=', ':'])
 const SYMBOLS = ['!=', '<=', '>=', '=', '<', '>', ':', '(', ')', '.']
 
 /** Reads a filter of the grammar in catalog.md 7.1. OR binds tighter than AND, as in AIP-160. */
 export const parseFilter = (text: string): Filter => {
-  const tokens = tokenize(text)
-  let at = 0
-  let restrictions = 0
-  const peek = () => tokens[at]
-  const fail = (message: string): never => {
-    throw filterInvalid(peek()?.offset ?? text.length, message)
-  }
-  const isWord = (word: string) => peek()?.kind === 'word' && peek()?.text === word
-  const take = (symbol: string) => {
-    if (peek()?.kind !== 'symbol' || peek()?.text !== symbol) return false
-    at += 1
-    return true
-  }
-
-  const list = (kind: 'and' | 'or', word: string, part: () => Filter): Filter => {
-    const items = [part()]
-    while (isWord(word)) {
-      at += 1
-      items.push(part())
-    }
-    return items.length === 1 ? (items[0] as Filter) : { kind, items }
-  }
-  const filter = (depth: number): Filter => {
-    if (depth > MAX_NESTING) fail(`is nested deeper than ${MAX_NESTING}`)
-    return list('and', 'AND', () => list('or', 'OR', () => term(depth)))
-  }
-  const term = (depth: number): Filter => {
-    if (isWord('NOT')) {
-      at += 1
-      return { kind: 'not', item: simple(depth) }
-    }
-    return simple(depth)
-  }
-  const simple = (depth: number): Filter => {
-    if (peek()?.kind === 'symbol' && peek()?.text === '-') {
-      at += 1
-      return { kind: 'not', item: simple(depth) }
-    }
-    if (!take('(')) return restriction()
-    const inner = filter(depth + 1)
-    if (!take(')')) fail('a ")" is missing')
-    return inner
-  }
-  const restriction = (): Filter => {
-    restrictions += 1
-    if (restrictions > MAX_RESTRICTIONS) fail(`has more than ${MAX_RESTRICTIONS} restrictions`)
-    const offset = peek()?.offset ?? text.length
-    const field = fieldName()
-    const comparison = peek()
-    if (comparison?.kind !== 'symbol' || !['=', '!=', '<', '<=', '>', '>=', ':'].includes(comparison.text))
-      return fail('a comparison (= != < <= > >= :) is missing')
-    at += 1
-    const value = peek()
-    if (!value || value.kind === 'symbol') return fail('a value is missing')
-    at += 1
-    return {
-      kind: 'test',
-      field,
-      comparison: comparison.text as Comparison,
-      value: value.text,
-      raw: value.kind === 'word',
-      offset,
-    }
-  }
-  const fieldName = (): string[] => {
-    const name = peek()
-    if (name?.kind !== 'word' || !/^[a-z][A-Za-z0-9_]*$/.test(name.text)) fail('a field name is missing')
-    const field = [(name as Token).text]
-    at += 1
-    while (take('.')) {
-      const part = peek()
-      if (!part || part.kind === 'symbol') return fail('a name after "." is missing')
-      field.push(part.text)
-      at += 1
-    }
-    return field
-  }
-
-  if (tokens.length === 0) fail('is empty')
-  const parsed = filter(0)
-  if (at < tokens.length) fail('AND or OR is missing here')
+  const cursor: Cursor = { text, tokens: tokenize(text), at: 0, restrictions: 0 }
+  if (cursor.tokens.length === 0) fail(cursor, 'is empty')
+  const parsed = filterAt(cursor, 0)
+  if (cursor.at < cursor.tokens.length) fail(cursor, 'AND or OR is missing here')
   return parsed
+}
+
+/** A place among the tokens, and how many restrictions were read before it. */
+type Cursor = { readonly text: string; readonly tokens: readonly Token[]; at: number; restrictions: number }
+
+const peek = ({ tokens, at }: Cursor): Token | undefined => tokens[at]
+const offsetOf = (cursor: Cursor): number => peek(cursor)?.offset ?? cursor.text.length
+const fail = (cursor: Cursor, message: string): never => {
+  throw filterInvalid(offsetOf(cursor), message)
+}
+const take = (cursor: Cursor, kind: Token['kind'], text: string): boolean => {
+  const token = peek(cursor)
+  if (token?.kind !== kind || token.text !== text) return false
+  cursor.at += 1
+  return true
+}
+
+const filterAt = (cursor: Cursor, depth: number): Filter => {
+  if (depth > MAX_NESTING) fail(cursor, `is nested deeper than ${MAX_NESTING}`)
+  return listAt(cursor, 'and', () => listAt(cursor, 'or', () => termAt(cursor, depth)))
+}
+
+const listAt = (cursor: Cursor, kind: 'and' | 'or', part: () => Filter): Filter => {
+  const items = [part()]
+  while (take(cursor, 'word', kind.toUpperCase())) items.push(part())
+  return items.length === 1 ? (items[0] as Filter) : { kind, items }
+}
+
+const termAt = (cursor: Cursor, depth: number): Filter =>
+  take(cursor, 'word', 'NOT') ? { kind: 'not', item: simpleAt(cursor, depth) } : simpleAt(cursor, depth)
+
+const simpleAt = (cursor: Cursor, depth: number): Filter => {
+  if (take(cursor, 'symbol', '-')) return { kind: 'not', item: simpleAt(cursor, depth) }
+  if (!take(cursor, 'symbol', '(')) return restrictionAt(cursor)
+  const inner = filterAt(cursor, depth + 1)
+  if (!take(cursor, 'symbol', ')')) fail(cursor, 'a ")" is missing')
+  return inner
+}
+
+const restrictionAt = (cursor: Cursor): Filter => {
+  cursor.restrictions += 1
+  if (cursor.restrictions > MAX_RESTRICTIONS) fail(cursor, `has more than ${MAX_RESTRICTIONS} restrictions`)
+  const offset = offsetOf(cursor)
+  const field = fieldAt(cursor)
+  const comparison = peek(cursor)
+  if (comparison?.kind !== 'symbol' || !COMPARISONS.has(comparison.text))
+    return fail(cursor, 'a comparison (= != < <= > >= :) is missing')
+  cursor.at += 1
+  const value = peek(cursor)
+  if (!value || value.kind === 'symbol') return fail(cursor, 'a value is missing')
+  cursor.at += 1
+  const raw = value.kind === 'word'
+  return { kind: 'test', field, comparison: comparison.text as Comparison, value: value.text, raw, offset }
+}
+
+const fieldAt = (cursor: Cursor): string[] => {
+  const name = peek(cursor)
+  if (name?.kind !== 'word' || !/^[a-z][A-Za-z0-9_]*$/.test(name.text)) return fail(cursor, 'a field name is missing')
+  const field = [name.text]
+  cursor.at += 1
+  while (take(cursor, 'symbol', '.')) {
+    const part = peek(cursor)
+    if (!part || part.kind === 'symbol') return fail(cursor, 'a name after "." is missing')
+    field.push(part.text)
+    cursor.at += 1
+  }
+  return field
 }
 
 /** Splits the text. A word before a comparison is a field, where "." and ":" are symbols; after one it is a value. */
@@ -110,9 +101,8 @@ const tokenize = (text: string): Token[] => {
   let at = 0
   while (at < text.length) {
     const char = text[at] as string
-    const afterComparison = /^(=|!=|<|<=|>|>=|:)$/.test(
-      tokens.at(-1)?.kind === 'symbol' ? (tokens.at(-1)?.text ?? '') : '',
-    )
+    const before = tokens.at(-1)
+    const afterComparison = before?.kind === 'symbol' && COMPARISONS.has(before.text)
     if (/\s/.test(char)) at += 1
     else if (char === '"') {
       const string = /"(?:[^"\\]|\\.)*"/y

@@ -1,16 +1,13 @@
 import type { Impact, ImpactItem, ImpactQuery } from '../../shared/contracts/topology/impact.ts'
 import { notFound } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
-import { seesOf } from '../graph/sees.ts'
+import { seesOf } from '../drawing/sees.ts'
 import type { Store } from '../graph/store.ts'
 import type { Types } from '../packs/registry.ts'
 import { graphMissing, requireFresh } from '../read/freshness.ts'
 import type { Reader } from '../read/lists.ts'
-import { type Affected, walkImpact } from './walk.ts'
+import { type Affected, MAX_DISTANCE, MAX_VISITED, walkImpact } from './walk.ts'
 
-/** At most so many resources are looked at: 20,000 take about 50 ms, in which nothing else is answered. */
-const MAX_VISITED = 20_000
-const MAX_DISTANCE = 64
 const LIMIT = 100
 
 /**
@@ -31,7 +28,7 @@ export const readImpact = async (
   const sees = seesOf(store, reader.access, types)
   const root = store.ridOf(resource_id)
   if (root === undefined || !store.isOpen(root) || !sees(root)) throw notFound('resource', resource_id)
-  const { affected, truncated } = walkImpact(store, types, root, { max_distance, max_visited: MAX_VISITED })
+  const { affected, truncated } = walkImpact(store, types, [root], { max_distance, max_visited: MAX_VISITED })
   const seen = affected.filter(({ rid }) => sees(rid))
   const items = seen.map((one) => ({ one, id: store.idOf(one.rid) })).sort(byEffect)
   const steps = new Map(affected.map((one) => [one.rid, one]))

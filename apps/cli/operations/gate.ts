@@ -5,6 +5,7 @@ import { type Command, type Context, needed, text, type Values } from '../comman
 import { CliError, EXIT, usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { dim, minute, moment, short, word, zoned } from '../terminal/output.ts'
+import { affectedLines } from './affected.ts'
 import { operationId } from './operation.ts'
 
 const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the gate' } } as const
@@ -170,6 +171,7 @@ const gateLines = (gate: Gate): string[] => {
     `  ${releases_count} node${releases_count === 1 ? '' : 's'} behind it, ${changes.length} resource${changes.length === 1 ? '' : 's'} change`,
     ...fields.slice(0, MAX_SHOWN),
     ...(fields.length > MAX_SHOWN ? [dim(`  … ${fields.length - MAX_SHOWN} more: -o json shows all`)] : []),
+    ...affectedLines(gate.context.affected).map((line) => `  ${line}`),
     ...(gate.decided
       ? [`  decided by ${gate.decided.by.name} at ${moment(gate.decided.at)}`]
       : [`  may decide: ${who || 'whoever holds gate:decide'}`]),

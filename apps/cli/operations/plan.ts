@@ -5,6 +5,7 @@ import { type Command, type Context, isWholeId, needed, readDocument, text, whol
 import { EXIT, usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { dim, minute, moment, short, word, zoned } from '../terminal/output.ts'
+import { affectedLines } from './affected.ts'
 
 const MAX_SHOWN = 20
 const intentId = (context: Context, given: string) =>
@@ -165,6 +166,7 @@ const planLines = (plan: PlanView): string[] => {
       ({ gate_id, question, who, can_i }) =>
         `Gate  ${gate_id}   ${question}   ${who.join(', ') || 'gate:decide'}${can_i ? ' (you can)' : ''}`,
     ),
+    ...affectedLines(plan.impact.affected),
     ...[...conflicts, ...warnings].map(({ message }) => `Note  ${message}`),
     `hash ${plan.plan_hash}`,
     ...(plan.status === 'ready' ? [`Next: signalbox plan start ${short(plan.plan_id)}`] : []),

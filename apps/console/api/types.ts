@@ -54,7 +54,7 @@ export type GateRule = {
 }
 export type GateContext = {
   as_of: string
-  dependents: { resource_id: string; name?: string; health_status?: string }[]
+  affected: Plan['impact']['affected']
   policy_results: { policy_id: string; level: string; result: string }[]
   evidence: { seq: number; kind: string; statement: string; at?: string }[]
   compensations: { node_id: string; name?: string }[]

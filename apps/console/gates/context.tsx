@@ -1,10 +1,9 @@
 import type { Gate } from '../api/types.ts'
 import { Card } from '../ui/card.tsx'
-import { OperationLink, ResourceLink } from '../ui/links.tsx'
-import { Health } from '../ui/status.tsx'
+import { OperationLink } from '../ui/links.tsx'
 import { useTimeWords } from '../ui/time.tsx'
+import { AffectedTable } from '../votes/affected.tsx'
 import { tDecide } from '../words/decide.ts'
-import { t } from '../words/index.ts'
 
 const SHOWN = 20
 
@@ -15,17 +14,11 @@ export const GateContextView = ({ gate }: { gate: Gate }) => {
   return (
     <Card title={tDecide.gate.context} note={tDecide.gate.context_note(words(context.as_of))}>
       <div className="flex flex-col gap-4 p-4">
-        <Part title={tDecide.gate.dependents} show={context.dependents.length > 0}>
-          <ul className="flex flex-wrap gap-x-6 gap-y-1">
-            {context.dependents.slice(0, SHOWN).map(({ resource_id, name, health_status }) => (
-              <li key={resource_id} className="flex items-center gap-2">
-                <ResourceLink id={resource_id}>{name ?? resource_id}</ResourceLink>
-                {health_status ? <Health health={health_status} /> : null}
-              </li>
-            ))}
-            {context.dependents.length > SHOWN ? <li>{t.show_all(context.dependents.length)}</li> : null}
-          </ul>
-        </Part>
+        {context.affected ? (
+          <Part title={tDecide.gate.dependents} show>
+            <AffectedTable affected={context.affected} />
+          </Part>
+        ) : null}
         <Part title={tDecide.gate.policies} show={context.policy_results.length > 0}>
           <ul className="flex flex-col gap-1">
             {context.policy_results.map(({ policy_id, level, result }) => (

@@ -1,11 +1,10 @@
 import { Link } from '@tanstack/react-router'
 import type { Plan } from '../api/types.ts'
-import { OperationLink, ResourceLink } from '../ui/links.tsx'
+import { OperationLink } from '../ui/links.tsx'
 import { ShapeIcon } from '../ui/status.tsx'
+import { AffectedTable } from '../votes/affected.tsx'
 import { t } from '../words/index.ts'
 import { tPlan } from '../words/plan.ts'
-
-const SHOWN = 30
 
 /** The case for and against a plan: risk and its factors, impact, policies, conflicts. */
 export const PlanChecks = ({ plan }: { plan: Plan }) => (
@@ -45,17 +44,11 @@ const Risk = ({ plan }: { plan: Plan }) => (
 
 const Impact = ({ plan }: { plan: Plan }) => (
   <Part title={tPlan.plan.impact}>
-    <p>{tPlan.plan.dependents(plan.impact.dependents_count)}</p>
-    {plan.impact.dependents.length > 0 ? (
-      <ul className="names">
-        {plan.impact.dependents.slice(0, SHOWN).map((resource_id) => (
-          <li key={resource_id}>
-            <ResourceLink id={resource_id} data-row="" />
-          </li>
-        ))}
-        {plan.impact.dependents_count > SHOWN ? <li>{t.others(plan.impact.dependents_count - SHOWN)}</li> : null}
-      </ul>
-    ) : null}
+    {plan.impact.affected ? (
+      <AffectedTable affected={plan.impact.affected} />
+    ) : (
+      <p>{tPlan.plan.dependents(plan.impact.dependents_count)}</p>
+    )}
     <p className="text-muted">{plan.impact.compensable ? tPlan.plan.compensable : tPlan.plan.not_compensable}</p>
   </Part>
 )

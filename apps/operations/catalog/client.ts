@@ -1,4 +1,5 @@
 import type { SnapshotItem } from '../../../db/operations/projection/snapshot.ts'
+import type { Affected } from '../../shared/contracts/catalog/affected.ts'
 import type { CatalogEvent } from '../../shared/contracts/catalog/events.ts'
 import type { ResourceDocument } from '../../shared/contracts/catalog/resources.ts'
 import type { RelationshipType, ResourceType } from '../../shared/contracts/catalog/types.ts'
@@ -55,6 +56,9 @@ export const createCatalogClient = (base_url: string, signer: ServiceSigner) => 
     /** What these resources, at most 1,000, stand at in the catalog itself. */
     versions: async (resource_ids: readonly string[]) =>
       (await call<{ items: ResourceVersion[] }>('/internal/v1/resources:versions', { resource_ids })).items,
+    /** What depends on these resources together; null where the catalog keeps no graph. */
+    affected: async (resource_ids: readonly string[]) =>
+      (await call<{ affected: Affected | null }>('/internal/v1/resources:affected', { resource_ids })).affected,
     /** A document that was too large for its event. */
     document: (href: string) => call<ResourceDocument>(href.replace(/^\/v1\//, '/internal/v1/')),
     types: async () => ({

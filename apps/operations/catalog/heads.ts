@@ -48,12 +48,12 @@ const unlessAway = (error: unknown): void => {
 
 const HINT = 'Send the same request again in a moment. To stop what runs, pause and cancel need no catalog.'
 
-const unanswered = (error: unknown): never => {
+export const unanswered = (error: unknown): never => {
   if (!(error instanceof CatalogUnavailable)) throw error
   throw new AppError(
     'stale_catalog_projection',
     'projection_lag',
-    'The catalog does not answer: nobody can say now whether the targets are as planned.',
+    'The catalog does not answer, so the state of the targets is not known now.',
     { status: 503, retryable: true, retry_after_ms: 1000, hint: HINT, cause: error },
   )
 }

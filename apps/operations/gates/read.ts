@@ -8,6 +8,8 @@ import type { OperationStatus } from '../../shared/contracts/operations/graph.ts
 import { notFound } from '../../shared/errors.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { listConflicts } from '../plans/conflicts.ts'
+import { impactFor } from '../plans/preview.ts'
+import type { PlanReport } from '../plans/types.ts'
 import { isVisible, placesFor } from '../policies/visibility.ts'
 import { operationFactsOf } from '../policies/votes.ts'
 import { viewGate } from './view.ts'
@@ -27,15 +29,19 @@ export const readGate = async (
   if (!row) throw notFound('gate', gate_id)
   const places = await placesFor(deps.db, caller, row.operation.resource_ids)
   if (!isVisible(caller, row.operation.requester_id, places)) throw notFound('operation', operation_id)
-  const [{ subject, context }, approvers, conflicts] = await Promise.all([
+  const [{ subject, context: read }, approvers, conflicts] = await Promise.all([
     getGateContext(deps.db, operation_id, gate_id),
     deps.trust.approvers.list(),
     with_conflicts ? conflictsOf(deps, operation_id) : [],
   ])
+  const { impact, ...context } = read
+  const { dependents = [], affected = null } = impact
+    ? await impactFor(deps.db, caller, { impact: impact as PlanReport['impact'] })
+    : {}
   const view = {
     ...viewGate(deps, caller, row, places, approvers),
     subject,
-    context: { ...context, conflicts },
+    context: { ...context, dependents, affected, conflicts },
   }
   return { view, operation_status: operationFactsOf(row).status, row }
 }

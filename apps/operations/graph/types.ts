@@ -1,3 +1,4 @@
+import type { Affected } from '../../shared/contracts/catalog/affected.ts'
 import type {
   CatalogWrite,
   Compensation,
@@ -173,6 +174,8 @@ export type GraphGate = {
 export type PlannerInput = {
   intent: PlannedIntent
   targets: Target[]
+  /** What depends on the targets, as the catalog counts it; null where it was not asked or keeps no graph. */
+  affected?: Affected | null
   /** Open edges near the targets: order and impact pass through other resources along them. */
   relationships: Relationship[]
   relationship_types: RelationshipType[]

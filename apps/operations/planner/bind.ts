@@ -37,7 +37,7 @@ export type Weighed = {
   /** The largest risk that procedures give themselves. */
   procedure_risk: number
 }
-type WeighInput = Pick<PlannerInput, 'intent' | 'targets' | 'relationships' | 'judge'>
+type WeighInput = Pick<PlannerInput, 'intent' | 'targets' | 'relationships' | 'judge' | 'affected'>
 
 /** How risky a graph is, and what the policies of planning say of it. */
 export const weigh = (input: WeighInput, { nodes, diff, procedure_risk }: Weighed): Weight => {
@@ -49,7 +49,8 @@ export const weigh = (input: WeighInput, { nodes, diff, procedure_risk }: Weighe
     targets.map((target) => target.resource_id),
     input.relationships,
   )
-  const risk = riskOf({ intent, diff, targets: touched, dependents: dependents.length, nodes, procedure_risk })
+  const needing = Math.max(dependents.length, input.affected?.total ?? 0)
+  const risk = riskOf({ intent, diff, targets: touched, dependents: needing, nodes, procedure_risk })
   const seen = gateFacts(input, risk, diff)
   const policy_facts: PlanFacts = {
     intent_id: intent.intent_id,

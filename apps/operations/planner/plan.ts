@@ -1,4 +1,5 @@
 import type { PlanDocument } from '../../../db/operations/tables/index.ts'
+import type { Affected } from '../../shared/contracts/catalog/affected.ts'
 import type { PlanGraph, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import type { Violation } from '../../shared/errors.ts'
 import { drawingOf, inRankOrder, scheduleOf, timingOf } from '../graph/graph.ts'
@@ -19,7 +20,7 @@ export type Made = {
   graph: PlanGraph
   diff: TargetDiff[]
   counts: PlanCounts
-  impact: { dependents: string[]; dependents_count: number; compensable: boolean }
+  impact: { dependents: string[]; dependents_count: number; compensable: boolean; affected: Affected | null }
   risk: Risk
   /** The largest risk that the procedures give themselves: nodes do not show it. */
   procedure_risk: number
@@ -69,6 +70,7 @@ export const makePlan = (input: PlannerInput): Made => {
       dependents: dependents.slice(0, SHOWN_DEPENDENTS),
       dependents_count: dependents.length,
       compensable: isCompensable(nodes),
+      affected: input.affected ?? null,
     },
     risk,
     procedure_risk,

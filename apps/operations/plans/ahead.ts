@@ -62,7 +62,6 @@ export const lookAhead = async (
     loadTargets(tx, subject.resource_ids),
     plannedOf(tx, subject),
   ])
-  const { diff, procedure_risk } = planned
   const rows = {
     ...read,
     nodes: read.nodes.map((row) => (row.node_id === instead ? { ...row, input_overrides: null } : row)),
@@ -70,11 +69,11 @@ export const lookAhead = async (
   const running = runningOf(rows, subject)
   const world = await loadWorld(tx, deps, targets, deps.clock.now().toISOString())
   const intent = { ...subject, kind: subject.kind as PlannedIntent['kind'] }
-  const patched = applyPatch(running, changes, { ...world, intent, diff, procedure_risk })
+  const patched = applyPatch(running, changes, { ...world, intent, ...planned })
   const overridden = patched.nodes.map((node) => withOverrides(node, rows))
   const gates = patched.gates.map((gate) => ({
     ...gate,
-    ...gateSubject(subject.operation_id, gate, overridden, diff, boundOf(rows, gate.gate_id)),
+    ...gateSubject(subject.operation_id, gate, overridden, planned.diff, boundOf(rows, gate.gate_id)),
   }))
   const before = new Map(rows.gates.map((row) => [row.gate_id, row]))
   const rearmed = gates.flatMap(({ gate_id, digest: now }) => {

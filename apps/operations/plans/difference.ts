@@ -14,10 +14,10 @@ export const plannedOf = async (
     getPlan(db, plan_id),
     db.select({ moved: operations.diff_moved }).from(operations).where(eq(operations.operation_id, operation_id)),
   ])
-  const { diff, procedure_risk } = measuredOf(plan?.report)
+  const { diff, ...measured } = measuredOf(plan?.report)
   const moved = (row?.moved ?? []) as TargetDiff[]
   const newer = new Set(moved.map(({ resource_id }) => resource_id))
-  return { diff: [...diff.filter(({ resource_id }) => !newer.has(resource_id)), ...moved], procedure_risk }
+  return { diff: [...diff.filter(({ resource_id }) => !newer.has(resource_id)), ...moved], ...measured }
 }
 
 /** What it changes about its targets. */

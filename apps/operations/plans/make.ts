@@ -1,6 +1,7 @@
 import type { Queryable } from '../../../db/client.ts'
 import { loadDurations, loadRelationships, loadTypes } from '../../../db/operations/plans/planning.ts'
 import type { Intent, Plan } from '../../../db/operations/plans/rows.ts'
+import type { Affected } from '../../shared/contracts/catalog/affected.ts'
 import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
 import { AppError } from '../../shared/errors.ts'
 import { refuseHeld } from '../catalog/consumer.ts'
@@ -39,6 +40,14 @@ const DEPTH = 4
 /** How far risk does: the dependents of the targets, and theirs. */
 const IMPACT_DEPTH = 2
 
+type Planning = {
+  exclude?: readonly string[]
+  at: string
+  assumed?: Assumptions | undefined
+  /** What depends on the targets, as the catalog said before. */
+  affected?: Affected | null
+}
+
 /**
  * Plans an intent on what is known of the catalog now; with `assumed` also what its rehearsal is told. Throws the refusal
  * as an AppError.
@@ -47,9 +56,9 @@ export const planIntent = async (
   db: Queryable,
   deps: PlanningDeps,
   intent: Intent,
-  { exclude = [], at, assumed }: { exclude?: readonly string[]; at: string; assumed?: Assumptions | undefined },
+  { exclude = [], at, assumed, affected = null }: Planning,
 ): Promise<Made & { rehearsable?: RehearsalInput }> => {
-  const input = await loadInput(db, deps, intent, exclude, at)
+  const input = { ...(await loadInput(db, deps, intent, exclude, at)), affected }
   try {
     const made = makePlan(input)
     return { ...made, ...(assumed && { rehearsable: rehearsalOf(input, made.document, assumed) }) }
@@ -126,14 +135,14 @@ const requestOf = (intent: Intent, { change, action, runbook, graph }: IntentBod
     ...(graph && { graph }),
   }) as PlannedIntent
 
-export type Measured = Pick<Made, 'diff' | 'procedure_risk'>
+export type Measured = Pick<Made, 'diff' | 'procedure_risk'> & Pick<Made['impact'], 'affected'>
 
 /** What a stored plan was measured by. */
 export const measuredOf = (report: unknown): Measured => {
-  const { diff = [], procedure_risk, risk } = (report ?? {}) as Partial<Made>
+  const { diff = [], procedure_risk, risk, impact } = (report ?? {}) as Partial<Made>
   // Plans that were made before it was kept show it among the factors, with the risk of their nodes.
   const shown = risk?.factors.find(({ factor }) => factor === 'procedure')?.points ?? 0
-  return { diff, procedure_risk: procedure_risk ?? shown }
+  return { diff, procedure_risk: procedure_risk ?? shown, affected: impact?.affected ?? null }
 }
 
 /**
@@ -146,13 +155,14 @@ export const bindAgain = async (
   intent: Intent,
   { document, report }: Plan,
 ): Promise<Risk> => {
-  const { diff, procedure_risk } = measuredOf(report)
+  const { diff, procedure_risk, affected } = measuredOf(report)
   const ids = document.catalog_pins.map(({ resource_id }) => resource_id)
   const input = {
     intent: requestOf(intent, intent.request as unknown as IntentBody),
     targets: await loadTargets(db, ids),
     relationships: await loadRelationships(db, ids, ['depends_on'], IMPACT_DEPTH),
     judge: planPolicies.judge,
+    affected,
   }
   const weight = weigh(input, { nodes: document.nodes, diff, procedure_risk })
   throwIfRefused(refuseCeiling(document.constraints, weight.risk) ?? refuseHard(weight.judged))

@@ -14,21 +14,24 @@ import {
   saveRehearsal,
 } from '../../../db/operations/plans/rows.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
-import type { PreviewBody } from '../../shared/contracts/operations/intents.ts'
+import type { Affected } from '../../shared/contracts/catalog/affected.ts'
+import type { IntentBody, PreviewBody } from '../../shared/contracts/operations/intents.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { requireFresh } from '../catalog/consumer.ts'
+import { unanswered } from '../catalog/heads.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
 import type { OperationsDeps, PlanningDeps } from '../deps.ts'
 import { refusePreview, requireScopeOver } from '../intents/create.ts'
 import type { Made } from '../planner/plan.ts'
 import { allowedAction, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { refuseHard } from '../policies/plans.ts'
-import { isVisible, placesFor } from '../policies/visibility.ts'
+import { isVisible, placesFor, seenResources, type Viewer } from '../policies/visibility.ts'
 import { assumptionsOf } from '../rehearsal/input.ts'
 import { rehearseApart } from '../rehearsal/thread.ts'
+import { resolveTargets } from '../targets/resolve.ts'
 import { listConflicts } from './conflicts.ts'
 import { PlanOutdated, planIntent } from './make.ts'
 import { gateView, planObject, refuseStart, statusNow, warnOfApprovers } from './rules.ts'
@@ -52,16 +55,20 @@ export const previewPlan = async (
     ...(body.min_watermark !== undefined && { min_watermark: body.min_watermark }),
   }).catch((error: unknown) => error)
   const approvers = await deps.trust.approvers.list()
+  const exclude = body.exclude_targets ?? []
+  const asked = await askAffected(deps, intent_id, exclude)
   return mutate(deps, mutation, async (tx) => {
     // A repeat gets its stored answer first, however old the projection is.
     if (typeof fresh !== 'string') throw fresh
     const intent = await lockVisibleIntent(tx, mutation.caller, intent_id)
     await requireScopeOver(tx, mutation, 'intent:create', intent.resource_ids)
     throwIfRefused(refusePreview(intent))
+    if ('error' in asked) throw asked.error
     const at = deps.clock.now().toISOString()
     const { rehearsable, ...made } = await planIntent(tx, deps, intent, {
-      exclude: body.exclude_targets ?? [],
+      exclude,
       at,
+      affected: asked.affected,
       assumed: body.rehearse && assumptionsOf(body.rehearse),
     })
     const rehearsal = rehearsable && (await rehearseApart(rehearsable))
@@ -83,6 +90,30 @@ export const previewPlan = async (
     }
     return { effect, keep }
   })
+}
+
+/**
+ * What depends on the targets of an intent, in one question to the catalog. It is asked before the transaction, so that
+ * no lock waits for the catalog; a refusal is thrown inside it, behind not found, policy and state.
+ */
+const askAffected = async (
+  { config, db, trust }: Pick<OperationsDeps, 'config' | 'db' | 'trust'>,
+  intent_id: string,
+  exclude: readonly string[],
+): Promise<{ affected: Affected | null } | { error: unknown }> => {
+  const intent = await getIntent(db, intent_id)
+  if (!intent) return { affected: null }
+  try {
+    const targets = await resolveTargets(
+      db,
+      intent.request as unknown as IntentBody,
+      config.OPERATIONS__LIMITS__TARGETS,
+    )
+    const ids = targets.map(({ resource_id }) => resource_id).filter((id) => !exclude.includes(id))
+    return { affected: ids.length === 0 ? null : await trust.catalog.affected(ids).catch(unanswered) }
+  } catch (error) {
+    return { error }
+  }
 }
 
 const lockVisibleIntent = async (tx: Tx, caller: Caller, intent_id: string): Promise<Intent> => {
@@ -155,6 +186,19 @@ export const readPlan = async (
   return { plan, intent }
 }
 
+/** The impact of a plan, without the names of what its reader may not see. */
+export const impactFor = async (db: Queryable, viewer: Viewer, { impact }: Pick<PlanReport, 'impact'>) => {
+  const { affected = null, ...rest } = impact
+  if (!affected) return { ...rest, affected }
+  const named = affected.groups.flatMap(({ nearest }) => nearest.map(({ resource_id }) => resource_id))
+  const seen = await seenResources(db, viewer, named)
+  const groups = affected.groups.map((group) => ({
+    ...group,
+    nearest: group.nearest.filter(({ resource_id }) => seen.has(resource_id)),
+  }))
+  return { ...rest, affected: { ...affected, groups } }
+}
+
 const DIFF_PAGE = 200
 
 /** The plan as a person reads it: what changes, how risky, who must agree, and what has moved since. */
@@ -188,7 +232,7 @@ export const renderPlan = async (
       fields: entry.fields.map((field) => ({ sensitive: false, noise: false, ...field })),
     })),
     diff_next: rest.length > DIFF_PAGE ? (diff.at(-1)?.resource_id ?? null) : null,
-    impact: report.impact,
+    impact: await impactFor(db, caller, report),
     risk: report.risk,
     conflicts: status === 'ready' ? await listConflicts(db, deps, plan) : [],
     policy_results: report.policy_results ?? [],

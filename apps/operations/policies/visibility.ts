@@ -84,6 +84,21 @@ export const isVisible = (viewer: Viewer, requester_id: string, places: readonly
 export const isInScope = (viewer: Viewer, permission: Permission, places: readonly Place[]): boolean =>
   places.every((place) => isGranted(viewer.grants, permission, place))
 
+/** Which of these resources this person may read, wherever they stand. */
+export const seenResources = async (
+  db: Queryable,
+  viewer: Viewer,
+  resource_ids: readonly string[],
+): Promise<ReadonlySet<string>> => {
+  if (isGranted(viewer.grants, 'catalog:read', {})) return new Set(resource_ids)
+  const { rows } = await db.execute<{ resource_id: string; place: Place }>(
+    sql`select target.id as resource_id, to_jsonb(place) as place from unnest(${sql.param(resource_ids)}::text[]) as target(id) cross join lateral operations.place_of(target.id) as place`,
+  )
+  return new Set(
+    rows.filter(({ place }) => isGranted(viewer.grants, 'catalog:read', place)).map(({ resource_id }) => resource_id),
+  )
+}
+
 /** Whether this person may read a resource, wherever it stands. */
 export const maySeeResource = async (db: Queryable, viewer: Viewer, resource_id: string): Promise<boolean> => {
   if (isGranted(viewer.grants, 'catalog:read', {})) return true

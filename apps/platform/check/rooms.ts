@@ -10,9 +10,8 @@ import { ROOT } from '../base/paths.ts'
 type Rooms = {
   ROOMS: Record<string, string[][]>
   MOST_FILES: number
-  WIDE: Record<string, number>
 }
-const { ROOMS, MOST_FILES, WIDE } = createRequire(import.meta.url)('../../../test/rooms.cjs') as Rooms
+const { ROOMS, MOST_FILES } = createRequire(import.meta.url)('../../../test/rooms.cjs') as Rooms
 
 const SOURCE = /^(apps|workflows|activities|db)\/.*\.(ts|tsx|mjs)$/
 const GENERATED = /\/(gen|migrations)\//
@@ -20,7 +19,7 @@ const GENERATED = /\/(gen|migrations)\//
 const DEEPEST = 4
 
 /** What is wrong with the tree, one line each. */
-export const roomProblems = (files: readonly string[], { ROOMS, MOST_FILES, WIDE }: Rooms): string[] => {
+export const roomProblems = (files: readonly string[], { ROOMS, MOST_FILES }: Rooms): string[] => {
   const sources = files.filter((file) => SOURCE.test(file) && !GENERATED.test(file))
   const sizes = new Map<string, number>()
   for (const file of sources) sizes.set(dirname(file), (sizes.get(dirname(file)) ?? 0) + 1)
@@ -33,11 +32,8 @@ export const roomProblems = (files: readonly string[], { ROOMS, MOST_FILES, WIDE
     ...unlisted.map((folder) => `${folder}: a room that test/rooms.cjs does not list`),
     ...listed.filter((room) => !sizes.has(room)).map((room) => `${room}: test/rooms.cjs lists it, and it has no files`),
     ...[...sizes]
-      .filter(([folder, size]) => size > (WIDE[folder] ?? MOST_FILES))
-      .map(
-        ([folder, size]) =>
-          `${folder}: ${size} files, more than ${WIDE[folder] ?? MOST_FILES}: it has several subjects`,
-      ),
+      .filter(([, size]) => size > MOST_FILES)
+      .map(([folder, size]) => `${folder}: ${size} files, more than ${MOST_FILES}: it has several subjects`),
     ...folders.filter((folder) => folder.split('/').length > DEEPEST).map((folder) => `${folder}: too deep`),
   ]
 }
@@ -47,5 +43,5 @@ export const staleRooms = (): string[] =>
     execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' })
       .trim()
       .split('\n'),
-    { ROOMS, MOST_FILES, WIDE },
+    { ROOMS, MOST_FILES },
   )

@@ -105,7 +105,7 @@ const EVIDENCE_SHOWN = 20
 type GateContext = {
   subject: GateSubject | null
   as_of: string
-  dependents: unknown[] | null
+  impact: unknown
   policy_results: unknown[] | null
   rehearsal: unknown
   evidence: Pick<typeof e.$inferSelect, 'seq' | 'kind' | 'statement' | 'at' | 'actor'>[]
@@ -118,7 +118,7 @@ type GateContext = {
  */
 export const getGateContext = async (db: Queryable, operation_id: string, gate_id: string) => {
   const { rows } = await db.execute<GateContext>(sql`
-    select g.subject, operations.iso(clock_timestamp()) as as_of, p.report #> '{impact,dependents}' as dependents,
+    select g.subject, operations.iso(clock_timestamp()) as as_of, p.report -> 'impact' as impact,
       p.report -> 'policy_results' as policy_results, p.report -> 'rehearsal' as rehearsal,
       (select coalesce(jsonb_agg(s order by s.seq), '[]') from (select e.seq, e.kind, e.statement, e.at, e.actor
         from ${e} e where e.operation_id = ${operation_id} order by e.seq desc limit ${EVIDENCE_SHOWN}) s) as evidence,
@@ -133,7 +133,7 @@ export const getGateContext = async (db: Queryable, operation_id: string, gate_i
     subject: row?.subject ?? null,
     context: {
       as_of: row?.as_of ?? '',
-      dependents: list(row?.dependents),
+      impact: row?.impact ?? null,
       policy_results: list(row?.policy_results),
       rehearsal: row?.rehearsal ?? null,
       evidence: row?.evidence ?? [],

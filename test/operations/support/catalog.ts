@@ -193,6 +193,7 @@ export const catalogLog = async () => {
       const there = resource_ids.flatMap((id) => documents.get(id) ?? [])
       return { items: there.map(({ resource_id, version }) => ({ resource_id, version })) }
     }
+    if (url.pathname === '/internal/v1/resources:affected') return { affected: null }
     const limit = Number(url.searchParams.get('limit') ?? 500)
     const last_pub_seq = String(events.length)
     if (url.pathname === '/internal/v1/events') {

@@ -141,6 +141,7 @@ const identityOf = (people: Record<string, Person>) => {
   }
 }
 
+const NONE_AFFECTED = { total: 0, at_least: false, unhealthy: 0, groups: [], watermark: '0' }
 /** The catalog as far as this app asks it: an empty log. Resources are put into the projection by tests, and are so there. */
 const emptyCatalog = (database_url: string) =>
   ({
@@ -151,6 +152,7 @@ const emptyCatalog = (database_url: string) =>
       throw new Error('there is no document')
     },
     types: async () => ({ types: [], relationship_types: [] }),
+    affected: async () => ({ ...NONE_AFFECTED }),
     versions: async (resource_ids: readonly string[]) => {
       const client = new pg.Client({ connectionString: database_url })
       await client.connect()

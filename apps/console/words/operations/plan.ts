@@ -48,7 +48,12 @@ export const plan = {
   dependents: (n: number) =>
     n === 0
       ? 'No other resource depends on the changed ones.'
-      : count(n, 'One resource depends on the changed ones:', '{n} resources depend on the changed ones:'),
+      : count(n, 'One resource depends on the changed ones.', '{n} resources depend on the changed ones.'),
+  affected: (n: number, at_least: boolean, unhealthy: number) =>
+    n === 0
+      ? 'No other resource depends on the changed ones.'
+      : `${at_least ? 'At least ' : ''}${count(n, 'one resource', '{n} resources')} would be affected if the changed ones failed: ${unhealthy} unhealthy, ${n - unhealthy} degraded.`,
+  affected_columns: { type: 'Type', health: 'Health now', count: 'Count', nearest: 'Nearest' },
   compensable: 'Every step has a compensation: canceling with compensation undoes the changes.',
   not_compensable: 'Not every step has a compensation.',
   policies: 'Policies',

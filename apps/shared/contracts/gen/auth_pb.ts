@@ -15,7 +15,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file auth.proto.
  */
 export const file_auth: GenFile = /*@__PURE__*/
-  fileDesc("CgphdXRoLnByb3RvEhFzaWduYWxib3guYXV0aC52MSK6AQoEVXNlchIKCgJpZBgBIAEoCRIQCgh1c2VybmFtZRgCIAEoCRItCgZzdGF0dXMYAyABKA4yHS5zaWduYWxib3guYXV0aC52MS5Vc2VyU3RhdHVzEi4KCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2Rpc2FibGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEoECAUQBiLLAQoFU2NvcGUSFgoJcmVnaW9uX2lkGAEgASgJSACIAQESGgoNZGF0YWNlbnRlcl9pZBgCIAEoCUgBiAEBEhUKCGxheWVyX2lkGAMgASgJSAKIAQESFwoKc2VnbWVudF9pZBgEIAEoCUgDiAEBEhUKCHR5cGVfa2V5GAUgASgJSASIAQFCDAoKX3JlZ2lvbl9pZEIQCg5fZGF0YWNlbnRlcl9pZEILCglfbGF5ZXJfaWRCDQoLX3NlZ21lbnRfaWRCCwoJX3R5cGVfa2V5It8BCgVHcmFudBIKCgJpZBgBIAEoCRIMCgRyb2xlGAIgASgJEicKBXNjb3BlGAMgASgLMhguc2lnbmFsYm94LmF1dGgudjEuU2NvcGUSLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoNdmlhX2dyb3VwX2tleRgFIAEoCUgAiAEBEikKBXNpbmNlGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJieRgHIAMoCUIQCg5fdmlhX2dyb3VwX2tleSJWCgpNZW1iZXJzaGlwEhEKCWdyb3VwX2tleRgBIAEoCRIpCgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYAyADKAkiRQoPQ3JlZGVudGlhbFJlc2V0EiYKAmF0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJieRgCIAMoCSKCAgoJUHJpbmNpcGFsEiUKBHVzZXIYASABKAsyFy5zaWduYWxib3guYXV0aC52MS5Vc2VyEigKBmdyYW50cxgCIAMoCzIYLnNpZ25hbGJveC5hdXRoLnYxLkdyYW50EhIKCmdyb3VwX2tleXMYAyADKAkSDwoHdmVyc2lvbhgEIAEoAxIyCgttZW1iZXJzaGlwcxgFIAMoCzIdLnNpZ25hbGJveC5hdXRoLnYxLk1lbWJlcnNoaXASMQoFcmVzZXQYBiABKAsyIi5zaWduYWxib3guYXV0aC52MS5DcmVkZW50aWFsUmVzZXQSGAoQcmVuZXdhbF9yZXF1aXJlZBgHIAEoCCJ2ChZSZXNvbHZlRXh0ZXJuYWxSZXF1ZXN0EhMKC3Byb3ZpZGVyX2lkGAEgASgJEg8KB3N1YmplY3QYAiABKAkSEAoIdXNlcm5hbWUYAyABKAkSDgoGZ3JvdXBzGAQgAygJEhQKDGdyb3Vwc19rbm93bhgFIAEoCCJMChNMaW5rRXh0ZXJuYWxSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEwoLcHJvdmlkZXJfaWQYAiABKAkSDwoHc3ViamVjdBgDIAEoCSJRChdSZXNvbHZlRXh0ZXJuYWxSZXNwb25zZRIlCgR1c2VyGAEgASgLMhcuc2lnbmFsYm94LmF1dGgudjEuVXNlchIPCgdyZWZ1c2VkGAIgASgJIhwKDkdldFVzZXJSZXF1ZXN0EgoKAmlkGAEgASgJIiwKGEdldFVzZXJCeVVzZXJuYW1lUmVxdWVzdBIQCgh1c2VybmFtZRgBIAEoCSI4Cg9HZXRVc2VyUmVzcG9uc2USJQoEdXNlchgBIAEoCzIXLnNpZ25hbGJveC5hdXRoLnYxLlVzZXIiJgoTR2V0UHJpbmNpcGFsUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIkcKFEdldFByaW5jaXBhbFJlc3BvbnNlEi8KCXByaW5jaXBhbBgBIAEoCzIcLnNpZ25hbGJveC5hdXRoLnYxLlByaW5jaXBhbCKAAQoVTGlzdFByaW5jaXBhbHNSZXF1ZXN0EhEKBHJvbGUYASABKAlIAIgBARIWCglncm91cF9rZXkYAiABKAlIAYgBARIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCUIHCgVfcm9sZUIMCgpfZ3JvdXBfa2V5ImMKFkxpc3RQcmluY2lwYWxzUmVzcG9uc2USMAoKcHJpbmNpcGFscxgBIAMoCzIcLnNpZ25hbGJveC5hdXRoLnYxLlByaW5jaXBhbBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiMgoRUGFzc3dvcmRWaW9sYXRpb24SDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIl0KFVZlcmlmeVBhc3N3b3JkUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhAKCHBhc3N3b3JkGAIgASgJEhEKCXF1ZXVlX2tleRgDIAEoCRIOCgZ1cmdlbnQYBCABKAgiRAoWVmVyaWZ5UGFzc3dvcmRSZXNwb25zZRIQCghpc192YWxpZBgBIAEoCBIYChBwYXNzd29yZF92ZXJzaW9uGAIgASgFIowBChJTZXRQYXNzd29yZFJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRIUCgxuZXdfcGFzc3dvcmQYAiABKAkSFwoPZW5yb2xtZW50X3Rva2VuGAMgASgJEhEKCWNoYW5nZV9pZBgEIAEoCRIQCgh1c2VybmFtZRgFIAEoCRIRCglxdWV1ZV9rZXkYBiABKAkibAoTU2V0UGFzc3dvcmRSZXNwb25zZRI4Cgp2aW9sYXRpb25zGAEgAygLMiQuc2lnbmFsYm94LmF1dGgudjEuUGFzc3dvcmRWaW9sYXRpb24SGwoTZW5yb2xtZW50X2NoYW5nZV9pZBgCIAEoCSKpAQoVQ2hhbmdlUGFzc3dvcmRSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSGAoQY3VycmVudF9wYXNzd29yZBgCIAEoCRIUCgxuZXdfcGFzc3dvcmQYAyABKAkSFwoPa2VlcF9zZXNzaW9uX2lkGAQgASgJEhEKCWNoYW5nZV9pZBgFIAEoCRIQCgh1c2VybmFtZRgGIAEoCRIRCglxdWV1ZV9rZXkYByABKAkijAEKFkNoYW5nZVBhc3N3b3JkUmVzcG9uc2USOAoKdmlvbGF0aW9ucxgBIAMoCzIkLnNpZ25hbGJveC5hdXRoLnYxLlBhc3N3b3JkVmlvbGF0aW9uEhgKEGN1cnJlbnRfaXNfdmFsaWQYAyABKAgSGAoQcGFzc3dvcmRfdmVyc2lvbhgEIAEoBUoECAIQAyKAAQobQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEQoJY2hhbmdlX2lkGAIgASgJEhsKE29ubHlfaWZfbm9fcGFzc3dvcmQYAyABKAgSDAoEaGFsZhgEIAEoBRISCgplbmRzX29sZGVyGAUgASgIImcKHENyZWF0ZUVucm9sbWVudFRva2VuUmVzcG9uc2USFwoPZW5yb2xtZW50X3Rva2VuGAEgASgJEi4KCmV4cGlyZXNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIu4CCg1TZXNzaW9uUmVjb3JkEgoKAmlkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCgp1c2VyX2FnZW50GAcgASgJSACIAQESFwoKaXBfYWRkcmVzcxgIIAEoCUgBiAEBEikKCG1ldGFkYXRhGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBItCgRtb2RlGAogASgOMh8uc2lnbmFsYm94LmF1dGgudjEuUmVzcG9uc2VNb2RlQg0KC191c2VyX2FnZW50Qg0KC19pcF9hZGRyZXNzSgQIAxAEItEBChRDcmVhdGVTZXNzaW9uUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhcKCnVzZXJfYWdlbnQYAiABKAlIAIgBARIXCgppcF9hZGRyZXNzGAMgASgJSAGIAQESKQoIbWV0YWRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei0KBG1vZGUYBSABKA4yHy5zaWduYWxib3guYXV0aC52MS5SZXNwb25zZU1vZGVCDQoLX3VzZXJfYWdlbnRCDQoLX2lwX2FkZHJlc3MiSgoVQ3JlYXRlU2Vzc2lvblJlc3BvbnNlEjEKB3Nlc3Npb24YASABKAsyIC5zaWduYWxib3guYXV0aC52MS5TZXNzaW9uUmVjb3JkIqMBChRSZWZyZXNoVG9rZW5zUmVxdWVzdBIVCg1yZWZyZXNoX3Rva2VuGAEgASgJEhYKCXJldHJ5X2tleRgCIAEoCUgAiAEBEhcKCnVzZXJfYWdlbnQYAyABKAlIAYgBARIXCgppcF9hZGRyZXNzGAQgASgJSAKIAQFCDAoKX3JldHJ5X2tleUINCgtfdXNlcl9hZ2VudEINCgtfaXBfYWRkcmVzcyJEChVSZWZyZXNoVG9rZW5zUmVzcG9uc2USFAoMYWNjZXNzX3Rva2VuGAEgASgJEhUKDXJlZnJlc2hfdG9rZW4YAiABKAkiTgoUUmV2b2tlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIOCgZyZWFzb24YAiABKAkSEgoKcmVxdWVzdF9pZBgDIAEoCSIXChVSZXZva2VTZXNzaW9uUmVzcG9uc2UirAEKGVJldm9rZVVzZXJTZXNzaW9uc1JlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRIXCg9rZWVwX3Nlc3Npb25faWQYAiABKAkSDgoGcmVhc29uGAMgASgJEhIKCnJlcXVlc3RfaWQYBCABKAkSFQoNY2xlYXJfbG9ja291dBgFIAEoCBIQCghhY3Rvcl9pZBgGIAEoCRIYChBwYXNzd29yZF92ZXJzaW9uGAcgASgFIi0KGlJldm9rZVVzZXJTZXNzaW9uc1Jlc3BvbnNlEg8KB3Jldm9rZWQYASABKAUi+wEKFUdlbmVyYXRlVG9rZW5zUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSEAoIdXNlcm5hbWUYAyABKAkSLQoEbW9kZRgEIAEoDjIfLnNpZ25hbGJveC5hdXRoLnYxLlJlc3BvbnNlTW9kZRIRCglhdXRoX3RpbWUYBSABKAMSEwoLcmVmcmVzaF9qdGkYBiABKAkSEwoLcmVmcmVzaF9pYXQYByABKAMSEwoLcmVmcmVzaF9raWQYCCABKAkSEwoLYWNjZXNzX29ubHkYCSABKAgSFQoNcHJlc2VudGVkX2tpZBgKIAEoCSKEAQoWR2VuZXJhdGVUb2tlbnNSZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSFQoNcmVmcmVzaF90b2tlbhgCIAEoCRITCgtyZWZyZXNoX2p0aRgDIAEoCRITCgtyZWZyZXNoX2lhdBgEIAEoAxITCgtyZWZyZXNoX2tpZBgFIAEoCSIqChFQYXJzZVRva2VuUmVxdWVzdBIVCg1yZWZyZXNoX3Rva2VuGAEgASgJIlMKElBhcnNlVG9rZW5SZXNwb25zZRISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSCwoDanRpGAMgASgJEgsKA2lhdBgEIAEoAyp0CgpVc2VyU3RhdHVzEhsKF1VTRVJfU1RBVFVTX1VOU1BFQ0lGSUVEEAASFgoSVVNFUl9TVEFUVVNfQUNUSVZFEAESGAoUVVNFUl9TVEFUVVNfRElTQUJMRUQQAhIXChNVU0VSX1NUQVRVU19ERUxFVEVEEAMqXwoMUmVzcG9uc2VNb2RlEh0KGVJFU1BPTlNFX01PREVfVU5TUEVDSUZJRUQQABIWChJSRVNQT05TRV9NT0RFX0pTT04QARIYChRSRVNQT05TRV9NT0RFX0NPT0tJRRACMtgECghJZGVudGl0eRJQCgdHZXRVc2VyEiEuc2lnbmFsYm94LmF1dGgudjEuR2V0VXNlclJlcXVlc3QaIi5zaWduYWxib3guYXV0aC52MS5HZXRVc2VyUmVzcG9uc2USZAoRR2V0VXNlckJ5VXNlcm5hbWUSKy5zaWduYWxib3guYXV0aC52MS5HZXRVc2VyQnlVc2VybmFtZVJlcXVlc3QaIi5zaWduYWxib3guYXV0aC52MS5HZXRVc2VyUmVzcG9uc2USXwoMR2V0UHJpbmNpcGFsEiYuc2lnbmFsYm94LmF1dGgudjEuR2V0UHJpbmNpcGFsUmVxdWVzdBonLnNpZ25hbGJveC5hdXRoLnYxLkdldFByaW5jaXBhbFJlc3BvbnNlEmUKDkxpc3RQcmluY2lwYWxzEiguc2lnbmFsYm94LmF1dGgudjEuTGlzdFByaW5jaXBhbHNSZXF1ZXN0Gikuc2lnbmFsYm94LmF1dGgudjEuTGlzdFByaW5jaXBhbHNSZXNwb25zZRJoCg9SZXNvbHZlRXh0ZXJuYWwSKS5zaWduYWxib3guYXV0aC52MS5SZXNvbHZlRXh0ZXJuYWxSZXF1ZXN0Giouc2lnbmFsYm94LmF1dGgudjEuUmVzb2x2ZUV4dGVybmFsUmVzcG9uc2USYgoMTGlua0V4dGVybmFsEiYuc2lnbmFsYm94LmF1dGgudjEuTGlua0V4dGVybmFsUmVxdWVzdBoqLnNpZ25hbGJveC5hdXRoLnYxLlJlc29sdmVFeHRlcm5hbFJlc3BvbnNlMrEDCgpDcmVkZW50aWFsEmUKDlZlcmlmeVBhc3N3b3JkEiguc2lnbmFsYm94LmF1dGgudjEuVmVyaWZ5UGFzc3dvcmRSZXF1ZXN0Gikuc2lnbmFsYm94LmF1dGgudjEuVmVyaWZ5UGFzc3dvcmRSZXNwb25zZRJcCgtTZXRQYXNzd29yZBIlLnNpZ25hbGJveC5hdXRoLnYxLlNldFBhc3N3b3JkUmVxdWVzdBomLnNpZ25hbGJveC5hdXRoLnYxLlNldFBhc3N3b3JkUmVzcG9uc2USZQoOQ2hhbmdlUGFzc3dvcmQSKC5zaWduYWxib3guYXV0aC52MS5DaGFuZ2VQYXNzd29yZFJlcXVlc3QaKS5zaWduYWxib3guYXV0aC52MS5DaGFuZ2VQYXNzd29yZFJlc3BvbnNlEncKFENyZWF0ZUVucm9sbWVudFRva2VuEi4uc2lnbmFsYm94LmF1dGgudjEuQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXF1ZXN0Gi8uc2lnbmFsYm94LmF1dGgudjEuQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXNwb25zZTKoAwoHU2Vzc2lvbhJiCg1DcmVhdGVTZXNzaW9uEicuc2lnbmFsYm94LmF1dGgudjEuQ3JlYXRlU2Vzc2lvblJlcXVlc3QaKC5zaWduYWxib3guYXV0aC52MS5DcmVhdGVTZXNzaW9uUmVzcG9uc2USYgoNUmVmcmVzaFRva2VucxInLnNpZ25hbGJveC5hdXRoLnYxLlJlZnJlc2hUb2tlbnNSZXF1ZXN0Giguc2lnbmFsYm94LmF1dGgudjEuUmVmcmVzaFRva2Vuc1Jlc3BvbnNlEmIKDVJldm9rZVNlc3Npb24SJy5zaWduYWxib3guYXV0aC52MS5SZXZva2VTZXNzaW9uUmVxdWVzdBooLnNpZ25hbGJveC5hdXRoLnYxLlJldm9rZVNlc3Npb25SZXNwb25zZRJxChJSZXZva2VVc2VyU2Vzc2lvbnMSLC5zaWduYWxib3guYXV0aC52MS5SZXZva2VVc2VyU2Vzc2lvbnNSZXF1ZXN0Gi0uc2lnbmFsYm94LmF1dGgudjEuUmV2b2tlVXNlclNlc3Npb25zUmVzcG9uc2UyyQEKBVRva2VuEmUKDkdlbmVyYXRlVG9rZW5zEiguc2lnbmFsYm94LmF1dGgudjEuR2VuZXJhdGVUb2tlbnNSZXF1ZXN0Gikuc2lnbmFsYm94LmF1dGgudjEuR2VuZXJhdGVUb2tlbnNSZXNwb25zZRJZCgpQYXJzZVRva2VuEiQuc2lnbmFsYm94LmF1dGgudjEuUGFyc2VUb2tlblJlcXVlc3QaJS5zaWduYWxib3guYXV0aC52MS5QYXJzZVRva2VuUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("CgphdXRoLnByb3RvEhFzaWduYWxib3guYXV0aC52MSLlAQoEVXNlchIKCgJpZBgBIAEoCRIQCgh1c2VybmFtZRgCIAEoCRItCgZzdGF0dXMYAyABKA4yHS5zaWduYWxib3guYXV0aC52MS5Vc2VyU3RhdHVzEi4KCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2Rpc2FibGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgRraW5kGAcgASgOMhsuc2lnbmFsYm94LmF1dGgudjEuVXNlcktpbmRKBAgFEAYiywEKBVNjb3BlEhYKCXJlZ2lvbl9pZBgBIAEoCUgAiAEBEhoKDWRhdGFjZW50ZXJfaWQYAiABKAlIAYgBARIVCghsYXllcl9pZBgDIAEoCUgCiAEBEhcKCnNlZ21lbnRfaWQYBCABKAlIA4gBARIVCgh0eXBlX2tleRgFIAEoCUgEiAEBQgwKCl9yZWdpb25faWRCEAoOX2RhdGFjZW50ZXJfaWRCCwoJX2xheWVyX2lkQg0KC19zZWdtZW50X2lkQgsKCV90eXBlX2tleSLfAQoFR3JhbnQSCgoCaWQYASABKAkSDAoEcm9sZRgCIAEoCRInCgVzY29wZRgDIAEoCzIYLnNpZ25hbGJveC5hdXRoLnYxLlNjb3BlEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhoKDXZpYV9ncm91cF9rZXkYBSABKAlIAIgBARIpCgVzaW5jZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYByADKAlCEAoOX3ZpYV9ncm91cF9rZXkiVgoKTWVtYmVyc2hpcBIRCglncm91cF9rZXkYASABKAkSKQoFc2luY2UYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmJ5GAMgAygJIkUKD0NyZWRlbnRpYWxSZXNldBImCgJhdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYAiADKAkikgIKCVByaW5jaXBhbBIlCgR1c2VyGAEgASgLMhcuc2lnbmFsYm94LmF1dGgudjEuVXNlchIoCgZncmFudHMYAiADKAsyGC5zaWduYWxib3guYXV0aC52MS5HcmFudBISCgpncm91cF9rZXlzGAMgAygJEg8KB3ZlcnNpb24YBCABKAMSMgoLbWVtYmVyc2hpcHMYBSADKAsyHS5zaWduYWxib3guYXV0aC52MS5NZW1iZXJzaGlwEjEKBXJlc2V0GAYgASgLMiIuc2lnbmFsYm94LmF1dGgudjEuQ3JlZGVudGlhbFJlc2V0EhgKEHJlbmV3YWxfcmVxdWlyZWQYByABKAgSDgoGYmVoaW5kGAggAygJInYKFlJlc29sdmVFeHRlcm5hbFJlcXVlc3QSEwoLcHJvdmlkZXJfaWQYASABKAkSDwoHc3ViamVjdBgCIAEoCRIQCgh1c2VybmFtZRgDIAEoCRIOCgZncm91cHMYBCADKAkSFAoMZ3JvdXBzX2tub3duGAUgASgIIkwKE0xpbmtFeHRlcm5hbFJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRITCgtwcm92aWRlcl9pZBgCIAEoCRIPCgdzdWJqZWN0GAMgASgJIlEKF1Jlc29sdmVFeHRlcm5hbFJlc3BvbnNlEiUKBHVzZXIYASABKAsyFy5zaWduYWxib3guYXV0aC52MS5Vc2VyEg8KB3JlZnVzZWQYAiABKAkigAEKGkF1dGhlbnRpY2F0ZU1hY2hpbmVSZXF1ZXN0Eg8KB2FwaV9rZXkYASABKAkSGAoQY2xpZW50X2Fzc2VydGlvbhgCIAEoCRIVCg1zdWJqZWN0X3Rva2VuGAMgASgJEg8KB21hY2hpbmUYBCABKAkSDwoHYWRkcmVzcxgFIAEoCSLoAQobQXV0aGVudGljYXRlTWFjaGluZVJlc3BvbnNlEiUKBHVzZXIYASABKAsyFy5zaWduYWxib3guYXV0aC52MS5Vc2VyEhUKDWNyZWRlbnRpYWxfaWQYAiABKAkSDgoGbWV0aG9kGAMgASgJEhMKC3Blcm1pc3Npb25zGAQgAygJEicKBXNjb3BlGAUgASgLMhguc2lnbmFsYm94LmF1dGgudjEuU2NvcGUSLgoKZXhwaXJlc19hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFY2F1c2UYByABKAkiHAoOR2V0VXNlclJlcXVlc3QSCgoCaWQYASABKAkiLAoYR2V0VXNlckJ5VXNlcm5hbWVSZXF1ZXN0EhAKCHVzZXJuYW1lGAEgASgJIjgKD0dldFVzZXJSZXNwb25zZRIlCgR1c2VyGAEgASgLMhcuc2lnbmFsYm94LmF1dGgudjEuVXNlciImChNHZXRQcmluY2lwYWxSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiRwoUR2V0UHJpbmNpcGFsUmVzcG9uc2USLwoJcHJpbmNpcGFsGAEgASgLMhwuc2lnbmFsYm94LmF1dGgudjEuUHJpbmNpcGFsIoABChVMaXN0UHJpbmNpcGFsc1JlcXVlc3QSEQoEcm9sZRgBIAEoCUgAiAEBEhYKCWdyb3VwX2tleRgCIAEoCUgBiAEBEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJQgcKBV9yb2xlQgwKCl9ncm91cF9rZXkiYwoWTGlzdFByaW5jaXBhbHNSZXNwb25zZRIwCgpwcmluY2lwYWxzGAEgAygLMhwuc2lnbmFsYm94LmF1dGgudjEuUHJpbmNpcGFsEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIyChFQYXNzd29yZFZpb2xhdGlvbhIMCgRjb2RlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkiXQoVVmVyaWZ5UGFzc3dvcmRSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEAoIcGFzc3dvcmQYAiABKAkSEQoJcXVldWVfa2V5GAMgASgJEg4KBnVyZ2VudBgEIAEoCCJEChZWZXJpZnlQYXNzd29yZFJlc3BvbnNlEhAKCGlzX3ZhbGlkGAEgASgIEhgKEHBhc3N3b3JkX3ZlcnNpb24YAiABKAUijAEKElNldFBhc3N3b3JkUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhQKDG5ld19wYXNzd29yZBgCIAEoCRIXCg9lbnJvbG1lbnRfdG9rZW4YAyABKAkSEQoJY2hhbmdlX2lkGAQgASgJEhAKCHVzZXJuYW1lGAUgASgJEhEKCXF1ZXVlX2tleRgGIAEoCSJsChNTZXRQYXNzd29yZFJlc3BvbnNlEjgKCnZpb2xhdGlvbnMYASADKAsyJC5zaWduYWxib3guYXV0aC52MS5QYXNzd29yZFZpb2xhdGlvbhIbChNlbnJvbG1lbnRfY2hhbmdlX2lkGAIgASgJIqkBChVDaGFuZ2VQYXNzd29yZFJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRIYChBjdXJyZW50X3Bhc3N3b3JkGAIgASgJEhQKDG5ld19wYXNzd29yZBgDIAEoCRIXCg9rZWVwX3Nlc3Npb25faWQYBCABKAkSEQoJY2hhbmdlX2lkGAUgASgJEhAKCHVzZXJuYW1lGAYgASgJEhEKCXF1ZXVlX2tleRgHIAEoCSKMAQoWQ2hhbmdlUGFzc3dvcmRSZXNwb25zZRI4Cgp2aW9sYXRpb25zGAEgAygLMiQuc2lnbmFsYm94LmF1dGgudjEuUGFzc3dvcmRWaW9sYXRpb24SGAoQY3VycmVudF9pc192YWxpZBgDIAEoCBIYChBwYXNzd29yZF92ZXJzaW9uGAQgASgFSgQIAhADIoABChtDcmVhdGVFbnJvbG1lbnRUb2tlblJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRIRCgljaGFuZ2VfaWQYAiABKAkSGwoTb25seV9pZl9ub19wYXNzd29yZBgDIAEoCBIMCgRoYWxmGAQgASgFEhIKCmVuZHNfb2xkZXIYBSABKAgiZwocQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXNwb25zZRIXCg9lbnJvbG1lbnRfdG9rZW4YASABKAkSLgoKZXhwaXJlc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi7gIKDVNlc3Npb25SZWNvcmQSCgoCaWQYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKCnVzZXJfYWdlbnQYByABKAlIAIgBARIXCgppcF9hZGRyZXNzGAggASgJSAGIAQESKQoIbWV0YWRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei0KBG1vZGUYCiABKA4yHy5zaWduYWxib3guYXV0aC52MS5SZXNwb25zZU1vZGVCDQoLX3VzZXJfYWdlbnRCDQoLX2lwX2FkZHJlc3NKBAgDEAQi0QEKFENyZWF0ZVNlc3Npb25SZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSFwoKdXNlcl9hZ2VudBgCIAEoCUgAiAEBEhcKCmlwX2FkZHJlc3MYAyABKAlIAYgBARIpCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLQoEbW9kZRgFIAEoDjIfLnNpZ25hbGJveC5hdXRoLnYxLlJlc3BvbnNlTW9kZUINCgtfdXNlcl9hZ2VudEINCgtfaXBfYWRkcmVzcyJKChVDcmVhdGVTZXNzaW9uUmVzcG9uc2USMQoHc2Vzc2lvbhgBIAEoCzIgLnNpZ25hbGJveC5hdXRoLnYxLlNlc3Npb25SZWNvcmQiowEKFFJlZnJlc2hUb2tlbnNSZXF1ZXN0EhUKDXJlZnJlc2hfdG9rZW4YASABKAkSFgoJcmV0cnlfa2V5GAIgASgJSACIAQESFwoKdXNlcl9hZ2VudBgDIAEoCUgBiAEBEhcKCmlwX2FkZHJlc3MYBCABKAlIAogBAUIMCgpfcmV0cnlfa2V5Qg0KC191c2VyX2FnZW50Qg0KC19pcF9hZGRyZXNzIkQKFVJlZnJlc2hUb2tlbnNSZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSFQoNcmVmcmVzaF90b2tlbhgCIAEoCSJfChRSZXZva2VTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCRISCgpyZXF1ZXN0X2lkGAMgASgJEg8KB3VzZXJfaWQYBCABKAkiFwoVUmV2b2tlU2Vzc2lvblJlc3BvbnNlIqwBChlSZXZva2VVc2VyU2Vzc2lvbnNSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSFwoPa2VlcF9zZXNzaW9uX2lkGAIgASgJEg4KBnJlYXNvbhgDIAEoCRISCgpyZXF1ZXN0X2lkGAQgASgJEhUKDWNsZWFyX2xvY2tvdXQYBSABKAgSEAoIYWN0b3JfaWQYBiABKAkSGAoQcGFzc3dvcmRfdmVyc2lvbhgHIAEoBSItChpSZXZva2VVc2VyU2Vzc2lvbnNSZXNwb25zZRIPCgdyZXZva2VkGAEgASgFItwCChVHZW5lcmF0ZVRva2Vuc1JlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEhAKCHVzZXJuYW1lGAMgASgJEi0KBG1vZGUYBCABKA4yHy5zaWduYWxib3guYXV0aC52MS5SZXNwb25zZU1vZGUSEQoJYXV0aF90aW1lGAUgASgDEhMKC3JlZnJlc2hfanRpGAYgASgJEhMKC3JlZnJlc2hfaWF0GAcgASgDEhMKC3JlZnJlc2hfa2lkGAggASgJEhMKC2FjY2Vzc19vbmx5GAkgASgIEhUKDXByZXNlbnRlZF9raWQYCiABKAkSDgoGbWV0aG9kGAsgASgJEhMKC3Blcm1pc3Npb25zGAwgAygJEicKBXNjb3BlGA0gASgLMhguc2lnbmFsYm94LmF1dGgudjEuU2NvcGUSEQoJbm90X2FmdGVyGA4gASgDIoQBChZHZW5lcmF0ZVRva2Vuc1Jlc3BvbnNlEhQKDGFjY2Vzc190b2tlbhgBIAEoCRIVCg1yZWZyZXNoX3Rva2VuGAIgASgJEhMKC3JlZnJlc2hfanRpGAMgASgJEhMKC3JlZnJlc2hfaWF0GAQgASgDEhMKC3JlZnJlc2hfa2lkGAUgASgJIioKEVBhcnNlVG9rZW5SZXF1ZXN0EhUKDXJlZnJlc2hfdG9rZW4YASABKAkiUwoSUGFyc2VUb2tlblJlc3BvbnNlEhIKCnNlc3Npb25faWQYASABKAkSDwoHdXNlcl9pZBgCIAEoCRILCgNqdGkYAyABKAkSCwoDaWF0GAQgASgDKnQKClVzZXJTdGF0dXMSGwoXVVNFUl9TVEFUVVNfVU5TUEVDSUZJRUQQABIWChJVU0VSX1NUQVRVU19BQ1RJVkUQARIYChRVU0VSX1NUQVRVU19ESVNBQkxFRBACEhcKE1VTRVJfU1RBVFVTX0RFTEVURUQQAyp6CgxSZXNwb25zZU1vZGUSHQoZUkVTUE9OU0VfTU9ERV9VTlNQRUNJRklFRBAAEhYKElJFU1BPTlNFX01PREVfSlNPThABEhgKFFJFU1BPTlNFX01PREVfQ09PS0lFEAISGQoVUkVTUE9OU0VfTU9ERV9NQUNISU5FEAMqUgoIVXNlcktpbmQSGQoVVVNFUl9LSU5EX1VOU1BFQ0lGSUVEEAASFAoQVVNFUl9LSU5EX1BFUlNPThABEhUKEVVTRVJfS0lORF9NQUNISU5FEAIyzgUKCElkZW50aXR5ElAKB0dldFVzZXISIS5zaWduYWxib3guYXV0aC52MS5HZXRVc2VyUmVxdWVzdBoiLnNpZ25hbGJveC5hdXRoLnYxLkdldFVzZXJSZXNwb25zZRJkChFHZXRVc2VyQnlVc2VybmFtZRIrLnNpZ25hbGJveC5hdXRoLnYxLkdldFVzZXJCeVVzZXJuYW1lUmVxdWVzdBoiLnNpZ25hbGJveC5hdXRoLnYxLkdldFVzZXJSZXNwb25zZRJfCgxHZXRQcmluY2lwYWwSJi5zaWduYWxib3guYXV0aC52MS5HZXRQcmluY2lwYWxSZXF1ZXN0Gicuc2lnbmFsYm94LmF1dGgudjEuR2V0UHJpbmNpcGFsUmVzcG9uc2USZQoOTGlzdFByaW5jaXBhbHMSKC5zaWduYWxib3guYXV0aC52MS5MaXN0UHJpbmNpcGFsc1JlcXVlc3QaKS5zaWduYWxib3guYXV0aC52MS5MaXN0UHJpbmNpcGFsc1Jlc3BvbnNlEmgKD1Jlc29sdmVFeHRlcm5hbBIpLnNpZ25hbGJveC5hdXRoLnYxLlJlc29sdmVFeHRlcm5hbFJlcXVlc3QaKi5zaWduYWxib3guYXV0aC52MS5SZXNvbHZlRXh0ZXJuYWxSZXNwb25zZRJiCgxMaW5rRXh0ZXJuYWwSJi5zaWduYWxib3guYXV0aC52MS5MaW5rRXh0ZXJuYWxSZXF1ZXN0Giouc2lnbmFsYm94LmF1dGgudjEuUmVzb2x2ZUV4dGVybmFsUmVzcG9uc2USdAoTQXV0aGVudGljYXRlTWFjaGluZRItLnNpZ25hbGJveC5hdXRoLnYxLkF1dGhlbnRpY2F0ZU1hY2hpbmVSZXF1ZXN0Gi4uc2lnbmFsYm94LmF1dGgudjEuQXV0aGVudGljYXRlTWFjaGluZVJlc3BvbnNlMrEDCgpDcmVkZW50aWFsEmUKDlZlcmlmeVBhc3N3b3JkEiguc2lnbmFsYm94LmF1dGgudjEuVmVyaWZ5UGFzc3dvcmRSZXF1ZXN0Gikuc2lnbmFsYm94LmF1dGgudjEuVmVyaWZ5UGFzc3dvcmRSZXNwb25zZRJcCgtTZXRQYXNzd29yZBIlLnNpZ25hbGJveC5hdXRoLnYxLlNldFBhc3N3b3JkUmVxdWVzdBomLnNpZ25hbGJveC5hdXRoLnYxLlNldFBhc3N3b3JkUmVzcG9uc2USZQoOQ2hhbmdlUGFzc3dvcmQSKC5zaWduYWxib3guYXV0aC52MS5DaGFuZ2VQYXNzd29yZFJlcXVlc3QaKS5zaWduYWxib3guYXV0aC52MS5DaGFuZ2VQYXNzd29yZFJlc3BvbnNlEncKFENyZWF0ZUVucm9sbWVudFRva2VuEi4uc2lnbmFsYm94LmF1dGgudjEuQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXF1ZXN0Gi8uc2lnbmFsYm94LmF1dGgudjEuQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXNwb25zZTKoAwoHU2Vzc2lvbhJiCg1DcmVhdGVTZXNzaW9uEicuc2lnbmFsYm94LmF1dGgudjEuQ3JlYXRlU2Vzc2lvblJlcXVlc3QaKC5zaWduYWxib3guYXV0aC52MS5DcmVhdGVTZXNzaW9uUmVzcG9uc2USYgoNUmVmcmVzaFRva2VucxInLnNpZ25hbGJveC5hdXRoLnYxLlJlZnJlc2hUb2tlbnNSZXF1ZXN0Giguc2lnbmFsYm94LmF1dGgudjEuUmVmcmVzaFRva2Vuc1Jlc3BvbnNlEmIKDVJldm9rZVNlc3Npb24SJy5zaWduYWxib3guYXV0aC52MS5SZXZva2VTZXNzaW9uUmVxdWVzdBooLnNpZ25hbGJveC5hdXRoLnYxLlJldm9rZVNlc3Npb25SZXNwb25zZRJxChJSZXZva2VVc2VyU2Vzc2lvbnMSLC5zaWduYWxib3guYXV0aC52MS5SZXZva2VVc2VyU2Vzc2lvbnNSZXF1ZXN0Gi0uc2lnbmFsYm94LmF1dGgudjEuUmV2b2tlVXNlclNlc3Npb25zUmVzcG9uc2UyyQEKBVRva2VuEmUKDkdlbmVyYXRlVG9rZW5zEiguc2lnbmFsYm94LmF1dGgudjEuR2VuZXJhdGVUb2tlbnNSZXF1ZXN0Gikuc2lnbmFsYm94LmF1dGgudjEuR2VuZXJhdGVUb2tlbnNSZXNwb25zZRJZCgpQYXJzZVRva2VuEiQuc2lnbmFsYm94LmF1dGgudjEuUGFyc2VUb2tlblJlcXVlc3QaJS5zaWduYWxib3guYXV0aC52MS5QYXJzZVRva2VuUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message signalbox.auth.v1.User
@@ -45,6 +45,13 @@ export type User = Message<"signalbox.auth.v1.User"> & {
    * @generated from field: google.protobuf.Timestamp disabled_at = 6;
    */
   disabledAt?: Timestamp | undefined;
+
+  /**
+   * UNSPECIFIED is a person: an older identity knows no other.
+   *
+   * @generated from field: signalbox.auth.v1.UserKind kind = 7;
+   */
+  kind: UserKind;
 };
 
 /**
@@ -233,6 +240,13 @@ export type Principal = Message<"signalbox.auth.v1.Principal"> & {
    * @generated from field: bool renewal_required = 7;
    */
   renewalRequired: boolean;
+
+  /**
+   * Of a machine: the people who answer for it, and who made its credentials. They take part in what it does.
+   *
+   * @generated from field: repeated string behind = 8;
+   */
+  behind: string[];
 };
 
 /**
@@ -339,6 +353,96 @@ export const ResolveExternalResponseSchema: GenMessage<ResolveExternalResponse> 
   messageDesc(file_auth, 8);
 
 /**
+ * One of api_key, client_assertion and subject_token; the last one names its machine.
+ *
+ * @generated from message signalbox.auth.v1.AuthenticateMachineRequest
+ */
+export type AuthenticateMachineRequest = Message<"signalbox.auth.v1.AuthenticateMachineRequest"> & {
+  /**
+   * @generated from field: string api_key = 1;
+   */
+  apiKey: string;
+
+  /**
+   * @generated from field: string client_assertion = 2;
+   */
+  clientAssertion: string;
+
+  /**
+   * @generated from field: string subject_token = 3;
+   */
+  subjectToken: string;
+
+  /**
+   * @generated from field: string machine = 4;
+   */
+  machine: string;
+
+  /**
+   * @generated from field: string address = 5;
+   */
+  address: string;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.AuthenticateMachineRequest.
+ * Use `create(AuthenticateMachineRequestSchema)` to create a new message.
+ */
+export const AuthenticateMachineRequestSchema: GenMessage<AuthenticateMachineRequest> = /*@__PURE__*/
+  messageDesc(file_auth, 9);
+
+/**
+ * The user is absent when the credential is refused: `cause` says why, for the audit log alone.
+ *
+ * @generated from message signalbox.auth.v1.AuthenticateMachineResponse
+ */
+export type AuthenticateMachineResponse = Message<"signalbox.auth.v1.AuthenticateMachineResponse"> & {
+  /**
+   * @generated from field: signalbox.auth.v1.User user = 1;
+   */
+  user?: User | undefined;
+
+  /**
+   * @generated from field: string credential_id = 2;
+   */
+  credentialId: string;
+
+  /**
+   * key, pkjwt or ci
+   *
+   * @generated from field: string method = 3;
+   */
+  method: string;
+
+  /**
+   * @generated from field: repeated string permissions = 4;
+   */
+  permissions: string[];
+
+  /**
+   * @generated from field: signalbox.auth.v1.Scope scope = 5;
+   */
+  scope?: Scope | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp expires_at = 6;
+   */
+  expiresAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: string cause = 7;
+   */
+  cause: string;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.AuthenticateMachineResponse.
+ * Use `create(AuthenticateMachineResponseSchema)` to create a new message.
+ */
+export const AuthenticateMachineResponseSchema: GenMessage<AuthenticateMachineResponse> = /*@__PURE__*/
+  messageDesc(file_auth, 10);
+
+/**
  * @generated from message signalbox.auth.v1.GetUserRequest
  */
 export type GetUserRequest = Message<"signalbox.auth.v1.GetUserRequest"> & {
@@ -353,7 +457,7 @@ export type GetUserRequest = Message<"signalbox.auth.v1.GetUserRequest"> & {
  * Use `create(GetUserRequestSchema)` to create a new message.
  */
 export const GetUserRequestSchema: GenMessage<GetUserRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 9);
+  messageDesc(file_auth, 11);
 
 /**
  * @generated from message signalbox.auth.v1.GetUserByUsernameRequest
@@ -370,7 +474,7 @@ export type GetUserByUsernameRequest = Message<"signalbox.auth.v1.GetUserByUsern
  * Use `create(GetUserByUsernameRequestSchema)` to create a new message.
  */
 export const GetUserByUsernameRequestSchema: GenMessage<GetUserByUsernameRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 10);
+  messageDesc(file_auth, 12);
 
 /**
  * The user is absent when there is none: never an RPC error.
@@ -389,7 +493,7 @@ export type GetUserResponse = Message<"signalbox.auth.v1.GetUserResponse"> & {
  * Use `create(GetUserResponseSchema)` to create a new message.
  */
 export const GetUserResponseSchema: GenMessage<GetUserResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 11);
+  messageDesc(file_auth, 13);
 
 /**
  * @generated from message signalbox.auth.v1.GetPrincipalRequest
@@ -406,7 +510,7 @@ export type GetPrincipalRequest = Message<"signalbox.auth.v1.GetPrincipalRequest
  * Use `create(GetPrincipalRequestSchema)` to create a new message.
  */
 export const GetPrincipalRequestSchema: GenMessage<GetPrincipalRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 12);
+  messageDesc(file_auth, 14);
 
 /**
  * @generated from message signalbox.auth.v1.GetPrincipalResponse
@@ -423,7 +527,7 @@ export type GetPrincipalResponse = Message<"signalbox.auth.v1.GetPrincipalRespon
  * Use `create(GetPrincipalResponseSchema)` to create a new message.
  */
 export const GetPrincipalResponseSchema: GenMessage<GetPrincipalResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 13);
+  messageDesc(file_auth, 15);
 
 /**
  * @generated from message signalbox.auth.v1.ListPrincipalsRequest
@@ -455,7 +559,7 @@ export type ListPrincipalsRequest = Message<"signalbox.auth.v1.ListPrincipalsReq
  * Use `create(ListPrincipalsRequestSchema)` to create a new message.
  */
 export const ListPrincipalsRequestSchema: GenMessage<ListPrincipalsRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 14);
+  messageDesc(file_auth, 16);
 
 /**
  * @generated from message signalbox.auth.v1.ListPrincipalsResponse
@@ -477,7 +581,7 @@ export type ListPrincipalsResponse = Message<"signalbox.auth.v1.ListPrincipalsRe
  * Use `create(ListPrincipalsResponseSchema)` to create a new message.
  */
 export const ListPrincipalsResponseSchema: GenMessage<ListPrincipalsResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 15);
+  messageDesc(file_auth, 17);
 
 /**
  * @generated from message signalbox.auth.v1.PasswordViolation
@@ -499,7 +603,7 @@ export type PasswordViolation = Message<"signalbox.auth.v1.PasswordViolation"> &
  * Use `create(PasswordViolationSchema)` to create a new message.
  */
 export const PasswordViolationSchema: GenMessage<PasswordViolation> = /*@__PURE__*/
-  messageDesc(file_auth, 16);
+  messageDesc(file_auth, 18);
 
 /**
  * @generated from message signalbox.auth.v1.VerifyPasswordRequest
@@ -533,7 +637,7 @@ export type VerifyPasswordRequest = Message<"signalbox.auth.v1.VerifyPasswordReq
  * Use `create(VerifyPasswordRequestSchema)` to create a new message.
  */
 export const VerifyPasswordRequestSchema: GenMessage<VerifyPasswordRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 17);
+  messageDesc(file_auth, 19);
 
 /**
  * Produced in constant time.
@@ -559,7 +663,7 @@ export type VerifyPasswordResponse = Message<"signalbox.auth.v1.VerifyPasswordRe
  * Use `create(VerifyPasswordResponseSchema)` to create a new message.
  */
 export const VerifyPasswordResponseSchema: GenMessage<VerifyPasswordResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 18);
+  messageDesc(file_auth, 20);
 
 /**
  * @generated from message signalbox.auth.v1.SetPasswordRequest
@@ -601,7 +705,7 @@ export type SetPasswordRequest = Message<"signalbox.auth.v1.SetPasswordRequest">
  * Use `create(SetPasswordRequestSchema)` to create a new message.
  */
 export const SetPasswordRequestSchema: GenMessage<SetPasswordRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 19);
+  messageDesc(file_auth, 21);
 
 /**
  * @generated from message signalbox.auth.v1.SetPasswordResponse
@@ -625,7 +729,7 @@ export type SetPasswordResponse = Message<"signalbox.auth.v1.SetPasswordResponse
  * Use `create(SetPasswordResponseSchema)` to create a new message.
  */
 export const SetPasswordResponseSchema: GenMessage<SetPasswordResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 20);
+  messageDesc(file_auth, 22);
 
 /**
  * @generated from message signalbox.auth.v1.ChangePasswordRequest
@@ -672,7 +776,7 @@ export type ChangePasswordRequest = Message<"signalbox.auth.v1.ChangePasswordReq
  * Use `create(ChangePasswordRequestSchema)` to create a new message.
  */
 export const ChangePasswordRequestSchema: GenMessage<ChangePasswordRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 21);
+  messageDesc(file_auth, 23);
 
 /**
  * @generated from message signalbox.auth.v1.ChangePasswordResponse
@@ -701,7 +805,7 @@ export type ChangePasswordResponse = Message<"signalbox.auth.v1.ChangePasswordRe
  * Use `create(ChangePasswordResponseSchema)` to create a new message.
  */
 export const ChangePasswordResponseSchema: GenMessage<ChangePasswordResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 22);
+  messageDesc(file_auth, 24);
 
 /**
  * @generated from message signalbox.auth.v1.CreateEnrolmentTokenRequest
@@ -742,7 +846,7 @@ export type CreateEnrolmentTokenRequest = Message<"signalbox.auth.v1.CreateEnrol
  * Use `create(CreateEnrolmentTokenRequestSchema)` to create a new message.
  */
 export const CreateEnrolmentTokenRequestSchema: GenMessage<CreateEnrolmentTokenRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 23);
+  messageDesc(file_auth, 25);
 
 /**
  * @generated from message signalbox.auth.v1.CreateEnrolmentTokenResponse
@@ -764,7 +868,7 @@ export type CreateEnrolmentTokenResponse = Message<"signalbox.auth.v1.CreateEnro
  * Use `create(CreateEnrolmentTokenResponseSchema)` to create a new message.
  */
 export const CreateEnrolmentTokenResponseSchema: GenMessage<CreateEnrolmentTokenResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 24);
+  messageDesc(file_auth, 26);
 
 /**
  * Field 3 would be refresh_token_hash, which never leaves the store.
@@ -823,7 +927,7 @@ export type SessionRecord = Message<"signalbox.auth.v1.SessionRecord"> & {
  * Use `create(SessionRecordSchema)` to create a new message.
  */
 export const SessionRecordSchema: GenMessage<SessionRecord> = /*@__PURE__*/
-  messageDesc(file_auth, 25);
+  messageDesc(file_auth, 27);
 
 /**
  * @generated from message signalbox.auth.v1.CreateSessionRequest
@@ -860,7 +964,7 @@ export type CreateSessionRequest = Message<"signalbox.auth.v1.CreateSessionReque
  * Use `create(CreateSessionRequestSchema)` to create a new message.
  */
 export const CreateSessionRequestSchema: GenMessage<CreateSessionRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 26);
+  messageDesc(file_auth, 28);
 
 /**
  * @generated from message signalbox.auth.v1.CreateSessionResponse
@@ -877,7 +981,7 @@ export type CreateSessionResponse = Message<"signalbox.auth.v1.CreateSessionResp
  * Use `create(CreateSessionResponseSchema)` to create a new message.
  */
 export const CreateSessionResponseSchema: GenMessage<CreateSessionResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 27);
+  messageDesc(file_auth, 29);
 
 /**
  * @generated from message signalbox.auth.v1.RefreshTokensRequest
@@ -909,7 +1013,7 @@ export type RefreshTokensRequest = Message<"signalbox.auth.v1.RefreshTokensReque
  * Use `create(RefreshTokensRequestSchema)` to create a new message.
  */
 export const RefreshTokensRequestSchema: GenMessage<RefreshTokensRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 28);
+  messageDesc(file_auth, 30);
 
 /**
  * @generated from message signalbox.auth.v1.RefreshTokensResponse
@@ -931,7 +1035,7 @@ export type RefreshTokensResponse = Message<"signalbox.auth.v1.RefreshTokensResp
  * Use `create(RefreshTokensResponseSchema)` to create a new message.
  */
 export const RefreshTokensResponseSchema: GenMessage<RefreshTokensResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 29);
+  messageDesc(file_auth, 31);
 
 /**
  * @generated from message signalbox.auth.v1.RevokeSessionRequest
@@ -951,6 +1055,13 @@ export type RevokeSessionRequest = Message<"signalbox.auth.v1.RevokeSessionReque
    * @generated from field: string request_id = 3;
    */
   requestId: string;
+
+  /**
+   * Whose session it is, where the session may be unknown by its id: its tokens are refused all the same.
+   *
+   * @generated from field: string user_id = 4;
+   */
+  userId: string;
 };
 
 /**
@@ -958,7 +1069,7 @@ export type RevokeSessionRequest = Message<"signalbox.auth.v1.RevokeSessionReque
  * Use `create(RevokeSessionRequestSchema)` to create a new message.
  */
 export const RevokeSessionRequestSchema: GenMessage<RevokeSessionRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 30);
+  messageDesc(file_auth, 32);
 
 /**
  * @generated from message signalbox.auth.v1.RevokeSessionResponse
@@ -971,7 +1082,7 @@ export type RevokeSessionResponse = Message<"signalbox.auth.v1.RevokeSessionResp
  * Use `create(RevokeSessionResponseSchema)` to create a new message.
  */
 export const RevokeSessionResponseSchema: GenMessage<RevokeSessionResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 31);
+  messageDesc(file_auth, 33);
 
 /**
  * @generated from message signalbox.auth.v1.RevokeUserSessionsRequest
@@ -1020,7 +1131,7 @@ export type RevokeUserSessionsRequest = Message<"signalbox.auth.v1.RevokeUserSes
  * Use `create(RevokeUserSessionsRequestSchema)` to create a new message.
  */
 export const RevokeUserSessionsRequestSchema: GenMessage<RevokeUserSessionsRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 32);
+  messageDesc(file_auth, 34);
 
 /**
  * @generated from message signalbox.auth.v1.RevokeUserSessionsResponse
@@ -1037,7 +1148,7 @@ export type RevokeUserSessionsResponse = Message<"signalbox.auth.v1.RevokeUserSe
  * Use `create(RevokeUserSessionsResponseSchema)` to create a new message.
  */
 export const RevokeUserSessionsResponseSchema: GenMessage<RevokeUserSessionsResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 33);
+  messageDesc(file_auth, 35);
 
 /**
  * refresh_jti, refresh_iat and refresh_kid: all three or none; given, exactly that refresh token is signed again.
@@ -1096,6 +1207,28 @@ export type GenerateTokensRequest = Message<"signalbox.auth.v1.GenerateTokensReq
    * @generated from field: string presented_kid = 10;
    */
   presentedKid: string;
+
+  /**
+   * Of a machine alone: how it proved itself, what its credential permits where, and when that credential ends.
+   *
+   * @generated from field: string method = 11;
+   */
+  method: string;
+
+  /**
+   * @generated from field: repeated string permissions = 12;
+   */
+  permissions: string[];
+
+  /**
+   * @generated from field: signalbox.auth.v1.Scope scope = 13;
+   */
+  scope?: Scope | undefined;
+
+  /**
+   * @generated from field: int64 not_after = 14;
+   */
+  notAfter: bigint;
 };
 
 /**
@@ -1103,7 +1236,7 @@ export type GenerateTokensRequest = Message<"signalbox.auth.v1.GenerateTokensReq
  * Use `create(GenerateTokensRequestSchema)` to create a new message.
  */
 export const GenerateTokensRequestSchema: GenMessage<GenerateTokensRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 34);
+  messageDesc(file_auth, 36);
 
 /**
  * @generated from message signalbox.auth.v1.GenerateTokensResponse
@@ -1140,7 +1273,7 @@ export type GenerateTokensResponse = Message<"signalbox.auth.v1.GenerateTokensRe
  * Use `create(GenerateTokensResponseSchema)` to create a new message.
  */
 export const GenerateTokensResponseSchema: GenMessage<GenerateTokensResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 35);
+  messageDesc(file_auth, 37);
 
 /**
  * @generated from message signalbox.auth.v1.ParseTokenRequest
@@ -1157,7 +1290,7 @@ export type ParseTokenRequest = Message<"signalbox.auth.v1.ParseTokenRequest"> &
  * Use `create(ParseTokenRequestSchema)` to create a new message.
  */
 export const ParseTokenRequestSchema: GenMessage<ParseTokenRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 36);
+  messageDesc(file_auth, 38);
 
 /**
  * @generated from message signalbox.auth.v1.ParseTokenResponse
@@ -1189,7 +1322,7 @@ export type ParseTokenResponse = Message<"signalbox.auth.v1.ParseTokenResponse">
  * Use `create(ParseTokenResponseSchema)` to create a new message.
  */
 export const ParseTokenResponseSchema: GenMessage<ParseTokenResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 37);
+  messageDesc(file_auth, 39);
 
 /**
  * UNSPECIFIED is refused everywhere as not ACTIVE.
@@ -1251,6 +1384,13 @@ export const ResponseMode = {
    * @generated from enum value: RESPONSE_MODE_COOKIE = 2;
    */
   COOKIE: 2,
+
+  /**
+   * A machine: an access token alone.
+   *
+   * @generated from enum value: RESPONSE_MODE_MACHINE = 3;
+   */
+  MACHINE: 3,
 } as const;
 
 /**
@@ -1265,6 +1405,37 @@ export type ResponseMode = (typeof ResponseMode)[keyof typeof ResponseMode] | Un
  */
 export const ResponseModeSchema: GenEnum<ResponseMode> = /*@__PURE__*/
   enumDesc(file_auth, 1);
+
+/**
+ * @generated from enum signalbox.auth.v1.UserKind
+ */
+export const UserKind = {
+  /**
+   * @generated from enum value: USER_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: USER_KIND_PERSON = 1;
+   */
+  PERSON: 1,
+
+  /**
+   * @generated from enum value: USER_KIND_MACHINE = 2;
+   */
+  MACHINE: 2,
+} as const;
+
+/**
+ * @generated from enum signalbox.auth.v1.UserKind
+ */
+export type UserKind = (typeof UserKind)[keyof typeof UserKind] | UnknownEnum;
+
+/**
+ * Describes the enum signalbox.auth.v1.UserKind.
+ */
+export const UserKindSchema: GenEnum<UserKind> = /*@__PURE__*/
+  enumDesc(file_auth, 2);
 
 /**
  * @generated from service signalbox.auth.v1.Identity
@@ -1317,6 +1488,14 @@ export const Identity: GenService<{
     methodKind: "unary";
     input: typeof LinkExternalRequestSchema;
     output: typeof ResolveExternalResponseSchema;
+  },
+  /**
+   * @generated from rpc signalbox.auth.v1.Identity.AuthenticateMachine
+   */
+  authenticateMachine: {
+    methodKind: "unary";
+    input: typeof AuthenticateMachineRequestSchema;
+    output: typeof AuthenticateMachineResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_auth, 0);

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { Affected } from '../catalog/affected.ts'
 import { text } from '../text.ts'
 import {
   ActorSchema,
@@ -31,10 +32,11 @@ export const VoteView = Type.Object({
 export const MissingVotes = Type.Object({ group: NullableText, count: Type.Integer() })
 export const Escalation = Type.Object({ level: Type.Integer(), next_at: NullableText })
 export const GateDecision = Type.Object({ by: ActorSchema, at: Time, command_id: NullableText })
-/** What a voter should know beside the subject; outside of the digest. */
+/** Facts for a voter beside the subject, outside the digest. */
 export const GateContext = Type.Object({
   as_of: Time,
-  dependents: Type.Array(Type.Unknown()),
+  dependents: Type.Array(Type.String()),
+  affected: Nullable(Affected),
   policy_results: Type.Array(Type.Unknown()),
   rehearsal: Type.Unknown(),
   evidence: Type.Array(Type.Unknown()),

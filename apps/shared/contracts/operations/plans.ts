@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { Affected } from '../catalog/affected.ts'
 import { text } from '../text.ts'
 import { AllowedActionSchema, Digest, DryRun, Json, Nullable, NullableText, Time } from './common.ts'
 import { GATE_STATUSES } from './graph.ts'
@@ -110,6 +111,7 @@ export const PlanView = Type.Object({
     dependents: Type.Array(Type.String()),
     dependents_count: Type.Integer(),
     compensable: Type.Boolean(),
+    affected: Nullable(Affected),
   }),
   risk: Type.Object({
     level: Type.Enum(['low', 'medium', 'high', 'critical']),

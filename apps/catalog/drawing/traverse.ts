@@ -1,4 +1,5 @@
-import type { Direction, Position, Store } from './store.ts'
+import type { Direction, Position } from '../graph/edges.ts'
+import type { Store } from '../graph/store.ts'
 
 /** What a traversal may show and pass through; nothing = all. */
 export type MemoryReach = {

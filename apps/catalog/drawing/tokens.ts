@@ -1,4 +1,4 @@
-import type { Position } from './store.ts'
+import type { Position } from '../graph/edges.ts'
 import type { Hop, Shown } from './traverse.ts'
 
 /**

@@ -1,6 +1,6 @@
+import type { Store } from '../graph/store.ts'
 import type { Types } from '../packs/registry.ts'
 import type { Access } from '../read/access.ts'
-import type { Store } from './store.ts'
 
 /**
  * Whether a caller may see a resource of the store: the same rule as `accessSql` for rows (catalog.md 12). Resources

@@ -1,0 +1,84 @@
+import type { GraphEventRow as GraphEvent } from '../../../db/catalog/relationships/graph-events.ts'
+import type { Types } from '../packs/registry.ts'
+import type { createCounts } from './counts.ts'
+import { addEdge, type Edges, removeEdge } from './edges.ts'
+import type { Nodes } from './nodes.ts'
+
+/** An event names what the types of this process do not know yet, or a resource that never came. */
+export class UnknownName extends Error {}
+
+/** What events change; the counts exist from when places are counted. */
+export type Parts = { nodes: Nodes; edges: Edges; counts?: ReturnType<typeof createCounts> }
+
+/** Aggregates that tell of a resource's versions. */
+const RESOURCE = new Set(['resource', 'relationships'])
+
+/**
+ * Applies one event. One that the snapshot already held is known by its version and skipped whole, edges included, since
+ * both were written together. Throws UnknownName before anything has changed.
+ */
+export const applyEvent = (parts: Parts, event: GraphEvent, types: Types): void => {
+  if (event.rid === null) return
+  if (RESOURCE.has(event.agg_type)) applyResource(parts, Number(event.rid), event, types)
+  else if (event.agg_type === 'health') applyHealth(parts, Number(event.rid), event)
+}
+
+/** The event of a version, or a part of its relationships, which comes before it. */
+const applyResource = (parts: Parts, rid: number, event: GraphEvent, types: Types): void => {
+  const { nodes } = parts
+  const part = event.agg_type === 'relationships'
+  const [version, type] = part ? [event.version ?? 0, event.of] : [event.agg_version, event.type]
+  if (!nodes.knows(rid)) addNode(nodes, rid, event, types)
+  if (version <= nodes.numberAt(rid, 'version')) return
+  const moves = (event.changes ?? []).map((change) => resolve(nodes, change, types))
+  for (const { op, relation, from, to, no } of moves) {
+    if (op === 'added') addEdge(parts.edges, from, relation.id, to, no)
+    else if (op === 'removed') removeEdge(parts.edges, from, relation.id, to)
+    // Containment is told by either end, so a child's place is read from its edge; where it ended stays its place.
+    if (!relation.containment) continue
+    if (op === 'added') moveTo(parts, from, to)
+    else if (op === 'removed' && type !== 'resource.retired' && nodes.numberAt(from, 'parent') === to)
+      moveTo(parts, from, 0)
+  }
+  if (part) return
+  changing(parts, rid, () => {
+    if (type === 'resource.retired') nodes.close(rid)
+    nodes.set(rid, 'lifecycle', nodes.lifecycles.numberOf(event.lifecycle_status ?? 'unknown'))
+  })
+  nodes.set(rid, 'version', version)
+}
+
+const addNode = (nodes: Nodes, rid: number, event: GraphEvent, types: Types): void => {
+  const known = types.newest(event.type_key ?? '')
+  if (!known) throw new UnknownName(`type ${event.type_key}`)
+  const health = nodes.healths.numberOf(event.health_status ?? 'unknown')
+  nodes.add(rid, { id: event.resource_id ?? '', name: event.name ?? '', type: known.id, health })
+}
+
+const resolve = (nodes: Nodes, change: NonNullable<GraphEvent['changes']>[number], types: Types) => {
+  const { op, relationship_id, type_key, from_id, to_id } = change
+  const relation = types.relationship(type_key)
+  const [from, to] = [nodes.ridOf(from_id), nodes.ridOf(to_id)]
+  if (!relation || from === undefined || to === undefined)
+    throw new UnknownName(`${type_key} from ${from_id} to ${to_id}`)
+  return { op, relation, from, to, no: numberOfRelationship(relationship_id) }
+}
+
+/** The number in a relationship's id (documents.ts, relationshipId). */
+const numberOfRelationship = (id: string): number => Number.parseInt(id.slice('rel_'.length), 32)
+
+const applyHealth = (parts: Parts, rid: number, event: GraphEvent): void => {
+  const { nodes } = parts
+  if (event.agg_version <= nodes.numberAt(rid, 'health_revision')) return
+  changing(parts, rid, () => nodes.set(rid, 'health', nodes.healths.numberOf(event.health_status ?? 'unknown')))
+  nodes.set(rid, 'health_revision', event.agg_version)
+}
+
+const changing = ({ counts }: Parts, rid: number, change: () => void): void =>
+  counts ? counts.changing(rid, change) : change()
+
+const moveTo = ({ nodes, counts }: Parts, rid: number, parent: number): void => {
+  const move = () => nodes.set(rid, 'parent', parent)
+  if (counts) counts.moving(rid, move)
+  else move()
+}

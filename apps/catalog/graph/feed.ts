@@ -1,0 +1,47 @@
+import { Worker } from 'node:worker_threads'
+import { graphEventsAfter } from '../../../db/catalog/relationships/graph-events.ts'
+import type { Db } from '../../../db/client.ts'
+import type { Registry } from '../packs/registry.ts'
+import { UnknownName } from './apply.ts'
+import type { GraphArrays } from './arrays.ts'
+import type { Store } from './store.ts'
+
+/** From where a graph is fed, in batches of so many events, until the signal. */
+export type Source = { db: Db; registry: Registry; batch: number; signal: AbortSignal }
+
+/** Applies the log to its end, or to a place in it. */
+export const catchUp = async (source: Source, store: Store, to?: string): Promise<void> => {
+  while (!source.signal.aborted && (await feed(source, store, to))) {
+    // goes on while batches are full
+  }
+}
+
+/** Applies one batch of the log. True: there may be more. */
+const feed = async ({ db, registry, batch }: Source, store: Store, to?: string): Promise<boolean> => {
+  const events = await graphEventsAfter(db, store.watermark, batch, to)
+  try {
+    store.apply(events, registry.types)
+  } catch (error) {
+    if (!(error instanceof UnknownName)) throw error
+    // Another process has loaded a pack: read the types and go on where it stopped.
+    await registry.reload()
+    const rest = events.filter(({ pub_seq }) => BigInt(pub_seq) > BigInt(store.watermark))
+    store.apply(rest, registry.types)
+  }
+  return events.length === batch
+}
+
+/** Reads all of the tables in a worker. */
+export const loadArrays = (url: string, signal: AbortSignal): Promise<GraphArrays> =>
+  new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('./loader.worker.ts', import.meta.url), { workerData: { url } })
+    const abort = () => void worker.terminate()
+    signal.addEventListener('abort', abort, { once: true })
+    const settle = (then: () => void) => {
+      signal.removeEventListener('abort', abort)
+      then()
+    }
+    worker.once('message', (arrays: GraphArrays) => settle(() => resolve(arrays)))
+    worker.once('error', (error) => settle(() => reject(error)))
+    worker.once('exit', () => settle(() => reject(new Error('the loader of the graph ended'))))
+  })

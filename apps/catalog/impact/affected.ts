@@ -1,0 +1,60 @@
+import type { Affected, AffectedQuery } from '../../shared/contracts/catalog/affected.ts'
+import type { CatalogDeps } from '../deps.ts'
+import type { Store } from '../graph/store.ts'
+import type { Types } from '../packs/registry.ts'
+import { graphMissing } from '../read/freshness.ts'
+import { MAX_DISTANCE, MAX_VISITED, walkImpact } from './walk.ts'
+
+const GROUPS = 50
+const NEAREST = 5
+
+/**
+ * What depends on some resources together, for plans. It says no more than counts and the names of the nearest; who may
+ * see a name is decided where the plan is shown. Throws `graph_warming` while the graph is being loaded.
+ */
+export const readAffected = async (
+  deps: Pick<CatalogDeps, 'graph' | 'registry' | 'config'>,
+  { resource_ids }: AffectedQuery,
+): Promise<{ affected: Affected | null }> => {
+  if (!deps.graph.enabled) return { affected: null }
+  const store = deps.graph.store()
+  if (!store) throw graphMissing(deps, 'Impact', '')
+  const { types } = deps.registry
+  store.rankTypes(types)
+  const roots = resource_ids.map((id) => store.ridOf(id)).filter((rid) => rid !== undefined && store.isOpen(rid))
+  const limits = { max_distance: MAX_DISTANCE, max_visited: MAX_VISITED }
+  const { affected, truncated } = walkImpact(store, types, roots as number[], limits)
+  return {
+    affected: {
+      total: affected.length,
+      at_least: truncated,
+      unhealthy: affected.filter(({ effect }) => effect === 'unhealthy').length,
+      groups: groupsOf(store, types, affected),
+      watermark: store.watermark,
+    },
+  }
+}
+
+/** By type and health, the largest first. What was reached comes nearest first, so the first of a group are its nearest. */
+const groupsOf = (
+  store: Store,
+  types: Types,
+  affected: ReturnType<typeof walkImpact>['affected'],
+): Affected['groups'] => {
+  const groups = [...Map.groupBy(affected, ({ rid }) => `${types.keyOf(store.typeOf(rid))} ${store.healthOf(rid)}`)]
+  return groups
+    .map(([key, all]) => {
+      const [type_key = '', health_status] = key.split(' ')
+      return {
+        type_key,
+        health_status: health_status as Affected['groups'][number]['health_status'],
+        count: all.length,
+        unhealthy: all.filter(({ effect }) => effect === 'unhealthy').length,
+        nearest: all.slice(0, NEAREST).map(({ rid }) => ({ resource_id: store.idOf(rid), name: store.nameOf(rid) })),
+      }
+    })
+    .sort(
+      (a, b) => b.count - a.count || (`${a.type_key} ${a.health_status}` < `${b.type_key} ${b.health_status}` ? -1 : 1),
+    )
+    .slice(0, GROUPS)
+}

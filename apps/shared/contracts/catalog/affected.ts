@@ -1,0 +1,36 @@
+import Type, { type Static } from 'typebox'
+import { text } from '../text.ts'
+import { closed, nullable } from './common.ts'
+import { Health } from './resources.ts'
+
+export const AffectedQuery = Type.Object(
+  { resource_ids: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { maxItems: 1000 }) },
+  { ...closed, examples: [{ resource_ids: ['eu1-db-01'] }] },
+)
+export type AffectedQuery = Static<typeof AffectedQuery>
+
+/** All that depends on some resources together, transitively, in groups of one type and health. */
+export const Affected = Type.Object({
+  total: Type.Integer({ description: 'Resources that would be affected if the targets failed, without the targets.' }),
+  at_least: Type.Boolean({ description: 'The walk stopped at its bound: counts are lower bounds.' }),
+  unhealthy: Type.Integer({ description: 'How many of them would become unhealthy; the others would be degraded.' }),
+  groups: Type.Array(
+    Type.Object({
+      type_key: text('fleet.service'),
+      health_status: Health,
+      count: Type.Integer(),
+      unhealthy: Type.Integer(),
+      nearest: Type.Array(Type.Object({ resource_id: text('eu1-checkout'), name: text('checkout') }), {
+        description: 'The first of them, the nearest to the targets.',
+      }),
+    }),
+    { description: 'The largest group first, at most 50.' },
+  ),
+  watermark: text('1042', { description: 'The last event of the catalog that was counted.' }),
+})
+export type Affected = Static<typeof Affected>
+
+export const AffectedReply = Type.Object({
+  /** Null: this deployment has switched off the graph in memory. */
+  affected: nullable(Affected),
+})
