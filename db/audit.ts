@@ -14,29 +14,35 @@ import { canonicalJson, digest, hmacSha256, sha256Hex } from '../apps/shared/dat
 import { uuidv7 } from '../apps/shared/ids.ts'
 import type { Queryable, Tx } from './client.ts'
 
+/** The columns that every audit log has. */
+export const auditColumns = () => ({
+  id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
+  actor: text('actor').notNull(),
+  on_behalf_of: text('on_behalf_of'),
+  action: text('action').notNull(),
+  object: text('object').notNull(),
+  outcome: text('outcome').notNull(),
+  reason: text('reason'),
+  before_hash: text('before_hash'),
+  after_hash: text('after_hash'),
+  request_id: text('request_id'),
+  command_id: uuid('command_id'),
+  /** Canonical JSON text; its HMAC is in `mac`. */
+  body: text('body').notNull(),
+  seal_seq: bigint('seal_seq', { mode: 'bigint' }),
+  prev_hash: text('prev_hash'),
+  seal_hash: text('seal_hash'),
+})
+
 /** An audit log of one schema (reliability.md 5.4). Apps insert and read; the relay alone seals the rows into a chain. */
 export const auditTable = <N extends string>(schema: PgSchema, name: N) =>
   schema.table(
     name,
     {
-      id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
+      ...auditColumns(),
       at: timestamp('at', { withTimezone: true, mode: 'string' }).notNull().default(sql`clock_timestamp()`),
-      actor: text('actor').notNull(),
-      on_behalf_of: text('on_behalf_of'),
       roles: text('roles').array().notNull().default(sql`'{}'`),
-      action: text('action').notNull(),
-      object: text('object').notNull(),
-      outcome: text('outcome').notNull(),
-      reason: text('reason'),
-      before_hash: text('before_hash'),
-      after_hash: text('after_hash'),
-      request_id: text('request_id'),
-      command_id: uuid('command_id'),
-      body: text('body').notNull(),
       mac: text('mac').notNull(),
-      seal_seq: bigint('seal_seq', { mode: 'bigint' }),
-      prev_hash: text('prev_hash'),
-      seal_hash: text('seal_hash'),
     },
     (t) => [
       unique().on(t.seal_seq),

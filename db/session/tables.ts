@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
-import { bigint, index, pgSchema, text, unique, uuid } from 'drizzle-orm/pg-core'
+import { index, pgSchema, text, unique, uuid } from 'drizzle-orm/pg-core'
+import { auditColumns } from '../audit.ts'
 import { at } from '../columns.ts'
 import { idempotencyTable } from '../command/keys.ts'
 
@@ -34,25 +35,10 @@ export type Revocation = Omit<typeof revocations.$inferSelect, 'expires_at'>
 export const auth_events = sessionSchema.table(
   'auth_events',
   {
-    id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
+    ...auditColumns(),
     event_id: uuid('event_id').notNull().unique(),
     at: at('at').notNull(),
-    actor: text('actor').notNull(),
-    on_behalf_of: text('on_behalf_of'),
-    action: text('action').notNull(),
-    object: text('object').notNull(),
-    outcome: text('outcome').notNull(),
-    reason: text('reason'),
-    before_hash: text('before_hash'),
-    after_hash: text('after_hash'),
-    request_id: text('request_id'),
-    command_id: uuid('command_id'),
-    /** Canonical JSON text; its HMAC stands in `mac`. */
-    body: text('body').notNull(),
     mac: text('mac'),
-    seal_seq: bigint('seal_seq', { mode: 'bigint' }),
-    prev_hash: text('prev_hash'),
-    seal_hash: text('seal_hash'),
   },
   (t) => [
     unique().on(t.seal_seq),

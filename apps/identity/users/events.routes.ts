@@ -4,6 +4,7 @@ import { listAudit } from '../../../db/audit.ts'
 import { user_events } from '../../../db/identity/tables.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { EventView, PageQuery, pageOf } from '../../shared/contracts/identity/users.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { errorReplies } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import type { ReadDeps } from '../deps.ts'
@@ -45,22 +46,7 @@ export const userEventsRoutes: FastifyPluginCallbackTypebox<{ deps: ReadDeps }> 
   done()
 }
 
-const viewOf = ({
-  at,
-  actor,
-  roles,
-  action,
-  object,
-  outcome,
-  reason,
-  request_id,
-}: typeof user_events.$inferSelect) => ({
-  at: new Date(at).toISOString(),
-  actor,
-  roles,
-  action,
-  object,
-  outcome,
-  reason,
-  request_id,
+const viewOf = (row: typeof user_events.$inferSelect) => ({
+  at: new Date(row.at).toISOString(),
+  ...pick(row, 'actor', 'roles', 'action', 'object', 'outcome', 'reason', 'request_id'),
 })

@@ -1,5 +1,5 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { listUsers } from '../../../db/identity/queries.ts'
 import { allow } from '../../shared/auth/http.ts'
@@ -143,6 +143,14 @@ export const enrolRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }> = 
   done()
 }
 
+const send = (
+  reply: FastifyReply,
+  { replayed, status, body }: { replayed: boolean; status: number; body: unknown },
+) => {
+  if (replayed) reply.header('idempotency-replayed', 'true')
+  return reply.code(status).send(body) as never
+}
+
 /** Accounts and their links. */
 export const newUsersRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }> = (app, { deps }, done) => {
   app.post(
@@ -160,11 +168,7 @@ export const newUsersRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }>
       },
       preHandler: allow('identity:admin', { kind: 'A' }),
     },
-    async (req, reply) => {
-      const { replayed, status, body } = await createUser(deps, req, req.body)
-      if (replayed) reply.header('idempotency-replayed', 'true')
-      return reply.code(status as 201).send(body as never)
-    },
+    async (req, reply) => send(reply, await createUser(deps, req, req.body)),
   )
 
   app.post(
@@ -181,11 +185,7 @@ export const newUsersRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }>
       },
       preHandler: allow('identity:admin', { kind: 'A' }),
     },
-    async (req, reply) => {
-      const { replayed, status, body } = await createEnrolment(deps, req, req.params.user_id)
-      if (replayed) reply.header('idempotency-replayed', 'true')
-      return reply.code(status as 201).send(body as never)
-    },
+    async (req, reply) => send(reply, await createEnrolment(deps, req, req.params.user_id)),
   )
   done()
 }
@@ -232,11 +232,7 @@ export const movesRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }> = 
         schema: { ...about, tags: ['users'], params: UserParams, headers: CommandHeaders, body: Reason, response },
         preHandler: allow('identity:admin', { kind }),
       },
-      async (req, reply) => {
-        const { replayed, status, body } = await move(deps, req, req.params.user_id, req.body.reason)
-        if (replayed) reply.header('idempotency-replayed', 'true')
-        return reply.code(status as 200).send(body as never)
-      },
+      async (req, reply) => send(reply, await move(deps, req, req.params.user_id, req.body.reason)),
     )
   }
   done()

@@ -3,6 +3,7 @@ import type pg from 'pg'
 import type { Closure, GateStatus, NodeError, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
 import { closureOf, type OperationCalendar } from '../../../apps/shared/data/calendar.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
+import type { Refusal } from '../../../workflows/operation/state/events.ts'
 import { keyedLock } from '../../locks.ts'
 import { standingDue } from '../gates/standing.ts'
 import { named } from '../sql.ts'
@@ -19,16 +20,7 @@ export type ClaimInput = {
   generation: number
   attempt: number
 }
-export type RefusedBy =
-  | 'stopped'
-  | 'superseded'
-  | 'held'
-  | 'gate_open'
-  | 'lease_lost'
-  | 'frozen'
-  | 'window_closed'
-  | 'executor_busy'
-  | 'unproved'
+export type RefusedBy = Exclude<Refusal['reason'], 'drifted'>
 
 export type Claim =
   | {
