@@ -6256,6 +6256,8 @@ export interface operations {
             content: {
                 "application/json": {
                     logout_token: string;
+                } & {
+                    [key: string]: unknown;
                 };
             };
         };

@@ -54,7 +54,9 @@ export const startProvider = async ({ port, people, amend = (claims) => claims }
         auth_time: now(),
       })
       const back = new URL(redirect_uri)
-      back.search = String(new URLSearchParams({ code, state: asked.get('state') ?? '', iss: issuer }))
+      back.search = String(
+        new URLSearchParams({ code, state: asked.get('state') ?? '', iss: issuer, session_state: 'x' }),
+      )
       return { location: back.href }
     },
     'POST /token': async (_url, body) => {

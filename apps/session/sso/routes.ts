@@ -27,7 +27,11 @@ const StartQuery = Type.Object(
   closed,
 )
 const Text = Type.Optional(Type.String({ maxLength: 8192 }))
-const CallbackQuery = Type.Object({ code: Text, state: Text, iss: Text, error: Text, error_description: Text })
+/** Providers add members of their own (Keycloak `session_state`): RFC 6749 4.1.2 has them ignored. */
+const CallbackQuery = Type.Object(
+  { code: Text, state: Text, iss: Text, error: Text, error_description: Text },
+  { additionalProperties: Type.Unknown() },
+)
 /** How long ago a person who links an identity may have signed in. */
 const LINK_AGE_S = 300
 
@@ -192,7 +196,10 @@ const logoutRoute: Routes = async (app, { deps }) => {
         params: ProviderParams,
         body: Type.Object(
           { logout_token: Type.String({ minLength: 1 }) },
-          { examples: [{ logout_token: 'eyJhbGciOiJSUzI1NiIsInR5cCI6ImxvZ291dCtqd3QifQ…' }] },
+          {
+            additionalProperties: Type.Unknown(),
+            examples: [{ logout_token: 'eyJhbGciOiJSUzI1NiIsInR5cCI6ImxvZ291dCtqd3QifQ…' }],
+          },
         ),
         response: { 200: Type.Object({}), ...errorReplies },
       },

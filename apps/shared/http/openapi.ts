@@ -66,7 +66,7 @@ export const closeInputs = (route: RouteOptions): void => {
   const { schema } = route
   if (!schema || schema.hide) return
   const query = schema.querystring as TSchema | undefined
-  const closed = query ? { ...query, additionalProperties: false } : CLOSED
+  const closed = query ? { additionalProperties: false, ...query } : CLOSED
   const writes = [route.method].flat().some((method) => WRITES.has(method))
   route.schema = { ...schema, querystring: closed, ...(writes && !schema.body && { body: NO_BODY }) }
 }
