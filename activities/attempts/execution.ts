@@ -18,7 +18,7 @@ import {
   outputsOf,
 } from '../../db/operations/nodes/attempts.ts'
 import { type Claim, claimAttempt } from '../../db/operations/nodes/claim.ts'
-import type { AttemptResult } from '../../workflows/operation/state/events.ts'
+import type { AttemptResult, Refusal } from '../../workflows/operation/state/events.ts'
 import type { ActivityDeps } from '../deps.ts'
 import type { ExecutorContext, ExecutorResult } from '../executors/types.ts'
 import { type AttemptInput, createAims } from './aim.ts'
@@ -39,13 +39,8 @@ export const createExecutionActivities = (deps: ActivityDeps) => {
   const refuseAim = createAims(deps)
   return {
     run_attempt: async (input: AttemptInput): Promise<AttemptResult> => {
-      const aside = await patiently(() => refuseAim(input))
-      if (aside) {
-        deps.observe.refused(aside.reason)
-        return { status: 'refused', refusal: aside }
-      }
       // No effect has begun: while Postgres is away the attempt waits, rather than end as one nobody knows about.
-      const claim = await claimProved(deps, input)
+      const claim = await claimProved(deps, input, refuseAim)
       if (claim.verdict === 'refused') {
         deps.observe.refused(claim.reason)
         const { verdict: _, ...refusal } = claim
@@ -59,17 +54,26 @@ export const createExecutionActivities = (deps: ActivityDeps) => {
 }
 
 type Granted = Extract<Claim, { verdict: 'granted' }>
+type Asked = Claim | ({ verdict: 'refused' } & Refusal)
 /** Whoever proves voters has done so, and the claim still finds them too old: it is too busy to wait for. */
 const PROOFS = 3
 
-/** A claim whose voters stand: where they were proved too long ago they are proved now, and the claim is asked again. */
+/**
+ * A claim whose target and voters stand. Voters that were proved too long ago are proved now, and the claim is asked
+ * again; each claim follows at once on the question about its target.
+ */
 const claimProved = async (
   deps: ActivityDeps,
   input: AttemptInput,
-): Promise<Exclude<Claim, { verdict: 'recheck' }>> => {
+  refuseAim: ReturnType<typeof createAims>,
+): Promise<Exclude<Asked, { verdict: 'recheck' }>> => {
   const terms = { places: deps.policy.places, standing_s: deps.limits.standing_s }
   for (let away: string | undefined, proofs = 1; ; proofs++) {
-    const claim = await patiently(() => claimAttempt(deps.pool, input, { ...terms, away, proved: proofs > 1 }))
+    const claim = await patiently(async (): Promise<Asked> => {
+      const aside = await refuseAim(input)
+      const proved = { away, proved: proofs > 1 }
+      return aside ? { verdict: 'refused', ...aside } : claimAttempt(deps.pool, input, { ...terms, ...proved })
+    })
     if (claim.verdict !== 'recheck') return claim
     Context.current().heartbeat()
     away = proofs > PROOFS ? 'identity' : await deps.standing.prove(input.operation_id, claim.gate_ids)

@@ -250,6 +250,21 @@ describe('retry and interventions', () => {
     expect(await skipping('bypassed')).toBeLessThan(300)
   })
 
+  it('does not skip what stands between such a node and others: they would begin before its gate', async () => {
+    const node = (node_id: string, ...depends_on: string[]) => ({ node_id, executor: 'noop', with: {}, depends_on })
+    const nodes = [node('a'), node('b', 'a'), node('c', 'b')]
+    const gates = [{ gate_id: 'go', policy: { approvals: { groups: [{ group: 'netops', min: 1 }] } }, guards: ['a'] }]
+    const { path, operation_id } = await running({ a: 'gated', b: 'pending', c: 'pending' }, { nodes, gates })
+    const skip = { type: 'skip', node_id: 'b', payload: {}, reason }
+    expect(await p.as('olga').post(`${path}/interventions`, skip)).toMatchObject(
+      refusal('invalid_state_transition', 'intervention_not_applicable', 409),
+    )
+    await p.query(`update operations.nodes set state = 'succeeded' where operation_id = $1 and node_id = 'a'`, [
+      operation_id,
+    ])
+    expect((await p.as('olga').post(`${path}/interventions`, skip)).status).toBe(202)
+  })
+
   it('records an intervention as an exception, with what it needs to say', async () => {
     const { path, operation_id } = await running({ a: 'failed', c: 'failed' }, chain)
     const intervene = (body: Record<string, unknown>) => p.as('olga').post(`${path}/interventions`, { reason, ...body })

@@ -43,7 +43,7 @@ export const interveneOnNode = async (
   const row = node && (await getNode(tx, operation_id, node_id))
   if (!node || !row) throw notFound('node', node_id)
   refuseOn(deps, command, subject, refuseIntervention(subject.facts, node, { type, cone: coneOf(all, node_id) }))
-  const unpassed = type === 'skip' ? await listUnpassed(tx, operation_id, row.gate_ids) : []
+  const unpassed = type === 'skip' ? await listUnpassed(tx, operation_id, node_id) : []
   refuseOn(deps, command, subject, refuseGuardedSkip(unpassed, node, { type, cone: coneOf(all, node_id) }))
   if (payload.outputs !== undefined) checkOutputs(payload.outputs, row.spec.outputs_schema)
 

@@ -49,7 +49,7 @@ export const readNode = async (
     listArtifacts(deps.db, operation_id, { node_id, after: undefined, limit: ARTIFACTS_SHOWN }),
     listGatesOfNode(deps.db, operation_id, row.gate_ids),
     listNodeFacts(deps.db, operation_id),
-    listUnpassed(deps.db, operation_id, row.gate_ids),
+    listUnpassed(deps.db, operation_id, node_id),
   ])
   if (attempt !== undefined && attempts.length === 0) throw notFound('attempt', String(attempt))
   const latest = attempts.findLast(({ role }) => role === 'run')

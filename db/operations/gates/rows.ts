@@ -291,19 +291,23 @@ export const readRunningGates = (tx: Queryable, operation_id: string) =>
     .orderBy(asc(gates.ordinal), asc(gates.gate_id))
 export type RunningGate = Awaited<ReturnType<typeof readRunningGates>>[number]
 
-/** Of these gates the ones that have not passed, as the claim sees it: not bypassed, and not approved as they are now. */
-export const listUnpassed = (
+/** Gates before a node, or before what has to end first, that have not passed as the claim sees it. */
+export const listUnpassed = async (
   db: Queryable,
   operation_id: string,
-  gate_ids: readonly string[],
+  node_id: string,
 ): Promise<{ gate_id: string; guards: string[] }[]> => {
-  if (gate_ids.length === 0) return Promise.resolve([])
-  const { approved_digest, digest, gate_id, guards, status } = gates
-  const passed = sql`(${status} = 'bypassed' or (${status} = 'approved' and ${digest} = ${approved_digest}))`
-  return db
-    .select({ gate_id, guards })
-    .from(gates)
-    .where(and(eq(gates.operation_id, operation_id), inArray(gate_id, [...gate_ids]), sql`${passed} is not true`))
-    .orderBy(asc(gate_id))
-    .then((rows) => rows)
+  const { rows } = await db.execute<{ gate_id: string; guards: string[] }>(sql`
+    with recursive before (node_id) as (
+      select ${node_id}::text
+      union
+      select n.node_id from before b
+        join operations.nodes own on own.operation_id = ${operation_id} and own.node_id = b.node_id
+        join operations.nodes n on n.operation_id = ${operation_id} and n.node_id = any(own.depends_on)
+      where not n.removed and n.state not in ('succeeded', 'skipped'))
+    select gate_id, guards from ${gates}
+    where operation_id = ${operation_id} and guards && array(select node_id from before) and status <> 'cancelled'
+      and (status = 'bypassed' or (status = 'approved' and digest = approved_digest)) is not true
+    order by gate_id`)
+  return rows
 }

@@ -166,8 +166,8 @@ const moveGates = async (tx: Tx, revision: Revision, used: Map<string, UsedGate>
     if (!row) {
       const gate = { operation_id, gate_id, kind, question, policy, guards, subject, digest, ordinal }
       await tx.insert(gates).values({ ...gate, ...(asking && usedColumns(asking, digest)) })
+      events.push({ type: 'gate.armed', gate_id, patch_id, data: { round: 1 } })
       if (asking) await decided(asking)
-      else events.push({ type: 'gate.armed', gate_id, patch_id, data: { round: 1 } })
       continue
     }
     if (row.digest === digest && row.guards.length === guards.length) continue
@@ -255,11 +255,11 @@ export const undoRevision = async (tx: Tx, operation_id: string, undo: PatchUndo
     where g.operation_id = ${operation_id} and g.gate_id = r.gate_id and c.operation_id = g.operation_id
       and (g.consumed_at is null or r.consumed_at is not null)`)
   await askAfterUndo(tx, operation_id, undo.gates)
-  if (undo.added_gates.length > 0)
-    await tx
-      .update(gates)
-      .set({ status: 'cancelled', updated_at: sql`clock_timestamp()` as never })
-      .where(and(eq(gates.operation_id, operation_id), inArray(gates.gate_id, undo.added_gates)))
+  const closed = await tx
+    .update(gates)
+    .set({ status: 'cancelled', updated_at: sql`clock_timestamp()` as never })
+    .where(and(eq(gates.operation_id, operation_id), inArray(gates.gate_id, undo.added_gates)))
+    .returning({ gate_id: gates.gate_id, round: gates.round })
   await tx.execute(sql`
     insert into ${operation_graph_view} (operation_id, plan_revision, graph, plan_hash)
     select v.operation_id, o.plan_revision + 1, v.graph, v.plan_hash from ${operation_graph_view} v join ${operations} o using (operation_id)
@@ -277,6 +277,7 @@ export const undoRevision = async (tx: Tx, operation_id: string, undo: PatchUndo
   const restored = undo.gates.map(({ gate_id }) => String(gate_id))
   return [
     { type: 'patch.not_applicable', patch_id, data: { why } },
+    ...closed.map(({ gate_id, round }) => ({ type: 'gate.cancelled', gate_id, patch_id, data: { round } })),
     ...(await settleRestored(tx, operation_id, restored)),
   ]
 }
