@@ -26,6 +26,7 @@ const ROOMS = {
     ['capabilities'],
     ['relationships'],
     ['health'],
+    ['changes'],
     ['resources'],
     ['bulk'],
     ['results', 'topology', 'impact', 'difference', 'search', 'imports', 'operations'],

@@ -3,23 +3,34 @@ import { findTwin, getResource, getResourcesByRid } from '../../../db/catalog/re
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import { attempt } from '../../../db/command/attempt.ts'
+import { type Answer, answerOf } from '../../../db/command/run.ts'
+import type { ImportItem, ImportOutcome, ImportRequest, ImportResult } from '../../shared/contracts/imports/imports.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
 import type { ImportItem, ImportOutcome, ImportRequest, ImportResult } from '../../shared/contracts/imports/imports.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
-import { makeEach } from '../bulk/each.ts'
-import type { Wish } from '../bulk/hold.ts'
+import { makeEach } from '../changes/each.ts'
+import type { Wish } from '../changes/hold.ts'
 import { refuseLate } from '../command/late.ts'
-import { asObject, type Causing, causing, commandOf, mayWriteOf, readAccess, type Write } from '../command/request.ts'
-import { type Answer, alreadyExists, runCommand, stampOf } from '../command/run.ts'
+import {
+  asObject,
+  type Causing,
+  causing,
+  commandOf,
+  mayWriteOf,
+  NO_COMMAND,
+  readAccess,
+  type Write,
+} from '../command/request.ts'
+import { alreadyExists, runCommand, stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { refusedAs } from '../document/names.ts'
 import type { JsonObject } from '../document/pointers.ts'
 import type { StoredRelationshipType, Types } from '../packs/registry.ts'
 import { outOfScope, scopeOfRow, visibleOf } from '../read/access.ts'
 import { documentOf } from '../read/documents.ts'
-import { insertNew, NO_COMMAND } from '../resources/create.ts'
+import { insertNew } from '../resources/create.ts'
 import { lockResource } from '../resources/lock.ts'
 import type { Change } from '../resources/versions.ts'
 import { applyChange } from '../resources/write.ts'
@@ -42,12 +53,12 @@ export const importItems = async (deps: CatalogDeps, body: ImportRequest, write:
     const made = new Map<string, string>()
     const taken = await attempt(deps.db, (tx) => takeAll(tx, deps, body, write, by, made))
     const reply = rehearsed(replyOf(taken.map(({ result }) => result)), made)
-    return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(reply)), replayed: false }
+    return { ...answerOf({ status: 200, body: reply }), replayed: false }
   }
   const command = commandOf(deps, write)
   return runCommand(deps, command, async (tx, stamp) => {
     const taken = await takeAll(tx, deps, body, write, causing(write, command.command_id, stamp))
-    return { status: 200, body: replyOf(taken.map(({ result }) => result)), resource_id: null }
+    return { status: 200, body: replyOf(taken.map(({ result }) => result)) }
   })
 }
 
@@ -142,7 +153,7 @@ const idsIn = (items: readonly ImportItem[]): string[] => [
   ),
 ]
 
-export type Taken = { result: ImportResult; missing: string[] }
+export type Taken = { result: ImportResult; missing: string[]; writes?: never }
 
 /** What an item will ask for, as far as it can be told before anything is locked. */
 const wishOf = ({ deps, request, known, ids }: Taking, item: ImportItem): Wish => {

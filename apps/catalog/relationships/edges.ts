@@ -36,6 +36,13 @@ export type Ignored = { pointer: string; code: string }
  */
 export type EdgeOutcome = { events: RelationshipEvent[]; ignored: Ignored[]; claimed: Claimed; moved: ResourceRow[] }
 
+const idsWith = (types: Types, on_delete: 'restrict' | 'cascade') =>
+  types.relationships.filter((relation) => relation.on_delete === on_delete).map(({ id }) => id)
+/** Along edges of these types others end with a resource. */
+export const cascading = (types: Types): number[] => idsWith(types, 'cascade')
+/** Edges of these types keep the resource that they lead to. */
+export const restricting = (types: Types): number[] => idsWith(types, 'restrict')
+
 /** What changes of edges will touch, found before anything is locked (catalog.md 3, "Locks"). */
 export const planEdges = async (
   db: Queryable,

@@ -11,7 +11,6 @@ import type { Tx } from '../../../db/client.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import type { EdgePlan } from '../command/edges.ts'
-import type { Held } from '../command/run.ts'
 import { isTerminal } from '../document/lifecycle.ts'
 import type { Types } from '../packs/registry.ts'
 import { type Access, type MayWrite, visibleOf } from '../read/access.ts'
@@ -28,8 +27,6 @@ export type LockWish = {
   read: Access
   /** What the caller may write; services may write everything. */
   mayWrite?: MayWrite | undefined
-  /** What was locked and read with the claim of the command. */
-  held?: Held | undefined
 }
 
 /**
@@ -42,15 +39,15 @@ export const lockResource = async (tx: Tx, types: Types, resource_id: string, wi
 }
 
 /** Whether a change looks at no other resource. */
-export const isAlone = ({
+const isAlone = ({
   lifecycle_status,
   relationship_changes,
 }: Pick<LockWish, 'lifecycle_status' | 'relationship_changes'>): boolean =>
   lifecycle_status === undefined && (relationship_changes?.length ?? 0) === 0
 
 /** What touches no other resource needs its own lock only. */
-const lockAlone = async (tx: Tx, types: Types, resource_id: string, { read, held }: LockWish): Promise<Locked> => {
-  const { row } = held ?? { row: await lockAndGet(tx, resource_id) }
+const lockAlone = async (tx: Tx, types: Types, resource_id: string, { read }: LockWish): Promise<Locked> => {
+  const row = await lockAndGet(tx, resource_id)
   const plan: EdgePlan = { resolved: [], locks: new Map(), type_locks: new Map(), mayWrite: undefined }
   return { ...(await seen(tx, types, row, resource_id, read)), plan, leaving: [] }
 }

@@ -1,8 +1,10 @@
 import { sql } from 'drizzle-orm'
 import type { Tx } from '../../client.ts'
 import { readChecksOf } from '../health.ts'
-import { countKey, edgeKey, type HeldEdge } from '../held/edges.ts'
-import { type Held, identityKey, nameKey } from '../held/rows.ts'
+import { countKey, edgeKey, outKey } from '../held/around.ts'
+import type { HeldEdge } from '../held/edges.ts'
+import { identityKey, nameKey } from '../held/names.ts'
+import type { Held } from '../held/rows.ts'
 import { MAX_EDGES } from '../relationships/rows.ts'
 import { array, getResources, getResourcesByRid, rowsOf } from '../resources/rows.ts'
 import type { EdgeKey, ResourceRow } from '../rows.ts'
@@ -16,7 +18,7 @@ export const loadRows = async (tx: Tx, held: Held, ids: readonly string[], rids:
   for (const row of [...named, ...others]) keep(held, row)
 }
 
-const keep = ({ loaded }: Held, row: ResourceRow): void => {
+export const keep = ({ loaded }: Held, row: ResourceRow): void => {
   loaded.rows.set(row.rid, row)
   loaded.byId.set(row.resource_id, row.rid)
 }
@@ -142,7 +144,7 @@ export const loadReach = async (
   if (rows.length > limit) return
   const { outs } = held.edges.loaded
   for (const { rid, reltype_id, dst } of rows) {
-    const key = held.edges.outKey(reltype_id, rid)
+    const key = outKey(reltype_id, rid)
     const known = outs.get(key) ?? new Set()
     outs.set(key, known)
     if (dst !== null) known.add(dst)

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import { first, type Queryable, type Tx } from '../../client.ts'
 import { lockOfOne } from '../../locks.ts'
 import { updateRow } from '../../rows.ts'
-import { heldBy } from '../held/rows.ts'
+import { heldBy, takeLocked } from '../held/rows.ts'
 import type { Fixed, LockMode, NewResource, ResourceRow } from '../rows.ts'
 import { resource, resource_state } from '../tables.ts'
 import { isBelow } from './paths.ts'
@@ -121,6 +121,8 @@ export const lockAndGet = async (
 ): Promise<ResourceRow | undefined> => {
   const held = heldBy(tx)
   if (held) return held.lockedRow(resource_id)
+  const locked = takeLocked(tx, resource_id)
+  if (locked) return locked.row
   const [found] = await rowsOf<ResourceRow & { fresh: boolean }>(
     tx,
     sql`select ${resourceColumns}, s.version = (select version from catalog.resource_state where rid = r.rid) as fresh
