@@ -35,9 +35,17 @@ const senderOf = (req: FastifyRequest): Sender => ({
   path_id: (req.params as { resource_id: string }).resource_id,
 })
 
+type App = Parameters<FastifyPluginAsyncTypebox>[0]
+const tags = ['internal']
+
 /** Commands of the control plane, and the log from which other apps fill their projections. */
 export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = async (app, { deps }) => {
-  const tags = ['internal']
+  commandRoutes(app, deps)
+  batchRoute(app, deps)
+  logRoutes(app, deps)
+}
+
+const commandRoutes = (app: App, deps: CatalogDeps): void => {
   const command = {
     tags,
     'x-reply-headers': ['etag'] as const,
@@ -94,7 +102,9 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
     },
     (req, reply) => answer(reply, healthObservation(deps, req.body, senderOf(req))),
   )
+}
 
+const batchRoute = (app: App, deps: CatalogDeps): void => {
   app.post(
     '/internal/v1/resources::batch-apply',
     {
@@ -124,7 +134,9 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
         .send(body as never)
     },
   )
+}
 
+const logRoutes = (app: App, deps: CatalogDeps): void => {
   app.get(
     '/internal/v1/events',
     {

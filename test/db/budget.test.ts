@@ -152,7 +152,7 @@ it('catalog: a change costs no more than it did, of one resource and of many', a
       create: async () => () => ada.post(`/v1/resources?${facts}`, host()),
       update: async () => {
         const id = await made()
-        return () => ada.patch(`/v1/resources/${id}`, { labels: { a: 'b' }, expected_version: 1 })
+        return () => c.as('olga').patch(`/v1/resources/${id}`, { labels: { a: 'b' }, expected_version: 1 })
       },
       relate: async () => {
         const [id, target_id] = [await made(), await made()]
@@ -169,7 +169,7 @@ it('catalog: a change costs no more than it did, of one resource and of many', a
           op: 'update',
           change: { resource_id, expected_version: 1, patch: { labels: { a: 'b' } } },
         }))
-        return () => ada.post('/v1/resources:bulk', { items })
+        return () => c.as('olga').post('/v1/resources:bulk', { items })
       },
       'batch of 40': async () => {
         const ids = await Promise.all(Array.from({ length: 40 }, made))

@@ -7,13 +7,12 @@ import type { BulkChange, BulkDone, BulkItem, BulkOp } from '../../shared/contra
 import { AppError, type Violation } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
 import { createWish, END, type Wish } from '../changes/hold.ts'
-import { type Causing, mayWriteOf, readAccess, splitPatch, type Write } from '../command/request.ts'
+import { type Causing, splitPatch, type Write } from '../command/request.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { refusedAs } from '../document/names.ts'
 import type { JsonObject } from '../document/pointers.ts'
-import { outOfScope, scopeOfRow } from '../read/access.ts'
 import { insertNew, type Wanted } from '../resources/create.ts'
-import { lockResource, refuseVersion } from '../resources/lock.ts'
+import { lockToWrite, refuseVersion } from '../resources/lock.ts'
 import { changeResource, refuseMembers } from '../resources/patch.ts'
 import { applyChange } from '../resources/write.ts'
 import { violated } from '../rules/change.ts'
@@ -94,18 +93,9 @@ const relate = (deps: CatalogDeps, body: BulkChange<'relate'>, write: Write): Pr
   return {
     wish: { resource_id, edges: relationship_changes },
     make: async (tx, by) => {
-      const { types } = deps.registry
-      const mayWrite = mayWriteOf(deps, write)
-      const read = readAccess(deps, write.caller)
-      const locked = await lockResource(tx, types, resource_id, {
-        relationship_changes,
-        pointer: '/relationship_changes',
-        read,
-        mayWrite,
-      })
+      const changes = { relationship_changes, pointer: '/relationship_changes' }
+      const locked = await lockToWrite(tx, deps, write, resource_id, changes)
       const { row } = locked
-      const lacking = mayWrite(row.type_id, await scopeOfRow(tx, types, row))
-      if (lacking !== undefined) throw outOfScope(row.resource_id, lacking)
       const conflict = refuseVersion(row, body.expected_version)
       if (conflict) throw conflict
       const written = await applyChange(tx, deps, locked, {}, by(row))

@@ -31,7 +31,7 @@ const NEW = '0'
 export type Wish = {
   /** The resource that it is about, there or new. */
   resource_id: string
-  create?: { type_id: number; name: string; parent_id: string | undefined; identity_hash: Buffer | null }
+  create?: { type_id: number; name: string; parent_id: string | undefined; identity_hash: Buffer | null } | undefined
   edges: readonly RelationshipChange[]
   /** Whether all edges around it are asked for. */
   around?: boolean
@@ -44,8 +44,13 @@ export type Wish = {
 }
 export const END = Symbol('end')
 
+type New = Pick<ResourceCreate, 'type_key' | 'name' | 'desired_state' | 'relationships'> & {
+  resource_id: string
+  parent_id?: string | undefined
+}
+
 /** What the creation of a resource will ask for. */
-export const createWish = (types: Types, body: ResourceCreate & { resource_id: string }): Wish => {
+export const createWish = (types: Types, body: New): Wish => {
   const { resource_id, type_key, name, desired_state, parent_id } = body
   const type = types.newest(type_key)
   const edges = (body.relationships ?? []).map((edge) => ({ op: 'add' as const, ...edge }))
@@ -78,7 +83,9 @@ export const canHold = (types: Types, { by_itself, create, edges }: Wish): boole
 
 /** Far more than the cascades of a request that succeeds. */
 const MAX_ENDING = 2000
-const MAX_AROUND = 50_000
+/** The edges of a hub are closed by the database. */
+const MAX_AROUND = 2000
+const MAX_AROUND_ALL = 50_000
 const MAX_REACH = 20_000
 /** From so many changes of mode on, locks are taken in one mode: each change costs a statement. */
 const MAX_RUNS = 8
@@ -135,7 +142,7 @@ export const holdFor = async (tx: Tx, types: Types, wishes: readonly Wish[]): Pr
       tx,
       held,
       [...new Set([...known, ...ridsWhere(held, wishes, ({ around }) => around === true)])],
-      MAX_AROUND,
+      Math.min(MAX_AROUND * wishes.length, MAX_AROUND_ALL),
     ),
     loadEdges(
       tx,

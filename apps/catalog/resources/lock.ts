@@ -11,9 +11,11 @@ import type { Tx } from '../../../db/client.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import type { EdgePlan } from '../command/edges.ts'
+import { mayWriteOf, readAccess, type Write } from '../command/request.ts'
+import type { CatalogDeps } from '../deps.ts'
 import { isTerminal } from '../document/lifecycle.ts'
 import type { Types } from '../packs/registry.ts'
-import { type Access, type MayWrite, visibleOf } from '../read/access.ts'
+import { type Access, type MayWrite, outOfScope, scopeOfRow, visibleOf } from '../read/access.ts'
 import { planEdges, type Sees } from '../relationships/edges.ts'
 import { refuseForeignEdges, refuseForeignEnds } from '../relationships/rights.ts'
 import { confirmRetirement, planRetirement } from './retire.ts'
@@ -36,6 +38,27 @@ export type LockWish = {
  */
 export const lockResource = async (tx: Tx, types: Types, resource_id: string, wish: LockWish): Promise<Locked> => {
   return isAlone(wish) ? lockAlone(tx, types, resource_id, wish) : lockWithPeers(tx, types, resource_id, wish)
+}
+
+/**
+ * The same for a caller, who may read and write only so much: 404, or 403 for a resource that is seen but not theirs to
+ * write.
+ */
+export const lockToWrite = async (
+  tx: Tx,
+  deps: CatalogDeps,
+  write: Write,
+  resource_id: string,
+  wish: Omit<LockWish, 'read' | 'mayWrite'> = {},
+) => {
+  const { types } = deps.registry
+  const mayWrite = mayWriteOf(deps, write)
+  const locked = await lockResource(tx, types, resource_id, { ...wish, read: readAccess(deps, write.caller), mayWrite })
+  const { row } = locked
+  const scope = await scopeOfRow(tx, types, row)
+  const lacking = mayWrite(row.type_id, scope)
+  if (lacking !== undefined) throw outOfScope(row.resource_id, lacking)
+  return { ...locked, scope }
 }
 
 /** Whether a change looks at no other resource. */

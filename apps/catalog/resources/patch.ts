@@ -13,10 +13,8 @@ import {
   causing,
   commandOf,
   headersOf,
-  mayWriteOf,
   NO_COMMAND,
   preconditionOf,
-  readAccess,
   splitPatch,
   type Write,
 } from '../command/request.ts'
@@ -24,13 +22,12 @@ import { type Stamp, stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { jsonPatch, type PatchOperation } from '../document/json-patch.ts'
 import { changedPaths, isObject, type JsonObject, parsePointer } from '../document/pointers.ts'
-import { outOfScope, scopeOfRow } from '../read/access.ts'
 import { documentOf, viewOf } from '../read/documents.ts'
 import { checkImmutable, checkReadOnly, fittingType, refuseTerminal, violated } from '../rules/change.ts'
 import { checkNotes, NOTES, type Notes } from '../rules/notes.ts'
 import { tried } from './create.ts'
 import { requestIntent } from './intents.ts'
-import { lockResource, refuseVersion } from './lock.ts'
+import { lockToWrite, refuseVersion } from './lock.ts'
 import type { Change } from './versions.ts'
 import { type Locked, sendAll, startChange } from './write.ts'
 
@@ -147,16 +144,10 @@ export const changeResource = async (
   by: Causing,
 ) => {
   const { types } = deps.registry
-  const read = readAccess(deps, write.caller)
-  const mayWrite = mayWriteOf(deps, write)
-  const wish = { read, mayWrite, lifecycle_status: lifecycleIn(patch) }
-  const locked = await lockResource(tx, types, resource_id, wish)
-  const { row } = locked
+  const locked = await lockToWrite(tx, deps, write, resource_id, { lifecycle_status: lifecycleIn(patch) })
+  const { row, scope } = locked
   const cause = by(row)
   const type = types.byId(row.type_id)
-  const scope = await scopeOfRow(tx, types, row)
-  const lacking = mayWrite(row.type_id, scope)
-  if (lacking !== undefined) throw outOfScope(row.resource_id, lacking)
   const conflict = refuseVersion(row, precondition.version, precondition.status)
   if (conflict) throw conflict
   if (!type) throw new AppError('unsupported_resource_type', 'unknown', 'The type of this resource is not known here.')

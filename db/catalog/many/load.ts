@@ -81,20 +81,20 @@ export const loadEdges = async (tx: Tx, held: Held, keys: readonly EdgeKey[]): P
 export const loadAround = async (tx: Tx, held: Held, rids: readonly string[], limit: number): Promise<void> => {
   if (rids.length === 0) return
   const these = array(rids, 'bigint')
-  const rows = await rowsOf<HeldEdge & { from_id: string; to_id: string }>(
+  const rows = await rowsOf<HeldEdge & { from_id: string | null; to_id: string | null }>(
     tx,
     sql`select ${columns}, a.resource_id as from_id, b.resource_id as to_id
         from (select * from catalog.relationship where src = any(${these})
               union select * from catalog.relationship where dst = any(${these}) limit ${limit + 1}) e
-        join catalog.resource a on a.rid = e.src join catalog.resource b on b.rid = e.dst`,
+        left join catalog.resource a on a.rid = e.src left join catalog.resource b on b.rid = e.dst`,
   )
   if (rows.length > limit) return
   const { open, around, ids, counts } = held.edges.loaded
   for (const rid of rids) around.set(rid, new Set())
   for (const { from_id, to_id, ...edge } of rows) {
     open.set(edgeKey(edge), edge)
-    ids.set(edge.src, from_id)
-    ids.set(edge.dst, to_id)
+    if (from_id !== null) ids.set(edge.src, from_id)
+    if (to_id !== null) ids.set(edge.dst, to_id)
     for (const end of ['src', 'dst'] as const) {
       const known = around.get(edge[end])
       if (!known) continue
