@@ -160,7 +160,8 @@ it('catalog: a change costs no more than it did, of one resource and of many', a
         return () => c.result(id, { expected_version: 1, changes })
       },
       retire: async () => {
-        const id = await made()
+        const service = { type_key: 'infra.service', name: `s-${randomUUID()}`, lifecycle_status: 'active' }
+        const { resource_id: id } = await ada.record(service)
         return () => ada.patch(`/v1/resources/${id}?${facts}`, { lifecycle_status: 'retired', expected_version: 1 })
       },
       'bulk of 40': async () => {
