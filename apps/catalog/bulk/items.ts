@@ -1,7 +1,6 @@
 import { getResource } from '../../../db/catalog/resources/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { Statement } from '../../../db/rows.ts'
-import type { BulkChange, BulkDone, BulkItem, BulkOp } from '../../shared/contracts/imports/bulk.ts'
 import type { OperationRef } from '../../shared/contracts/catalog/resources.ts'
 import type { BulkChange, BulkDone, BulkItem, BulkOp } from '../../shared/contracts/imports/bulk.ts'
 import { AppError, type Violation } from '../../shared/errors.ts'
