@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm'
 import { first, type Queryable, type Tx } from '../client.ts'
-import { import_job, import_job_item } from './beside.ts'
 import { insertMany, recordset } from './resources/batch.ts'
 import { rowsOf } from './resources/rows.ts'
+import { import_job, import_job_item } from './tables.ts'
 
 export type JobRow = typeof import_job.$inferSelect
 

@@ -319,3 +319,5 @@ export const observation_history = t(
 
 /** One row per write and per 403, in its transaction; sealed afterwards by the relay (reliability.md 5.4). */
 export const audit = auditTable(catalogSchema, 'audit')
+
+export * from './beside.ts'

@@ -8,7 +8,7 @@ import {
   reaches as reachesAlong,
   reviseEdge,
 } from '../../../db/catalog/relationships/rows.ts'
-import { getResourcesByRid, getRids, wishLock } from '../../../db/catalog/resources/rows.ts'
+import { getResources, getResourcesByRid, wishLock } from '../../../db/catalog/resources/rows.ts'
 import type { EdgeCause, EdgeKey, EdgeRow, LockMode, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import type { RelationshipEvent } from '../../shared/contracts/catalog/events.ts'
@@ -50,8 +50,8 @@ export const planEdges = async (
   changes: readonly RelationshipChange[],
   { is_new, pointer, mayWrite }: { is_new: boolean; pointer: string; mayWrite: MayWrite | undefined },
 ): Promise<EdgePlan> => {
-  const rids = await getRids(db, [...new Set(changes.map(({ target_id }) => target_id))])
-  const rows = new Map((await getResourcesByRid(db, [...rids.values()])).map((row) => [row.resource_id, row]))
+  const peers = await getResources(db, [...new Set(changes.map(({ target_id }) => target_id))])
+  const rows = new Map(peers.map((row) => [row.resource_id, row]))
   const locks = new Map<string, LockMode>()
   const type_locks = new Map<number, 'shared' | 'exclusive'>()
   const resolved = changes.map((change, index): Resolved => {

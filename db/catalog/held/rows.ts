@@ -76,13 +76,6 @@ const createRows = (journal: Journal) => {
       const rid = ridOf(resource_id)
       return rid === undefined ? undefined : rowOf(rid)
     },
-    ridsOf: (ids: readonly string[]): Map<string, string> =>
-      new Map(
-        ids.flatMap((id) => {
-          const rid = ridOf(id)
-          return rid === undefined ? [] : [[id, rid] as const]
-        }),
-      ),
     rowsOf: (wanted: readonly string[]): ResourceRow[] => [...new Set(wanted)].map(rowOf),
     /** Those of these that are held. */
     fixedOf: (wanted: readonly string[]): Fixed[] => wanted.flatMap((rid) => rows.get(rid) ?? []),

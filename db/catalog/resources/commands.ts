@@ -81,31 +81,22 @@ export const storeAnswers = async (
 
 const PRUNED_AT_ONCE = 5000
 
-/** Forgets answers whose time is over: a later repeat is harmless, its expected_version is past. True: there may be more. */
-export const pruneCommands = async (db: Queryable, now: string): Promise<boolean> => {
-  const { rowCount } = await db.execute(sql`delete from catalog.command_log where command_id in
-    (select command_id from catalog.command_log where retain_until < ${now}::timestamptz limit ${PRUNED_AT_ONCE})`)
-  return rowCount === PRUNED_AT_ONCE
-}
+/**
+ * When the rows of a table are over. Answers: a later repeat is harmless, for its expected_version is past.
+ * Observations: the latest word of each check stays.
+ */
+const ENDS = {
+  command_log: 'retain_until',
+  observation_history: 'observed_at',
+  relationship_history: 'valid_to',
+  provider_history: 'valid_to',
+} as const
 
-/** Forgets what was observed before a time; the latest word of each check stays. True: there may be more. */
-export const pruneObservations = async (db: Queryable, before: string): Promise<boolean> => {
-  const { rowCount } = await db.execute(sql`delete from catalog.observation_history where id in
-    (select id from catalog.observation_history where observed_at < ${before}::timestamptz limit ${PRUNED_AT_ONCE})`)
-  return rowCount === PRUNED_AT_ONCE
-}
-
-/** Forgets relationships that were closed before a time. True: there may be more. */
-export const pruneRelationships = async (db: Queryable, before: string): Promise<boolean> => {
-  const { rowCount } = await db.execute(sql`delete from catalog.relationship_history where (rel_no, rev) in
-    (select rel_no, rev from catalog.relationship_history where valid_to < ${before}::timestamptz limit ${PRUNED_AT_ONCE})`)
-  return rowCount === PRUNED_AT_ONCE
-}
-
-/** Forgets what providers were before a time. True: there may be more. */
-export const pruneProviders = async (db: Queryable, before: string): Promise<boolean> => {
-  const { rowCount } = await db.execute(sql`delete from catalog.provider_history where (provider_id, rev) in
-    (select provider_id, rev from catalog.provider_history where valid_to < ${before}::timestamptz limit ${PRUNED_AT_ONCE})`)
+/** Forgets rows of a table that were over before a time. True: there may be more. */
+export const pruneOld = async (db: Queryable, name: keyof typeof ENDS, before: string): Promise<boolean> => {
+  const table = sql`catalog.${sql.identifier(name)}`
+  const { rowCount } = await db.execute(sql`delete from ${table} where ctid = any(array(
+    select ctid from ${table} where ${sql.identifier(ENDS[name])} < ${before}::timestamptz limit ${PRUNED_AT_ONCE}))`)
   return rowCount === PRUNED_AT_ONCE
 }
 
