@@ -183,4 +183,4 @@ it('catalog: a change costs no more than it did, of one resource and of many', a
   } finally {
     await c.stop()
   }
-})
+}, 120_000)

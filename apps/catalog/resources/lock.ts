@@ -37,7 +37,9 @@ export type LockWish = {
  * no such resource, or the reader may not see it; 403 when others that change with it are not the caller's to write.
  */
 export const lockResource = async (tx: Tx, types: Types, resource_id: string, wish: LockWish): Promise<Locked> => {
-  return isAlone(wish) ? lockAlone(tx, types, resource_id, wish) : lockWithPeers(tx, types, resource_id, wish)
+  const { lifecycle_status, relationship_changes = [] } = wish
+  const alone = lifecycle_status === undefined && relationship_changes.length === 0
+  return (alone ? lockAlone : lockWithPeers)(tx, types, resource_id, wish)
 }
 
 /**
@@ -60,13 +62,6 @@ export const lockToWrite = async (
   if (lacking !== undefined) throw outOfScope(row.resource_id, lacking)
   return { ...locked, scope }
 }
-
-/** Whether a change looks at no other resource. */
-const isAlone = ({
-  lifecycle_status,
-  relationship_changes,
-}: Pick<LockWish, 'lifecycle_status' | 'relationship_changes'>): boolean =>
-  lifecycle_status === undefined && (relationship_changes?.length ?? 0) === 0
 
 /** What touches no other resource needs its own lock only. */
 const lockAlone = async (tx: Tx, types: Types, resource_id: string, { read }: LockWish): Promise<Locked> => {
