@@ -226,8 +226,8 @@ export const transact = async <T>(db: Db, run: (tx: Tx, last: Last) => Promise<T
   try {
     return await db.transaction((tx) => run(tx, last))
   } catch (error) {
-    // Why the commit was a rollback.
-    await Promise.all(all)
+    // Why the commit kept nothing: the first that failed, for those behind it only follow.
+    await together(...all)
     throw error
   }
 }

@@ -27,6 +27,7 @@ const ROOMS = {
     ['capabilities'],
     ['relationships'],
     ['health'],
+    ['changes'],
     ['resources'],
     ['bulk'],
     ['results', 'topology', 'impact', 'difference', 'search', 'imports', 'operations'],

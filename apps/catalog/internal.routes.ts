@@ -21,18 +21,12 @@ import {
 import { BATCH_COMMANDS, BATCH_ITEMS, BatchApply, BatchReply } from '../shared/contracts/imports/batch.ts'
 import { JSON_LIMITS } from '../shared/data/json.ts'
 import { errorReplies, sendStored } from '../shared/http/app.ts'
-import { runCommand } from './command/run.ts'
+import { type Asked, runChange } from './changes/run.ts'
 import type { CatalogDeps } from './deps.ts'
 import { readAffected } from './impact/affected.ts'
 import { readEvents, readSnapshot, readVersions } from './resources/events.ts'
 import { applyBatch, type CheckShape } from './results/batch.ts'
-import {
-  healthObservation,
-  operationResult,
-  type Prepared,
-  providedCapabilities,
-  type Sender,
-} from './results/record.ts'
+import { healthObservation, operationResult, providedCapabilities, type Sender } from './results/record.ts'
 
 const BATCH_BYTES = 8 * 1_048_576
 
@@ -43,9 +37,17 @@ const senderOf = (req: FastifyRequest): Sender => ({
   path_id: (req.params as { resource_id: string }).resource_id,
 })
 
+type App = Parameters<FastifyPluginAsyncTypebox>[0]
+const tags = ['internal']
+
 /** Commands of the control plane, and the log from which other apps fill their projections. */
 export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = async (app, { deps }) => {
-  const tags = ['internal']
+  commandRoutes(app, deps)
+  batchRoute(app, deps)
+  logRoutes(app, deps)
+}
+
+const commandRoutes = (app: App, deps: CatalogDeps): void => {
   const command = {
     tags,
     'x-reply-headers': ['etag'] as const,
@@ -53,8 +55,7 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
     response: { 200: CommandResult, ...errorReplies },
   }
 
-  const answer = async (reply: FastifyReply, { command, work }: Prepared) =>
-    sendStored(reply, await runCommand(deps, command, work))
+  const answer = async (reply: FastifyReply, asked: Asked) => sendStored(reply, await runChange(deps, asked))
 
   app.post(
     '/internal/v1/resources/:resource_id/apply-operation-result',
@@ -103,7 +104,9 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
     },
     (req, reply) => answer(reply, healthObservation(deps, req.body, senderOf(req))),
   )
+}
 
+const batchRoute = (app: App, deps: CatalogDeps): void => {
   app.post(
     '/internal/v1/resources::batch-apply',
     {
@@ -126,15 +129,16 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
         return fits(command) ? undefined : (fits.errors as ErrorObject[])
       }
       const { service, id: request_id, ends_at } = req
-      const sender = { service, request_id, ends_at, route: 'POST /internal/v1/resources:batch-apply' }
-      const body = await applyBatch(deps, req.body, sender, check)
+      const body = await applyBatch(deps, req.body, { service, request_id, ends_at }, check)
       return reply
         .type('application/json; charset=utf-8')
         .serializer((text: string) => text)
         .send(body as never)
     },
   )
+}
 
+const logRoutes = (app: App, deps: CatalogDeps): void => {
   app.get(
     '/internal/v1/events',
     {

@@ -1,12 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { pruneJobs } from '../../db/catalog/import-jobs.ts'
-import {
-  pruneCommands,
-  pruneObservations,
-  pruneProviders,
-  pruneRelationships,
-  pruneRevisions,
-} from '../../db/catalog/resources/commands.ts'
+import { pruneOld, pruneRevisions } from '../../db/catalog/resources/commands.ts'
 import { inboxOf } from '../../db/catalog/tables.ts'
 import { pruneInbox } from '../../db/inbox.ts'
 import { sessionLock } from '../../db/locks.ts'
@@ -17,31 +11,26 @@ import { sweepHealth } from './health/observe.ts'
 const PRUNE_MS = 60_000
 const DAY_MS = 86_400_000
 
+/** Goes on while there are full batches. */
+const drain = async (stopped: () => boolean, turn: () => Promise<boolean>): Promise<void> => {
+  for (let more = true; more && !stopped(); ) more = await turn()
+}
+
 /** One turn of tidying up (catalog.md 9, "Jobs"): answers of commands and observations whose time is over. */
 export const prune = async ({ db, clock, config }: CatalogDeps, stopped: () => boolean = () => false) => {
   const now = clock.now()
   const before = new Date(now.getTime() - config.observations_d * DAY_MS).toISOString()
-  while (!stopped() && (await pruneCommands(db, now.toISOString()))) {
-    // goes on while there are full batches
-  }
-  while (!stopped() && (await pruneObservations(db, before))) {
-    // the same
-  }
   const jobs_before = new Date(now.getTime() - config.retain_public_d * DAY_MS).toISOString()
-  while (!stopped() && (await pruneJobs(db, jobs_before))) {
-    // the same
-  }
+  await drain(stopped, () => pruneOld(db, 'command_log', now.toISOString()))
+  await drain(stopped, () => pruneOld(db, 'observation_history', before))
+  await drain(stopped, () => pruneJobs(db, jobs_before))
 }
 
 /** Forgets the history that is not kept: closed relationships, and revisions that no kept time needs. A walk over all resources. */
 export const pruneHistory = async ({ db, clock, config }: CatalogDeps, stopped: () => boolean = () => false) => {
   const before = new Date(clock.now().getTime() - config.history_d * DAY_MS).toISOString()
-  while (!stopped() && (await pruneRelationships(db, before))) {
-    // goes on while there are full batches
-  }
-  while (!stopped() && (await pruneProviders(db, before))) {
-    // the same
-  }
+  await drain(stopped, () => pruneOld(db, 'relationship_history', before))
+  await drain(stopped, () => pruneOld(db, 'provider_history', before))
   let after: string | undefined = '0'
   while (!stopped() && after !== undefined) after = await pruneRevisions(db, before, after)
   await pruneInbox(db, inboxOf)
@@ -54,12 +43,8 @@ export const startSweeper = (deps: CatalogDeps) => {
   let pruned_at = Number.NEGATIVE_INFINITY
   let history_at = Number.NEGATIVE_INFINITY
   const work = async () => {
-    while (!stopped() && (await sweepHealth(deps))) {
-      // goes on while there are full batches
-    }
-    while (!stopped() && (await sweepProviders(deps))) {
-      // the same
-    }
+    await drain(stopped, () => sweepHealth(deps))
+    await drain(stopped, () => sweepProviders(deps))
     if (performance.now() - pruned_at < PRUNE_MS) return
     pruned_at = performance.now()
     await prune(deps, stopped)

@@ -4,11 +4,11 @@ import { runApp } from '../shared/http/lifecycle.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
 import { buildApp } from './app.ts'
 import { loadCatalogConfig } from './config.ts'
-import { createDeps, createTrust } from './deps.ts'
 import { startImporter } from './imports/worker.ts'
 import { startSweeper } from './jobs.ts'
 import { startOperationsConsumer } from './operations/follow.ts'
 import { startSearch } from './search/follow.ts'
+import { createDeps, createTrust } from './wire.ts'
 
 await runApp('catalog', async () => {
   const config = loadCatalogConfig()

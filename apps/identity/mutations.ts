@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { appendAuditTo } from '../../db/audit.ts'
 import type { Tx } from '../../db/client.ts'
 import { fingerprintOf, type IdempotentRequest } from '../../db/command/keys.ts'
-import { runAnswered } from '../../db/command/run.ts'
+import { keysIn, runAnswered } from '../../db/command/run.ts'
 import { bumpUsers } from '../../db/identity/queries.ts'
 import { idempotency, outbox, user_events } from '../../db/identity/tables.ts'
 import { appendOutbox, wakeRelay } from '../../db/outbox.ts'
@@ -66,7 +66,7 @@ export const changeOnce = async <T>(
     return { status, body }
   }
   const command = { request: requestOf(deps, req) }
-  const stored = await runAnswered({ db: deps.db, keys: idempotency }, command, async (tx) => ({
+  const stored = await runAnswered({ db: deps.db, keys: keysIn(idempotency) }, command, async (tx) => ({
     effect: undefined,
     keep: () => keep(tx),
   }))

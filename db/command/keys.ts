@@ -31,7 +31,13 @@ export type IdempotencyTable = ReturnType<typeof idempotencyTable>
 export type IdempotentRequest = { caller: string; route: string; key: string; fingerprint: Buffer }
 
 /** An answer as it was first given: replayed byte for byte. */
-export type StoredAnswer = { status: number; headers: Record<string, string>; body: Buffer }
+export type StoredAnswer = {
+  status: number
+  headers: Record<string, string>
+  body: Buffer
+  /** The resource that it is about. */
+  about?: string | null
+}
 
 /** HMAC over the content of a request (path parameters, query, If-Match, body). Not a plain hash: bodies can hold secrets. */
 export const fingerprintOf = (key: Uint8Array, parts: unknown): Buffer => hmacSha256(key, canonicalJson(parts))

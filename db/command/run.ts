@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { crashPoint } from '../../apps/shared/crash.ts'
 import { AppError } from '../../apps/shared/errors.ts'
-import type { Db, Tx } from '../client.ts'
+import { type Db, type Last, type Tx, transact } from '../client.ts'
+import type { Statement } from '../rows.ts'
 import { attempt } from './attempt.ts'
 import {
   claimKey,
@@ -9,20 +11,30 @@ import {
   type StoredAnswer,
   stillRunning,
   storeAnswer,
+  type Used,
 } from './keys.ts'
 
 /** A command as its key sees it. With a `command_id` its answer may come after the commit. */
 export type Command = { request: IdempotentRequest; command_id?: string; dry_run?: boolean }
+type Known = Pick<Command, 'command_id' | 'dry_run'>
 
 /** An answer before it is stored. */
-export type Given = { status: number; headers?: Record<string, string>; body: unknown }
+export type Given = {
+  status: number
+  headers?: Record<string, string>
+  body: unknown
+  /** The resource that it is about. */
+  about?: string | null
+  /** The last writes of the command, not sent yet: they go out with the answer. */
+  writes?: Statement[]
+}
 export type Answer = StoredAnswer & { replayed: boolean }
 
 export type Decision<E> = {
   /** The result of a dry run; nobody else sees it. */
   effect: E
   /**
-   * Writes rows, facts, audit and outbox, and answers; `later`: `settle` stores the answer after the commit. A dry run
+   * Writes rows, facts, audit and outbox, and answers; `later`: the caller stores the answer after the commit. A dry run
    * does not call it.
    */
   keep: () => Promise<Given | 'later'>
@@ -35,12 +47,41 @@ export type Steps<S, E> = {
   decide: (tx: Tx, subject: S) => Promise<Decision<E>>
 }
 
+export type Answered<C> = { command: C; answer: StoredAnswer; writes: Statement[] }
+
+/** Where a schema keeps the keys of its commands and their first answers. */
+export type Keys<C> = {
+  /**
+   * Takes the keys of these commands; gives the earlier use of each that was taken, or why it is refused. The call itself
+   * sends the statement: the caller's next statement comes after it.
+   */
+  claim: (tx: Tx, commands: readonly C[]) => Promise<readonly (Used | AppError | undefined)[]>
+  /** Stores first answers, and returns those that are stored. */
+  store: (tx: Tx, answered: readonly Answered<C>[], last: Last) => Promise<readonly StoredAnswer[]>
+  /** Gives keys back whose commands were refused while others of their transaction stay. */
+  drop?: (tx: Tx, commands: readonly C[]) => Promise<void>
+  /** What no two commands of one claim may share. */
+  names?: (command: C) => readonly string[]
+}
+
+/** The keys of a schema whose commands have no log of their own. */
+export const keysIn = (table: IdempotencyTable): Keys<Command> => ({
+  claim: (tx, commands) =>
+    Promise.all(commands.map(({ request, command_id }) => claimKey(tx, table, request, command_id))),
+  store: (tx, answered) =>
+    Promise.all(answered.map(({ command, answer }) => storeAnswer(tx, table, command.request, answer))),
+})
+
 /** Commands of one schema. */
-export type Kernel = {
+export type Kernel<C = Command> = {
   db: Db
-  keys: IdempotencyTable
+  keys: Keys<C>
   /** Writes the audit row of a 403, whose own transaction is gone. */
   denied?: (error: AppError) => Promise<void>
+  /** The refusal behind an error of the database, such as a name that another transaction took first. */
+  clash?: (error: unknown) => AppError | undefined
+  /** Called after each commit. */
+  wake?: () => void
 }
 
 export type Outcome<E> =
@@ -54,20 +95,93 @@ export type Outcome<E> =
  * Runs a command once per key in one transaction: claim, lock, decide, keep (reliability.md 3). A repeat gets the stored
  * bytes. A refusal (a throw) rolls the key back with the rest, so a corrected request may use it again.
  */
-export const run = async <S, E>(
-  { db, keys, denied }: Kernel,
-  command: Command,
-  steps: Steps<S, E>,
+export const run = async <S, E, C extends Known = Command>(
+  kernel: Kernel<C>,
+  command: C,
+  { lock, decide }: Steps<S, E>,
 ): Promise<Outcome<E>> => {
-  const work = (tx: Tx) => perform(tx, keys, command, steps)
-  try {
-    if (command.dry_run) return await attempt(db, work)
-    const outcome = await db.transaction(work)
-    crashPoint('api.after_commit')
-    return outcome
-  } catch (error) {
-    if (error instanceof AppError && error.category === 'policy_denied') await denied?.(error)
+  const refused = (error: AppError) => {
     throw error
+  }
+  const many = { ...(lock && { lock }), decide: async (tx: Tx, subject: S) => [await decide(tx, subject)], refused }
+  const [outcome] = await runEach(kernel, [command], many)
+  return outcome as Outcome<E>
+}
+
+export type ManySteps<S, E, C> = {
+  lock?: (tx: Tx) => Promise<S>
+  /** A decision or a refusal of each command whose key is fresh, in their order. What is refused has left nothing behind. */
+  decide: (tx: Tx, subject: S, fresh: readonly C[], last: Last) => Promise<(Decision<E> | AppError)[]>
+  /** Hears of each refusal, with the place of its command; what it throws ends all. */
+  refused?: (error: AppError, at: number) => void
+}
+
+/** Runs commands in one transaction, each once per key and each refused by itself, in their order. */
+export const runEach = async <S, E, C extends Known>(
+  kernel: Kernel<C>,
+  commands: readonly C[],
+  steps: ManySteps<S, E, C>,
+): Promise<(Outcome<E> | AppError)[]> => {
+  const work = async (tx: Tx, last: Last) => {
+    const outcomes: (Outcome<E> | AppError)[] = []
+    for (const part of partsOf(commands, kernel.keys.names)) {
+      const from = outcomes.length
+      const refused = (error: AppError, at: number) => steps.refused?.(error, from + at)
+      outcomes.push(...(await perform(tx, kernel.keys, part, { ...steps, refused }, last)))
+    }
+    return outcomes
+  }
+  try {
+    if (commands.some(({ dry_run }) => dry_run)) return await attempt(kernel.db, (tx) => work(tx, () => {}))
+    return await commit(kernel, work)
+  } catch (error) {
+    if (error instanceof AppError && error.category === 'policy_denied') await kernel.denied?.(error)
+    throw error
+  }
+}
+
+/** Commands in parts, none of which names the same thing twice. */
+const partsOf = <C>(commands: readonly C[], names: (command: C) => readonly string[] = () => []): C[][] => {
+  const parts: C[][] = [[]]
+  let seen = new Set<string>()
+  for (const command of commands) {
+    const own = names(command)
+    if (own.some((name) => seen.has(name))) {
+      parts.push([])
+      seen = new Set()
+    }
+    for (const name of own) seen.add(name)
+    parts.at(-1)?.push(command)
+  }
+  return parts
+}
+
+/** Thrown inside a command when what it locked was not enough: its transaction starts again. */
+export class Again extends Error {}
+const TRIES = 3
+const codeOf = (error: unknown) => (error as { cause?: { code?: string } }).cause?.code
+
+/** Commits work of one transaction; tries up to three times: after a deadlock, or when what it locked was not enough. */
+export const commit = async <T>(
+  { db, clash, wake }: Pick<Kernel, 'db' | 'clash' | 'wake'>,
+  work: (tx: Tx, last: Last) => Promise<T>,
+): Promise<T> => {
+  for (let tries = 1; ; tries++) {
+    try {
+      const done = await transact(db, async (tx, last) => {
+        const result = await work(tx, last)
+        crashPoint('api.before_commit')
+        return result
+      })
+      crashPoint('api.after_commit')
+      wake?.()
+      return done
+    } catch (error) {
+      const refusal = clash?.(error)
+      if (refusal) throw refusal
+      if (tries >= TRIES || !(error instanceof Again || codeOf(error) === '40P01')) throw error
+      await delay(Math.random() * 20 * tries)
+    }
   }
 }
 
@@ -84,10 +198,6 @@ export const runAnswered = async <E>(
   throw new Error(`command ${outcome.later.command_id} has no answer`)
 }
 
-/** Stores the answer of a committed command by compare-and-set, and returns the one that is stored. */
-export const settle = ({ db, keys }: Kernel, { request }: Command, given: StoredAnswer): Promise<StoredAnswer> =>
-  storeAnswer(db, keys, request, given)
-
 /** The bytes of an answer. */
 export const answerOf = ({ status, headers = {}, body }: Given): StoredAnswer => ({
   status,
@@ -95,28 +205,58 @@ export const answerOf = ({ status, headers = {}, body }: Given): StoredAnswer =>
   body: Buffer.from(body === undefined ? '' : JSON.stringify(body)),
 })
 
-const perform = async <S, E>(
+const perform = async <S, E, C extends Known>(
   tx: Tx,
-  keys: IdempotencyTable,
-  { request, command_id, dry_run }: Command,
-  { lock, decide }: Steps<S, E>,
-): Promise<Outcome<E>> => {
+  keys: Keys<C>,
+  commands: readonly C[],
+  { lock, decide, refused }: ManySteps<S, E, C>,
+  last: Last,
+): Promise<(Outcome<E> | AppError)[]> => {
   // The server takes them in this order.
-  const [claiming, locking] = await Promise.allSettled([claimKey(tx, keys, request, command_id), lock?.(tx)])
+  const [claiming, locking] = await Promise.allSettled([keys.claim(tx, commands), lock?.(tx)])
   const used = unwrap(claiming)
-  if (used?.answer) return { answer: { ...used.answer, replayed: true } }
-  if (used) {
-    if (command_id === undefined) throw stillRunning()
-    return { later: { command_id: used.command_id ?? command_id, repeated: true } }
+  const fresh = commands.filter((_, at) => used[at] === undefined)
+  const decided = fresh.length === 0 ? [] : await decide(tx, unwrap(locking) as S, fresh, last)
+  const dropped: C[] = []
+  const answered: Answered<C>[] = []
+  const outcomes: (Outcome<E> | AppError | undefined)[] = []
+  for (const [at, command] of commands.entries()) {
+    const known = used[at]
+    const decision = known === undefined ? (decided.shift() as Decision<E> | AppError) : undefined
+    const outcome = decision && !(decision instanceof AppError) ? await kept(command, decision, answered) : decision
+    if (outcome instanceof AppError) dropped.push(command)
+    outcomes[at] = known === undefined ? outcome : earlier(command, known)
+    if (outcomes[at] instanceof AppError) refused?.(outcomes[at], at)
   }
-  const { effect, keep } = await decide(tx, unwrap(locking) as S)
-  if (dry_run) return { tried: effect }
+  if (dropped.length > 0) await keys.drop?.(tx, dropped)
+  const stored = answered.length > 0 ? await keys.store(tx, answered, last) : []
+  const answers = stored.values()
+  return outcomes.map((one) => one ?? { answer: { ...(answers.next().value as StoredAnswer), replayed: false } })
+}
+
+/** undefined: it is answered, and its answer is to be stored. */
+const kept = async <C extends Known, E>(
+  command: C,
+  { effect, keep }: Decision<E>,
+  answered: Answered<C>[],
+): Promise<Outcome<E> | undefined> => {
+  if (command.dry_run) return { tried: effect }
   const given = await keep()
-  const answer = given === 'later' ? undefined : await storeAnswer(tx, keys, request, answerOf(given))
-  crashPoint('api.before_commit')
-  if (answer) return { answer: { ...answer, replayed: false } }
-  if (command_id === undefined) throw new Error('a command without an id was not answered')
-  return { later: { command_id, repeated: false } }
+  if (given !== 'later') {
+    const about = given.about === undefined ? {} : { about: given.about }
+    answered.push({ command, answer: { ...answerOf(given), ...about }, writes: given.writes ?? [] })
+    return undefined
+  }
+  if (command.command_id === undefined) throw new Error('a command without an id was not answered')
+  return { later: { command_id: command.command_id, repeated: false } }
+}
+
+const earlier = ({ command_id }: Known, used: Used | AppError): Outcome<never> | AppError => {
+  if (used instanceof AppError) return used
+  if (used.answer) return { answer: { ...used.answer, replayed: true } }
+  return command_id === undefined
+    ? stillRunning()
+    : { later: { command_id: used.command_id ?? command_id, repeated: true } }
 }
 
 const unwrap = <T>(settled: PromiseSettledResult<T>): T => {

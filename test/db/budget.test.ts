@@ -1,10 +1,15 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { hostOf, seedRegion, startCatalog } from '../catalog/support/platform.ts'
 import { startIdentity } from '../identity/support/harness.ts'
 import { gated, must, type Platform, type Reply, startPlatform } from '../operations/support/platform.ts'
 import { watchWire } from '../support/wire.ts'
 
 /** Wake-ups, polls for outcomes and the read of the fence, which is cached by time: they may fall into any count. */
 const ASIDE = /pg_notify|relay_state|select "command_id", "kind", "status", "outcome" from/
+
+/** The log is followed, search filled and packs looked at beside. */
+const ASIDE_CATALOG = /never/
 
 /**
  * What a command costs on the database: statements, and round trips on its connection. A change may lower these figures;
@@ -20,6 +25,13 @@ const BUDGET: Record<string, { statements: number; trips: number }> = {
   'pause, tried': { statements: 13, trips: 11 },
   retry: { statements: 26, trips: 18 },
   grant: { statements: 20, trips: 19 },
+  'result of an operation': { statements: 5, trips: 2 },
+  create: { statements: 19, trips: 6 },
+  update: { statements: 5, trips: 2 },
+  relate: { statements: 17, trips: 6 },
+  retire: { statements: 30, trips: 10 },
+  'bulk of 40': { statements: 30, trips: 12 },
+  'batch of 40': { statements: 30, trips: 12 },
 }
 const RUNS = 3
 
@@ -114,3 +126,61 @@ it('identity: a grant costs no more than it did', async () => {
     await identity.stop()
   }
 })
+
+it('catalog: a change costs no more than it did, of one resource and of many', async () => {
+  const c = await startCatalog({ linked: true })
+  try {
+    await seedRegion(c, 'eu1', 0)
+    const ada = c.as('ada')
+    const facts = 'mode=record_only'
+    const host = () => hostOf(`h-${randomUUID()}`, 'eu1-a-web')
+    const made = async () => (await ada.record(host())).resource_id as string
+    const result = (resource_id: string) => ({
+      command_id: randomUUID(),
+      idempotency_key: randomUUID(),
+      operation_id: randomUUID(),
+      resource_id,
+      expected_version: 1,
+      changes: { observed_state_patch: { release: '2.0.0' } },
+    })
+    const acts: Record<string, Act> = {
+      'result of an operation': async () => {
+        const id = await made()
+        return () => c.result(id, result(id))
+      },
+      create: async () => () => ada.post(`/v1/resources?${facts}`, host()),
+      update: async () => {
+        const id = await made()
+        return () => c.as('olga').patch(`/v1/resources/${id}`, { labels: { a: 'b' }, expected_version: 1 })
+      },
+      relate: async () => {
+        const [id, target_id] = [await made(), await made()]
+        const changes = { relationship_changes: [{ op: 'add', type_key: 'depends_on', target_id }] }
+        return () => c.result(id, { expected_version: 1, changes })
+      },
+      retire: async () => {
+        const service = { type_key: 'infra.service', name: `s-${randomUUID()}`, lifecycle_status: 'active' }
+        const { resource_id: id } = await ada.record(service)
+        return () => ada.patch(`/v1/resources/${id}?${facts}`, { lifecycle_status: 'retired', expected_version: 1 })
+      },
+      'bulk of 40': async () => {
+        const ids = await Promise.all(Array.from({ length: 40 }, made))
+        const items = ids.map((resource_id) => ({
+          op: 'update',
+          change: { resource_id, expected_version: 1, patch: { labels: { a: 'b' } } },
+        }))
+        return () => c.as('olga').post('/v1/resources:bulk', { items })
+      },
+      'batch of 40': async () => {
+        const ids = await Promise.all(Array.from({ length: 40 }, made))
+        const items = ids.map((id) => ({ kind: 'apply', command: result(id) }))
+        return () => c.internally('POST', '/resources:batch-apply', { mode: 'independent', items })
+      },
+    }
+    if (!c.link) throw new Error('the link was asked for')
+    const seen = watchWire(c.link, ASIDE_CATALOG)
+    for (const [name, act] of Object.entries(acts)) await within(name, act, seen)
+  } finally {
+    await c.stop()
+  }
+}, 120_000)

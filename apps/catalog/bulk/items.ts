@@ -1,24 +1,24 @@
 import { getResource } from '../../../db/catalog/resources/rows.ts'
 import type { Tx } from '../../../db/client.ts'
+import type { Statement } from '../../../db/rows.ts'
 import type { OperationRef } from '../../shared/contracts/catalog/resources.ts'
 import type { BulkChange, BulkDone, BulkItem, BulkOp } from '../../shared/contracts/imports/bulk.ts'
 import { AppError, type Violation } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
-import { type Causing, mayWriteOf, readAccess, splitPatch, type Write } from '../command/request.ts'
+import { createWish, END, type Wish } from '../changes/hold.ts'
+import { type Causing, splitPatch, type Write } from '../command/request.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { refusedAs } from '../document/names.ts'
 import type { JsonObject } from '../document/pointers.ts'
-import { outOfScope, scopeOfRow } from '../read/access.ts'
 import { insertNew, type Wanted } from '../resources/create.ts'
-import { lockResource, refuseVersion } from '../resources/lock.ts'
+import { lockToWrite, refuseVersion } from '../resources/lock.ts'
 import { changeResource, refuseMembers } from '../resources/patch.ts'
-import { applyChange, sendAll } from '../resources/write.ts'
-import { identityHash, violated } from '../rules/change.ts'
-import { END, type Wish } from './hold.ts'
+import { applyChange } from '../resources/write.ts'
+import { violated } from '../rules/change.ts'
 
 /** An item of a bulk request, ready to be made: the same functions as those of the routes for one change. */
 export type Prepared = { wish: Wish; make: (tx: Tx, by: Causing) => Promise<Made> }
-export type Made = { status: number; done: BulkDone }
+type Made = { status: number; body: BulkDone; about: string; writes?: Statement[] }
 
 export const prepare = (deps: CatalogDeps, { op, change }: BulkItem, write: Write): Prepared =>
   PREPARE[op](deps, change as never, write)
@@ -26,35 +26,22 @@ export const prepare = (deps: CatalogDeps, { op, change }: BulkItem, write: Writ
 type Row = { resource_id: string; version: number }
 const madeOf = ({ resource_id, version }: Row, status: number, applied: boolean, intent?: OperationRef): Made => ({
   status,
-  done: { resource_id, version, applied, ...(intent && { operation_ref: intent }) },
+  body: { resource_id, version, applied, ...(intent && { operation_ref: intent }) },
+  about: resource_id,
 })
 
 const create = (deps: CatalogDeps, body: BulkChange<'create'>, write: Write): Prepared => {
-  const { types } = deps.registry
-  const type = types.newest(body.type_key)
   // Fixed here: the transaction may start again.
-  const resource_id = body.resource_id ?? base32Id('res')
-  const wanted: Wanted = { ...body, resource_id }
-  const edges = (body.relationships ?? []).map((edge) => ({ op: 'add' as const, ...edge }))
-  const contained = edges.find((edge) => edge.direction !== 'in' && types.relationship(edge.type_key)?.containment)
+  const wanted: Wanted = { ...body, resource_id: body.resource_id ?? base32Id('res') }
   return {
-    wish: {
-      resource_id,
-      edges: contained && body.parent_id === undefined ? edges.filter((edge) => edge !== contained) : edges,
-      create: {
-        type_id: type?.id ?? -1,
-        name: body.name,
-        parent_id: body.parent_id ?? contained?.target_id,
-        identity_hash: type ? identityHash(type, (body.desired_state ?? {}) as JsonObject) : null,
-      },
-    },
+    wish: createWish(deps.registry.types, wanted),
     make: async (tx, by) => {
       try {
         const { row, intent } = await insertNew(tx, deps, wanted, write, by)
         return madeOf(row.row, intent ? 202 : 201, true, intent)
       } catch (error) {
         if (body.resource_id !== undefined || !(error instanceof AppError)) throw error
-        throw refusedAs(error, new Map([[resource_id, body.name]]))
+        throw refusedAs(error, new Map([[wanted.resource_id, body.name]]))
       }
     },
   }
@@ -85,8 +72,7 @@ const patchOne = async (
     { resource_id, patch, precondition, write },
     by,
   )
-  await sendAll(writes)
-  return madeOf(row, intent ? 202 : 200, applied || intent !== undefined, intent)
+  return { ...madeOf(row, intent ? 202 : 200, applied || intent !== undefined, intent), writes }
 }
 
 /** Edges and ends are facts: they are stated, as a lifecycle state is. */
@@ -106,18 +92,9 @@ const relate = (deps: CatalogDeps, body: BulkChange<'relate'>, write: Write): Pr
   return {
     wish: { resource_id, edges: relationship_changes },
     make: async (tx, by) => {
-      const { types } = deps.registry
-      const mayWrite = mayWriteOf(deps, write)
-      const read = readAccess(deps, write.caller)
-      const locked = await lockResource(tx, types, resource_id, {
-        relationship_changes,
-        pointer: '/relationship_changes',
-        read,
-        mayWrite,
-      })
+      const changes = { relationship_changes, pointer: '/relationship_changes' }
+      const locked = await lockToWrite(tx, deps, write, resource_id, changes)
       const { row } = locked
-      const lacking = mayWrite(row.type_id, await scopeOfRow(tx, types, row))
-      if (lacking !== undefined) throw outOfScope(row.resource_id, lacking)
       const conflict = refuseVersion(row, body.expected_version)
       if (conflict) throw conflict
       const written = await applyChange(tx, deps, locked, {}, by(row))

@@ -26,11 +26,73 @@ import type { Side } from '../read/sides.ts'
 import { readCapabilityGraph } from './graphs.ts'
 import { listProviders, readCapabilities } from './providers.ts'
 
+type App = Parameters<FastifyPluginAsyncTypebox>[0]
+
 /** Definitions of capabilities, who provides them, and what one resource provides and needs. */
 export const capabilitiesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
   app,
   { deps, side },
 ) => {
+  definitionRoutes(app, deps, side)
+
+  app.get(
+    side.path('/v1/capabilities/graph'),
+    {
+      schema: {
+        operationId: 'getCapabilityGraph',
+        summary: 'Read the graph of capability definitions',
+        description:
+          'Definitions and the types that provide or require them, with counts of providers and of needs that are bound, could be, or cannot. Example: ?capability_key=compute.slots',
+        tags: side.tags,
+        querystring: CapabilityGraphQuery,
+        'x-errors': [404],
+        'x-text-types': TEXT_TYPES,
+        response: { 200: CapabilityGraph, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    async (req, reply) =>
+      sendDrawn(reply, req.query, await readCapabilityGraph(deps, req.query, side.reader(req)), drawingOfDefinitions),
+  )
+
+  app.get(
+    side.path('/v1/capabilities/providers'),
+    {
+      schema: {
+        operationId: 'listCapabilityProviders',
+        summary: 'List providers of capabilities',
+        description:
+          'Ranked by priority and what is free. attr.<name>=value, gte:n or lte:n asks for attributes; requirement_of for what a requirement needs. Example: ?capability_key=compute.slots&attr.cpu_cores=gte:8&min_free=2&explain=true',
+        tags: side.tags,
+        querystring: ProvidersQuery,
+        'x-errors': [404],
+        response: { 200: ProviderList, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    (req) => listProviders(deps, req.query, side.reader(req)),
+  )
+
+  app.get(
+    side.path('/v1/resources/:resource_id/capabilities'),
+    {
+      schema: {
+        operationId: 'getResourceCapabilities',
+        summary: 'Read the capabilities of a resource',
+        description:
+          'What it provides, and of each requirement whether it is bound, could be, or why it cannot. Example: ?allow_degraded=true',
+        tags: side.tags,
+        params: ResourceParams,
+        querystring: ResourceCapabilitiesQuery,
+        response: { 200: ResourceCapabilities, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    (req) => readCapabilities(deps, req.params.resource_id, req.query, side.reader(req)),
+  )
+}
+
+const definitionRoutes = (app: App, deps: CatalogDeps, side: Side): void => {
   app.get(
     side.path('/v1/capabilities/definitions'),
     {
@@ -90,62 +152,6 @@ export const capabilitiesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; 
       const [counted] = await countedDefinitions(deps, [definition], side.reader(req))
       return counted as CapabilityDefinition
     },
-  )
-
-  app.get(
-    side.path('/v1/capabilities/graph'),
-    {
-      schema: {
-        operationId: 'getCapabilityGraph',
-        summary: 'Read the graph of capability definitions',
-        description:
-          'Definitions and the types that provide or require them, with counts of providers and of needs that are bound, could be, or cannot. Example: ?capability_key=compute.slots',
-        tags: side.tags,
-        querystring: CapabilityGraphQuery,
-        'x-errors': [404],
-        'x-text-types': TEXT_TYPES,
-        response: { 200: CapabilityGraph, ...errorReplies },
-      },
-      preHandler: side.guard(),
-    },
-    async (req, reply) =>
-      sendDrawn(reply, req.query, await readCapabilityGraph(deps, req.query, side.reader(req)), drawingOfDefinitions),
-  )
-
-  app.get(
-    side.path('/v1/capabilities/providers'),
-    {
-      schema: {
-        operationId: 'listCapabilityProviders',
-        summary: 'List providers of capabilities',
-        description:
-          'Ranked by priority and what is free. attr.<name>=value, gte:n or lte:n asks for attributes; requirement_of for what a requirement needs. Example: ?capability_key=compute.slots&attr.cpu_cores=gte:8&min_free=2&explain=true',
-        tags: side.tags,
-        querystring: ProvidersQuery,
-        'x-errors': [404],
-        response: { 200: ProviderList, ...errorReplies },
-      },
-      preHandler: side.guard(),
-    },
-    (req) => listProviders(deps, req.query, side.reader(req)),
-  )
-
-  app.get(
-    side.path('/v1/resources/:resource_id/capabilities'),
-    {
-      schema: {
-        operationId: 'getResourceCapabilities',
-        summary: 'Read the capabilities of a resource',
-        description:
-          'What it provides, and of each requirement whether it is bound, could be, or why it cannot. Example: ?allow_degraded=true',
-        tags: side.tags,
-        params: ResourceParams,
-        querystring: ResourceCapabilitiesQuery,
-        response: { 200: ResourceCapabilities, ...errorReplies },
-      },
-      preHandler: side.guard(),
-    },
-    (req) => readCapabilities(deps, req.params.resource_id, req.query, side.reader(req)),
   )
 }
 

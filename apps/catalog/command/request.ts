@@ -10,8 +10,9 @@ import type { CatalogDeps } from '../deps.ts'
 import { isObject, type JsonObject } from '../document/pointers.ts'
 import { type Access, accessOf, type MayWrite, reaches } from '../read/access.ts'
 import { etagOf } from '../read/documents.ts'
+import type { Command } from './keys.ts'
 import type { Cause } from './outbox.ts'
-import { type Command, publicCommandId, type Stamp } from './run.ts'
+import { publicCommandId, type Stamp } from './run.ts'
 
 /** What every public write shares: who writes, under which key and permission, from which request. */
 export type Write = {
@@ -67,6 +68,9 @@ const causeOf = (write: Write, command_id: string, at: string): Cause => ({
   evidence_refs: [],
   at,
 })
+
+/** Names the command of a rehearsal. */
+export const NO_COMMAND = '00000000-0000-0000-0000-000000000000'
 
 /** The cause of a change, asked for under its locks, when the time of the change is set. */
 export type Causing = (locked?: ResourceRow) => Cause

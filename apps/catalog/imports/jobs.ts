@@ -1,4 +1,5 @@
 import { cancelJob, getJob, insertJob, type JobRow, listResults } from '../../../db/catalog/import-jobs.ts'
+import type { Answer } from '../../../db/command/run.ts'
 import {
   type ImportJob,
   type ImportJobRequest,
@@ -8,7 +9,7 @@ import {
 import { notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf, type Write } from '../command/request.ts'
-import { type Answer, runCommand } from '../command/run.ts'
+import { runCommand } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { timeOrNull, timeText } from '../read/documents.ts'
 
@@ -34,7 +35,7 @@ export const startJob = (deps: CatalogDeps, body: ImportJobRequest, write: Write
     await insertJob(tx, job, body.items)
     const view = viewOf({ ...job, done: 0, counts: {}, failures: 0, problem: null, ended_at: null })
     const headers = { location: `/v1/imports/${job_id}`, 'retry-after': '1' }
-    return { status: 202, headers, body: view, resource_id: null }
+    return { status: 202, headers, body: view }
   })
 }
 
@@ -69,7 +70,7 @@ export const stopJob = async (deps: CatalogDeps, job_id: string, write: Write): 
     await cancelJob(tx, job_id, stamp())
     const job = await getJob(tx, job_id, user_id)
     if (!job) throw notFound('import', job_id)
-    return { status: 200, body: viewOf(job), resource_id: null }
+    return { status: 200, body: viewOf(job) }
   })
 }
 

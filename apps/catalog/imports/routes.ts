@@ -24,8 +24,12 @@ const JobParams = Type.Object({ job_id: Type.String({ format: 'uuid' }) }, close
 const ResultsQuery = Type.Object({ page_token: Type.Optional(Type.String({ maxLength: 4000 })) }, closed)
 const JobQuery = Type.Object({ reason: Type.Optional(Type.String({ maxLength: 2000 })) }, closed)
 
-/** Takes over what other systems know. */
+type App = Parameters<FastifyPluginAsyncTypebox>[0]
+const tags = ['catalog']
+
+/** Imports from other systems. */
 export const importsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = async (app, { deps }) => {
+  jobRoutes(app, deps)
   app.post(
     '/v1/resources::import',
     {
@@ -34,7 +38,7 @@ export const importsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = a
         summary: 'Import resources',
         description:
           'Up to 200 items of one source, each created, updated or left as it is by its id in the source, with the differences. validate_only stores nothing. Nothing is ever retired. What the time of the request does not suffice for is deferred: send it in another request. Not in the specification.',
-        tags: ['catalog'],
+        tags,
         headers: Type.Partial(CommandHeaders),
         querystring: ImportQuery,
         body: ImportRequest,
@@ -48,8 +52,9 @@ export const importsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = a
       return sendStored(reply, await auditDenied(deps, req, importItems(deps, req.body, write)))
     },
   )
+}
 
-  const tags = ['catalog']
+const jobRoutes = (app: App, deps: CatalogDeps): void => {
   app.post(
     '/v1/imports',
     {

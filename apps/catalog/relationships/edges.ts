@@ -8,7 +8,7 @@ import {
   reaches as reachesAlong,
   reviseEdge,
 } from '../../../db/catalog/relationships/rows.ts'
-import { getResourcesByRid, getRids, wishLock } from '../../../db/catalog/resources/rows.ts'
+import { getResources, getResourcesByRid, wishLock } from '../../../db/catalog/resources/rows.ts'
 import type { EdgeCause, EdgeKey, EdgeRow, LockMode, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import type { RelationshipEvent } from '../../shared/contracts/catalog/events.ts'
@@ -36,6 +36,13 @@ export type Ignored = { pointer: string; code: string }
  */
 export type EdgeOutcome = { events: RelationshipEvent[]; ignored: Ignored[]; claimed: Claimed; moved: ResourceRow[] }
 
+const idsWith = (types: Types, on_delete: 'restrict' | 'cascade') =>
+  types.relationships.filter((relation) => relation.on_delete === on_delete).map(({ id }) => id)
+/** Along edges of these types others end with a resource. */
+export const cascading = (types: Types): number[] => idsWith(types, 'cascade')
+/** Edges of these types keep the resource that they lead to. */
+export const restricting = (types: Types): number[] => idsWith(types, 'restrict')
+
 /** What changes of edges will touch, found before anything is locked (catalog.md 3, "Locks"). */
 export const planEdges = async (
   db: Queryable,
@@ -43,8 +50,8 @@ export const planEdges = async (
   changes: readonly RelationshipChange[],
   { is_new, pointer, mayWrite }: { is_new: boolean; pointer: string; mayWrite: MayWrite | undefined },
 ): Promise<EdgePlan> => {
-  const rids = await getRids(db, [...new Set(changes.map(({ target_id }) => target_id))])
-  const rows = new Map((await getResourcesByRid(db, [...rids.values()])).map((row) => [row.resource_id, row]))
+  const peers = await getResources(db, [...new Set(changes.map(({ target_id }) => target_id))])
+  const rows = new Map(peers.map((row) => [row.resource_id, row]))
   const locks = new Map<string, LockMode>()
   const type_locks = new Map<number, 'shared' | 'exclusive'>()
   const resolved = changes.map((change, index): Resolved => {

@@ -10,15 +10,27 @@ import {
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import { attempt } from '../../../db/command/attempt.ts'
+import { type Answer, answerOf, type Given } from '../../../db/command/run.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
 import type { OperationRef, ResourceCreate } from '../../shared/contracts/catalog/resources.ts'
 import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
 import { tellClaims } from '../capabilities/claims.ts'
+import { createWish } from '../changes/hold.ts'
+import { runChange } from '../changes/run.ts'
 import type { EdgePlan } from '../command/edges.ts'
 import type { Cause } from '../command/outbox.ts'
-import { type Causing, causing, commandOf, headersOf, mayWriteOf, readAccess, type Write } from '../command/request.ts'
-import { type Answer, alreadyExists, runCommand, type Stamp, stampOf, type Work } from '../command/run.ts'
+import {
+  type Causing,
+  causing,
+  commandOf,
+  headersOf,
+  mayWriteOf,
+  NO_COMMAND,
+  readAccess,
+  type Write,
+} from '../command/request.ts'
+import { alreadyExists, type Stamp, stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { driftOf } from '../document/common.ts'
 import { refusedAs } from '../document/names.ts'
@@ -48,29 +60,34 @@ export const createResource = async (deps: CatalogDeps, body: ResourceCreate, wr
 }
 
 const createAs = async (deps: CatalogDeps, body: Wanted, write: Write): Promise<Answer> => {
-  const { resource_id } = body
-  const create = (tx: Tx, by: Causing) => insertNew(tx, deps, body, write, by)
-  if (write.query.validate_only) {
-    const { row, intent } = await attempt(deps.db, (tx) => create(tx, causing(write, NO_COMMAND, stampOf(deps))))
-    const resource = viewOf(row.row, row.scope, deps.registry.types)
-    const rehearsal = { resource, changed_paths: row.changed_paths, would_create_intent: intent !== undefined }
-    return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(rehearsal)), replayed: false }
+  const { types } = deps.registry
+  const create = async (tx: Tx, command_id: string, stamp: Stamp) => {
+    const { row, intent } = await insertNew(tx, deps, body, write, causing(write, command_id, stamp))
+    return { row: row.row, intent, resource: viewOf(row.row, row.scope, types), changed_paths: row.changed_paths }
   }
+  if (write.query.validate_only) return tried(deps, (tx) => create(tx, NO_COMMAND, stampOf(deps)))
   const command = commandOf(deps, write)
-  const work = async (tx: Tx, stamp: Stamp): Promise<Work> => {
-    const { row, intent } = await create(tx, causing(write, command.command_id, stamp))
-    const resource = viewOf(row.row, row.scope, deps.registry.types)
+  const work = async (tx: Tx, stamp: Stamp): Promise<Given> => {
+    const { row, intent, resource } = await create(tx, command.command_id, stamp)
     return {
       status: intent ? 202 : 201,
-      headers: headersOf(row.row, intent?.href),
+      headers: headersOf(row, intent?.href),
       body: intent ? { resource, operation_ref: intent } : resource,
-      resource_id,
+      about: body.resource_id,
     }
   }
-  return runCommand(deps, command, work).catch((error) => explainTwin(deps, body, write, error))
+  return runChange(deps, { command, wish: createWish(types, body), work }).catch((error) =>
+    explainTwin(deps, body, write, error),
+  )
 }
 
-export const NO_COMMAND = '00000000-0000-0000-0000-000000000000'
+type Rehearsed = { resource: object; changed_paths: string[]; intent: unknown }
+/** What a write would do, from a transaction that is rolled back. */
+export const tried = async ({ db }: Pick<CatalogDeps, 'db'>, work: (tx: Tx) => Promise<Rehearsed>): Promise<Answer> => {
+  const { resource, changed_paths, intent } = await attempt(db, work)
+  const body = { resource, changed_paths, would_create_intent: intent !== undefined }
+  return { ...answerOf({ status: 200, body }), replayed: false }
+}
 
 export type Wanted = ResourceCreate & { resource_id: string }
 

@@ -11,10 +11,11 @@ import type { Tx } from '../../../db/client.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import type { EdgePlan } from '../command/edges.ts'
-import type { Held } from '../command/run.ts'
+import { mayWriteOf, readAccess, type Write } from '../command/request.ts'
+import type { CatalogDeps } from '../deps.ts'
 import { isTerminal } from '../document/lifecycle.ts'
 import type { Types } from '../packs/registry.ts'
-import { type Access, type MayWrite, visibleOf } from '../read/access.ts'
+import { type Access, type MayWrite, outOfScope, scopeOfRow, visibleOf } from '../read/access.ts'
 import { planEdges, type Sees } from '../relationships/edges.ts'
 import { refuseForeignEdges, refuseForeignEnds } from '../relationships/rights.ts'
 import { confirmRetirement, planRetirement } from './retire.ts'
@@ -28,8 +29,6 @@ export type LockWish = {
   read: Access
   /** What the caller may write; services may write everything. */
   mayWrite?: MayWrite | undefined
-  /** What was locked and read with the claim of the command. */
-  held?: Held | undefined
 }
 
 /**
@@ -38,19 +37,35 @@ export type LockWish = {
  * no such resource, or the reader may not see it; 403 when others that change with it are not the caller's to write.
  */
 export const lockResource = async (tx: Tx, types: Types, resource_id: string, wish: LockWish): Promise<Locked> => {
-  return isAlone(wish) ? lockAlone(tx, types, resource_id, wish) : lockWithPeers(tx, types, resource_id, wish)
+  const { lifecycle_status, relationship_changes = [] } = wish
+  const alone = lifecycle_status === undefined && relationship_changes.length === 0
+  return (alone ? lockAlone : lockWithPeers)(tx, types, resource_id, wish)
 }
 
-/** Whether a change looks at no other resource. */
-export const isAlone = ({
-  lifecycle_status,
-  relationship_changes,
-}: Pick<LockWish, 'lifecycle_status' | 'relationship_changes'>): boolean =>
-  lifecycle_status === undefined && (relationship_changes?.length ?? 0) === 0
+/**
+ * The same for a caller, who may read and write only so much: 404, or 403 for a resource that is seen but not theirs to
+ * write.
+ */
+export const lockToWrite = async (
+  tx: Tx,
+  deps: CatalogDeps,
+  write: Write,
+  resource_id: string,
+  wish: Omit<LockWish, 'read' | 'mayWrite'> = {},
+) => {
+  const { types } = deps.registry
+  const mayWrite = mayWriteOf(deps, write)
+  const locked = await lockResource(tx, types, resource_id, { ...wish, read: readAccess(deps, write.caller), mayWrite })
+  const { row } = locked
+  const scope = await scopeOfRow(tx, types, row)
+  const lacking = mayWrite(row.type_id, scope)
+  if (lacking !== undefined) throw outOfScope(row.resource_id, lacking)
+  return { ...locked, scope }
+}
 
 /** What touches no other resource needs its own lock only. */
-const lockAlone = async (tx: Tx, types: Types, resource_id: string, { read, held }: LockWish): Promise<Locked> => {
-  const { row } = held ?? { row: await lockAndGet(tx, resource_id) }
+const lockAlone = async (tx: Tx, types: Types, resource_id: string, { read }: LockWish): Promise<Locked> => {
+  const row = await lockAndGet(tx, resource_id)
   const plan: EdgePlan = { resolved: [], locks: new Map(), type_locks: new Map(), mayWrite: undefined }
   return { ...(await seen(tx, types, row, resource_id, read)), plan, leaving: [] }
 }

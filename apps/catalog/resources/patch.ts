@@ -1,10 +1,11 @@
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
-import { attempt } from '../../../db/command/attempt.ts'
+import type { Answer, Given } from '../../../db/command/run.ts'
 import type { OperationRef } from '../../shared/contracts/catalog/resources.ts'
 import { mergeDiff, mergePatch } from '../../shared/data/merge-patch.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError, type Violation } from '../../shared/errors.ts'
+import { runChange } from '../changes/run.ts'
 import { type Cause, recordAudit } from '../command/outbox.ts'
 import {
   asObject,
@@ -12,23 +13,21 @@ import {
   causing,
   commandOf,
   headersOf,
-  mayWriteOf,
+  NO_COMMAND,
   preconditionOf,
-  readAccess,
   splitPatch,
   type Write,
 } from '../command/request.ts'
-import { type Answer, type Held, runCommand, stampOf, type Work } from '../command/run.ts'
+import { type Stamp, stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { jsonPatch, type PatchOperation } from '../document/json-patch.ts'
 import { changedPaths, isObject, type JsonObject, parsePointer } from '../document/pointers.ts'
-import { outOfScope, scopeOfRow } from '../read/access.ts'
 import { documentOf, viewOf } from '../read/documents.ts'
 import { checkImmutable, checkReadOnly, fittingType, refuseTerminal, violated } from '../rules/change.ts'
 import { checkNotes, NOTES, type Notes } from '../rules/notes.ts'
-import { NO_COMMAND } from './create.ts'
+import { tried } from './create.ts'
 import { requestIntent } from './intents.ts'
-import { isAlone, lockResource, refuseVersion } from './lock.ts'
+import { lockToWrite, refuseVersion } from './lock.ts'
 import type { Change } from './versions.ts'
 import { type Locked, sendAll, startChange } from './write.ts'
 
@@ -50,34 +49,29 @@ export const patchResource = async (
   const precondition = preconditionOf(if_match, write.query.expected_version, given?.expected_version)
   const patch = given ? given.patch : (body as PatchOperation[])
   refuseMembers(patch, write.query.mode === 'record_only')
-  const run = (tx: Tx, by: Causing, held?: Held) =>
-    changeResource(tx, deps, { resource_id, patch, precondition, write }, by, held)
+  const change = async (tx: Tx, command_id: string, stamp: Stamp) =>
+    changeResource(tx, deps, { resource_id, patch, precondition, write }, causing(write, command_id, stamp))
 
   if (write.query.validate_only) {
-    const done = await attempt(deps.db, async (tx) => {
-      const changed = await run(tx, causing(write, NO_COMMAND, stampOf(deps)))
-      await sendAll(changed.writes)
-      return changed
+    return tried(deps, async (tx) => {
+      const { writes, wanted: resource, ...changed } = await change(tx, NO_COMMAND, stampOf(deps))
+      await sendAll(writes)
+      return { ...changed, resource }
     })
-    const rehearsal = {
-      resource: done.wanted,
-      changed_paths: done.changed_paths,
-      would_create_intent: done.intent !== undefined,
-    }
-    return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(rehearsal)), replayed: false }
   }
-  const alone = isAlone({ lifecycle_status: lifecycleIn(patch) }) ? resource_id : undefined
-  const command = { ...commandOf(deps, write), alone }
-  return runCommand(deps, command, async (tx, stamp, held): Promise<Work> => {
-    const { row, writes, view, intent } = await run(tx, causing(write, command.command_id, stamp), held)
+  const command = commandOf(deps, write)
+  const wish = { resource_id, edges: [], lifecycle_status: lifecycleIn(patch) }
+  const work = async (tx: Tx, stamp: Stamp): Promise<Given> => {
+    const { row, writes, view, intent } = await change(tx, command.command_id, stamp)
     return {
       status: intent ? 202 : 200,
       headers: headersOf(row, intent?.href),
       body: intent ? { resource: view, operation_ref: intent } : view,
-      resource_id,
+      about: resource_id,
       writes,
     }
-  })
+  }
+  return runChange(deps, { command, wish, work })
 }
 
 const WRITABLE: readonly string[] = [...NOTES, 'desired_state']
@@ -148,19 +142,12 @@ export const changeResource = async (
   deps: CatalogDeps,
   { resource_id, patch, precondition, write }: Wanted,
   by: Causing,
-  held?: Held,
 ) => {
   const { types } = deps.registry
-  const read = readAccess(deps, write.caller)
-  const mayWrite = mayWriteOf(deps, write)
-  const wish = { read, mayWrite, lifecycle_status: lifecycleIn(patch), held }
-  const locked = await lockResource(tx, types, resource_id, wish)
-  const { row } = locked
+  const locked = await lockToWrite(tx, deps, write, resource_id, { lifecycle_status: lifecycleIn(patch) })
+  const { row, scope } = locked
   const cause = by(row)
   const type = types.byId(row.type_id)
-  const scope = await scopeOfRow(tx, types, row)
-  const lacking = mayWrite(row.type_id, scope)
-  if (lacking !== undefined) throw outOfScope(row.resource_id, lacking)
   const conflict = refuseVersion(row, precondition.version, precondition.status)
   if (conflict) throw conflict
   if (!type) throw new AppError('unsupported_resource_type', 'unknown', 'The type of this resource is not known here.')

@@ -3,15 +3,15 @@ import { cascadeOf, closeEdgesOf, countEdgesOf, edgesTo } from '../../../db/cata
 import { getResourcesByRid, wishLock } from '../../../db/catalog/resources/rows.ts'
 import type { EdgeRow, LockMode, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
+import { Again } from '../../../db/command/run.ts'
 import type { RelationshipEvent } from '../../shared/contracts/catalog/events.ts'
 import { AppError } from '../../shared/errors.ts'
 import { type Claimed, isClaim, lockClaimed, tellClaims } from '../capabilities/claims.ts'
 import { type ProviderEvent, toldOf } from '../capabilities/declare.ts'
 import { usesCapability } from '../capabilities/offers.ts'
 import type { Cause } from '../command/outbox.ts'
-import { Again } from '../command/run.ts'
 import type { Types } from '../packs/registry.ts'
-import { edgeEvent, type Sees } from '../relationships/edges.ts'
+import { cascading, edgeEvent, restricting, type Sees } from '../relationships/edges.ts'
 
 const MAX_CASCADE = 200
 const MAX_BLOCKERS = 20
@@ -22,12 +22,6 @@ const MAX_CLOSED = 50_000
 /** Far more than the definitions of capabilities that there are. */
 const MAX_WITHDRAWN = 10_000
 
-const idsWith = (types: Types, on_delete: 'restrict' | 'cascade' | 'detach') =>
-  types.relationships.filter((relation) => relation.on_delete === on_delete).map(({ id }) => id)
-
-/** Along edges of these types others end with a resource. */
-export const cascading = (types: Types): number[] => idsWith(types, 'cascade')
-
 /** Everything that becomes terminal together with a resource, itself first; locked `for update` with it. */
 export const planRetirement = async (
   tx: Tx,
@@ -35,7 +29,7 @@ export const planRetirement = async (
   rid: string,
   locks: Map<string, LockMode>,
 ): Promise<string[]> => {
-  const gone = await cascadeOf(tx, rid, idsWith(types, 'cascade'), MAX_CASCADE + 1)
+  const gone = await cascadeOf(tx, rid, cascading(types), MAX_CASCADE + 1)
   if (gone.length > MAX_CASCADE) {
     throw new AppError(
       'validation_error',
@@ -54,7 +48,7 @@ export const planRetirement = async (
 
 /** Under the locks: runs the command again when something joined the cascade in between. */
 export const confirmRetirement = async (tx: Tx, types: Types, planned: readonly string[]): Promise<void> => {
-  const now = await cascadeOf(tx, planned[0] as string, idsWith(types, 'cascade'), MAX_CASCADE + 1)
+  const now = await cascadeOf(tx, planned[0] as string, cascading(types), MAX_CASCADE + 1)
   const known = new Set(planned)
   if (now.some((rid) => !known.has(rid))) throw new Again()
 }
@@ -71,7 +65,7 @@ export const closeAllEdges = async (
   { leaving, sees, cause }: { leaving: ReadonlySet<string>; sees: Sees; cause: Cause },
 ): Promise<{ edges: RelationshipEvent[]; providers: ProviderEvent[] }> => {
   const needed = { except: [...leaving], limit: MAX_COUNTED + 1 }
-  const blocking = await edgesTo(tx, row.rid, idsWith(types, 'restrict'), needed)
+  const blocking = await edgesTo(tx, row.rid, restricting(types), needed)
   if (blocking.length > 0) throw await blocked(tx, types, row, blocking, sees)
   if ((await countEdgesOf(tx, row.rid, MAX_CLOSED + 1)) > MAX_CLOSED) throw tooManyToClose(row)
   const claimed: Claimed = new Map()

@@ -10,27 +10,27 @@ import type {
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { ServiceCaller } from '../../shared/service/tokens.ts'
+import type { Asked } from '../changes/run.ts'
+import type { Command } from '../command/keys.ts'
 import { auditing, type Cause } from '../command/outbox.ts'
-import type { Command, CommandWork } from '../command/run.ts'
+import type { CommandWork } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { isObject, type JsonObject } from '../document/pointers.ts'
 import { observe } from '../health/observe.ts'
 import { changeToken, etagOf } from '../read/documents.ts'
 import type { Ignored } from '../relationships/edges.ts'
-import { isAlone, lockResource, refuseVersion } from '../resources/lock.ts'
+import { lockResource, refuseVersion } from '../resources/lock.ts'
 import type { Change } from '../resources/versions.ts'
 import { keepReferences, sendAll, startChange } from '../resources/write.ts'
 
 /** Who sends an internal command, over which route. */
 export type Sender = { service: ServiceCaller; route: string; request_id: string; path_id: string }
-/** A command of which all is known that can be known without the database. */
-export type Prepared = { command: Command; work: CommandWork }
+export type ResultDeps = CatalogDeps
 type Internal = ResourceUpdateCommand | CapabilitiesCommand | HealthObservation
 
 const actorOf = ({ service }: Sender) => `svc:${service.name}`
 
-/** `alone`: it looks at no other resource than its own. */
-export const commandOf = (deps: CatalogDeps, body: Internal, sender: Sender, alone: boolean): Command => {
+const commandOf = ({ keys }: ResultDeps, body: Internal, sender: Sender): Command => {
   if (body.resource_id !== sender.path_id) {
     throw new AppError(
       'validation_error',
@@ -47,13 +47,12 @@ export const commandOf = (deps: CatalogDeps, body: Internal, sender: Sender, alo
     command_id,
     idempotency_key,
     scope: `${actorOf(sender)} ${sender.route}`,
-    fingerprint: fingerprintOf(deps.keys.fingerprint, content),
+    fingerprint: fingerprintOf(keys.fingerprint, content),
     kind: 'internal',
-    alone: alone ? body.resource_id : undefined,
   }
 }
 
-export const causeOf = (body: Internal, sender: Sender, at: string): Cause => ({
+const causeOf = (body: Internal, sender: Sender, at: string): Cause => ({
   actor: actorOf(sender),
   roles: [],
   source: 'operation',
@@ -66,13 +65,7 @@ export const causeOf = (body: Internal, sender: Sender, at: string): Cause => ({
   at,
 })
 
-export const resultOf = (
-  row: ResourceRow,
-  previous_version: number,
-  applied: boolean,
-  ignored: Ignored[],
-  code?: string,
-) => {
+const resultOf = (row: ResourceRow, previous_version: number, applied: boolean, ignored: Ignored[], code?: string) => {
   const body: CommandResult = {
     resource_id: row.resource_id,
     version: row.version,
@@ -83,15 +76,15 @@ export const resultOf = (
     change_token: changeToken(row.resource_id, row.version),
     ignored,
   }
-  return { status: 200, headers: { etag: etagOf(row) }, body, resource_id: row.resource_id }
+  return { status: 200, headers: { etag: etagOf(row) }, body, about: row.resource_id }
 }
 
 /** The result of an operation, for the resource it changed (ResourceUpdateCommand of the specification). */
-export const operationResult = (deps: CatalogDeps, body: ResourceUpdateCommand, sender: Sender): Prepared => {
+export const operationResult = (deps: ResultDeps, body: ResourceUpdateCommand, sender: Sender): Asked => {
   refuseEmpty(body)
   const { changes, resource_id } = body
-  const work: CommandWork = async (tx, stamp, held) => {
-    const locked = await lockResource(tx, deps.registry.types, resource_id, { ...changes, read: 'all', held })
+  const work: CommandWork = async (tx, stamp) => {
+    const locked = await lockResource(tx, deps.registry.types, resource_id, { ...changes, read: 'all' })
     const conflict = refuseVersion(locked.row, body.expected_version)
     if (conflict) throw conflict
     const cause = causeOf(body, sender, stamp(locked.row))
@@ -106,7 +99,9 @@ export const operationResult = (deps: CatalogDeps, body: ResourceUpdateCommand, 
     const result = resultOf(row, written.previous_version, applied, written.ignored, applied ? undefined : 'no_change')
     return { ...result, writes: changes.health_status === undefined ? written.writes : [] }
   }
-  return { command: commandOf(deps, body, sender, isAlone(changes)), work }
+  const { relationship_changes: edges = [], lifecycle_status } = changes
+  const by_itself = changes.health_status !== undefined || changes.provided_capability_changes !== undefined
+  return { command: commandOf(deps, body, sender), wish: { resource_id, edges, lifecycle_status, by_itself }, work }
 }
 
 const refuseEmpty = ({ changes, evidence_refs }: ResourceUpdateCommand) => {
@@ -118,7 +113,7 @@ const refuseEmpty = ({ changes, evidence_refs }: ResourceUpdateCommand) => {
   })
 }
 
-export const changeOf = (row: ResourceRow, changes: ResourceUpdateCommand['changes']): Change => {
+const changeOf = (row: ResourceRow, changes: ResourceUpdateCommand['changes']): Change => {
   const { lifecycle_status, desired_state_patch, observed_state_patch, provided_capability_changes } = changes
   return {
     ...(lifecycle_status !== undefined && { lifecycle_status }),
@@ -134,13 +129,7 @@ const patched = (state: Record<string, unknown>, patch: Record<string, unknown>)
 }
 
 /** health_status of a result is an observation of its own check; it moves health_revision, never the version. */
-const observeResult = (
-  tx: Tx,
-  deps: CatalogDeps,
-  row: ResourceRow,
-  status: HealthObservation['status'],
-  cause: Cause,
-) =>
+const observeResult = (tx: Tx, deps: ResultDeps, row: ResourceRow, status: HealthObservation['status'], cause: Cause) =>
   observe(
     tx,
     deps,
@@ -150,10 +139,11 @@ const observeResult = (
   )
 
 /** What a resource says that it provides. */
-export const providedCapabilities = (deps: CatalogDeps, body: CapabilitiesCommand, sender: Sender): Prepared => ({
-  command: commandOf(deps, body, sender, true),
-  work: async (tx, stamp, held) => {
-    const locked = await lockResource(tx, deps.registry.types, body.resource_id, { read: 'all', held })
+export const providedCapabilities = (deps: ResultDeps, body: CapabilitiesCommand, sender: Sender): Asked => ({
+  command: commandOf(deps, body, sender),
+  wish: { resource_id: body.resource_id, edges: [], by_itself: true },
+  work: async (tx, stamp) => {
+    const locked = await lockResource(tx, deps.registry.types, body.resource_id, { read: 'all' })
     const conflict = refuseVersion(locked.row, body.expected_version)
     if (conflict) throw conflict
     const change: Change = {
@@ -170,7 +160,7 @@ export const providedCapabilities = (deps: CatalogDeps, body: CapabilitiesComman
 const MAX_AHEAD_MS = 60_000
 
 /** One observation of a resource's health; an older one than is known changes nothing. */
-export const healthObservation = (deps: CatalogDeps, body: HealthObservation, sender: Sender): Prepared => {
+export const healthObservation = (deps: ResultDeps, body: HealthObservation, sender: Sender): Asked => {
   const observed_at = new Date(body.observed_at)
   if (observed_at.getTime() > deps.clock.now().getTime() + MAX_AHEAD_MS) {
     throw new AppError(
@@ -183,8 +173,8 @@ export const healthObservation = (deps: CatalogDeps, body: HealthObservation, se
       },
     )
   }
-  const work: CommandWork = async (tx, stamp, held) => {
-    const { row } = await lockResource(tx, deps.registry.types, body.resource_id, { read: 'all', held })
+  const work: CommandWork = async (tx, stamp) => {
+    const { row } = await lockResource(tx, deps.registry.types, body.resource_id, { read: 'all' })
     const conflict = body.expected_version === undefined ? undefined : refuseVersion(row, body.expected_version)
     if (conflict) throw conflict
     const cause = causeOf(body, sender, stamp(row))
@@ -199,5 +189,6 @@ export const healthObservation = (deps: CatalogDeps, body: HealthObservation, se
     }
     return { ...resultOf(after, row.version, observed !== undefined, [], observed ? undefined : 'superseded'), writes }
   }
-  return { command: commandOf(deps, body, sender, true), work }
+  const wish = { resource_id: body.resource_id, edges: [], by_itself: true }
+  return { command: commandOf(deps, body, sender), wish, work }
 }

@@ -3,7 +3,7 @@ import { and, eq } from 'drizzle-orm'
 import { appendAuditTo } from '../../../db/audit.ts'
 import type { Tx } from '../../../db/client.ts'
 import { fingerprintOf, readKey } from '../../../db/command/keys.ts'
-import { runAnswered } from '../../../db/command/run.ts'
+import { keysIn, runAnswered } from '../../../db/command/run.ts'
 import { getUser } from '../../../db/identity/queries.ts'
 import { idempotency, type UserRow, user_events, users } from '../../../db/identity/tables.ts'
 import type { PasswordCode } from '../../shared/contracts/client/password-rules.ts'
@@ -37,16 +37,20 @@ export const enrol = async (deps: AccountDeps, body: Enrolment, request: EnrolRe
   }
   if (await readKey(deps.db, idempotency, command)) return true
   const link = await setPassword(deps, user, body, token_id, request)
-  const { replayed } = await runAnswered({ db: deps.db, keys: idempotency }, { request: command }, async (tx) => ({
-    effect: undefined,
-    keep: async () => {
-      await lockControl(deps, tx)
-      await renewed(tx, user, link)
-      await noteDual(deps, tx)
-      await appendAuditTo(tx, user_events, deps.keys.audit, eventOf(user, request, 'done'))
-      return { status: 204, body: undefined }
-    },
-  }))
+  const { replayed } = await runAnswered(
+    { db: deps.db, keys: keysIn(idempotency) },
+    { request: command },
+    async (tx) => ({
+      effect: undefined,
+      keep: async () => {
+        await lockControl(deps, tx)
+        await renewed(tx, user, link)
+        await noteDual(deps, tx)
+        await appendAuditTo(tx, user_events, deps.keys.audit, eventOf(user, request, 'done'))
+        return { status: 204, body: undefined }
+      },
+    }),
+  )
   return replayed
 }
 

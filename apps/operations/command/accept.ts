@@ -1,5 +1,5 @@
 import { type Tx, together } from '../../../db/client.ts'
-import { type Answer, type Kernel, run } from '../../../db/command/run.ts'
+import { type Answer, type Kernel, keysIn, run } from '../../../db/command/run.ts'
 import { appendCommand } from '../../../db/operations/commands/rows.ts'
 import { appendAudit } from '../../../db/operations/facts/audit.ts'
 import { stateFacts } from '../../../db/operations/facts/state.ts'
@@ -52,9 +52,9 @@ export const acceptCommand = async <S>(deps: AcceptDeps, command: Command, steps
 }
 
 /** The keys of operations; a 403 leaves an audit row. */
-export const kernelOf = (deps: Pick<OperationsDeps, 'db' | 'keys'>, command: Command): Kernel => ({
+const kernelOf = (deps: Pick<OperationsDeps, 'db' | 'keys'>, command: Command): Kernel => ({
   db: deps.db,
-  keys: idempotency,
+  keys: keysIn(idempotency),
   denied: (error) => auditDenial(deps, command, error),
 })
 

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Tx } from '../../../db/client.ts'
 import { fingerprintOf, type IdempotentRequest } from '../../../db/command/keys.ts'
-import { type Answer, type Decision, runAnswered } from '../../../db/command/run.ts'
+import { type Answer, type Decision, keysIn, runAnswered } from '../../../db/command/run.ts'
 import { appendAudit } from '../../../db/operations/facts/audit.ts'
 import { idempotency } from '../../../db/operations/tables/index.ts'
 import { actorOfCaller, type Caller } from '../../shared/auth/caller.ts'
@@ -46,7 +46,7 @@ export const mutate = (
   decide: (tx: Tx) => Promise<Decision<Record<string, unknown>>>,
 ): Promise<Answer> =>
   runAnswered(
-    { db: deps.db, keys: idempotency, denied: (error) => auditDenial(deps, mutation, error) },
+    { db: deps.db, keys: keysIn(idempotency), denied: (error) => auditDenial(deps, mutation, error) },
     mutation,
     decide,
     (effect) => ({ dry_run: true, effect, allowed_actions: [] }),

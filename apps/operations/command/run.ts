@@ -1,9 +1,10 @@
-import type { StoredAnswer } from '../../../db/command/keys.ts'
-import { type Answer, answerOf, settle } from '../../../db/command/run.ts'
+import { type StoredAnswer, storeAnswer } from '../../../db/command/keys.ts'
+import { type Answer, answerOf } from '../../../db/command/run.ts'
 import { type AcceptedCommand, getCommand } from '../../../db/operations/commands/rows.ts'
+import { idempotency } from '../../../db/operations/tables/index.ts'
 import { AppError, type Category, type Code, problemOf } from '../../shared/errors.ts'
 import type { CommandDeps, OperationsDeps } from '../deps.ts'
-import { acceptCommand, kernelOf } from './accept.ts'
+import { acceptCommand } from './accept.ts'
 import type { Command, Steps } from './command.ts'
 import { isDecidedInPostgres, isDoneAtOnce } from './outcomes.ts'
 
@@ -32,7 +33,7 @@ export const runCommand = async <S>(deps: CommandDeps, command: Command, steps: 
   const looked = await seen
   const settled = !looked.row.awaits && (!sent || outcome !== undefined)
   const given = renderAnswer(command, steps, command_id, looked, settled)
-  return { ...(await settle(kernelOf(deps, command), command, given)), replayed: repeated }
+  return { ...(await storeAnswer(deps.db, idempotency, command.request, given)), replayed: repeated }
 }
 
 /** From the commit to the outcome; an outcome that is not there in time counts as the time of the wait. */

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { fingerprintOf, type IdempotentRequest } from '../../../db/command/keys.ts'
-import { type Answer, answerOf, type Given, runAnswered } from '../../../db/command/run.ts'
+import { type Answer, answerOf, type Given, keysIn, runAnswered } from '../../../db/command/run.ts'
 import { idempotency } from '../../../db/session/tables.ts'
 import { deriveKey } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -36,7 +36,7 @@ export const runOnce = async (
   }
   try {
     const request = { ...command, fingerprint }
-    return await runAnswered({ db: deps.db, keys: idempotency }, { request }, async () => ({
+    return await runAnswered({ db: deps.db, keys: keysIn(idempotency) }, { request }, async () => ({
       effect: undefined,
       keep: runOnlyOnce,
     }))

@@ -1,8 +1,10 @@
 import { sql } from 'drizzle-orm'
 import type { Tx } from '../../client.ts'
 import { readChecksOf } from '../health.ts'
-import { countKey, edgeKey, type HeldEdge } from '../held/edges.ts'
-import { type Held, identityKey, nameKey } from '../held/rows.ts'
+import { countKey, edgeKey, outKey } from '../held/around.ts'
+import type { HeldEdge } from '../held/edges.ts'
+import { identityKey, nameKey } from '../held/names.ts'
+import type { Held } from '../held/rows.ts'
 import { MAX_EDGES } from '../relationships/rows.ts'
 import { array, getResources, getResourcesByRid, rowsOf } from '../resources/rows.ts'
 import type { EdgeKey, ResourceRow } from '../rows.ts'
@@ -16,7 +18,7 @@ export const loadRows = async (tx: Tx, held: Held, ids: readonly string[], rids:
   for (const row of [...named, ...others]) keep(held, row)
 }
 
-const keep = ({ loaded }: Held, row: ResourceRow): void => {
+export const keep = ({ loaded }: Held, row: ResourceRow): void => {
   loaded.rows.set(row.rid, row)
   loaded.byId.set(row.resource_id, row.rid)
 }
@@ -79,20 +81,20 @@ export const loadEdges = async (tx: Tx, held: Held, keys: readonly EdgeKey[]): P
 export const loadAround = async (tx: Tx, held: Held, rids: readonly string[], limit: number): Promise<void> => {
   if (rids.length === 0) return
   const these = array(rids, 'bigint')
-  const rows = await rowsOf<HeldEdge & { from_id: string; to_id: string }>(
+  const rows = await rowsOf<HeldEdge & { from_id: string | null; to_id: string | null }>(
     tx,
     sql`select ${columns}, a.resource_id as from_id, b.resource_id as to_id
         from (select * from catalog.relationship where src = any(${these})
               union select * from catalog.relationship where dst = any(${these}) limit ${limit + 1}) e
-        join catalog.resource a on a.rid = e.src join catalog.resource b on b.rid = e.dst`,
+        left join catalog.resource a on a.rid = e.src left join catalog.resource b on b.rid = e.dst`,
   )
   if (rows.length > limit) return
   const { open, around, ids, counts } = held.edges.loaded
   for (const rid of rids) around.set(rid, new Set())
   for (const { from_id, to_id, ...edge } of rows) {
     open.set(edgeKey(edge), edge)
-    ids.set(edge.src, from_id)
-    ids.set(edge.dst, to_id)
+    if (from_id !== null) ids.set(edge.src, from_id)
+    if (to_id !== null) ids.set(edge.dst, to_id)
     for (const end of ['src', 'dst'] as const) {
       const known = around.get(edge[end])
       if (!known) continue
@@ -142,7 +144,7 @@ export const loadReach = async (
   if (rows.length > limit) return
   const { outs } = held.edges.loaded
   for (const { rid, reltype_id, dst } of rows) {
-    const key = held.edges.outKey(reltype_id, rid)
+    const key = outKey(reltype_id, rid)
     const known = outs.get(key) ?? new Set()
     outs.set(key, known)
     if (dst !== null) known.add(dst)

@@ -1,10 +1,29 @@
-import { sql } from 'drizzle-orm'
+import { getTableName, sql } from 'drizzle-orm'
+import type { PgTable } from 'drizzle-orm/pg-core'
 import { type Tx, together } from '../../client.ts'
-import { edgeKey } from '../held/edges.ts'
+import { insertRows, type Statement, updateRow } from '../../rows.ts'
+import { edgeKey } from '../held/around.ts'
 import type { Held } from '../held/rows.ts'
-import { hex, insertMany, insertTexts, recordset } from '../resources/batch.ts'
+import { hex, insertMany, recordset } from '../resources/batch.ts'
 import type { ResourceRow } from '../rows.ts'
 import { outbox, relationship, relationship_history, resource, resource_state } from '../tables.ts'
+
+/**
+ * What a transaction holds, as statements that may go out as one: the version of one resource that was there. undefined:
+ * there is more, and `writeHeld` sends it.
+ */
+export const writesOf = (tx: Tx, { pending, edges }: Held): Statement[] | undefined => {
+  const { inserts, fixed, states, fresh, imported } = pending
+  const { history, added, revised } = edges.pending
+  const told = inserts.filter(({ table }) => table === outbox)
+  if (fresh.size + imported.size + history.length + added.size + revised.size > 0) return undefined
+  if (states.size > 1 || fixed.size > 1 || told.length > 1) return undefined
+  return [
+    ...[...fixed].map(([rid, set]) => updateRow(tx, resource, { rid: BigInt(rid) }, set)),
+    ...[...states].map(([rid, set]) => updateRow(tx, resource_state, { rid }, set)),
+    ...inserts.map(({ table, rows }) => insertRows(tx, table, rows as [object, ...object[]])),
+  ]
+}
 
 /**
  * Sends all that a transaction holds, one statement for each table and kind of write, in one round trip. What frees a
@@ -13,21 +32,21 @@ import { outbox, relationship, relationship_history, resource, resource_state } 
 export const writeHeld = async (tx: Tx, { pending, loaded, edges }: Held): Promise<void> => {
   const rowOf = (rid: string) => loaded.rows.get(rid) as ResourceRow
   const fresh = [...pending.fresh].map(rowOf)
-  const { inserts, moved, identity, imported } = pending
-  const fixed = [...moved.fixed].map((rid) => ({
+  const { inserts, identity, imported } = pending
+  const fixed = [...pending.fixed].map(([rid, set]) => ({
     ...columnsOf(FIXED, rowOf(rid)),
     rid,
-    moves: moved.identity.has(rid),
+    moves: 'identity_hash' in set,
     identity_hash: hashOf(identity.get(rid)),
   }))
-  const told = inserts.get(outbox)
+  const { [outboxName]: told, ...others } = rowsByTable(inserts)
   await together(
     removeEdges(tx, [...edges.pending.gone.values()]),
-    insertTexts(tx, relationship_history, HISTORY, edges.pending.history),
+    insertMany(tx, relationship_history, edges.pending.history),
     updateFixed(tx, fixed),
     updateStates(
       tx,
-      [...moved.state].map((rid) => ({ ...columnsOf(STATE, rowOf(rid)), rid })),
+      [...pending.states.keys()].map((rid) => ({ ...columnsOf(STATE, rowOf(rid)), rid })),
     ),
     insertMany(
       tx,
@@ -41,12 +60,22 @@ export const writeHeld = async (tx: Tx, { pending, loaded, edges }: Held): Promi
     ),
     reviseEdges(tx, edgesIn(edges.pending.open, edges.pending.revised)),
     insertMany(tx, relationship, edgesIn(edges.pending.open, edges.pending.added)),
-    ...[...inserts.values()]
-      .filter((one) => one !== told)
-      .map(({ table, columns, rows }) => insertTexts(tx, table, columns, rows)),
+    ...Object.values(others).map((one) => insertMany(tx, one.table, one.rows)),
     saveImported(tx, [...imported.values()]),
-    ...(told ? [insertTexts(tx, told.table, told.columns, told.rows)] : []),
+    ...(told ? [insertMany(tx, told.table, told.rows)] : []),
   )
+}
+
+const outboxName = getTableName(outbox)
+
+const rowsByTable = (inserts: Held['pending']['inserts']) => {
+  const tables: Record<string, { table: PgTable; rows: object[] }> = {}
+  for (const { table, rows } of inserts) {
+    const name = getTableName(table)
+    tables[name] ??= { table, rows: [] }
+    tables[name].rows.push(...rows)
+  }
+  return tables
 }
 
 const FIXED = ['type_version', 'display_name', 'owner', 'labels', 'annotations', 'desired_state', 'is_open'] as const
@@ -94,7 +123,6 @@ const EDGE = [
   'operation_id',
   'rel_no',
 ] as const
-const HISTORY = [...EDGE, 'valid_to']
 
 const columnsOf = (names: readonly (keyof ResourceRow)[], row: ResourceRow) =>
   Object.fromEntries(names.map((name) => [name, row[name]]))

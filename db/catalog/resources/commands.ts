@@ -1,75 +1,102 @@
-import { and, eq, or, sql } from 'drizzle-orm'
-import { first, type Queryable, type Tx } from '../../client.ts'
-import { insertRow, insertRows, updateRow } from '../../rows.ts'
+import { sql } from 'drizzle-orm'
+import type { Queryable, Tx } from '../../client.ts'
+import { inOne, insertRow, insertRows, type Statement, updateRow } from '../../rows.ts'
 import { audit, command_log, evidence_ref, resource_operation, revision } from '../tables.ts'
-import { array } from './rows.ts'
+import { hex, recordset } from './batch.ts'
+import { array, rowsOf } from './rows.ts'
 import { OPEN_STAMP } from './stamps.ts'
 
 /** Command log, revisions, references and audit: what a command leaves behind beside its change. */
 export type CommandLogRow = typeof command_log.$inferSelect
 
+type Names = Pick<CommandLogRow, 'command_id' | 'scope' | 'idempotency_key'>
+
+const CLAIM = `on conflict do nothing returning command_id, ${OPEN_STAMP}`
+
 /**
- * Takes a command id and key, or says that one of them is taken. A twin that still runs makes it wait. From here on the
- * command is open: it stamps nothing before its `created_at`. The statement is sent by the call itself: what the caller
- * sends next without waiting comes after it.
+ * Takes the ids and keys of commands, in the order of their ids; says which were free. Running twins make it wait. From
+ * here on the commands are open: they stamp nothing before their `created_at`. The statement is sent by the call itself:
+ * what the caller sends next without waiting comes after it.
  */
-export const claimCommand = async (tx: Tx, row: typeof command_log.$inferInsert): Promise<boolean> => {
-  const { rowCount } = await insertRow(tx, command_log, row, CLAIM).execute()
-  return rowCount === 1
+export const claimCommands = async (
+  tx: Tx,
+  rows: readonly (typeof command_log.$inferInsert)[],
+): Promise<ReadonlySet<string>> => {
+  const [first, ...others] = rows
+  const claims = rows.map((row) => ({ ...row, fingerprint: hex(row.fingerprint) }))
+  const taken =
+    first && others.length === 0
+      ? insertRow(tx, command_log, first, CLAIM).execute()
+      : tx
+          .execute(
+            sql`insert into catalog.command_log (command_id, scope, idempotency_key, fingerprint, created_at, retain_until)
+                select command_id, scope, idempotency_key, fingerprint, created_at, retain_until
+                from ${recordset('command_log', claims)} x order by command_id ${sql.raw(CLAIM)}`,
+          )
+          .execute()
+  return new Set((await taken).rows.map(({ command_id }) => command_id as string))
 }
 
-const CLAIM = `on conflict do nothing returning ${OPEN_STAMP}`
-
-/** The row that holds this command id, else the one that holds this key. */
-export const getCommand = async (
-  tx: Tx,
-  { command_id, scope, idempotency_key }: Pick<CommandLogRow, 'command_id' | 'scope' | 'idempotency_key'>,
-): Promise<CommandLogRow | undefined> => {
-  const rows = await tx
-    .select()
-    .from(command_log)
-    .where(
-      or(
-        eq(command_log.command_id, command_id),
-        and(eq(command_log.scope, scope), eq(command_log.idempotency_key, idempotency_key)),
-      ),
-    )
-  return rows.find((row) => row.command_id === command_id) ?? first(rows)
+/** The rows that hold one of these ids or keys. */
+export const getCommands = (db: Queryable, commands: readonly Names[]): Promise<CommandLogRow[]> => {
+  const names = commands.map(({ command_id, scope, idempotency_key }) => ({ command_id, scope, idempotency_key }))
+  return rowsOf(
+    db,
+    sql`with wanted as (select * from ${recordset('command_log', names)} x)
+        select c.* from catalog.command_log c where command_id in (select command_id from wanted)
+        union
+        select c.* from catalog.command_log c join wanted w using (scope, idempotency_key)`,
+  )
 }
 
-export const storeAnswer = (
+/** Gives claims back whose commands were refused. */
+export const dropClaims = (tx: Tx, command_ids: readonly string[]) =>
+  tx.execute(sql`delete from catalog.command_log where command_id = any(${array(command_ids, 'text')}::uuid[])`)
+
+export type StoredAnswerRow = Pick<CommandLogRow, 'command_id' | 'resource_id'> & {
+  status: number
+  headers: Record<string, string>
+  body: Buffer
+}
+
+/** Stores answers, along with the last writes of their commands. */
+export const storeAnswers = async (
   tx: Tx,
-  command_id: string,
-  answer: Pick<CommandLogRow, 'status' | 'headers' | 'body' | 'resource_id'>,
-) => updateRow(tx, command_log, { command_id }, answer)
+  answers: readonly StoredAnswerRow[],
+  writes: readonly Statement[],
+): Promise<void> => {
+  const [first, ...others] = answers
+  if (first && others.length === 0) {
+    const { command_id, ...answer } = first
+    await inOne(updateRow(tx, command_log, { command_id }, answer), ...writes).execute()
+    return
+  }
+  const rows = answers.map((row) => ({ ...row, body: hex(row.body) }))
+  await tx.execute(
+    sql`update catalog.command_log c
+        set resource_id = x.resource_id, status = x.status, headers = x.headers, body = x.body
+        from ${recordset('command_log', rows)} x where c.command_id = x.command_id`,
+  )
+}
 
 const PRUNED_AT_ONCE = 5000
 
-/** Forgets answers whose time is over: a later repeat is harmless, its expected_version is past. True: there may be more. */
-export const pruneCommands = async (db: Queryable, now: string): Promise<boolean> => {
-  const { rowCount } = await db.execute(sql`delete from catalog.command_log where command_id in
-    (select command_id from catalog.command_log where retain_until < ${now}::timestamptz limit ${PRUNED_AT_ONCE})`)
-  return rowCount === PRUNED_AT_ONCE
-}
+/**
+ * When the rows of a table are over. Answers: a later repeat is harmless, for its expected_version is past.
+ * Observations: the latest word of each check stays.
+ */
+const ENDS = {
+  command_log: 'retain_until',
+  observation_history: 'observed_at',
+  relationship_history: 'valid_to',
+  provider_history: 'valid_to',
+} as const
 
-/** Forgets what was observed before a time; the latest word of each check stays. True: there may be more. */
-export const pruneObservations = async (db: Queryable, before: string): Promise<boolean> => {
-  const { rowCount } = await db.execute(sql`delete from catalog.observation_history where id in
-    (select id from catalog.observation_history where observed_at < ${before}::timestamptz limit ${PRUNED_AT_ONCE})`)
-  return rowCount === PRUNED_AT_ONCE
-}
-
-/** Forgets relationships that were closed before a time. True: there may be more. */
-export const pruneRelationships = async (db: Queryable, before: string): Promise<boolean> => {
-  const { rowCount } = await db.execute(sql`delete from catalog.relationship_history where (rel_no, rev) in
-    (select rel_no, rev from catalog.relationship_history where valid_to < ${before}::timestamptz limit ${PRUNED_AT_ONCE})`)
-  return rowCount === PRUNED_AT_ONCE
-}
-
-/** Forgets what providers were before a time. True: there may be more. */
-export const pruneProviders = async (db: Queryable, before: string): Promise<boolean> => {
-  const { rowCount } = await db.execute(sql`delete from catalog.provider_history where (provider_id, rev) in
-    (select provider_id, rev from catalog.provider_history where valid_to < ${before}::timestamptz limit ${PRUNED_AT_ONCE})`)
+/** Forgets rows of a table that were over before a time. True: there may be more. */
+export const pruneOld = async (db: Queryable, name: keyof typeof ENDS, before: string): Promise<boolean> => {
+  const table = sql`catalog.${sql.identifier(name)}`
+  const { rowCount } = await db.execute(sql`delete from ${table} where ctid = any(array(
+    select ctid from ${table} where ${sql.identifier(ENDS[name])} < ${before}::timestamptz limit ${PRUNED_AT_ONCE}))`)
   return rowCount === PRUNED_AT_ONCE
 }
 

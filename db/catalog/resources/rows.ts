@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import { first, type Queryable, type Tx } from '../../client.ts'
 import { lockOfOne } from '../../locks.ts'
 import { updateRow } from '../../rows.ts'
-import { heldBy } from '../held/rows.ts'
+import { heldBy, takeLocked } from '../held/rows.ts'
 import type { Fixed, LockMode, NewResource, ResourceRow } from '../rows.ts'
 import { resource, resource_state } from '../tables.ts'
 import { isBelow } from './paths.ts'
@@ -42,11 +42,15 @@ export const getResource = async (db: Queryable, resource_id: string): Promise<R
 }
 
 /** Ids that are not there are missing in the answer. */
-export const getResources = (db: Queryable, resource_ids: readonly string[]): Promise<ResourceRow[]> =>
-  rowsOf(
+export const getResources = async (db: Queryable, resource_ids: readonly string[]): Promise<ResourceRow[]> => {
+  if (resource_ids.length === 0) return []
+  const held = heldBy(db)
+  if (held) return resource_ids.flatMap((id) => held.resourceOf(id) ?? [])
+  return rowsOf(
     db,
     sql`select ${resourceColumns} from ${resourceTables} where r.resource_id = any(${array(resource_ids, 'text')})`,
   )
+}
 
 export const getResourcesByRid = async (db: Queryable, rids: readonly string[]): Promise<ResourceRow[]> => {
   if (rids.length === 0) return []
@@ -57,9 +61,6 @@ export const getResourcesByRid = async (db: Queryable, rids: readonly string[]):
 
 /** Row numbers of ids; ids that are not there are missing in the answer. */
 export const getRids = async (db: Queryable, resource_ids: readonly string[]): Promise<Map<string, string>> => {
-  if (resource_ids.length === 0) return new Map()
-  const held = heldBy(db)
-  if (held) return held.ridsOf(resource_ids)
   const rows = await rowsOf<{ rid: string; resource_id: string }>(
     db,
     sql`select rid, resource_id from catalog.resource where resource_id = any(${array(resource_ids, 'text')})`,
@@ -121,6 +122,8 @@ export const lockAndGet = async (
 ): Promise<ResourceRow | undefined> => {
   const held = heldBy(tx)
   if (held) return held.lockedRow(resource_id)
+  const locked = takeLocked(tx, resource_id)
+  if (locked) return locked.row
   const [found] = await rowsOf<ResourceRow & { fresh: boolean }>(
     tx,
     sql`select ${resourceColumns}, s.version = (select version from catalog.resource_state where rid = r.rid) as fresh

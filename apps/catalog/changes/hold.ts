@@ -1,7 +1,7 @@
-import { createEdges } from '../../../db/catalog/held/edges.ts'
 import { createHeld, type Held, heldTx } from '../../../db/catalog/held/rows.ts'
 import {
   type Ended,
+  keep,
   loadAround,
   loadCounts,
   loadEdges,
@@ -12,14 +12,17 @@ import {
   loadTwins,
 } from '../../../db/catalog/many/load.ts'
 import { cascadeOfAll } from '../../../db/catalog/relationships/rows.ts'
-import { lockRelationshipTypes, lockStates, wishLock } from '../../../db/catalog/resources/rows.ts'
-import type { EdgeKey, LockMode } from '../../../db/catalog/rows.ts'
+import { lockAndGetAll, lockRelationshipTypes, lockStates, wishLock } from '../../../db/catalog/resources/rows.ts'
+import type { EdgeKey, LockMode, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
+import type { ResourceCreate } from '../../shared/contracts/catalog/resources.ts'
+import { isClaim } from '../capabilities/claims.ts'
 import { isTerminal } from '../document/lifecycle.ts'
+import type { JsonObject } from '../document/pointers.ts'
 import type { StoredRelationshipType, Types } from '../packs/registry.ts'
-import { planEdges } from '../relationships/edges.ts'
-import { cascading } from '../resources/retire.ts'
+import { cascading, planEdges } from '../relationships/edges.ts'
+import { identityHash } from '../rules/change.ts'
 
 /** Stands for a new resource, of which the database has nothing to count. */
 const NEW = '0'
@@ -28,32 +31,87 @@ const NEW = '0'
 export type Wish = {
   /** The resource that it is about, there or new. */
   resource_id: string
-  create?: { type_id: number; name: string; parent_id: string | undefined; identity_hash: Buffer | null }
+  create?: { type_id: number; name: string; parent_id: string | undefined; identity_hash: Buffer | null } | undefined
   edges: readonly RelationshipChange[]
   /** Whether all edges around it are asked for. */
   around?: boolean
   /** Resources that are asked for beside. */
   also?: readonly string[]
   /** The lifecycle state that it brings; `END`: the terminal one of its type. */
-  lifecycle_status?: string | typeof END
+  lifecycle_status?: string | typeof END | undefined
+  /** It asks for more than can be held, such as capabilities and checks: it is made in the database by itself. */
+  by_itself?: boolean
 }
 export const END = Symbol('end')
 
+type New = Pick<ResourceCreate, 'type_key' | 'name' | 'desired_state' | 'relationships'> & {
+  resource_id: string
+  parent_id?: string | undefined
+}
+
+/** What the creation of a resource will ask for. */
+export const createWish = (types: Types, body: New): Wish => {
+  const { resource_id, type_key, name, desired_state, parent_id } = body
+  const type = types.newest(type_key)
+  const edges = (body.relationships ?? []).map((edge) => ({ op: 'add' as const, ...edge }))
+  const contained = edges.find((edge) => edge.direction !== 'in' && types.relationship(edge.type_key)?.containment)
+  const own = contained && parent_id === undefined ? contained : undefined
+  return {
+    resource_id,
+    edges: edges.filter((edge) => edge !== own),
+    create: {
+      type_id: type?.id ?? -1,
+      name,
+      parent_id: parent_id ?? own?.target_id,
+      identity_hash: type ? identityHash(type, (desired_state ?? {}) as JsonObject) : null,
+    },
+  }
+}
+
+/** Whether a change looks at no other resource than its own. */
+export const isAlone = ({ create, edges, around, also, lifecycle_status }: Wish): boolean =>
+  !create && edges.length === 0 && !around && !also && lifecycle_status === undefined
+
+/** Whether all that a change asks for can be held: not a subtree that moves, nor the offers that a claim looks at. */
+export const canHold = (types: Types, { by_itself, create, edges }: Wish): boolean =>
+  !by_itself &&
+  edges.every(({ type_key, direction }) => {
+    const relation = types.relationship(type_key)
+    if (!relation) return true
+    return !isClaim(relation) && !(relation.containment && (!create || direction === 'in'))
+  })
+
 /** Far more than the cascades of a request that succeeds. */
 const MAX_ENDING = 2000
-const MAX_AROUND = 50_000
+/** The edges of a hub are closed by the database. */
+const MAX_AROUND = 2000
+const MAX_AROUND_ALL = 50_000
 const MAX_REACH = 20_000
 /** From so many changes of mode on, locks are taken in one mode: each change costs a statement. */
 const MAX_RUNS = 8
+
+export type View = { held: Held; tx: Tx }
+
+/** Holds resources that are locked and read already; those that are not among the rows are not there. */
+export const holdRows = (tx: Tx, ids: readonly string[], rows: readonly ResourceRow[]): View => {
+  const held = createHeld()
+  for (const id of ids) held.loaded.byId.set(id, undefined)
+  for (const row of rows) {
+    keep(held, row)
+    held.loaded.locks.set(row.rid, 'no key update')
+  }
+  return { held, tx: heldTx(tx, held) }
+}
 
 /**
  * Takes all locks that these changes need, in the one order that every command keeps (catalog.md 3), and then reads what
  * they will ask for: the same few statements however many changes there are.
  */
-export const holdFor = async (tx: Tx, types: Types, wishes: readonly Wish[]): Promise<{ held: Held; tx: Tx }> => {
-  const held = createHeld(createEdges())
-  const view = heldTx(tx, held)
+export const holdFor = async (tx: Tx, types: Types, wishes: readonly Wish[]): Promise<View> => {
   const ids = [...new Set(wishes.flatMap(idsOf))]
+  if (wishes.every(isAlone)) return holdRows(tx, ids, await lockAndGetAll(tx, ids))
+  const held = createHeld()
+  const view = heldTx(tx, held)
   await loadRows(tx, held, ids)
   const { locks, type_locks } = held.loaded
   for (const wish of wishes) {
@@ -84,7 +142,7 @@ export const holdFor = async (tx: Tx, types: Types, wishes: readonly Wish[]): Pr
       tx,
       held,
       [...new Set([...known, ...ridsWhere(held, wishes, ({ around }) => around === true)])],
-      MAX_AROUND,
+      Math.min(MAX_AROUND * wishes.length, MAX_AROUND_ALL),
     ),
     loadEdges(
       tx,

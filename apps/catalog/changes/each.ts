@@ -1,16 +1,20 @@
 import { Unheld } from '../../../db/catalog/held/journal.ts'
-import type { Held } from '../../../db/catalog/held/rows.ts'
-import { writeHeld } from '../../../db/catalog/many/write.ts'
-import type { Tx } from '../../../db/client.ts'
+import { lockedTx } from '../../../db/catalog/held/rows.ts'
+import { writeHeld, writesOf } from '../../../db/catalog/many/write.ts'
+import { lockAndGetAll } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
+import type { Last, Tx } from '../../../db/client.ts'
+import type { Given } from '../../../db/command/run.ts'
 import { AppError } from '../../shared/errors.ts'
 import { clashOf } from '../command/run.ts'
 import type { Types } from '../packs/registry.ts'
-import { holdFor, type Wish } from './hold.ts'
+import { canHold, holdFor, holdRows, type View, type Wish } from './hold.ts'
 
-/** So many changes of one request may go to the database by themselves before the rest goes there at once. */
+/** So many changes that ask for more than was foreseen go to the database by themselves before the rest goes there at once. */
 const MAX_BY_THEMSELVES = 8
 
 export type Change<T> = { wish: Wish; run: (tx: Tx) => Promise<T> }
+type Writing = object & { writes?: Given['writes'] }
 export type Way = {
   /** Called before each change; what it throws ends all. */
   check: () => void
@@ -19,21 +23,57 @@ export type Way = {
 }
 
 /**
- * Makes many changes in one transaction, in their order, each refused or made by itself (catalog.md 8, "Bulk"): over
- * rows that are held in memory, with the same rules as a single command. A change that asks for more than was read is
- * made in the database under a savepoint, after all before it were written.
+ * Makes the one change of a transaction, over rows that are held in memory or, where it asks for more, in the database;
+ * its last writes are left for the commit. `held`: its row, locked and read along with the claim.
  */
-export const makeEach = async <T>(
+export const makeOne = async <T extends Writing>(
+  tx: Tx,
+  types: Types,
+  { wish, run }: Change<T>,
+  { held, last }: { held: { row: ResourceRow | undefined } | undefined; last: Last },
+): Promise<T> => {
+  const { resource_id } = wish
+  const itself = () => run(held ? lockedTx(tx, { resource_id, ...held }) : tx)
+  if (!canHold(types, wish)) return itself()
+  const view = held ? holdRows(tx, [resource_id], held.row ? [held.row] : []) : await holdFor(tx, types, [wish])
+  try {
+    const made = await run(view.tx)
+    await sent(made)
+    const writes = writesOf(tx, view.held)
+    if (!writes) last(writeHeld(tx, view.held))
+    return { ...made, writes: writes ?? [] }
+  } catch (error) {
+    if (error instanceof Unheld) return itself()
+    throw error
+  }
+}
+
+/** Sends the last writes of a change. */
+const sent = async <T extends Writing>(made: T): Promise<T> => {
+  for (const write of made.writes ?? []) await write
+  return { ...made, writes: [] }
+}
+
+/**
+ * Makes many changes in one transaction, in their order, each refused or made by itself (catalog.md 8, "Bulk"): over
+ * rows that are held in memory, as `makeOne`. A change that asks for more is made in the database under a savepoint,
+ * after all before it were written.
+ */
+export const makeEach = async <T extends Writing>(
   tx: Tx,
   types: Types,
   changes: readonly Change<T>[],
   { check, again = () => {} }: Way,
 ): Promise<(T | AppError)[]> => {
   const outcomes: (T | AppError)[] = []
+  const asked = new Set(changes.filter(({ wish }) => !canHold(types, wish)))
+  if (asked.size > 0) await lockAndGetAll(tx, [...new Set(changes.map(({ wish }) => wish.resource_id))])
   let by_themselves = 0
   while (outcomes.length < changes.length) {
     const rest = changes.slice(outcomes.length)
-    const made = by_themselves < MAX_BY_THEMSELVES ? await makeHeld(tx, types, rest, check) : []
+    const end = rest.findIndex((change) => asked.has(change))
+    const set = by_themselves < MAX_BY_THEMSELVES ? rest.slice(0, end < 0 ? rest.length : end) : []
+    const made = set.length > 0 ? await makeHeld(tx, types, set, check) : []
     if (made === undefined) {
       again()
       by_themselves = MAX_BY_THEMSELVES
@@ -43,8 +83,8 @@ export const makeEach = async <T>(
     const next = changes[outcomes.length]
     if (!next) break
     check()
-    by_themselves += 1
-    outcomes.push(await refusable(tx.transaction((inner) => next.run(inner))))
+    if (!asked.has(next)) by_themselves += 1
+    outcomes.push(await refusable(tx.transaction(async (inner) => sent(await next.run(inner)))))
   }
   return outcomes
 }
@@ -53,7 +93,7 @@ export const makeEach = async <T>(
  * Makes changes in memory up to the first that asks for more than is held, and writes them. undefined: the database saw
  * a clash that could not be seen before, with what someone else wrote in between; nothing was written.
  */
-const makeHeld = async <T>(
+const makeHeld = async <T extends Writing>(
   tx: Tx,
   types: Types,
   changes: readonly Change<T>[],
@@ -81,13 +121,13 @@ const makeHeld = async <T>(
 }
 
 /** undefined: more was asked for than is held. What was refused leaves nothing behind. */
-const inMemory = async <T>(
-  { held, tx }: { held: Held; tx: Tx },
+const inMemory = async <T extends Writing>(
+  { held, tx }: View,
   { run }: Change<T>,
 ): Promise<{ outcome: T | AppError } | undefined> => {
   const before = held.journal.length
   try {
-    const outcome = await refusable(run(tx))
+    const outcome = await refusable(run(tx).then(sent))
     if (outcome instanceof AppError) held.journal.back(before)
     return { outcome }
   } catch (error) {

@@ -1,0 +1,130 @@
+import type { Tx } from '../../../db/client.ts'
+import { attempt } from '../../../db/command/attempt.ts'
+import { type Answer, answerOf as bytesOf } from '../../../db/command/run.ts'
+import { AppError, problemOf } from '../../shared/errors.ts'
+import type { Command } from '../command/keys.ts'
+import { refuseLate } from '../command/late.ts'
+import { answerOf, type CommandWork, type MakeAll, runCommands, stampOf } from '../command/run.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { makeEach, makeOne } from './each.ts'
+import { isAlone, type Wish } from './hold.ts'
+
+/** A command on a resource: what it will ask for, and its work. */
+export type Asked = { command: Command; wish: Wish; work: CommandWork }
+export type ChangeDeps = CatalogDeps
+
+/** One command on a resource (catalog.md 8): a set of one. */
+export const runChange = async (deps: ChangeDeps, asked: Asked): Promise<Answer> =>
+  answerOf(deps, await runSet(deps, [asked], {}))
+
+type How = { refused?: (error: AppError, at: number) => void; check?: () => void }
+
+/** Commands in one transaction; a single one is refused with all that it did, others each by itself. */
+const runSet = (deps: ChangeDeps, set: readonly Asked[], { refused, check = () => {} }: How) => {
+  const { types } = deps.registry
+  const [only] = set.length === 1 ? set : []
+  const of = new Map(set.map((asked) => [asked.command, asked]))
+  const makeAll: MakeAll = async (tx, fresh, held, last) => {
+    const stamp = stampOf(deps)
+    const changes = fresh.flatMap((command) => {
+      const { wish, work } = of.get(command) as Asked
+      return { wish, run: (inner: typeof tx) => work(inner, stamp) }
+    })
+    const [first] = changes
+    if (only && first) {
+      check()
+      return [await makeOne(tx, types, first, { held, last })]
+    }
+    const made = await makeEach(tx, types, changes, { check })
+    check()
+    return made
+  }
+  const alone = only && isAlone(only.wish) ? only.wish.resource_id : undefined
+  return runCommands(
+    deps,
+    set.map(({ command }) => command),
+    makeAll,
+    { alone, ...(refused && { refused }) },
+  )
+}
+
+/** So many items are made in one transaction: its locks are not held for longer than it takes. */
+const CHUNK = 200
+
+export type Item = Asked & { index: number }
+export type Outcome = Pick<Answer, 'status' | 'body' | 'replayed'> | AppError
+type Batch = { atomic: boolean; ends_at: number; atItem: AtItem }
+type AtItem = (error: AppError, index: number) => AppError
+
+/**
+ * Makes the items of a request, each refused or made as if it had come alone; `atomic`: all in one transaction, or none
+ * and the first refusal. Their outcomes stand at their index.
+ */
+export const runItems = async (
+  deps: ChangeDeps,
+  items: readonly Item[],
+  outcomes: Outcome[],
+  { atomic, ends_at, atItem }: Batch,
+): Promise<void> => {
+  const check = () => refuseLate(ends_at)
+  const size = atomic ? Math.max(1, items.length) : CHUNK
+  for (let from = 0; from < items.length; from += size) {
+    const part = items.slice(from, from + size)
+    const indexOf = (at: number) => part[at]?.index ?? at
+    const refused = (error: AppError, at: number) => {
+      if (atomic) throw atItem(error, indexOf(at))
+    }
+    const made = await runSet(deps, part, { refused, check }).catch((error): AppError[] => {
+      if (part.length > 1 || !(error instanceof AppError) || error.status >= 500 || error.options.retryable) throw error
+      refused(error, 0)
+      return [error]
+    })
+    for (const [at, outcome] of made.entries()) outcomes[indexOf(at)] = outcome
+  }
+}
+
+/** The same, rolled back: items are refused and answered, and nothing is kept. */
+export const tryItems = async (
+  deps: ChangeDeps,
+  items: readonly Item[],
+  outcomes: Outcome[],
+  { atomic, ends_at, atItem }: Batch,
+): Promise<void> => {
+  const stamp = stampOf(deps)
+  const changes = items.map(({ wish, work }) => ({ wish, run: (tx: Tx) => work(tx, stamp) }))
+  const check = () => refuseLate(ends_at)
+  const made = await attempt(deps.db, (tx) => makeEach(tx, deps.registry.types, changes, { check }))
+  for (const [at, outcome] of made.entries()) {
+    const { index } = items[at] as Item
+    if (outcome instanceof AppError && atomic) throw atItem(outcome, index)
+    outcomes[index] = outcome instanceof AppError ? outcome : { ...bytesOf(outcome), replayed: false }
+  }
+}
+
+/** A refusal of one item as the answer to the whole: says which, and its pointers start at the body. */
+export const refusedAt =
+  (member: string): AtItem =>
+  (error, index) => {
+    const { violations, extra } = error.options
+    if (extra?.index !== undefined) return error
+    const at = `/items/${index}/${member}`
+    return new AppError(error.category, error.code, error.message, {
+      ...error.options,
+      status: error.status,
+      extra: { ...extra, index },
+      ...(violations && { violations: violations.map((one) => ({ ...one, pointer: `${at}${one.pointer}` })) }),
+    })
+  }
+
+/** The reply as text: stored answers stand in it byte for byte. */
+export const replyOf = (outcomes: readonly Outcome[], request_id: string, path: string): string => {
+  const results = outcomes.map((outcome, index) => {
+    if (outcome instanceof AppError) {
+      const problem = problemOf(outcome, request_id, path)
+      return `{"index":${index},"status":${outcome.status},"body":${JSON.stringify(problem)}}`
+    }
+    const replayed = outcome.replayed ? ',"replayed":true' : ''
+    return `{"index":${index},"status":${outcome.status}${replayed},"body":${outcome.body.toString('utf8')}}`
+  })
+  return `{"results":[${results.join(',')}]}`
+}

@@ -1,0 +1,262 @@
+import { outTargets, saveImported } from '../../../db/catalog/imports.ts'
+import { findTwin, getResource, getResourcesByRid } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
+import type { Tx } from '../../../db/client.ts'
+import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
+import type { ImportItem, ImportOutcome, ImportRequest, ImportResult } from '../../shared/contracts/imports/imports.ts'
+import { mergePatch } from '../../shared/data/merge-patch.ts'
+import { AppError } from '../../shared/errors.ts'
+import { base32Id } from '../../shared/ids.ts'
+import { asObject, type Causing, readAccess, type Write } from '../command/request.ts'
+import { alreadyExists } from '../command/run.ts'
+import type { CatalogDeps } from '../deps.ts'
+import type { JsonObject } from '../document/pointers.ts'
+import type { StoredRelationshipType, Types } from '../packs/registry.ts'
+import { visibleOf } from '../read/access.ts'
+import { documentOf } from '../read/documents.ts'
+import { insertNew } from '../resources/create.ts'
+import { lockResource, lockToWrite } from '../resources/lock.ts'
+import type { Change } from '../resources/versions.ts'
+import { applyChange } from '../resources/write.ts'
+import { identityHash } from '../rules/change.ts'
+import { checkNotes, type Notes } from '../rules/notes.ts'
+import { differences } from './results.ts'
+
+/** One item of an import: created, changed, found unchanged or refused. */
+
+/** Set by importers on what their source no longer names; an item that comes again takes it off. */
+const MISSING_LABEL = 'signalbox/import-missing'
+
+export type Taking = {
+  deps: CatalogDeps
+  request: ImportRequest
+  write: Write
+  by: Causing
+  /** Ids of this source that are known by now. */
+  known: Map<string, string>
+  /** The ids of what it names: those that are known, and those that new ones will have. */
+  ids: Map<string, string>
+  /** What this request made, by our ids: a refusal calls it as the source does. */
+  made: Map<string, string>
+}
+
+type Settled = { outcome: ImportOutcome; row: ResourceRow; diff: ImportResult['diff']; missing: string[] }
+
+/** Brings the catalog in line with one item. */
+export const settle = async (tx: Tx, taking: Taking, item: ImportItem): Promise<Settled> => {
+  const { request, known, by } = taking
+  const parent_id = parentOf(item, known)
+  const edges = edgesOf(item, known)
+  const found = known.get(item.external_id) ?? (await twinOf(tx, taking, item, parent_id))
+  const done = found
+    ? await change(tx, taking, item, found, parent_id, edges.found)
+    : await create(tx, taking, item, parent_id, edges.found)
+  await saveImported(tx, request.source.name, item.external_id, done.row.resource_id, by().at)
+  return { ...done, missing: edges.missing }
+}
+
+const parentOf = (
+  { parent_id, parent_external_id }: ImportItem,
+  known: ReadonlyMap<string, string>,
+): string | undefined => {
+  if (parent_external_id === undefined) return parent_id
+  const found = known.get(parent_external_id)
+  if (found !== undefined) return found
+  throw new AppError('validation_error', 'target_not_found', `${parent_external_id} has not been imported.`, {
+    status: 422,
+    violations: [
+      { pointer: '/parent_external_id', code: 'target_not_found', message: 'names nothing that was imported' },
+    ],
+    hint: 'Put containers before what they contain.',
+  })
+}
+
+export const edgesOf = ({ relationships = [] }: ImportItem, known: ReadonlyMap<string, string>) => {
+  const found: RelationshipChange[] = []
+  const missing: string[] = []
+  for (const [index, edge] of relationships.entries()) {
+    const { target_external_id, target_id, type_key, direction, properties } = edge
+    const target = target_external_id === undefined ? target_id : known.get(target_external_id)
+    if (target === undefined) missing.push(`/relationships/${index}`)
+    else
+      found.push({
+        op: 'add',
+        type_key,
+        target_id: target,
+        ...(direction && { direction }),
+        ...(properties && { properties }),
+      })
+  }
+  return { found, missing }
+}
+
+/** What stands where the item wants to stand: taken over with `adopt`, else a conflict that a person decides. */
+const twinOf = async (
+  tx: Tx,
+  { deps, request, write }: Taking,
+  item: ImportItem,
+  parent_id: string | undefined,
+): Promise<string | undefined> => {
+  const type = deps.registry.types.newest(item.type_key)
+  const parent = parent_id === undefined ? undefined : await getResource(tx, parent_id)
+  const twin = await findTwin(tx, {
+    resource_id: '',
+    type_id: type?.id ?? null,
+    parent_rid: parent?.rid ?? null,
+    name: item.name,
+    identity_hash: type ? identityHash(type, asObject(item.desired_state)) : null,
+  })
+  if (!twin) return undefined
+  if (request.options?.adopt) return twin.resource_id
+  const rows = await getResourcesByRid(tx, [twin.rid])
+  const seen = await visibleOf(tx, deps.registry.types, readAccess(deps, write.caller), rows)
+  throw alreadyExists(twin.what, seen.has(twin.rid) ? twin.resource_id : undefined)
+}
+
+const create = async (
+  tx: Tx,
+  { deps, write, by, made: called, ids }: Taking,
+  item: ImportItem,
+  parent_id: string | undefined,
+  relationships: RelationshipChange[],
+): Promise<Omit<Settled, 'missing'>> => {
+  const { name, type_key, display_name, labels, annotations, owner, lifecycle_status, observed_state } = item
+  const body = {
+    resource_id: ids.get(item.external_id) ?? base32Id('res'),
+    type_key,
+    name,
+    desired_state: withoutNull(item.desired_state),
+    ...(display_name !== undefined && { display_name }),
+    ...(labels && { labels }),
+    ...(annotations && { annotations }),
+    ...(owner !== undefined && { owner }),
+    ...(parent_id !== undefined && { parent_id }),
+    ...(lifecycle_status !== undefined && { lifecycle_status }),
+    ...(observed_state && { observed_state: withoutNull(observed_state) }),
+    ...(relationships.length > 0 && { relationships: relationships.map(({ op: _, ...edge }) => edge) }),
+  }
+  called.set(body.resource_id, item.external_id)
+  const made = await insertNew(tx, deps, body, factsOf(write), by)
+  let { row } = made.row
+  if (item.provided_capabilities) {
+    const locked = await lockResource(tx, deps.registry.types, row.resource_id, { read: 'all' })
+    row = (await applyChange(tx, deps, locked, { capability_changes: item.provided_capabilities }, by(row))).row
+  }
+  const document = documentOf(row, deps.registry.types)
+  const diff = SHOWN.flatMap((name) => differences({}, asObject({ [name]: document[name] }))).concat(
+    relationships.map(({ type_key: type, target_id }) => ({
+      path: `/relationships/${type}/${target_id}`,
+      after: 'added',
+    })),
+  )
+  return { outcome: 'created', row, diff }
+}
+
+/** An import states facts. */
+const factsOf = (write: Write): Write => ({ ...write, query: { ...write.query, mode: 'record_only' } })
+
+const SHOWN = [
+  'type_key',
+  'name',
+  'parent_id',
+  'lifecycle_status',
+  'labels',
+  'desired_state',
+  'observed_state',
+] as const
+
+const withoutNull = (state: Record<string, unknown> | undefined): JsonObject => asObject(mergePatch({}, state ?? {}))
+
+const change = async (
+  tx: Tx,
+  { deps, request, write, by, known }: Taking,
+  item: ImportItem,
+  resource_id: string,
+  parent_id: string | undefined,
+  edges: RelationshipChange[],
+): Promise<Omit<Settled, 'missing'>> => {
+  const { types } = deps.registry
+  const complete = request.options?.complete_relationship_types ?? []
+  const relationship_changes = [
+    ...(await moved(tx, resource_id, parent_id)),
+    ...edges,
+    ...(await superfluous(tx, resource_id, relationsOf(types, complete), item, known)),
+  ]
+  const { lifecycle_status } = item
+  const wish = { relationship_changes, pointer: '/relationships', lifecycle_status }
+  const locked = await lockToWrite(tx, deps, factsOf(write), resource_id, wish)
+  const { row } = locked
+  if (types.keyOf(row.type_id) !== item.type_key) throw typeChanged(row, types.keyOf(row.type_id), item.type_key)
+  const written = await applyChange(tx, deps, locked, changeOf(row, item), by(row))
+  const [before, after] = [row, written.row].map((one) => asObject(shownOf(documentOf(one, types))))
+  const ignored = new Set(written.ignored.map(({ pointer }) => pointer))
+  const diff = differences(before ?? {}, after ?? {}).concat(
+    relationship_changes.flatMap(({ op, type_key, target_id }, index) => {
+      const path = `/relationships/${type_key}/${target_id}`
+      if (ignored.has(`/relationships/${index}`)) return []
+      return [op === 'remove' ? { path, before: 'there' } : { path, after: 'added' }]
+    }),
+  )
+  return { outcome: written.applied ? 'updated' : 'unchanged', row: written.row, diff }
+}
+
+const shownOf = (document: ReturnType<typeof documentOf>) =>
+  Object.fromEntries(
+    [...SHOWN, 'display_name' as const, 'owner' as const, 'annotations' as const].map((name) => [name, document[name]]),
+  )
+
+const typeChanged = (row: ResourceRow, is: string, wanted: string) =>
+  new AppError('version_conflict', 'type_changed', `${row.resource_id} is a ${is}, the source calls it a ${wanted}.`, {
+    extra: { existing_resource_id: row.resource_id },
+    hint: 'A resource keeps its type: retire it, or map the kind to the type it has.',
+  })
+
+/** The change of containment when the source says another container. */
+const moved = async (tx: Tx, resource_id: string, parent_id: string | undefined): Promise<RelationshipChange[]> => {
+  const row = await getResource(tx, resource_id)
+  if (!row || parent_id === undefined || row.parent_id === parent_id) return []
+  const into = { op: 'add' as const, type_key: 'contained_in', target_id: parent_id }
+  return row.parent_id === null ? [into] : [{ op: 'remove', type_key: 'contained_in', target_id: row.parent_id }, into]
+}
+
+/** Edges of complete types that the source no longer lists. */
+const superfluous = async (
+  tx: Tx,
+  resource_id: string,
+  complete: readonly StoredRelationshipType[],
+  { relationships = [] }: ImportItem,
+  known: ReadonlyMap<string, string>,
+): Promise<RelationshipChange[]> => {
+  if (complete.length === 0) return []
+  const listed = new Set(
+    relationships.map((edge) => `${edge.type_key} ${edge.target_id ?? known.get(edge.target_external_id ?? '')}`),
+  )
+  const open = await outTargets(tx, resource_id, complete)
+  return open
+    .filter(({ type_key, target_id }) => type_key !== 'contained_in' && !listed.has(`${type_key} ${target_id}`))
+    .map(({ type_key, target_id }) => ({ op: 'remove', type_key, target_id }))
+}
+
+const relationsOf = (types: Types, keys: readonly string[]): StoredRelationshipType[] =>
+  keys.flatMap((key) => types.relationship(key) ?? [])
+
+const changeOf = (row: ResourceRow, item: ImportItem): Change => {
+  const { [MISSING_LABEL]: _, ...labels } = { ...row.labels, ...item.labels }
+  const notes: Partial<Notes> = {
+    labels,
+    annotations: { ...row.annotations, ...item.annotations },
+    ...(item.owner !== undefined && { owner: item.owner }),
+    // A name is for ever (catalog.md 1): a new one in the source shows as the display name.
+    ...(item.display_name !== undefined
+      ? { display_name: item.display_name }
+      : item.name !== row.name && { display_name: item.name }),
+  }
+  checkNotes(notes)
+  return {
+    ...notes,
+    ...(item.desired_state && { desired_state: asObject(mergePatch(row.desired_state, item.desired_state)) }),
+    ...(item.observed_state && { observed_state: asObject(mergePatch(row.observed_state, item.observed_state)) }),
+    ...(item.lifecycle_status !== undefined && { lifecycle_status: item.lifecycle_status }),
+    ...(item.provided_capabilities && { capability_changes: item.provided_capabilities }),
+  }
+}

@@ -1,0 +1,73 @@
+import type { EdgeKey } from '../rows.ts'
+import { type Journal, Unheld } from './journal.ts'
+
+export type End = 'src' | 'dst'
+export const edgeKey = ({ src, reltype_id, dst }: EdgeKey) => `${src} ${reltype_id} ${dst}`
+export const countKey = (end: End, reltype_id: number, rid: string) => `${end} ${reltype_id} ${rid}`
+export const outKey = (reltype_id: number, rid: string) => `${reltype_id} ${rid}`
+
+/** Where edges begin and end, and how many: what is asked about a resource without a look at single edges. */
+export const createAround = (journal: Journal, fresh: ReadonlySet<string>) => {
+  /** The keys of all open edges of these resources. */
+  const around = new Map<string, Set<string>>()
+  const counts = new Map<string, number>()
+  /** Where all edges of one type lead that leave a resource. */
+  const outs = new Map<string, Set<string>>()
+
+  const keysOf = (rid: string): ReadonlySet<string> => {
+    const keys = around.get(rid)
+    if (!keys) throw new Unheld()
+    return keys
+  }
+  const countAt = (reltype_id: number, rid: string, end: End): number => {
+    const known = counts.get(countKey(end, reltype_id, rid)) ?? (around.has(rid) ? 0 : undefined)
+    if (known === undefined) throw new Unheld()
+    return known
+  }
+  const tally = (end: End, { reltype_id, ...edge }: EdgeKey, by: 1 | -1): void => {
+    const key = countKey(end, reltype_id, edge[end])
+    if (counts.has(key) || around.has(edge[end])) journal.put(counts, key, (counts.get(key) ?? 0) + by)
+  }
+  const leaving = (reltype_id: number, rid: string): Iterable<string> =>
+    outs.get(outKey(reltype_id, rid)) ??
+    [...keysOf(rid)].flatMap((key) =>
+      key.startsWith(`${rid} ${reltype_id} `) ? [key.slice(key.lastIndexOf(' ') + 1)] : [],
+    )
+
+  return {
+    around,
+    counts,
+    outs,
+    keysOf,
+    /** A new resource: all its edges are known, for there are none. */
+    begin: (rid: string): void => journal.put(around, rid, new Set()),
+    /** Notes that an edge was opened or closed. */
+    move: (edge: EdgeKey, by: 1 | -1): void => {
+      tally('src', edge, by)
+      tally('dst', edge, by)
+      const change = by === 1 ? journal.add : journal.drop
+      for (const rid of [edge.src, edge.dst]) {
+        const known = around.get(rid)
+        if (known) change(known, edgeKey(edge))
+      }
+      const known = outs.get(outKey(edge.reltype_id, edge.src))
+      if (known) change(known, edge.dst)
+    },
+    count: (reltype_id: number, rid: string, end: End | 'either'): number =>
+      end === 'either'
+        ? countAt(reltype_id, rid, 'src') + countAt(reltype_id, rid, 'dst')
+        : countAt(reltype_id, rid, end),
+    crowding: ({ src, reltype_id, dst }: EdgeKey, { many, most }: { many: number; most: number }) => {
+      const highest = Math.max(countAt(reltype_id, src, 'src'), countAt(reltype_id, dst, 'dst'))
+      return highest >= most ? ('most' as const) : highest >= many ? ('many' as const) : ('no' as const)
+    },
+    reaches: (reltype_id: number, from: string, to: string): boolean => {
+      if (from === to) return true
+      // A new resource to which no such edge leads cannot be reached.
+      if (fresh.has(to) && countAt(reltype_id, to, 'dst') === 0) return false
+      const seen = new Set([from])
+      for (const at of seen) for (const next of leaving(reltype_id, at)) seen.add(next)
+      return seen.has(to)
+    },
+  }
+}

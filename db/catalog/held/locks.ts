@@ -1,0 +1,27 @@
+import type { LockMode } from '../rows.ts'
+import { Unheld } from './journal.ts'
+
+const STRENGTH: Record<LockMode, number> = { 'key share': 0, 'no key update': 1, update: 2 }
+
+/** The locks that a transaction has; new rows need none. */
+export const createLocks = (fresh: ReadonlySet<string>) => {
+  const locks = new Map<string, LockMode>()
+  const type_locks = new Map<number, 'shared' | 'exclusive'>()
+  const isLocked = (rid: string, mode: LockMode): boolean => {
+    const known = locks.get(rid)
+    return fresh.has(rid) || (known !== undefined && STRENGTH[known] >= STRENGTH[mode])
+  }
+  return {
+    locks,
+    type_locks,
+    checkLocks: (wished: ReadonlyMap<string, LockMode>): void => {
+      for (const [rid, mode] of wished) if (!isLocked(rid, mode)) throw new Unheld()
+    },
+    checkTypeLocks: (wished: ReadonlyMap<number, 'shared' | 'exclusive'>): void => {
+      for (const [id, mode] of wished) {
+        const known = type_locks.get(id)
+        if (known !== mode && known !== 'exclusive') throw new Unheld()
+      }
+    },
+  }
+}
