@@ -11,7 +11,7 @@ import { startWorker } from './support/worker.ts'
 
 let p: Platform
 beforeAll(async () => {
-  p = await startPlatform({ env: { OPERATIONS__COMMANDS__WAIT_MS: '200', OPERATIONS__GATES__STANDING_S: '1' } })
+  p = await startPlatform({ env: { OPERATIONS__COMMANDS__WAIT_MS: '200' } })
 })
 afterAll(() => p.stop())
 
@@ -447,7 +447,7 @@ describe('a running operation', () => {
     const { gates } = alone()
     return {
       nodes: [
-        { node_id: 'a', executor: 'noop', with: { delay_ms: 1500 } },
+        { node_id: 'a', executor: 'noop', with: { delay_ms: 6500 } },
         { node_id: 'b', executor: 'noop', with: {}, depends_on: ['a'] },
       ],
       gates: gates.map((gate) => ({ ...gate, guards: ['a', 'b'] })),

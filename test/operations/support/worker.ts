@@ -18,7 +18,6 @@ export const startWorker = async (p: Platform, policy_file: string) => {
     SIGNALBOX__NATS__PREFIX: p.prefix,
     WORKER__OPERATIONS__URL: p.running[0]?.internal_url,
     WORKER__EXECUTORS__POLICY_FILE: policy_file,
-    OPERATIONS__GATES__STANDING_S: String(p.config.OPERATIONS__GATES__STANDING_S),
   })
   const deps = createDeps(config, createTelemetry('worker'))
   const worker = startWorkers(deps)
