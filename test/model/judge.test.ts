@@ -181,8 +181,8 @@ const CASES: [string, (c: Case) => unknown, RegExp | undefined][] = [
   ],
   [
     'a voter for a patch lost the right before it began',
-    (c) =>
-      lose(c, 'ada', act(30_000)) &&
+    (c) => {
+      lose(c, 'ada', act(30_000))
       c.operation.patches.push({
         patch_id: 'p',
         proposer: 'olaf',
@@ -190,7 +190,8 @@ const CASES: [string, (c: Case) => unknown, RegExp | undefined][] = [
         does: 'v1',
         proposed: act(0),
         votes: [approval('ada', 5000)],
-      }),
+      })
+    },
     /by a patch with 0 of 1 approvals/,
   ],
   [
