@@ -8,7 +8,7 @@ import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { addressKey } from '../../shared/web/addresses.ts'
 import type { Client } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
-import type { Charge, Federated, SessionRecord } from '../store/store.ts'
+import type { Charge, Federated, NewSession } from '../store/store.ts'
 import type { TokenPair } from './issue.ts'
 
 export type LoginRequest = {
@@ -147,7 +147,7 @@ const countFailure = async ({ nameOf, store, config }: SessionDeps, { ip_address
 }
 
 /** For whom a session is opened: by a password of this version, or through a provider. */
-export type SessionOwner = Pick<SessionRecord, 'user_id' | 'username' | 'mode'> &
+export type SessionOwner = Pick<NewSession, 'user_id' | 'username' | 'mode'> &
   ({ password_version: number } | (Federated & { metadata: string }))
 
 /**
