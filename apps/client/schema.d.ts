@@ -2554,6 +2554,28 @@ export interface components {
             name: string;
             roles?: string[];
         };
+        Affected: {
+            /** @description Resources that would be affected if the targets failed, without the targets. */
+            total: number;
+            /** @description The walk stopped at its bound: counts are lower bounds. */
+            at_least: boolean;
+            /** @description How many of them would become unhealthy; the others would be degraded. */
+            unhealthy: number;
+            /** @description The largest group first, at most 50. */
+            groups: {
+                type_key: string;
+                health_status: components["schemas"]["Health"];
+                count: number;
+                unhealthy: number;
+                /** @description The first of them, the nearest to the targets. */
+                nearest: {
+                    resource_id: string;
+                    name: string;
+                }[];
+            }[];
+            /** @description The last event of the catalog that was counted. */
+            watermark: string;
+        };
         /** @description What the caller may do now, by the rules that also decide the command; the reason when not. */
         AllowedActionSchema: {
             action: string;
@@ -3182,7 +3204,8 @@ export interface components {
         GateContext: {
             /** @description RFC 3339, UTC, microseconds. */
             as_of: string;
-            dependents: unknown[];
+            dependents: string[];
+            affected: components["schemas"]["Affected"] | null;
             policy_results: unknown[];
             rehearsal: unknown;
             evidence: unknown[];
@@ -4732,6 +4755,7 @@ export interface components {
                 dependents: string[];
                 dependents_count: number;
                 compensable: boolean;
+                affected: components["schemas"]["Affected"] | null;
             };
             risk: {
                 /** @enum {unknown} */
