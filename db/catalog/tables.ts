@@ -7,6 +7,8 @@ import { outboxTables } from '../outbox.ts'
 import { at, big, bytea, count, json, key, ltree, object, rowId } from './columns.ts'
 import { catalogSchema } from './schema.ts'
 
+export { catalogSchema }
+
 /** Rows of the catalog (catalog.md 9). Truth is `resource`, `resource_state`, `relationship`; the rest follows from them. */
 const t = catalogSchema.table
 
