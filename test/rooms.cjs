@@ -61,6 +61,7 @@ const ROOMS = {
     ['words/catalog', 'words/operations'],
     ['words', 'api'],
     ['queries', 'forms'],
+    ['values'],
     ['ui'],
     ['command', 'frame', 'graph', 'history', 'proof', 'intents', 'resources'],
     ['account', 'votes', 'interventions', 'topology'],

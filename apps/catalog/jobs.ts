@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { pruneJobs } from '../../db/catalog/import-jobs.ts'
+import { pruneJobs } from '../../db/catalog/imports/jobs.ts'
 import { pruneOld, pruneRevisions } from '../../db/catalog/resources/commands.ts'
 import { inboxOf } from '../../db/catalog/tables.ts'
 import { pruneInbox } from '../../db/inbox.ts'

@@ -2,7 +2,7 @@ import { prefixed } from '../shared/events/events.ts'
 import { holdNats } from '../shared/events/holder.ts'
 import type { Logger } from '../shared/telemetry.ts'
 
-/** Who is woken takes all that is there: the relay need not hear of each command of a crowd. */
+/** Who is woken takes all that waits: the relay need not hear of each command of a crowd. */
 const WAKE_MS = 5
 
 /** The catalog's connection to NATS. */

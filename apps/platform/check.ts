@@ -8,11 +8,11 @@ import { lockProblems } from './check/lock-file.ts'
 import { printMeasures } from './check/measures.ts'
 import { staleOpenapi } from './check/openapi/files.ts'
 import { lintByRedocly, lintBySpectral } from './check/openapi/lint.ts'
-import { staleSettings } from './check/reference.ts'
 import { staleRooms } from './check/rooms.ts'
 import { staleCards } from './check/text/cards.ts'
 import { brokenReferences } from './check/text/documents.ts'
 import { oddWords, printWords } from './check/text/words.ts'
+import { staleSettings } from './deploy/reference.ts'
 import { run } from './servers/sources.ts'
 
 /**

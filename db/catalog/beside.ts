@@ -43,7 +43,7 @@ export const rm_resource_operation = t(
   ],
 )
 
-/** An import that goes on by itself, chunk by chunk, with the rights that its owner has at each. */
+/** An import that runs by itself, chunk by chunk, with the rights that its owner has at each. */
 export const import_job = t(
   'import_job',
   {

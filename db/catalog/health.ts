@@ -34,7 +34,7 @@ export type Observed = {
 }
 
 /**
- * Keeps an observation in the history, and takes it as the latest word unless a newer one is there: newer = greater
+ * Keeps an observation in the history, and takes it as the latest word unless a newer one exists: newer = greater
  * (observed_at, command_id). False: superseded.
  */
 export const saveObservation = async (tx: Tx, row: Observed): Promise<boolean> => {

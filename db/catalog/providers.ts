@@ -82,7 +82,7 @@ export const moveCapabilities = async (tx: Tx, rid: string, by: number): Promise
   return row?.capability_revision ?? 0
 }
 
-/** Owners of what these resources claim. */
+/** Owners of the claims of these resources. */
 export const claimedOwners = async (db: Queryable, rids: readonly string[], uses_id: number): Promise<string[]> => {
   const held = heldBy(db)
   if (held) return rids.flatMap((rid) => held.edges.from(rid, [uses_id]).map(({ dst }) => dst))

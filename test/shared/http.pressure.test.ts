@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type Bounds, createPressure, PRIORITIES, type Strain } from '../../apps/shared/http/pressure.ts'
+import { type Bounds, createPressure, type Strain } from '../../apps/shared/http/pressure.ts'
+import { PRIORITIES } from '../../apps/shared/process/priority.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 
 const BOUNDS: Bounds = { in_flight: 10, delay_ms: 250, utilisation: 0.95, rss_share: 0.8 }

@@ -129,7 +129,7 @@ const match = async (
 
 type Asked = { wanted: Wanted; asker: Asker | undefined; capability_key: string | undefined }
 
-/** Providers by what they offer, ranked; with `explain` also those that do not do, and why. */
+/** Providers by their offers, ranked; with `explain` also those that do not do, and why. */
 export const listProviders = async (deps: CatalogDeps, query: ProvidersQuery, reader: Reader) => {
   const { types } = deps.registry
   const { page_size, page_token, min_change, max_lag_ms, explain, ...filters } = query

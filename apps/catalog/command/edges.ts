@@ -6,7 +6,7 @@ import type { MayWrite } from '../read/access.ts'
 /** A change with both ends found. `peer` is missing when there is no such resource. */
 export type Resolved = {
   at: string
-  /** The pointer of the peer's name, for what is wrong with it. */
+  /** The pointer of the peer's name, to point at its fault. */
   target_at: string
   change: RelationshipChange
   relation: StoredRelationshipType | undefined

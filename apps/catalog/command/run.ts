@@ -14,7 +14,7 @@ const NAMESPACE = '3c1b8a52-54a3-5a5e-9c2e-5f4a9c7d1e60'
 export const publicCommandId = (scope: string, key: string): string => uuidv5(uuidv5(NAMESPACE, scope), key)
 
 /**
- * The time of a change. It is asked for under the locks of the change, so that times follow the order of commits, and
+ * The time of a change. It is asked for under the locks of the change, so times follow the order of commits. It
  * lies not before the last change of what is locked, if another clock was ahead.
  */
 export type Stamp = (locked?: Pick<ResourceRow, 'updated_at'>) => string
@@ -76,7 +76,7 @@ const kernelOf = (deps: CommandDeps): Kernel<Command> => ({
 
 /** Counts what became of commands. */
 const countOf = ({ telemetry }: Pick<CatalogDeps, 'telemetry'>) => {
-  const commands = telemetry.counter('catalog_commands_total', 'Commands by what became of them.', ['result'])
+  const commands = telemetry.counter('catalog_commands_total', 'Commands by result.', ['result'])
   return (outcome: unknown) => {
     const result =
       outcome instanceof Error

@@ -24,7 +24,7 @@ const unknown = (path: string) =>
     hint: 'Name members of a resource, such as name,labels.environment,desired_state.release.',
   })
 
-/** Reads `fields` (catalog.md 7.1): comma paths into these members; nothing when none is given. Unknown names are 400. */
+/** Reads `fields` (catalog.md 7.1): comma paths into these members; undefined when none is given. Unknown names are 400. */
 export const parseFields = (paths: readonly string[] | undefined, members: readonly string[]): Fields | undefined => {
   if (paths === undefined) return undefined
   if (paths.length > MAX_FIELDS) throw unknown(`more than ${MAX_FIELDS} paths`)

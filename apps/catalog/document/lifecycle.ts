@@ -47,7 +47,7 @@ export const isTerminal = (lifecycle: Lifecycle, state: string): boolean => life
 export const nextStates = (lifecycle: Lifecycle, from: string, by: ChangeSource): string[] =>
   lifecycle.transitions.filter((way) => way.from === from && way.by.includes(by)).map((way) => way.to)
 
-/** The refusal of a transition that the type does not know, or nothing. Staying is always allowed. */
+/** The refusal of a transition that the type does not know, or undefined. Staying is always allowed. */
 export const refuseTransition = (
   lifecycle: Lifecycle,
   from: string,

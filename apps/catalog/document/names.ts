@@ -1,6 +1,6 @@
 import { AppError } from '../../shared/errors.ts'
 
-/** Ids that the server has made in a request, with what the request itself calls the same things. */
+/** Ids that the server has made in a request, with the names in that request. */
 export type Names = ReadonlyMap<string, string>
 
 const ID = /\bres_[a-z2-7]{26}\b/g

@@ -35,7 +35,7 @@ const violationOf = ({ keyword, instancePath, params, message }: ErrorObject, at
   }
 }
 
-/** Whether a schema names the place of a pointer: its sub-schema, `open` where anything may stand, or nothing. */
+/** Whether a schema names the place of a pointer: its sub-schema, `open` where anything may stand, or undefined. */
 export const schemaAt = (root: JsonObject, pointer: string): JsonObject | 'open' | undefined => {
   let schema: JsonObject | 'open' | undefined = resolve(root, root)
   for (const token of parsePointer(pointer) ?? []) {

@@ -1,7 +1,7 @@
 import type { CapabilityGraph, NeedsGraph } from '../../shared/contracts/topology/capability-graphs.ts'
 import type { Graph } from '../../shared/contracts/topology/graphs.ts'
 
-/** A graph as it is drawn: what holds for the whole, nodes and edges with what is known of each. */
+/** A graph as it is drawn: what holds for the whole, nodes and edges with the known members of each. */
 export type Drawing = {
   facts: [string, string][]
   nodes: { id: string; label: string; data: Record<string, string | number>; cut?: boolean }[]
@@ -46,7 +46,7 @@ export const drawingOf = (graph: Graph): Drawing => {
   }
 }
 
-/** Of a page of resources with their needs: `next_page_token` goes on where it ends. */
+/** Of a page of resources with their needs: `next_page_token` continues where it ends. */
 export const drawingOfNeeds = ({ nodes, edges, next_page_token, as_of }: NeedsGraph): Drawing => ({
   facts: [['next_page_token', next_page_token ?? ''], ...ageOf(as_of)],
   nodes: nodes.map((node) => {
@@ -105,7 +105,7 @@ export const drawingOfDefinitions = ({ nodes, edges, as_of }: CapabilityGraph): 
 const XML = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' } as Record<string, string>
 const xml = (text: string): string => text.replace(/[&<>"]/g, (one) => XML[one] as string)
 
-/** The names of what is known of nodes or edges, and whether each is a number. */
+/** The names of the known members of nodes or edges, and whether each is a number. */
 const keysOf = (parts: Drawing['nodes'] | Drawing['edges']): Map<string, 'int' | 'string'> => {
   const keys = new Map<string, 'int' | 'string'>()
   for (const { data } of parts)

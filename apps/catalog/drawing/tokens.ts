@@ -2,7 +2,7 @@ import type { Position } from '../graph/edges.ts'
 import type { Hop, Shown } from './traverse.ts'
 
 /**
- * Where a graph goes on (catalog.md 7.2): the node, its depth, the place in its neighbours, and the hops that led there,
+ * Where a graph continues (catalog.md 7.2): the node, its depth, the place in its neighbours, and the hops that led there,
  * so that what was shown on the way is not shown again.
  */
 export type Place = { rid: number; depth: number; from: Position | undefined; way: Hop[] }
@@ -28,7 +28,7 @@ export const readPlace = ([depth = '0', ...hops]: readonly string[]): Place => {
 
 export const hopsBefore = ({ way, rid, from }: Place): Hop[] => [...way, { rid, from, to: undefined }]
 
-/** The keys of the token that goes on at a node of a picture; nothing when too many hops led there. */
+/** The keys of the token that continues at a node of a picture; undefined when too many hops led there. */
 export const writePlace = (place: Place | undefined, nodes: readonly Shown[], node: Shown): string[] | undefined => {
   const hops: Hop[] = []
   if (place) {

@@ -23,7 +23,7 @@ const feed = async ({ db, registry, batch }: Source, store: Store, to?: string):
     store.apply(events, registry.types)
   } catch (error) {
     if (!(error instanceof UnknownName)) throw error
-    // Another process has loaded a pack: read the types and go on where it stopped.
+    // Another process has loaded a pack: read the types and continue where it stopped.
     await registry.reload()
     const rest = events.filter(({ pub_seq }) => BigInt(pub_seq) > BigInt(store.watermark))
     store.apply(rest, registry.types)

@@ -75,7 +75,7 @@ export const createGraph = (options: GraphOptions) => {
     isPaused: (): boolean => following.paused,
     /**
      * Loads the graph once more beside the one in use and compares the two at one place of the log; with `swap` it then
-     * takes its place. Requests go on meanwhile. One at a time; fails when it does not come to its end in time.
+     * takes its place. Requests continue meanwhile. One at a time; fails when it does not come to its end in time.
      */
     compare: (swap: boolean): Promise<Proven> => compareIn(following, swap, compare_ms),
     /** For `npm run bench:catalog` and the log. */
@@ -135,7 +135,7 @@ const turn = async (following: Following, gauges: Gauges): Promise<void> => {
   gauges.lag.set({ consumer: GRAPH }, lagOf(following) / 1000)
 }
 
-/** Feeds the graph in use; false while an event does not fit it. Loads and comparisons go on meanwhile. */
+/** Feeds the graph in use; false while an event does not fit it. Loads and comparisons continue meanwhile. */
 const keepsUp = async (following: Following, store: Store): Promise<boolean> => {
   const { source, log } = following
   try {

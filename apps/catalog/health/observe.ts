@@ -30,7 +30,7 @@ export const healthNow = (row: ResourceRow, checks: readonly ObservationRow[], n
 
 /**
  * Takes one observation under the row's lock. It never touches the version; health_revision moves when a check appears
- * or changes its status, or own health changes. Returns the row after, or nothing when a newer observation was there
+ * or changes its status, or own health changes. Returns the row after, or undefined when a newer observation was there
  * (`superseded`).
  */
 export const observe = async (
@@ -91,7 +91,7 @@ export const settleHealth = async (
     health_reason: own.reason,
     health_expires_at: own.expires_at?.toISOString() ?? null,
     health_at: moved ? cause.at : row.health_at,
-    // The reason is part of what is shown, so its tag must change too.
+    // The reason is shown, so its tag must change too.
     health_revision:
       row.health_revision + (moved || own.reason !== row.health_reason || checks_changed.length > 0 ? 1 : 0),
   }

@@ -1,4 +1,4 @@
-import { outTargets, saveImported } from '../../../db/catalog/imports.ts'
+import { outTargets, saveImported } from '../../../db/catalog/imports/rows.ts'
 import { findTwin, getResource, getResourcesByRid } from '../../../db/catalog/resources/rows.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
@@ -32,7 +32,7 @@ export type Taking = {
   request: ImportRequest
   write: Write
   by: Causing
-  /** Ids of this source that are known by now. */
+  /** Ids of this source that are already known. */
   known: Map<string, string>
   /** The ids of what it names: those that are known, and those that new ones will have. */
   ids: Map<string, string>

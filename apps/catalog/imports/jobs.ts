@@ -1,4 +1,4 @@
-import { cancelJob, getJob, insertJob, type JobRow, listResults } from '../../../db/catalog/import-jobs.ts'
+import { cancelJob, getJob, insertJob, type JobRow, listResults } from '../../../db/catalog/imports/jobs.ts'
 import type { Answer } from '../../../db/command/run.ts'
 import {
   type ImportJob,
@@ -13,7 +13,7 @@ import { runCommand } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { timeOrNull, timeText } from '../read/documents.ts'
 
-/** Imports that go on by themselves (catalog.md 13): a row for each, and one for each of its items. */
+/** Imports that run by themselves (catalog.md 13): a row for each, and one for each of its items. */
 
 /** Keeps what is to be taken over; `worker.ts` does it. */
 export const startJob = (deps: CatalogDeps, body: ImportJobRequest, write: Write): Promise<Answer> => {

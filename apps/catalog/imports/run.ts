@@ -1,4 +1,4 @@
-import { getImported, lockSource } from '../../../db/catalog/imports.ts'
+import { getImported, lockSource } from '../../../db/catalog/imports/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import { attempt } from '../../../db/command/attempt.ts'
 import { type Answer, answerOf } from '../../../db/command/run.ts'

@@ -7,7 +7,7 @@ import {
   noteFailure,
   saveResults,
   takeJob,
-} from '../../../db/catalog/import-jobs.ts'
+} from '../../../db/catalog/imports/jobs.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import { permissionMissing } from '../../shared/auth/http.ts'

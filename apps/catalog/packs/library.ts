@@ -58,7 +58,7 @@ const packFiles = (dir: string): string[] => {
 const faultLine = (source: Source, path: readonly (string | number)[], rule: string, message: string, fix: string) =>
   `${source.file}:${lineOf(source, path)}: ${message} (${rule}). ${fix}`
 
-/** The line of the nearest node that is there: of a missing member, that of the object it is missing in. */
+/** The line of the nearest node that exists: of a missing member, that of the object it is missing in. */
 const lineOf = ({ document, lines }: Source, path: readonly (string | number)[]): number => {
   for (let length = path.length; length >= 0; length--) {
     const node = document?.getIn(path.slice(0, length), true) as { range?: [number, number, number] } | undefined

@@ -33,7 +33,8 @@ const PAUSES = [
     verb: 'pause',
     operationId: 'pauseProjection',
     summary: 'Stop feeding a read model',
-    description: 'In every process of the catalog. Reads go on and say how old they are; what comes waits in the log.',
+    description:
+      'In every process of the catalog. Reads continue and say how old they are; what comes waits in the log.',
   },
   {
     verb: 'resume',

@@ -22,7 +22,7 @@ export const timeOrNull = (text: string | null): string | null => (text === null
 export const changeToken = (resource_id: string, version: number): string =>
   Buffer.from(`resource ${resource_id} ${version}`).toString('base64url')
 
-/** The write that a change token names; nothing when it is none. */
+/** The write that a change token names; undefined when it is none. */
 export const changeOf = (token: string): { resource_id: string; version: number } | undefined => {
   const [, resource_id, version] =
     /^resource ([a-z0-9][a-z0-9._:-]{0,127}) (\d{1,9})$/.exec(Buffer.from(token, 'base64url').toString('utf8')) ?? []

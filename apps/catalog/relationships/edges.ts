@@ -235,7 +235,7 @@ const checkCycles = async (tx: Tx, { row }: Place, plan: EdgePlan): Promise<void
   }
 }
 
-/** Whose place changed, with what the command calls its new one. */
+/** Whose place changed, with the name that the command has for the new one. */
 const childrenMoved = (row: ResourceRow, plan: EdgePlan): Map<string, string> =>
   new Map(
     plan.resolved.flatMap(({ change, relation, peer, target_at }): [string, string][] =>

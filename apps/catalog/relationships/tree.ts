@@ -16,7 +16,7 @@ export type Move = {
   child_rid: string
   /** Who moves; services may move everything. */
   mayWrite: MayWrite | undefined
-  /** Where the command names the other end, for what is wrong with the place. */
+  /** Where the command names the other end, to point at a fault of the place. */
   pointer: string
 }
 

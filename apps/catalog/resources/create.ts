@@ -48,7 +48,7 @@ import { versionMoved, writeVersion } from './write.ts'
 
 /**
  * Creates a resource (catalog.md 7.4): at once for record types and for facts (record_only), else as `planned` with an
- * intent that the operations app will make. Order: claim, scope, what is there already, type, fields.
+ * intent that the operations app will make. Order: claim, scope, what exists already, type, fields.
  */
 export const createResource = async (deps: CatalogDeps, body: ResourceCreate, write: Write): Promise<Answer> => {
   // A repeat without an id must make the same resource, so the id is fixed before the transaction may start again.

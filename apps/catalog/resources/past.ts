@@ -23,7 +23,7 @@ import {
 } from '../read/lists.ts'
 import { documentThen, pastTime, viewThen } from '../read/past.ts'
 
-/** So many resources are looked at for one page, which may be short for that; its token goes on where it stopped. */
+/** So many resources are looked at for one page, which may be short for that; its token continues where it stopped. */
 const MOST_EXAMINED = 2000
 /** So many are rebuilt at once: a document may be half a mebibyte. */
 const CHUNK = 100

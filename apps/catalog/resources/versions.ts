@@ -89,7 +89,7 @@ export type Version = {
 
 const SNAPSHOT_EVERY = 20
 
-/** Revision and audit row of a version, from the row before (nothing for a new resource) and the row after. */
+/** Revision and audit row of a version, from the row before (undefined for a new resource) and the row after. */
 export const recordOf = (
   deps: CatalogDeps,
   row: ResourceRow,

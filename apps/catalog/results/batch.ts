@@ -9,7 +9,7 @@ import { healthObservation, operationResult, providedCapabilities } from './reco
 
 /** `ends_at`: when the caller is told that it took too long; no further command is begun then, and an atomic batch is none. */
 export type BatchSender = { service: ServiceCaller; request_id: string; ends_at: number }
-/** What of a command does not fit the schema of its kind; nothing when it fits. */
+/** What of a command does not fit the schema of its kind; undefined when it fits. */
 export type CheckShape = (kind: BatchItem['kind'], command: unknown) => ErrorObject[] | undefined
 
 /** The route whose command an item is: its scope and its keys are those of that route, so that either may repeat it. */

@@ -144,7 +144,7 @@ export const checkReadOnly = (type: StoredType, before: JsonObject, after: JsonO
   )
 }
 
-/** A hash of the natural key of a resource: of what its identity fields hold; nothing while one of them is missing. */
+/** A hash of the natural key of a resource: of what its identity fields hold; undefined while one of them is missing. */
 export const identityHash = (type: StoredType, desired_state: JsonObject): Buffer | null => {
   const values = type.identity.map((pointer) => valueAt(desired_state, pointer))
   if (values.length === 0 || values.some((value) => value === undefined)) return null

@@ -38,7 +38,7 @@ export type Mismatch = {
 }
 
 /**
- * The first rule by which an offer does not meet a wish, or nothing when it does. Order: status, version, scope, each
+ * The first rule by which an offer does not meet a wish, or undefined when it does. Order: status, version, scope, each
  * attribute as the wish names them, capacity, self.
  */
 export const mismatchOf = (wanted: Wanted, offer: Offer, asker: Asker | undefined): Mismatch | undefined => {

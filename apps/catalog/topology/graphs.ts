@@ -88,7 +88,7 @@ const warming = (deps: CatalogDeps, what: string): AppError =>
   graphMissing(
     deps,
     what,
-    `Ask for depth ${MAX_SQL_DEPTH} at most, of the present, and go on from a node of the frontier.`,
+    `Ask for depth ${MAX_SQL_DEPTH} at most, of the present, and continue from a node of the frontier.`,
   )
 
 const boundsOf = (query: GraphQuery, max_nodes: number): Bounds => ({

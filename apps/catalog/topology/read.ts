@@ -95,7 +95,7 @@ const addKnown = (store: Store, place: number, access: Access, into: Counts): bo
   return true
 }
 
-/** The types of which all below a place is seen (null: of all); nothing when a limit names places below it. */
+/** The types of which all below a place is seen (null: of all); undefined when a limit names places below it. */
 const typesSeen = (store: Store, place: number, limits: Limit[]): ReadonlySet<number> | null | undefined => {
   const isAbove = (above: number, rid: number): boolean => {
     for (let at = rid; at !== 0; at = store.parentOf(at)) if (at === above) return true

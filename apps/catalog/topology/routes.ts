@@ -21,7 +21,7 @@ const PLACES: { path: string; operationId: string; level: Level; noun: string }[
   { path: '/v1/topology/segments', operationId: 'listSegments', level: 'segment_id', noun: 'segments' },
 ]
 
-/** Places, each with what is below it, as lists and as one graph. */
+/** Places, each with its content, as lists and as one graph. */
 export const topologyRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
   app,
   { deps, side },

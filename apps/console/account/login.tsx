@@ -10,7 +10,7 @@ import { display } from '../kit/prefs.ts'
 import { listProviders, type Provider, signInAddress } from '../session/providers.ts'
 import { sessionPhase, signIn, startSession } from '../session/token.ts'
 import { Heading } from '../ui/page.tsx'
-import { ShapeIcon } from '../ui/status.tsx'
+import { ShapeIcon } from '../values/status.tsx'
 import { t } from '../words/index.ts'
 
 type Errors = { username?: string; password?: string; form?: string }

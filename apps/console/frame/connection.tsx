@@ -5,7 +5,7 @@ import { retryNow } from '../api/live.ts'
 import { clockTime } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
 import { meQuery } from '../queries/me.ts'
-import { ShapeIcon } from '../ui/status.tsx'
+import { ShapeIcon } from '../values/status.tsx'
 import { t } from '../words/index.ts'
 
 /** The connection in one word and shape. */

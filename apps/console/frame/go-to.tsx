@@ -6,7 +6,7 @@ import { api, read } from '../api/client.ts'
 import type { OperationRow, ResourceRow } from '../api/types.ts'
 import { shortId } from '../kit/format.ts'
 import { filterOf } from '../queries/resources.ts'
-import { OperationStatusMark } from '../ui/status.tsx'
+import { OperationStatusMark } from '../values/status.tsx'
 import { t } from '../words/index.ts'
 
 const MAX = 6

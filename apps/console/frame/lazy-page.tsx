@@ -1,7 +1,7 @@
 import { lazyRouteComponent, useRouter } from '@tanstack/react-router'
 import { useCallback, useEffect } from 'react'
 import { Heading, Page } from '../ui/page.tsx'
-import { ShapeIcon } from '../ui/status.tsx'
+import { ShapeIcon } from '../values/status.tsx'
 import { t } from '../words/index.ts'
 
 /** The code of a page could not be fetched: the network is gone, or a release has replaced it. */

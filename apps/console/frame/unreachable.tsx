@@ -3,7 +3,7 @@ import { useCallback, useEffect } from 'react'
 import { clockTime } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
 import { SessionAway } from '../session/token.ts'
-import { ShapeIcon } from '../ui/status.tsx'
+import { ShapeIcon } from '../values/status.tsx'
 import { t } from '../words/index.ts'
 
 const AGAIN_MS = 5000

@@ -1,7 +1,7 @@
 import type { Gate } from '../api/types.ts'
 import { Card } from '../ui/card.tsx'
-import { OperationLink } from '../ui/links.tsx'
-import { useTimeWords } from '../ui/time.tsx'
+import { OperationLink } from '../values/links.tsx'
+import { useTimeWords } from '../values/time.tsx'
 import { AffectedTable } from '../votes/affected.tsx'
 import { tDecide } from '../words/decide.ts'
 

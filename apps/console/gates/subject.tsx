@@ -1,5 +1,5 @@
 import type { GateSubject } from '../api/types.ts'
-import { ChangeList, valueText } from '../ui/diff.tsx'
+import { ChangeList, valueText } from '../values/diff.tsx'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'

@@ -1,7 +1,7 @@
 import { X } from 'lucide-react'
 import type { Graph } from '../api/types.ts'
-import { GateLink } from '../ui/links.tsx'
-import { Status } from '../ui/status.tsx'
+import { GateLink } from '../values/links.tsx'
+import { Status } from '../values/status.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 

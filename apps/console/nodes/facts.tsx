@@ -1,8 +1,8 @@
 import type { Attempt, NodeDetail } from '../api/types.ts'
-import { GateLink } from '../ui/links.tsx'
-import { Status } from '../ui/status.tsx'
-import { TargetRow } from '../ui/target.tsx'
-import { DurationText, TimeText } from '../ui/time.tsx'
+import { GateLink } from '../values/links.tsx'
+import { Status } from '../values/status.tsx'
+import { TargetRow } from '../values/target.tsx'
+import { DurationText, TimeText } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
 import { tOperation } from '../words/operation.ts'
 

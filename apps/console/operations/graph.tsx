@@ -13,7 +13,7 @@ import { graphQuery } from '../queries/operations.ts'
 import { Failure } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { Loading } from '../ui/page.tsx'
-import { ShapeIcon } from '../ui/status.tsx'
+import { ShapeIcon } from '../values/status.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 

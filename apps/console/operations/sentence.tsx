@@ -1,9 +1,9 @@
 import type { Operation } from '../api/types.ts'
 import { duration } from '../kit/format.ts'
-import { GateLink, NodeLink } from '../ui/links.tsx'
-import { nameOf } from '../ui/person.tsx'
-import { ShapeIcon } from '../ui/status.tsx'
-import { TimeText, useTimeWords } from '../ui/time.tsx'
+import { GateLink, NodeLink } from '../values/links.tsx'
+import { nameOf } from '../values/person.tsx'
+import { ShapeIcon } from '../values/status.tsx'
+import { TimeText, useTimeWords } from '../values/time.tsx'
 import { tOperation } from '../words/operation.ts'
 
 /** The state of the operation and whether it needs a person, in one sentence; pending commands after it. */

@@ -1,5 +1,5 @@
 import type { Patch, PatchChange } from '../api/types.ts'
-import { ChangeMark, FieldDiffs, valueText } from '../ui/diff.tsx'
+import { ChangeMark, FieldDiffs, valueText } from '../values/diff.tsx'
 import { tChange } from '../words/change.ts'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'

@@ -8,7 +8,7 @@ import { Select } from '../forms/select.tsx'
 import { duration } from '../kit/format.ts'
 import { planGraphQuery } from '../queries/changes.ts'
 import { Refused } from '../ui/failure.tsx'
-import { ShapeIcon } from '../ui/status.tsx'
+import { ShapeIcon } from '../values/status.tsx'
 import { tPlan } from '../words/plan.ts'
 
 type Rehearsal = NonNullable<Plan['rehearsal']>

@@ -22,7 +22,7 @@ import { rowsOf } from '../queries/pages.ts'
 import { ProblemText } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
-import { TimeText } from '../ui/time.tsx'
+import { TimeText } from '../values/time.tsx'
 import { tAudit } from '../words/audit.ts'
 
 const NOBODY: ReadonlyMap<string, string> = new Map()

@@ -6,9 +6,9 @@ import { fetchBytes, saveAs, sha256Of } from '../api/download.ts'
 import type { Artifact } from '../api/types.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { ProblemText } from '../ui/failure.tsx'
-import { NodeLink } from '../ui/links.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
-import { TimeText } from '../ui/time.tsx'
+import { NodeLink } from '../values/links.tsx'
+import { TimeText } from '../values/time.tsx'
 import { tProof } from '../words/proof.ts'
 
 const MAX_PREVIEW = 2_000_000

@@ -1,6 +1,6 @@
 import type { ResourceRow } from '../api/types.ts'
-import { ResourceLink } from '../ui/links.tsx'
 import type { Column } from '../ui/table.tsx'
+import { ResourceLink } from '../values/links.tsx'
 import { tCatalog } from '../words/catalog.ts'
 
 /** Columns that tables of resources share. */

@@ -6,9 +6,9 @@ import { rowsOf } from '../queries/pages.ts'
 import { definitionsQuery, gapsQuery, providersQuery } from '../queries/topology.ts'
 import { NEED, OFFER, WHY_NOT } from '../resources/capabilities.tsx'
 import { PLACE } from '../resources/columns.tsx'
-import { ResourceLink } from '../ui/links.tsx'
 import { Empty, Heading, Page } from '../ui/page.tsx'
 import { type Column, DataTable, Listing, ListTable } from '../ui/table.tsx'
+import { ResourceLink } from '../values/links.tsx'
 import { tCatalog } from '../words/catalog.ts'
 
 /** Capabilities of resources: all definitions, or the providers of one. */

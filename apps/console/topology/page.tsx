@@ -4,10 +4,10 @@ import { useTopic } from '../api/hooks.ts'
 import type { Place } from '../api/types.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { LEVELS, type PlaceLevel, placesQuery, type Within } from '../queries/topology.ts'
-import { ResourceLink } from '../ui/links.tsx'
 import { Heading, Page } from '../ui/page.tsx'
-import { Health } from '../ui/status.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
+import { ResourceLink } from '../values/links.tsx'
+import { Health } from '../values/status.tsx'
 import { tCatalog } from '../words/catalog.ts'
 
 type Way = { region?: string; datacenter?: string; layer?: string }

@@ -1,9 +1,9 @@
 import { Link } from '@tanstack/react-router'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { problemOf } from '../api/client.ts'
+import { ShapeIcon } from '../values/status.tsx'
 import { t } from '../words/index.ts'
 import { CopyButton } from './copy.tsx'
-import { ShapeIcon } from './status.tsx'
 
 /** The words of a refusal: detail, hint and the request id. */
 export const ProblemText = ({ problem }: { problem: Problem }) => (

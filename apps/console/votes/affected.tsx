@@ -1,6 +1,6 @@
 import type { Plan } from '../api/types.ts'
-import { ResourceLink } from '../ui/links.tsx'
-import { Health } from '../ui/status.tsx'
+import { ResourceLink } from '../values/links.tsx'
+import { Health } from '../values/status.tsx'
 import { tPlan } from '../words/plan.ts'
 
 type Shown = NonNullable<Plan['impact']['affected']>

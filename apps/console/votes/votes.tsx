@@ -1,8 +1,8 @@
 import { shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { GateRow, GateRule, Vote } from '../api/types.ts'
-import { Person } from '../ui/person.tsx'
-import { ShapeIcon } from '../ui/status.tsx'
-import { TimeText } from '../ui/time.tsx'
+import { Person } from '../values/person.tsx'
+import { ShapeIcon } from '../values/status.tsx'
+import { TimeText } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
 
 type Decided = Pick<GateRow, 'policy' | 'votes' | 'round' | 'missing' | 'eligible'>

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
-import { PRIORITY_HEADER, type Priority } from '../../shared/http/pressure.ts'
+import { PRIORITY_HEADER } from '../../shared/http/pressure.ts'
 import { random128 } from '../../shared/ids.ts'
+import type { Priority } from '../../shared/process/priority.ts'
 import { isTrace } from '../../shared/process/trace.ts'
 import type { Upstream } from '../routes/table.ts'
 

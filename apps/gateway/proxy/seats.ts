@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { AppError } from '../../shared/errors.ts'
-import { PRIORITIES } from '../../shared/http/pressure.ts'
+import { PRIORITIES } from '../../shared/process/priority.ts'
 import type { Telemetry } from '../../shared/telemetry.ts'
 
 /** The classes that take seats, highest first; a class is known by its place here. */

@@ -1,5 +1,5 @@
 import type { RoutePermission } from '../../shared/auth/http.ts'
-import type { Priority } from '../../shared/http/pressure.ts'
+import type { Priority } from '../../shared/process/priority.ts'
 
 /** Where a request goes. `gateway` answers itself. */
 export type Upstream = 'session' | 'identity' | 'token' | 'catalog' | 'operations' | 'gateway'

@@ -55,7 +55,7 @@ const viewsOf = async (db: Queryable, machines: UserRow[]): Promise<MachineView[
 export const pageOfMachines = async (db: Db, page: Parameters<typeof listMachines>[1]) =>
   viewsOf(db, await listMachines(db, page))
 
-/** Owners answer for what the machine does: active people. */
+/** Owners answer for the machine: active people. */
 const addOwners = async (tx: Tx, machine_id: string, owners: readonly string[]) => {
   for (const user_id of owners) {
     const owner = await getUser(tx, user_id)
@@ -89,7 +89,7 @@ export const createMachine = (
     return { status: 201, body: view, action: 'machine.created', object: `user:${user.id}`, after: view }
   })
 
-/** PUT adm/machines/{machine_id}/owners/{user_id}: one more; who answered for what it did stays answerable. */
+/** PUT adm/machines/{machine_id}/owners/{user_id}: one more owner; the earlier ones stay answerable. */
 export const addOwner = (deps: IdentityDeps, req: FastifyRequest, machine_id: string, user_id: string) =>
   changeOnce(deps, req, { arming: true }, async (tx) => {
     await lockControl(deps, tx)

@@ -41,7 +41,7 @@ export class MachineRefused extends Error {
 export const ALGORITHMS = ['EdDSA', 'ES256', 'RS256']
 const MAX_BYTES = 8192
 const SKEW_S = 5
-/** Header members by which a token would bring or point to its own key, or ask for what is not understood here. */
+/** Header members by which a token would bring or point to its own key, or ask for an extension that is not known here. */
 const FORBIDDEN = ['crit', 'jku', 'jwk', 'x5u', 'x5c', 'b64']
 
 /** Whose token this says it is, and by which key; nothing of it is believed yet. */

@@ -1,4 +1,4 @@
-import { writeSettings } from './reference.ts'
+import { writeSettings } from '../deploy/reference.ts'
 
 /** `npm run settings`: the reference of all settings, from the schemas by which the apps read them. */
 console.log(`${writeSettings()} is up to date.`)

@@ -36,7 +36,7 @@ export const machineRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = a
   app.addContentTypeParser(FORM, { parseAs: 'string' }, (_req, body, done) => {
     const pairs = [...new URLSearchParams(String(body))]
     const once = new Map(pairs)
-    done(once.size === pairs.length ? null : refusedForm('A parameter is there twice.'), Object.fromEntries(once))
+    done(once.size === pairs.length ? null : refusedForm('A parameter came twice.'), Object.fromEntries(once))
   })
   app.post(
     '/oauth/token',

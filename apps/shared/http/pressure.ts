@@ -4,15 +4,12 @@ import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { loadConfig, settings } from '../config.ts'
 import { overloaded } from '../errors.ts'
+import { PRIORITIES, type Priority } from '../process/priority.ts'
 import type { Telemetry } from '../telemetry.ts'
 import type { EdgeCodes } from './edge-codes.ts'
 
 /** What a request is for: to read, to write, to act on what runs, or to stop it. */
 export type ActionKind = 'R' | 'W' | 'A' | 'S'
-
-/** Who goes first (platform.md 7.1), highest first. Every route has one class; `exempt` takes part in no queue. */
-export const PRIORITIES = ['exempt', 'stop', 'enter', 'decide', 'write', 'read', 'batch'] as const
-export type Priority = (typeof PRIORITIES)[number]
 
 /** The header in which the gateway tells the apps the class of a request; no client can send it. */
 export const PRIORITY_HEADER = 'x-priority'

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Priority } from '../http/pressure.ts'
+import type { Priority } from './priority.ts'
 
 /** A commit that was sent before the deadline gets this long to say what became of it. */
 const SETTLE_MS = 1000

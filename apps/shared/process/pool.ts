@@ -13,7 +13,7 @@ export const measurePool = (telemetry: Telemetry, pool: pg.Pool): void => {
     connections.set({ state: 'waiting' }, pool.waitingCount)
   }
   Object.assign(connections, { collect })
-  const waited = telemetry.histogram('pg_pool_wait_seconds', 'Time until a connection was there.', [], WAITS)
+  const waited = telemetry.histogram('pg_pool_wait_seconds', 'Time until a connection was free.', [], WAITS)
   const connect = pool.connect.bind(pool)
   type Done = Parameters<Parameters<pg.Pool['connect']>[0]>
   // Everything takes its connection here: `query` of the pool by a callback, transactions by a promise.

@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import type pg from 'pg'
-import type { Priority } from '../http/pressure.ts'
 import { type Deadline, deadlineNow } from './deadline.ts'
+import type { Priority } from './priority.ts'
 
 /** Of 20 connections, those that each class keeps for itself and the classes above it, highest first. */
 const SHARES = { stop: 4, enter: 2, decide: 4, write: 4, read: 4, batch: 2 } satisfies Partial<Record<Priority, number>>
@@ -19,10 +19,10 @@ const sumFrom = (counts: readonly number[], place: number): number =>
   counts.slice(place).reduce((sum, count) => sum + count, 0)
 
 /**
- * Gives each class of requests its share of a pool (platform.md 7.1): a class takes connections of its own and of those
- * below, never of one above, so that no flood of reads holds what stopping and deciding need. The highest class that
+ * Gives each class of requests its share of a pool (platform.md 7.1). A class takes connections of its own and of those
+ * below, never of one above: no flood of reads holds the connections that stopping and deciding need. The highest class that
  * waits goes first. Work in the background is no request, and a request within a transaction never waits
- * for another connection here: it would wait for itself. What waits goes on in its own request, not in the one that made room.
+ * for another connection here: it would wait for itself. A waiter resumes in its own request, not in the one that made room.
  */
 export const shareConnections = (pool: pg.Pool, max: number): void => {
   const most = ROWS.map((_, place) => Math.ceil((max * sumFrom(ROWS, place)) / sumFrom(ROWS, 0)))

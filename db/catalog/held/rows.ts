@@ -42,7 +42,7 @@ export const takeLocked = (db: Queryable, resource_id: string): Locked | undefin
   return taken
 }
 
-/** The rows themselves, those that are there and new ones. */
+/** The rows themselves, those that exist and new ones. */
 const createRows = (journal: Journal) => {
   const rows = new Map<string, ResourceRow>()
   /** Row numbers by id; undefined: there is no such resource. */

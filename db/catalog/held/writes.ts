@@ -5,7 +5,7 @@ import type { Journal } from './journal.ts'
 
 type Set_ = Record<string, unknown>
 
-/** Writes of a transaction that are sent later together: rows to insert, and the columns that move of rows that are there. */
+/** Writes of a transaction that are sent later together: rows to insert, and the columns that move of rows that exist. */
 export const createWrites = (journal: Journal) => {
   /** In the order in which they were told. */
   const inserts: { table: PgTable; rows: readonly object[] }[] = []
@@ -17,7 +17,7 @@ export const createWrites = (journal: Journal) => {
     fixed,
     states,
     insert: (table: PgTable, rows: readonly object[]): void => journal.push(inserts, { table, rows }),
-    /** Notes the columns of a row that is there. */
+    /** Notes the columns of a row that exists. */
     update: (table: PgTable, rid: string, set: object): void => {
       if (table === resource) add(fixed, rid, set as Set_)
       else if (table === resource_state) add(states, rid, set as Set_)

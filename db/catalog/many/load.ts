@@ -124,7 +124,7 @@ export const loadCounts = async (tx: Tx, held: Held, wanted: readonly Ended[]): 
   }
 }
 
-/** Where edges of these types lead from these resources on, for the search of circles; nothing where that is too far. */
+/** Where edges of these types lead from these resources on, for the search of circles; undefined where that is too far. */
 export const loadReach = async (
   tx: Tx,
   held: Held,

@@ -67,7 +67,7 @@ export const readLogState = async (db: Queryable, name: string, pub_seq: string)
 export const lastLogId = async (db: Queryable): Promise<string> =>
   first(await rowsOf<{ id: string }>(db, sql`select coalesce(max(id), 0)::text as id from catalog.outbox`))?.id ?? '0'
 
-/** The number of the last event up to a row of the log; nothing while one of them still waits for its number. */
+/** The number of the last event up to a row of the log; undefined while one of them still waits for its number. */
 export const numberedTo = async (db: Queryable, id: string): Promise<string | undefined> => {
   const [row] = await rowsOf<{ waiting: boolean; pub_seq: string }>(
     db,

@@ -102,7 +102,7 @@ const pieces = async (client: pg.Client) => {
   return work
 }
 
-/** The fields of the one row of a binary COPY; nothing when the range was empty. */
+/** The fields of the one row of a binary COPY; undefined when the range was empty. */
 const copyRow = (client: pg.Client, text: string): Promise<Buffer[] | undefined> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []

@@ -104,7 +104,7 @@ const WALKED_AT_ONCE = 1000
 
 /**
  * Forgets the revisions of some resources, by row number, that no time from `before` on needs: those older than the
- * newest snapshot at or before it. Gives the row number to go on after; nothing at the end.
+ * newest snapshot at or before it. Gives the row number to go on after; undefined at the end.
  */
 export const pruneRevisions = async (db: Queryable, before: string, after: string): Promise<string | undefined> => {
   const { rows } = await db.execute<{ rid: string }>(

@@ -46,7 +46,7 @@ export const revisionsAt = async (
   return Map.groupBy(rows, ({ rid }) => rid)
 }
 
-/** The version that a resource had at a time; nothing before it was there. */
+/** The version that a resource had at a time; undefined before it was there. */
 export const versionAt = async (db: Queryable, rid: string, at: string): Promise<number | undefined> => {
   const [row] = await rowsOf<{ version: number | null }>(
     db,

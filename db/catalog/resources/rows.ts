@@ -219,7 +219,7 @@ export const moveSubtree = async (
   }
 }
 
-/** Open resources that stand where a new one wants to stand, with what clashes. */
+/** Open resources that stand where a new one wants to stand, with the clash. */
 export const findTwin = async (
   db: Queryable,
   wanted: {

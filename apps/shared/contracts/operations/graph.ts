@@ -40,8 +40,6 @@ export const NODE_STATES = [
 ] as const
 export type NodeState = (typeof NODE_STATES)[number]
 
-export const ATTEMPT_PHASES = ['dispatched', 'running', 'succeeded', 'failed', 'outcome_unknown', 'cancelled'] as const
-
 export const GATE_STATUSES = ['armed', 'waiting', 'approved', 'rejected', 'expired', 'bypassed', 'cancelled'] as const
 export type GateStatus = (typeof GATE_STATUSES)[number]
 

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm'
-import type { Queryable, Tx } from '../client.ts'
-import { lockOfOne } from '../locks.ts'
-import { heldBy } from './held/rows.ts'
-import { array, rowsOf } from './resources/rows.ts'
+import type { Queryable, Tx } from '../../client.ts'
+import { lockOfOne } from '../../locks.ts'
+import { heldBy } from '../held/rows.ts'
+import { array, rowsOf } from '../resources/rows.ts'
 
 /** Imports of one source come one after another: side by side they would only wait for each other's rows. */
 export const lockSource = (tx: Tx, source_name: string) =>

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm'
-import { first, type Queryable, type Tx } from '../client.ts'
-import { insertMany, recordset } from './resources/batch.ts'
-import { rowsOf } from './resources/rows.ts'
-import { import_job, import_job_item } from './tables.ts'
+import { first, type Queryable, type Tx } from '../../client.ts'
+import { insertMany, recordset } from '../resources/batch.ts'
+import { rowsOf } from '../resources/rows.ts'
+import { import_job, import_job_item } from '../tables.ts'
 
 export type JobRow = typeof import_job.$inferSelect
 
@@ -73,7 +73,7 @@ export const advanceJob = async (
   )
 }
 
-/** Notes that a chunk failed; says how often in a row by now. */
+/** Notes that a chunk failed; says how often in a row so far. */
 export const noteFailure = async (db: Queryable, job_id: string, at: string): Promise<number> => {
   const [row] = await rowsOf<{ failures: number }>(
     db,

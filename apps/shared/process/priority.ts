@@ -1,0 +1,3 @@
+/** Who goes first (platform.md 7.1), highest first. Every route has one class; `exempt` takes part in no queue. */
+export const PRIORITIES = ['exempt', 'stop', 'enter', 'decide', 'write', 'read', 'batch'] as const
+export type Priority = (typeof PRIORITIES)[number]
