@@ -1,5 +1,6 @@
 import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { violationOf } from '../data/json-schema.ts'
 import { AppError, problemOf, unavailable, type Violation } from '../errors.ts'
 import { isDatabaseAway } from '../process/outage.ts'
 import type { EdgeCodes } from './edge-codes.ts'
@@ -107,7 +108,7 @@ export const invalid = (all: ErrorObject[], context: string, codes: EdgeCodes): 
     return {
       pointer,
       code: error.keyword,
-      message: error.keyword === 'additionalProperties' ? 'is not a known field' : (error.message ?? 'is not valid'),
+      message: error.keyword === 'additionalProperties' ? 'is not a known field' : violationOf(error).message,
     }
   })
   const code = errors.every((error) => error.keyword === 'additionalProperties')
