@@ -41,6 +41,8 @@ describe('the messages of the specification', () => {
       status: 3,
       created_at: 4,
       disabled_at: 6,
+      // Ours, behind those of the specification.
+      kind: 7,
     })
     expect(numbersOf(contracts.VerifyPasswordRequestSchema)).toMatchObject({ user_id: 1, password: 2 })
     expect(numbersOf(contracts.VerifyPasswordResponseSchema)).toMatchObject({ is_valid: 1 })
