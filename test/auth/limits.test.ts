@@ -48,6 +48,7 @@ describe('the numbers of the design', () => {
       refresh: { count: 10, seconds: 60, burst: 10 },
       password: { count: 5, seconds: 600, burst: 5 },
       login_failures: { count: 100, seconds: 86_400, burst: 100 },
+      machine_failures: { count: 60, seconds: 60, burst: 60 },
     })
     expect(config).toMatchObject({
       SESSION__LOCKOUT__FREE: 5,

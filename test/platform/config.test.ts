@@ -41,6 +41,7 @@ const start = async (app: string, env: Record<string, string> = {}) => {
 }
 
 const KEY = randomBytes(32).toString('base64')
+const KEYS = JSON.stringify([KEY])
 const POSTGRES = 'postgres://u:p@127.0.0.1:1/x'
 let services: ReturnType<typeof testServices>
 let scratch: string
@@ -63,9 +64,21 @@ const oneLine = ({ code, text }: { code: number | null; text: string }, app: str
 
 describe('a wrong environment stops an app with one line and exit code 1', () => {
   it('without its database', async () => {
-    expect(oneLine(await start('token'), 'token')).toBe(
+    const env = { TOKEN__SECRET__KEYS: KEYS, TOKEN__KEYS__KEK: KEY }
+    expect(oneLine(await start('token', env), 'token')).toBe(
       'token: TOKEN__DATABASE__URL is not set. A Postgres URL: postgres://user:password@host:port/database.',
     )
+  })
+
+  it('names all that is missing, a line each', async () => {
+    const { text, code } = await start('token')
+    expect(code).toBe(1)
+    expect(text.split('\n').map((line) => line.trim().split(' is ')[0])).toEqual([
+      'token: 3 settings are wrong:',
+      'TOKEN__DATABASE__URL',
+      'TOKEN__SECRET__KEYS',
+      'TOKEN__KEYS__KEK',
+    ])
   })
 
   it('names what was found and what is allowed', async () => {
@@ -74,7 +87,7 @@ describe('a wrong environment stops an app with one line and exit code 1', () =>
   })
 
   it('never prints a secret', async () => {
-    const env = { TOKEN__DATABASE__URL: POSTGRES, TOKEN__SECRET__KEYS: '["hunter2hunter2"]' }
+    const env = { TOKEN__DATABASE__URL: POSTGRES, TOKEN__KEYS__KEK: KEY, TOKEN__SECRET__KEYS: '["hunter2hunter2"]' }
     const text = oneLine(await start('token', env), 'token')
     expect(text).toContain('TOKEN__SECRET__KEYS is (a value that is not shown)')
     expect(text).not.toContain('hunter2')
