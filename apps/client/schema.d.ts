@@ -6168,6 +6168,7 @@ export interface operations {
             303: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -6249,6 +6250,7 @@ export interface operations {
             303: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -6279,6 +6281,11 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    logout_token: string;
+                } & {
+                    [key: string]: unknown;
+                };
+                "application/x-www-form-urlencoded": {
                     logout_token: string;
                 } & {
                     [key: string]: unknown;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { statusesOf } from '../../apps/shared/errors.ts'
 import { newJti, signToken } from '../../apps/shared/jwt/sign.ts'
 import { until } from '../support/until.ts'
-import { CASES, type Side } from './cases.ts'
+import { CASES, EXCEPTED, type Side } from './cases.ts'
 import { type Api, bodyLimitOf, type Endpoint, gatewayEndpoints, readApis } from './documents.ts'
 import { type Answer, type Call, exampleCall, send, sendCall } from './requests.ts'
 import { brokenCalls, METHODS, rpcFault } from './rpc.ts'
@@ -263,6 +263,11 @@ suite(
   gatewayPlace,
   CASES.filter(({ behind }) => !behind),
 )
+
+it('leaves out cases of known routes alone', () => {
+  const known = new Set(gatewayEndpoints(apis).map(({ name }) => name))
+  expect(EXCEPTED.filter((name) => !known.has(name))).toEqual([])
+})
 
 describe('RPC', () => {
   it.each(METHODS)('refuses bad calls of $name', async ({ app, path }) => {

@@ -1,10 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { makeKey } from '../../apps/identity/machines/keys.ts'
 import { EXAMPLE_RESULT } from '../../apps/shared/contracts/catalog/commands.ts'
 import type { Projections } from '../../apps/shared/contracts/catalog/projections.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
+import { createBrowser } from '../session/support/sso.ts'
 import { until } from '../support/until.ts'
 import type { Call } from './requests.ts'
-import { startOperation, type World } from './world.ts'
+import { type Corp, startOperation, type World } from './world.ts'
 
 /** What an example needs beside the ids that all share: its own objects, which it may use up. */
 export type Prepared = {
@@ -13,7 +15,7 @@ export type Prepared = {
   headers?: Record<string, string>
   query?: Call['query']
 }
-type Prepare = (world: World, token: string) => Promise<Prepared>
+type Prepare = (world: World, token: string, corp: Corp) => Promise<Prepared>
 
 const claimsOf = (token: string) =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as { session_id: string; sub: string }
@@ -67,6 +69,29 @@ const forChange = async (
   return { ids: { change_id }, body: { digest: list.items.find(({ id }) => id === change_id)?.digest } }
 }
 
+let machines = 0
+/** A machine that the account of the examples owns. */
+const machine = async ({ ada }: World, token: string): Promise<string> => {
+  machines += 1
+  const wanted = { name: `example-${machines}`, owners: [claimsOf(token).sub] }
+  return (await ada.post<{ id: string }>('/v1/admin/machines', wanted)).body.id
+}
+const forMachine: Prepare = async (world, token) => ({ ids: { machine_id: await machine(world, token) } })
+/** A machine with a key that two administrators gave. */
+const withKey = async (world: World, token: string) => {
+  const machine_id = await machine(world, token)
+  const credential_id = uuidv7()
+  const { key, secret_hash } = makeKey(credential_id)
+  await world.rows(
+    `insert into identity.machine_credentials
+       (id, machine_id, kind, name, secret_hash, permissions, created_by, confirmed_by, expires_at)
+     values ($1, $2, 'key', 'deploy', $3, '{operation:read}', 'user:ada', 'user:olga', now() + interval '90 d')`,
+    [credential_id, machine_id, secret_hash],
+  )
+  return { ids: { machine_id, credential_id }, key }
+}
+const forKey: Prepare = async (world, token) => ({ ids: (await withKey(world, token)).ids })
+
 /** Two operations of one user never wait for one another here, so each example has one of its own, at its gate. */
 const atGate = async (world: World, token: string) => {
   const started = await startOperation(world, token)
@@ -80,7 +105,7 @@ const atGate = async (world: World, token: string) => {
   )
   return { ids: { ...started, node_id: 'behind' } as Record<string, string>, gate, path }
 }
-/** A patch that somebody else has proposed. */
+/** A patch that another person has proposed. */
 const forPatch: Prepare = async (world, token) => {
   const { ids, path } = await atGate(world, token)
   const body = { base_revision: 1, changes: [{ op: 'set_limits', max_parallel: 2 }], reason: 'an example' }
@@ -143,6 +168,35 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
     return { ids: { grant_id: made.body.id } }
   },
 
+  'POST /v1/admin/machines': async (_world, token) => ({ body: { owners: [claimsOf(token).sub] } }),
+  'PUT /v1/admin/machines/{machine_id}/owners/{user_id}': forMachine,
+  'POST /v1/admin/machines/{machine_id}/credentials': forMachine,
+  'POST /v1/admin/machines/{machine_id}/credentials/{credential_id}/rotate': forKey,
+  'DELETE /v1/admin/machines/{machine_id}/credentials/{credential_id}': forKey,
+  'POST /oauth/token': async (world, token) => ({ body: { client_secret: (await withKey(world, token)).key } }),
+
+  // What the provider sends back with, in the browser that began.
+  'GET /v1/sso/{provider}/callback': async ({ stack }) => {
+    const browser = createBrowser(stack.gateway_url, stack.gateway_url)
+    const back = new URL(await browser.choose('s-mia'))
+    const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ')
+    return { query: [...back.searchParams], headers: { cookie } }
+  },
+  'POST /v1/sso/{provider}/backchannel-logout': async (_world, _token, { provider }) => {
+    const logout_token = await provider.sign(
+      {
+        iss: provider.issuer,
+        aud: provider.client_id,
+        sub: 's-tom',
+        iat: Math.floor(Date.now() / 1000),
+        jti: randomUUID(),
+        events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
+      },
+      { typ: 'logout+jwt' },
+    )
+    return { body: { logout_token } }
+  },
+
   'POST /internal/v1/resources/{resource_id}/apply-operation-result': forCommand('eu1-web-02'),
   'POST /internal/v1/resources/{resource_id}/provided-capabilities': forCommand('eu1-web-03'),
   'POST /internal/v1/resources/{resource_id}/health-observations': forCommand('eu1-web-03'),
@@ -197,11 +251,11 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
   },
   'POST /v1/operations/{operation_id}/gates/{gate_id}/reject': forOperation,
   'POST /v1/operations/{operation_id}/patches': forOperation,
-  'POST /v1/operations/{operation_id}/patches/{patch_id}/approve': async (world, token) => forPatch(world, token),
-  'POST /v1/operations/{operation_id}/patches/{patch_id}/reject': async (world, token) => ({
-    ids: (await forPatch(world, token)).ids ?? {},
+  'POST /v1/operations/{operation_id}/patches/{patch_id}/approve': forPatch,
+  'POST /v1/operations/{operation_id}/patches/{patch_id}/reject': async (...given) => ({
+    ids: (await forPatch(...given)).ids ?? {},
   }),
-  'GET /v1/operations/{operation_id}/patches/{patch_id}': async (world, token) => forPatch(world, token),
+  'GET /v1/operations/{operation_id}/patches/{patch_id}': forPatch,
   'POST /internal/v1/execution-results': async (world, token) => {
     const { ids } = await atGate(world, token)
     const secret = `exe_${randomUUID()}`
@@ -225,8 +279,8 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
     )
     return { ids: { sha256 } }
   },
-  'POST /internal/v1/workflow-signals/{operation_id}': async (world, token) => ({
-    ...(await forOperation(world, token)),
+  'POST /internal/v1/workflow-signals/{operation_id}': async (...given) => ({
+    ...(await forOperation(...given)),
     body: { signal_id: randomUUID() },
   }),
 }

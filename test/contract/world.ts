@@ -1,9 +1,14 @@
 import { randomUUID } from 'node:crypto'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import pg from 'pg'
 import { ensureAccounts } from '../../apps/platform/demo/accounts.ts'
 import { signIn } from '../../apps/platform/demo/client.ts'
+import { startProvider } from '../../apps/platform/demo/provider.ts'
 import { audienceOf, SERVICE_SCOPES } from '../../apps/shared/service/scopes.ts'
 import { createServiceSigner } from '../../apps/shared/service/tokens.ts'
+import { PEOPLE } from '../session/support/sso.ts'
 import { startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 import { type Answer, send } from './requests.ts'
@@ -110,6 +115,35 @@ export const startWorld = async (options: Parameters<typeof startStack>[0] = {})
   }
 }
 export type World = Awaited<ReturnType<typeof startWorld>>
+
+/** The identity provider of the examples, and the file that tells the apps of it. */
+export const startCorp = async () => {
+  const provider = await startProvider({ port: 0, people: PEOPLE })
+  const dir = mkdtempSync(join(tmpdir(), 'signalbox-contract-'))
+  mkdirSync(join(dir, 'secrets'))
+  writeFileSync(join(dir, 'secrets/corp'), provider.client_secret)
+  const entry = {
+    id: 'corp',
+    title: 'Example Corp',
+    issuer: provider.issuer,
+    client_id: provider.client_id,
+    client_secret: 'secret://file/corp',
+    groups: { map: { staff: { roles: ['viewer'] } } },
+    jit: { enabled: true, require_group: ['staff'] },
+  }
+  const file = join(dir, 'providers.yaml')
+  // JSON is YAML.
+  writeFileSync(file, JSON.stringify({ format: 'signalbox/providers@1', providers: [entry] }))
+  return {
+    provider,
+    env: { AUTH__PROVIDERS__FILE: file },
+    stop: async () => {
+      await provider.stop()
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
+}
+export type Corp = Awaited<ReturnType<typeof startCorp>>
 
 /** Registers the places that a host stands in, and the host. */
 export const registerHost = async ({ ada }: World, resource_id = 'eu1-web-01', region = 'eu1'): Promise<void> => {

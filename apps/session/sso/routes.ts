@@ -16,6 +16,7 @@ type Routes = FastifyPluginAsyncTypebox<{ deps: SessionDeps }>
 const open = { preHandler: allow('none', { kind: 'R' }) }
 const closed = { additionalProperties: false }
 const tags = ['sso']
+const FORM = 'application/x-www-form-urlencoded'
 const ReturnTo = Type.Optional(Type.String({ maxLength: 2048, description: 'A path of the console.' }))
 const StartQuery = Type.Object(
   {
@@ -102,6 +103,7 @@ const browserRoutes: Routes = async (app, { deps }) => {
         summary: 'Sign in through a provider',
         tags,
         'x-errors': [404],
+        'x-reply-headers': ['location'],
         description: 'Leads the browser to the provider. An app outside the browser names where its code goes.',
         params: ProviderParams,
         querystring: StartQuery,
@@ -134,6 +136,7 @@ const browserRoutes: Routes = async (app, { deps }) => {
         summary: 'Come back from a provider',
         tags,
         'x-errors': [401, 403, 404, 409],
+        'x-reply-headers': ['location'],
         description: 'Ends a sign-in: sets the refresh cookie and leads back to the console, or to the app.',
         params: ProviderParams,
         querystring: CallbackQuery,
@@ -180,7 +183,7 @@ const orSignInPage = async (req: FastifyRequest, answer: () => Promise<string>):
 
 /** The one endpoint that takes a form (OpenID Connect Back-Channel Logout 2.5). */
 const logoutRoute: Routes = async (app, { deps }) => {
-  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_req, body, done) => {
+  app.addContentTypeParser(FORM, { parseAs: 'string' }, (_req, body, done) => {
     done(null, Object.fromEntries(new URLSearchParams(String(body))))
   })
   app.post(
@@ -192,6 +195,7 @@ const logoutRoute: Routes = async (app, { deps }) => {
         summary: 'End sessions by a logout token',
         tags,
         'x-errors': [404],
+        consumes: ['application/json', FORM],
         description: 'For the provider: ends the sessions that the logout token names.',
         params: ProviderParams,
         body: Type.Object(
