@@ -83,7 +83,7 @@ const ROOMS = {
     ['nodes', 'patches', 'plans'],
     ['agents', 'operations'],
   ],
-  'db/catalog': [['held', 'imports'], ['resources'], ['relationships'], ['many']],
+  'db/catalog': [['held'], ['resources'], ['imports'], ['relationships'], ['many']],
   'workflows/operation': [['rules'], ['state']],
 }
 

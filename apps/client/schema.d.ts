@@ -5806,7 +5806,7 @@ export interface components {
         "x-request-id": string;
         /** @description The version that was read, for If-Match and If-None-Match. */
         etag: string;
-        /** @description Where the created object, or the outcome of the accepted command, is read. */
+        /** @description Where the created object, or the outcome of the accepted command, is read; of a redirect: where the browser goes next. */
         location: string;
         /** @description `true`: the stored first answer of this Idempotency-Key. */
         "idempotency-replayed": string;

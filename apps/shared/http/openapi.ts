@@ -227,7 +227,10 @@ const HEADERS = Object.fromEntries(
   [
     ['x-request-id', 'Names this request in logs, events and audit.'],
     ['etag', 'The version that was read, for If-Match and If-None-Match.'],
-    ['location', 'Where the created object, or the outcome of the accepted command, is read.'],
+    [
+      'location',
+      'Where the created object, or the outcome of the accepted command, is read; of a redirect: where the browser goes next.',
+    ],
     ['idempotency-replayed', '`true`: the stored first answer of this Idempotency-Key.'],
     ['retry-after', 'Seconds after which the same request may be sent again.'],
     ['www-authenticate', 'Bearer, with error="invalid_token" when the token that was sent is refused.'],
