@@ -268,7 +268,9 @@ describe('another start', () => {
     const refused = [start('--hosts=1'), start('--host')]
     for (const one of refused) {
       expect(await one.ended).toBe(2)
-      expect(one.text()).toMatch(/^usage: npm start -- \[--reset\] \[--no-demo\] \[--sso\] \[--hosts N\] .*2 to 200.*\n$/)
+      expect(one.text()).toMatch(
+        /^usage: npm start -- \[--reset\] \[--no-demo\] \[--sso\] \[--hosts N\] .*2 to 200.*\n$/,
+      )
     }
   })
 })

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Priority } from '../../apps/shared/process/priority.ts'
 import { Deadline, withinDeadline } from '../../apps/shared/process/deadline.ts'
+import type { Priority } from '../../apps/shared/process/priority.ts'
 import { createDb } from '../../db/client.ts'
 import { testDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
