@@ -46,6 +46,7 @@ const takeOver = async (client: pg.Client, area: Area): Promise<void> => {
  */
 export const migrate = async (url: string, areas: readonly Area[] | 'all' = 'all'): Promise<void> => {
   const client = new pg.Client({ connectionString: url, application_name: 'migrate', lock_timeout: 60_000 })
+  client.on('error', () => {}) // the statement that meets it fails
   await client.connect()
   try {
     await client.query(sessionLock.wait('migrate'))

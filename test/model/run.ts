@@ -211,13 +211,19 @@ const settle = async (model: Model, world: World): Promise<Map<string, number>> 
   await world.mend()
   const ends = new Map<string, number>()
   const books = [...model.books.operations.values()]
+  // Whoever was killed during an undo leaves it to a person: only a forced cancel ends the operation then.
+  const isUndoFailed = async (path: string): Promise<boolean> => {
+    const { body } = await model.crowd.reader.get(`${path}/nodes?page_size=100`)
+    return (body?.items ?? []).some(({ state }: { state: string }) => state === 'compensation_failed')
+  }
   await Promise.all(books.filter(({ seen_ended }) => seen_ended === null).map((book) => cancel(model, book)))
   await Promise.all(
     books.map(async (book) => {
       const path = `/v1/operations/${book.operation_id}`
       const ended = async () => {
         if (!ENDED.has(book.status)) book.status = (await model.crowd.reader.get(path)).body?.status ?? ''
-        if (!ENDED.has(book.status) && book.status !== 'cancelling') await cancel(model, book)
+        const stays = book.status === 'cancelling' && !(await isUndoFailed(path))
+        if (!ENDED.has(book.status) && !stays) await cancel(model, book)
         return ENDED.has(book.status)
       }
       await until(ended, { timeout_ms: QUIET_MS, every_ms: 500 }).catch(() => {

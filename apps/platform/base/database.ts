@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { withConnection } from '../../../db/connection.ts'
 import { lockStatement, sessionLock } from '../../../db/locks.ts'
 import { AREAS, migrate } from '../../../db/migrate.ts'
 
@@ -76,15 +77,8 @@ export const databaseUrl = (base: string, database: string): string => {
   return url.href
 }
 
-const withClient = async <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
-  const client = new pg.Client({ connectionString: url, application_name: 'platform' })
-  await client.connect()
-  try {
-    return await work(client)
-  } finally {
-    await client.end()
-  }
-}
+const withClient = <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> =>
+  withConnection({ connectionString: url, application_name: 'platform' }, work)
 
 const quote = pg.escapeIdentifier
 

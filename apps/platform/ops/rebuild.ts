@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import { createDb } from '../../../db/client.ts'
+import { withConnection } from '../../../db/connection.ts'
 import { migrate } from '../../../db/migrate.ts'
 import { createCatalogClient } from '../../operations/catalog/client.ts'
 import { type CatalogProjection, createCatalogProjection } from '../../operations/catalog/projection.ts'
@@ -130,15 +131,8 @@ const adminUrl = (): string => {
   }
 }
 
-const withClient = async <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
-  const client = new pg.Client({ connectionString: url, application_name: 'ops', options: '-c timezone=UTC' })
-  await client.connect()
-  try {
-    return await work(client)
-  } finally {
-    await client.end()
-  }
-}
+const withClient = <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> =>
+  withConnection({ connectionString: url, application_name: 'ops', options: '-c timezone=UTC' }, work)
 
 const print = (found: Compared[]) => {
   const rows = found.map(({ name, live, rebuilt, different, digests }) => [

@@ -2,7 +2,8 @@ import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import pg from 'pg'
+import type pg from 'pg'
+import { withConnection } from '../../../db/connection.ts'
 import { connectNats } from '../../shared/events/events.ts'
 import { databaseUrl } from '../base/database.ts'
 import { ROOT } from '../base/paths.ts'
@@ -102,15 +103,8 @@ const runVerb = (dir: string, verb: string, args: string[]): Promise<{ code: num
     child.once('close', (code) => resolve({ code, text }))
   })
 
-const withClient = async <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
-  const client = new pg.Client({ connectionString: url, application_name: 'drill' })
-  await client.connect()
-  try {
-    return await work(client)
-  } finally {
-    await client.end()
-  }
-}
+const withClient = <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> =>
+  withConnection({ connectionString: url, application_name: 'drill' }, work)
 
 const run = (command: string, args: string[]) => {
   const { status, stderr } = spawnSync(command, args, { encoding: 'utf8' })

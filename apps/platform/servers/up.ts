@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import pg from 'pg'
+import { withConnection } from '../../../db/connection.ts'
 import { databaseUrl, roleOf } from '../base/database.ts'
 import { type Installation, shortName } from '../base/installation.ts'
 import { createPorts, type Ports } from '../base/ports.ts'
@@ -213,15 +213,10 @@ const urlFrom = (base: string, password: (app: string) => string, app: string | 
   return url.href
 }
 
-const query = async (url: string): Promise<void> => {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 3000, query_timeout: 3000 })
-  try {
-    await client.connect()
-    await client.query('select 1')
-  } finally {
-    await client.end().catch(() => {})
-  }
-}
+const query = (url: string) =>
+  withConnection({ connectionString: url, connectionTimeoutMillis: 3000, query_timeout: 3000 }, (client) =>
+    client.query('select 1'),
+  )
 
 const startRedis = async ({ start, seat, wish, options }: Begun): Promise<Servers['redis']> => {
   const given = process.env.REDIS_URL

@@ -46,6 +46,7 @@ export const readGraph = async (
       query_timeout: 125_000,
       idle_in_transaction_session_timeout: 120_000,
     })
+    client.on('error', () => {}) // the statement that meets it fails
     await client.connect()
     await client.query('begin isolation level repeatable read read only')
     return client
