@@ -44,12 +44,7 @@ type Destination = Pool['destinations'][number]
 /** How the agents of a pool are reached. */
 export type AgentDoor = { mode: 'http'; endpoint: string } | { mode: 'nats' }
 
-type Rule = {
-  scheme: string
-  host: (host: string) => boolean
-  networks: BlockList
-  ports: [number, number][]
-}
+type Rule = { scheme: string; host: (host: string) => boolean; networks: BlockList; ports: [number, number][] }
 
 /** Which addresses and secrets the steps of each pool may use, and the programs there are. */
 export type ExecutorPolicy = {

@@ -92,9 +92,7 @@ export const buildApp = ({ telemetry, store, hosts }: { telemetry: Telemetry; st
         response: { 200: Type.Object({ items: Type.Array(Type.Unknown()) }), ...errorReplies },
       },
     },
-    async (req) => ({
-      items: store.effects(req.query.after, req.query.limit),
-    }),
+    async (req) => ({ items: store.effects(req.query.after, req.query.limit) }),
   )
   return { app, health }
 }

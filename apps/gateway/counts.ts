@@ -16,11 +16,7 @@ export const createCounts = (telemetry: Telemetry) => ({
 })
 export type Counts = ReturnType<typeof createCounts>
 
-type Watched = {
-  denylist: Denylist
-  feed: Feed
-  streams: Streams
-}
+type Watched = { denylist: Denylist; feed: Feed; streams: Streams }
 
 /** Gauges that are read when the metrics are. */
 export const watchGauges = (telemetry: Telemetry, { denylist, feed, streams }: Watched) => {

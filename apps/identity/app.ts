@@ -33,11 +33,7 @@ export const buildApp = (deps: IdentityDeps) => {
     },
   })
   const rejected = telemetry.counter('token_rejected_total', 'Tokens refused.', ['cause'])
-  app.register(userAuth, {
-    verifier,
-    principals,
-    onRejected: (cause) => rejected.inc({ cause }),
-  })
+  app.register(userAuth, { verifier, principals, onRejected: (cause) => rejected.inc({ cause }) })
   // Who people are and what they hold is for the one who asked.
   app.addHook('onRequest', async (_req, reply) => {
     reply.header('cache-control', 'no-store')

@@ -9,9 +9,7 @@ export const startBackground = (deps: OperationsDeps) => {
   const prefix = config.SIGNALBOX__NATS__PREFIX
   const consumer = startCatalogConsumer({ projection, log: telemetry.log, prefix, fence: deps.fence })
   nats.onConnect((nc) => {
-    nc.subscribe(prefixed(prefix, 'wake.operations_outcome'), {
-      callback: (_error, { data }) => outcomes.hear(data),
-    })
+    nc.subscribe(prefixed(prefix, 'wake.operations_outcome'), { callback: (_error, { data }) => outcomes.hear(data) })
     consumer.subscribe(nc)
   })
   const sweeper = startSweeper(deps)

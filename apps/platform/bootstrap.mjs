@@ -98,10 +98,7 @@ function nodeBinary() {
         '--no-fund',
         `${name}@${NODE_MAJOR}`,
       ],
-      {
-        stdio: ['ignore', 'ignore', 'inherit'],
-        cwd: prefix,
-      },
+      { stdio: ['ignore', 'ignore', 'inherit'], cwd: prefix },
     )
   }
   if (runs(cached)) return cached

@@ -108,9 +108,7 @@ const publisherOf = ({ deps: { pool, config, telemetry, nats, session }, schema,
     nats: nats.get,
     published: () => STREAM_OF[schema] !== undefined,
     ...(guard && { epoch: guard.epoch }),
-    ...((schema === 'identity' || schema === 'credential') && {
-      before: (row) => endSessions(session, schema, row),
-    }),
+    ...((schema === 'identity' || schema === 'credential') && { before: (row) => endSessions(session, schema, row) }),
   })
 
 const startBrokerCheck = (

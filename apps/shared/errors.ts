@@ -111,12 +111,7 @@ export const loginBusy = (wait_ms: number, cause?: unknown) => {
     'unavailable',
     'login_busy',
     `The server is busy. Try again in ${Math.ceil(retry_after_ms / 1000)} s.`,
-    {
-      retryable: true,
-      retry_after_ms,
-      hint: 'Repeat the request after the time in Retry-After.',
-      cause,
-    },
+    { retryable: true, retry_after_ms, hint: 'Repeat the request after the time in Retry-After.', cause },
   )
 }
 

@@ -154,10 +154,7 @@ export type ChangeRow = typeof changes.$inferSelect
 /** One row from the moment on when two administrators check each other; it never goes. */
 export const dual_control = identitySchema.table(
   'dual_control',
-  {
-    id: boolean('id').primaryKey().default(true),
-    since: at('since').notNull().default(sql`clock_timestamp()`),
-  },
+  { id: boolean('id').primaryKey().default(true), since: at('since').notNull().default(sql`clock_timestamp()`) },
   (t) => [check('dual_control_once', sql`${t.id}`)],
 )
 

@@ -34,12 +34,7 @@ export type Revocation = Omit<typeof revocations.$inferSelect, 'expires_at'>
 /** Logins, locks, replays, revocations (auth.md 9): filled and sealed by the relay from the stream `auth:audit`. */
 export const auth_events = sessionSchema.table(
   'auth_events',
-  {
-    ...auditColumns(),
-    event_id: uuid('event_id').notNull().unique(),
-    at: at('at').notNull(),
-    mac: text('mac'),
-  },
+  { ...auditColumns(), event_id: uuid('event_id').notNull().unique(), at: at('at').notNull(), mac: text('mac') },
   (t) => [
     unique().on(t.seal_seq),
     index().on(t.id).where(sql`seal_seq is null`),

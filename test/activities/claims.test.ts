@@ -41,54 +41,60 @@ const setUp = async ({ control, node, spec, gate }: Setup = {}) => {
   const operation_id = uuidv7()
   const { db } = connection
   await db.insert(operation_control).values({ operation_id, command_seq: 7, ...control })
-  await db.insert(operations).values({
-    operation_id,
-    intent_id: uuidv7(),
-    plan_id: uuidv7(),
-    title: 't',
-    kind: 'graph',
-    requester: SYSTEM,
-    requester_id: 'x',
-    starter_id: 'x',
-    risk_level: 'low',
-    labels: {},
-    plan_hash: 'h',
-    evidence_hash: 'h',
-    constraints: {},
-    max_parallel: 5,
-    pins: {},
-  })
-  await db.insert(nodes).values({
-    operation_id,
-    node_id: 'n',
-    ordinal: 0,
-    name: 'N',
-    kind: 'task',
-    executor: 'noop',
-    spec_digest: 'd',
-    state: 'ready',
-    gate_ids: gate ? ['g'] : [],
-    spec: {
-      executor: 'noop',
-      idempotent: false,
-      timeouts: { run_s: 60 },
-      step: 'p@1/q.s',
-      compensate: { executor: 'noop', with: {}, idempotent: true },
-      ...spec,
-    } as PlanNode,
-    ...node,
-  })
-  if (gate)
-    await db.insert(gates).values({
+  await db
+    .insert(operations)
+    .values({
       operation_id,
-      gate_id: 'g',
-      question: '?',
-      policy: {} as never,
-      guards: ['n'],
-      subject: {} as never,
-      digest: 'new',
-      ...gate,
+      intent_id: uuidv7(),
+      plan_id: uuidv7(),
+      title: 't',
+      kind: 'graph',
+      requester: SYSTEM,
+      requester_id: 'x',
+      starter_id: 'x',
+      risk_level: 'low',
+      labels: {},
+      plan_hash: 'h',
+      evidence_hash: 'h',
+      constraints: {},
+      max_parallel: 5,
+      pins: {},
     })
+  await db
+    .insert(nodes)
+    .values({
+      operation_id,
+      node_id: 'n',
+      ordinal: 0,
+      name: 'N',
+      kind: 'task',
+      executor: 'noop',
+      spec_digest: 'd',
+      state: 'ready',
+      gate_ids: gate ? ['g'] : [],
+      spec: {
+        executor: 'noop',
+        idempotent: false,
+        timeouts: { run_s: 60 },
+        step: 'p@1/q.s',
+        compensate: { executor: 'noop', with: {}, idempotent: true },
+        ...spec,
+      } as PlanNode,
+      ...node,
+    })
+  if (gate)
+    await db
+      .insert(gates)
+      .values({
+        operation_id,
+        gate_id: 'g',
+        question: '?',
+        policy: {} as never,
+        guards: ['n'],
+        subject: {} as never,
+        digest: 'new',
+        ...gate,
+      })
   await db.insert(operation_commands).values([
     { command_id: uuidv7(), operation_id, seq: 6, kind: 'pause', class: 'stop', payload: {}, actor: SYSTEM },
     {

@@ -28,11 +28,7 @@ const login = async (username: string, password = PASSWORD, url = auth.session.u
 const sessionOf = (token: string): string =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).session_id
 const command = (url: string, token: string, body?: object, method: 'POST' | 'DELETE' = 'POST') =>
-  send(url, {
-    method,
-    headers: { ...bearer(token), 'idempotency-key': randomUUID() },
-    ...(body && { body }),
-  })
+  send(url, { method, headers: { ...bearer(token), 'idempotency-key': randomUUID() }, ...(body && { body }) })
 /** The upstream behind this route lets everybody in: what refuses is the gateway. */
 const asked = async (gateway: string, token: string) =>
   (await send(`${gateway}/api/v1/resources`, { headers: bearer(token) })).status
@@ -40,9 +36,9 @@ const refresh = (token: string) => send(`${auth.session.url}/auth/refresh`, { bo
 
 /** The events of each session in the stream. */
 const eventsOf = async (session_id: string): Promise<Record<string, unknown>[]> => {
-  const consumer = await nats.jetstream().consumers.get(streamName(prefix(), 'AUTH'), {
-    filterSubjects: [`${prefix()}.auth.session.revoked.v1`],
-  })
+  const consumer = await nats
+    .jetstream()
+    .consumers.get(streamName(prefix(), 'AUTH'), { filterSubjects: [`${prefix()}.auth.session.revoked.v1`] })
   const found: Record<string, unknown>[] = []
   const { num_pending } = await consumer.info(true)
   if (num_pending === 0) return found

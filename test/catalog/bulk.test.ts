@@ -47,10 +47,12 @@ const alone = async ({ op, change }: Item, who: 'ada' | 'far' = 'ada'): Promise<
   const reply =
     op === 'create'
       ? await c.as(who).post(`/v1/resources?${FACTS}`, change)
-      : await c.as(who).patch(`/v1/resources/${resource_id}?${FACTS}`, {
-          ...(op === 'retire' ? { lifecycle_status: 'retired' } : (patch as object)),
-          expected_version,
-        })
+      : await c
+          .as(who)
+          .patch(`/v1/resources/${resource_id}?${FACTS}`, {
+            ...(op === 'retire' ? { lifecycle_status: 'retired' } : (patch as object)),
+            expected_version,
+          })
   return { status: reply.status, ...(reply.status >= 400 && { code: reply.body.code }) }
 }
 

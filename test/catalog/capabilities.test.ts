@@ -115,13 +115,15 @@ const provide = async (resource_id: string, over: Record<string, unknown> = {}, 
   })
 }
 const machine = (parent_id = 'eu1-a-web') =>
-  c.as('ada').record({
-    type_key: 'infra.virtual_machine',
-    name: `vm-${randomUUID()}`,
-    parent_id,
-    lifecycle_status: 'active',
-    desired_state: { hostname: 'vm' },
-  })
+  c
+    .as('ada')
+    .record({
+      type_key: 'infra.virtual_machine',
+      name: `vm-${randomUUID()}`,
+      parent_id,
+      lifecycle_status: 'active',
+      desired_state: { hostname: 'vm' },
+    })
 type Offered = { capacity?: object; provider_id: string; resource_id: string; free: number; status: string }
 const providers = async (query: string, name: 'vic' | 'far' = 'vic'): Promise<Offered[]> =>
   (await c.as(name).get(`/v1/capabilities/providers?capability_key=compute.slots&${query}`)).body.items
@@ -578,13 +580,15 @@ describe('capabilities', () => {
 
     it('by a new resource either', async () => {
       const make = (target_id: string) =>
-        c.as('ada').post('/v1/resources?mode=record_only', {
-          type_key: 'infra.virtual_machine',
-          name: `vm-${randomUUID()}`,
-          parent_id: 'eu1-a-web',
-          desired_state: { hostname: 'vm' },
-          relationships: [uses(target_id, { amount: 1 })].map(({ op: _, ...edge }) => edge),
-        })
+        c
+          .as('ada')
+          .post('/v1/resources?mode=record_only', {
+            type_key: 'infra.virtual_machine',
+            name: `vm-${randomUUID()}`,
+            parent_id: 'eu1-a-web',
+            desired_state: { hostname: 'vm' },
+            relationships: [uses(target_id, { amount: 1 })].map(({ op: _, ...edge }) => edge),
+          })
       expect((await make('room-none')).body.code).toBe('unknown')
       const made = await make(await provider())
       expect(made.status, made.text).toBe(201)

@@ -106,12 +106,14 @@ const health = async (id: string, query = '', name: 'vic' | 'far' = 'vic') =>
   (await c.as(name).get(`/v1/resources/${id}/health${query}`)).body
 const service = async (...depends_on: string[]) =>
   (
-    await c.as('ada').record({
-      type_key: 'infra.service',
-      name: `s-${randomUUID()}`,
-      desired_state: { tier: 1 },
-      relationships: depends_on.map((target_id) => ({ type_key: 'depends_on', target_id })),
-    })
+    await c
+      .as('ada')
+      .record({
+        type_key: 'infra.service',
+        name: `s-${randomUUID()}`,
+        desired_state: { tier: 1 },
+        relationships: depends_on.map((target_id) => ({ type_key: 'depends_on', target_id })),
+      })
   ).resource_id as string
 
 describe('health', () => {

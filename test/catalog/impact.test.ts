@@ -8,14 +8,16 @@ let c: Catalog
 
 type Edge = { type_key: string; target_id: string }
 const record = (resource_id: string, relationships: Edge[] = [], parent_id?: string) =>
-  c.as('ada').record({
-    resource_id,
-    type_key: 'infra.generic',
-    name: resource_id,
-    desired_state: { provider: 'test', kind: 'thing' },
-    relationships,
-    ...(parent_id !== undefined && { parent_id }),
-  })
+  c
+    .as('ada')
+    .record({
+      resource_id,
+      type_key: 'infra.generic',
+      name: resource_id,
+      desired_state: { provider: 'test', kind: 'thing' },
+      relationships,
+      ...(parent_id !== undefined && { parent_id }),
+    })
 const edge = (type_key: string) => (target_id: string) => ({ type_key, target_id })
 const [needs, on, member] = [edge('depends_on'), edge('hosted_on'), edge('member_of')]
 

@@ -268,9 +268,7 @@ describe('import', () => {
           where datname = current_database() and locktype = 'advisory'`)
       await until(async () => (await busy()).length === 0, { what: 'the slow moment to end' })
       // Whoever repeats it waits for the first to let go of the key.
-      await until(async () => (await held()).length === 0, {
-        what: 'the first request to end',
-      })
+      await until(async () => (await held()).length === 0, { what: 'the first request to end' })
     })
     expect(await c.traces()).toEqual(before)
     const again = await send(from, items, {}, { key })

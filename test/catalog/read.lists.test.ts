@@ -13,12 +13,14 @@ beforeAll(async () => {
   for (let i = 0; i < total; i++) {
     const region = i % 2 === 0 ? 'eu1' : 'us1'
     const host = hostOf(`host-${String(i).padStart(2, '0')}`, `${region}-a-web`)
-    await c.as('ada').record({
-      ...host,
-      labels: { n: String(i % 5), tier: i % 3 === 0 ? 'gold' : 'tin', ...(i % 4 === 0 && { 'team/a.b': 'x' }) },
-      lifecycle_status: i % 7 === 0 ? 'maintenance' : 'active',
-      desired_state: { ...host.desired_state, cpu_cores: (i % 8) + 1, release: `1.${i % 4}.0` },
-    })
+    await c
+      .as('ada')
+      .record({
+        ...host,
+        labels: { n: String(i % 5), tier: i % 3 === 0 ? 'gold' : 'tin', ...(i % 4 === 0 && { 'team/a.b': 'x' }) },
+        lifecycle_status: i % 7 === 0 ? 'maintenance' : 'active',
+        desired_state: { ...host.desired_state, cpu_cores: (i % 8) + 1, release: `1.${i % 4}.0` },
+      })
   }
 })
 afterAll(() => c.stop())
@@ -389,14 +391,18 @@ describe('filters', () => {
       fc
         .integer({ min: 0, max: 6 })
         .map((n) => ({ text: `labels.n=${n}`, holds: ((item) => item.labels.n === String(n)) satisfies Holds })),
-      fc.integer({ min: 0, max: 9 }).map((n) => ({
-        text: `desired_state.cpu_cores<=${n}`,
-        holds: ((item) => item.desired_state.cpu_cores <= n) satisfies Holds,
-      })),
-      fc.constantFrom('gold', 'tin').map((tier) => ({
-        text: `labels.tier!=${tier}`,
-        holds: ((item) => item.labels.tier !== tier) satisfies Holds,
-      })),
+      fc
+        .integer({ min: 0, max: 9 })
+        .map((n) => ({
+          text: `desired_state.cpu_cores<=${n}`,
+          holds: ((item) => item.desired_state.cpu_cores <= n) satisfies Holds,
+        })),
+      fc
+        .constantFrom('gold', 'tin')
+        .map((tier) => ({
+          text: `labels.tier!=${tier}`,
+          holds: ((item) => item.labels.tier !== tier) satisfies Holds,
+        })),
       fc
         .integer({ min: 0, max: 9 })
         .map((n) => ({ text: `name:"t-${n}"`, holds: ((item) => item.name.includes(`t-${n}`)) satisfies Holds })),
@@ -409,11 +415,13 @@ describe('filters', () => {
       tree: fc.oneof(
         { depthSize: 'small', withCrossShrink: true },
         leaf,
-        fc.tuple(tie('tree'), tie('tree'), fc.constantFrom('AND', 'OR')).map(([a, b, op]) => ({
-          text: `(${a.text}) ${op} (${b.text})`,
-          holds: (item: (typeof items)[0]) =>
-            op === 'AND' ? a.holds(item) && b.holds(item) : a.holds(item) || b.holds(item),
-        })),
+        fc
+          .tuple(tie('tree'), tie('tree'), fc.constantFrom('AND', 'OR'))
+          .map(([a, b, op]) => ({
+            text: `(${a.text}) ${op} (${b.text})`,
+            holds: (item: (typeof items)[0]) =>
+              op === 'AND' ? a.holds(item) && b.holds(item) : a.holds(item) || b.holds(item),
+          })),
         tie('tree').map((inner) => ({
           text: `NOT (${inner.text})`,
           holds: (item: (typeof items)[0]) => !inner.holds(item),

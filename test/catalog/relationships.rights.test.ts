@@ -38,14 +38,16 @@ const grant = (...grants: NonNullable<Person['grants']>) => {
 }
 const writerOfUs = () => grant({ role: 'operator', scope: { regionId: 'us1' } }, { role: 'viewer', scope: {} })
 const create = (relationships: Record<string, unknown>[], over: Record<string, unknown> = {}) =>
-  c.as('rover').post('/v1/resources', {
-    type_key: 'infra.generic',
-    name: `n-${randomUUID()}`,
-    desired_state: STATES['infra.generic'],
-    parent_id: US,
-    relationships,
-    ...over,
-  })
+  c
+    .as('rover')
+    .post('/v1/resources', {
+      type_key: 'infra.generic',
+      name: `n-${randomUUID()}`,
+      desired_state: STATES['infra.generic'],
+      parent_id: US,
+      relationships,
+      ...over,
+    })
 const outOfScope = { status: 403, body: { category: 'policy_denied', code: 'out_of_scope' } }
 const traced = async (act: () => Promise<Reply>) => {
   const count = async () => ({ ...(await c.traces()), audit: 0 })

@@ -133,12 +133,14 @@ describe('the tree and its edges', () => {
       const at = places[i % 2]
       const id = pick()
       if (i % 5 === 0)
-        return c.as('olga').post('/v1/resources', {
-          type_key: 'infra.generic',
-          name: name(),
-          parent_id: id,
-          desired_state: { provider: 'p', kind: 'k' },
-        })
+        return c
+          .as('olga')
+          .post('/v1/resources', {
+            type_key: 'infra.generic',
+            name: name(),
+            parent_id: id,
+            desired_state: { provider: 'p', kind: 'k' },
+          })
       const { version, parent_id } = (await c.as('vic').get(`/v1/resources/${id}`)).body
       const relationship_changes = [
         ...(parent_id ? [{ op: 'remove', type_key: 'contained_in', target_id: parent_id }] : []),
@@ -167,10 +169,12 @@ describe('the tree and its edges', () => {
       type_key: 'infra.service',
       relationships: [{ type_key: 'depends_on', target_id: target.resource_id }],
     })
-    const member = await c.as('ada').record({
-      ...hostOf(name(), 'eu1-a-web'),
-      relationships: [{ type_key: 'member_of', target_id: pool.resource_id }],
-    })
+    const member = await c
+      .as('ada')
+      .record({
+        ...hostOf(name(), 'eu1-a-web'),
+        relationships: [{ type_key: 'member_of', target_id: pool.resource_id }],
+      })
     const blocked = await retire(target.resource_id)
     expect(blocked).toMatchObject({
       status: 422,

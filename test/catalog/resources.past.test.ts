@@ -21,12 +21,14 @@ afterAll(async () => {
 
 const box = async (over: Record<string, unknown> = {}) =>
   (
-    await c.as('ada').record({
-      type_key: 'infra.generic',
-      name: `b-${randomUUID()}`,
-      desired_state: { provider: 'p', kind: 'box' },
-      ...over,
-    })
+    await c
+      .as('ada')
+      .record({
+        type_key: 'infra.generic',
+        name: `b-${randomUUID()}`,
+        desired_state: { provider: 'p', kind: 'box' },
+        ...over,
+      })
   ).resource_id as string
 const read = (path: string) => c.as('vic').get(path, { once: true })
 const now = () => c.deps.clock.now().toISOString()

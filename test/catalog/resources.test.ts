@@ -298,11 +298,13 @@ describe('patching', () => {
     expect(await eventsOf('intent', intent_id)).toMatchObject([
       { payload: { op: 'update', base_version: 2, desired_state_patch: { release: '2.0.0', os: 'linux' } } },
     ])
-    const fact = await c.as('ada').patch('/v1/resources/eu1-web-01?mode=record_only', {
-      desired_state: { release: '2.0.0' },
-      observed_state: { release: '2.0.0' },
-      expected_version: 2,
-    })
+    const fact = await c
+      .as('ada')
+      .patch('/v1/resources/eu1-web-01?mode=record_only', {
+        desired_state: { release: '2.0.0' },
+        observed_state: { release: '2.0.0' },
+        expected_version: 2,
+      })
     expect(fact).toMatchObject({
       status: 200,
       body: { version: 3, observed_generation: 2, drift: { status: 'in_sync' } },

@@ -21,13 +21,15 @@ beforeAll(async () => {
   }
   const service = async (id: string, targets: string[], parent_id?: string) => {
     calls.set(id, targets)
-    await c.as('ada').record({
-      resource_id: id,
-      type_key: 'infra.service',
-      name: id,
-      ...(parent_id && { parent_id }),
-      relationships: targets.map((target_id) => ({ type_key: 'depends_on', target_id })),
-    })
+    await c
+      .as('ada')
+      .record({
+        resource_id: id,
+        type_key: 'infra.service',
+        name: id,
+        ...(parent_id && { parent_id }),
+        relationships: targets.map((target_id) => ({ type_key: 'depends_on', target_id })),
+      })
   }
   for (let i = 0; i < 30; i++) {
     const targets = new Set(Array.from({ length: Math.min(i, 3) }, () => `s${random(i)}`))

@@ -20,14 +20,7 @@ export type World = {
 }
 
 /** A release on three hosts: what it is expected to do, and how it ended. */
-export type Job = {
-  name: string
-  kind: Kind
-  hosts: string[]
-  release: string
-  operation_id?: string
-  status?: string
-}
+export type Job = { name: string; kind: Kind; hosts: string[]; release: string; operation_id?: string; status?: string }
 
 type Operation = {
   operation_id: string

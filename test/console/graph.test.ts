@@ -65,9 +65,7 @@ describe('columns by longest path', () => {
   it('draw a folded group as one box, with the edges of its nodes', () => {
     const plan = graph(
       [node('a'), node('b', ['a'], { group: 'g' }), node('c', ['b'], { group: 'g' }), node('d', ['c'])],
-      {
-        groups: [{ group_id: 'g', name: 'Batch 1', kind: 'batch', counts: {} }],
-      },
+      { groups: [{ group_id: 'g', name: 'Batch 1', kind: 'batch', counts: {} }] },
     )
     expect([...visibleGraph(plan, new Set(['g'])).edges.keys()]).toEqual(['a>g', 'g>d'])
     expect(columns(plan, new Set(['g'])).boxes.map((box) => box.id)).toEqual(['a', 'g', 'd'])

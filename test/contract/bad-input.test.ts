@@ -125,12 +125,7 @@ const placeOf = (api: Api): Place => {
   const common = { endpoints: api.endpoints, body_limit, method_status: 404, categories: api.categories }
   const app = api.name.replace('-internal', '')
   if (app === api.name)
-    return {
-      ...common,
-      base: world.stack.url(app),
-      authorization: bearer(zoe.access_token),
-      tokens: publicTokens(),
-    }
+    return { ...common, base: world.stack.url(app), authorization: bearer(zoe.access_token), tokens: publicTokens() }
   return {
     ...common,
     base: world.stack.internal(app),

@@ -118,10 +118,7 @@ export const CASES: readonly Case[] = [
       return [{ what: method, call: { ...call(), method }, status: [method_status] }]
     },
   },
-  {
-    name: 'no token',
-    breaks: (endpoint, call) => strangers(endpoint, call(), { 'no Authorization': undefined }),
-  },
+  { name: 'no token', breaks: (endpoint, call) => strangers(endpoint, call(), { 'no Authorization': undefined }) },
   {
     name: 'a garbage or foreign token',
     breaks: (endpoint, call, { tokens }) => strangers(endpoint, call(), tokens.refused),

@@ -86,11 +86,9 @@ export const startWorld = async (options: Parameters<typeof startStack>[0] = {})
   }
 
   const service = (name: string, target: string, scopes?: string[]): string =>
-    createServiceSigner({
-      name,
-      key_file: stack.context.keys.serviceKeyFile(name),
-      ...(scopes && { scopes }),
-    })(audienceOf(target))
+    createServiceSigner({ name, key_file: stack.context.keys.serviceKeyFile(name), ...(scopes && { scopes }) })(
+      audienceOf(target),
+    )
 
   return {
     stack,
@@ -160,12 +158,7 @@ export const registerHost = async ({ ada }: World, resource_id = 'eu1-web-01', r
     parent_id: center,
     desired_state: layer,
   })
-  await record({
-    resource_id: `${center}-web`,
-    type_key: 'topology.segment',
-    name: 'web',
-    parent_id: `${center}-edge`,
-  })
+  await record({ resource_id: `${center}-web`, type_key: 'topology.segment', name: 'web', parent_id: `${center}-edge` })
   const state = { hostname: resource_id, release: '2.3.9', traffic: 'in' }
   await record({
     resource_id,

@@ -8,14 +8,7 @@ import { until } from '../support/until.ts'
 const PASSWORD = 'Correct-Horse-7-Battery'
 const telemetry = createTelemetry('test', { level: 'silent' })
 /** Far too short for a hash of this strength: every first answer comes too late. */
-const slots = createSlots({
-  concurrency: 1,
-  urgent: 1,
-  queue_max: 10,
-  wait_ms: 60_000,
-  per_key: 100,
-  answer_ms: 5,
-})
+const slots = createSlots({ concurrency: 1, urgent: 1, queue_max: 10, wait_ms: 60_000, per_key: 100, answer_ms: 5 })
 let hashing: Hashing
 let stored: string
 const hashes = async () => {

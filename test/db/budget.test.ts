@@ -56,10 +56,7 @@ const within = async (name: string, prepare: Act, on = wire) => {
       expect(status, text).toBeLessThan(300)
     })
     if (cost.statements.length < least.statements) said = [...cost.statements]
-    least = {
-      statements: Math.min(least.statements, cost.statements.length),
-      trips: Math.min(least.trips, cost.trips),
-    }
+    least = { statements: Math.min(least.statements, cost.statements.length), trips: Math.min(least.trips, cost.trips) }
   }
   const budget = BUDGET[name] ?? { statements: 0, trips: 0 }
   expect(least.statements, `${name}: ${JSON.stringify(least)}\n${said.join('\n')}`).toBeLessThanOrEqual(

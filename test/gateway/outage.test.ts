@@ -31,19 +31,21 @@ const byKind = async (token: string) => ({
   S: (await call(token, 'POST', '/api/v1/operations/o/pause')).status,
 })
 const announce = (token: string) =>
-  nats.jetstream().publish(
-    prefixed(auth.prefix.slice(0, -1), 'auth.session.revoked.v1'),
-    JSON.stringify({
-      event_id: randomUUID(),
-      type: 'auth.session.revoked.v1',
-      schema_version: 1,
-      occurred_at: new Date().toISOString(),
-      session_id: claims(token).session_id,
-      user_id: claims(token).sub,
-      reason: 'logout',
-      access_valid_until: new Date(Date.now() + 900_000).toISOString(),
-    }),
-  )
+  nats
+    .jetstream()
+    .publish(
+      prefixed(auth.prefix.slice(0, -1), 'auth.session.revoked.v1'),
+      JSON.stringify({
+        event_id: randomUUID(),
+        type: 'auth.session.revoked.v1',
+        schema_version: 1,
+        occurred_at: new Date().toISOString(),
+        session_id: claims(token).session_id,
+        user_id: claims(token).sub,
+        reason: 'logout',
+        access_valid_until: new Date(Date.now() + 900_000).toISOString(),
+      }),
+    )
 const redisBack = () => until(() => gateway.deps.redis.ping(), { what: 'Redis behind the link' })
 const feedLive = (live: boolean) =>
   until(() => gateway.deps.feed.isLive() === live, { what: `the feed to be ${live ? 'live' : 'away'}` })

@@ -92,12 +92,14 @@ it('a machine whose key one administrator made alone gets no sensitive role unti
 
 it('has a bounded number of keys', async () => {
   const id = await machine()
-  await p.deps.db.insert(machine_credentials).values(
-    Array.from({ length: 10 }, (_, n) => ({
-      ...{ id: randomUUID(), machine_id: id, kind: 'key' as const, name: `k${n}`, secret_hash: `h${n}` },
-      ...{ permissions: [], created_by: 'system', expires_at: '2100-01-01T00:00:00Z' },
-    })),
-  )
+  await p.deps.db
+    .insert(machine_credentials)
+    .values(
+      Array.from({ length: 10 }, (_, n) => ({
+        ...{ id: randomUUID(), machine_id: id, kind: 'key' as const, name: `k${n}`, secret_hash: `h${n}` },
+        ...{ permissions: [], created_by: 'system', expires_at: '2100-01-01T00:00:00Z' },
+      })),
+    )
   expect(await addKey(id)).toMatchObject({ status: 409, body: { code: 'too_many_credentials' } })
 })
 

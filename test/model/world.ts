@@ -115,10 +115,9 @@ export const createWorld = (stack: Stack, model: Model) => {
       if (outcome !== 'done') return
       const at = { expected_version: body.version }
       if (chance(dice, labels)) {
-        const noted = await crowd.of('oda').call('PATCH', `/v1/resources/${host}`, {
-          labels: { note: `n${model.next()}` },
-          ...at,
-        })
+        const noted = await crowd
+          .of('oda')
+          .call('PATCH', `/v1/resources/${host}`, { labels: { note: `n${model.next()}` }, ...at })
         return told(model, 'catalog: label', noted)
       }
       const value = `c${model.next()}`

@@ -94,10 +94,7 @@ const agentOf = async (pool: string, take: (work: Work) => Promise<void>) =>
       takeFromStream(nc, { pool, stream: stream(), subject: `${p.prefix}.execution.${pool}` }, take).catch(
         () => undefined,
       ),
-    {
-      timeout_ms: 30_000,
-      what: 'the consumer of the pool',
-    },
+    { timeout_ms: 30_000, what: 'the consumer of the pool' },
   )
 
 it('work of a pool waits in the stream for an agent, which takes, reports and ends it', async () => {

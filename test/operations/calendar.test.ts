@@ -76,10 +76,7 @@ describe('what keeps a node from starting', () => {
       noon: window({ from: '12:00', to: '13:00' }),
       asked: window({ from: '03:00', to: '12:30' }),
     },
-    freezes: {
-      launch: { ...freeze, approvers: [] },
-      long: { ...freeze, to: '2026-06-05T00:00:00Z', approvers: [] },
-    },
+    freezes: { launch: { ...freeze, approvers: [] }, long: { ...freeze, to: '2026-06-05T00:00:00Z', approvers: [] } },
     asked: null,
     targets: {
       both: { windows: ['night', 'noon'], freezes: [] },

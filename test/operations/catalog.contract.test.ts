@@ -114,13 +114,15 @@ it('an operation is found by its targets, by what contains them, and by what dep
 
 it('what depends on the targets through any number of steps counts for the risk, and names go to those who may see them', async () => {
   for (let i = 0; i < 12; i++)
-    await catalog.as('ada').record({
-      resource_id: `user-${i}`,
-      type_key: 'infra.generic',
-      name: `user-${i}`,
-      desired_state: { provider: 'test', kind: 'thing' },
-      relationships: [{ type_key: 'depends_on', target_id: i === 0 ? 'web' : `user-${i - 1}` }],
-    })
+    await catalog
+      .as('ada')
+      .record({
+        resource_id: `user-${i}`,
+        type_key: 'infra.generic',
+        name: `user-${i}`,
+        desired_state: { provider: 'test', kind: 'thing' },
+        relationships: [{ type_key: 'depends_on', target_id: i === 0 ? 'web' : `user-${i - 1}` }],
+      })
   await catalog.followed()
   const stated = { ...release('1.6.0'), targets: [{ resource_id: 'web' }] }
   const { intent_id } = must(await p.as('olga').post('/v1/intents', stated), 201).body

@@ -124,15 +124,17 @@ it('who follows NATS alone arrives at the rows of the catalog, however large a c
   )
   await c.rows(`update catalog.pack set load_no = load_no + 1 where pack = 'core'`)
   await c.deps.registry.reload()
-  const wide = await c.as('ada').record({
-    type_key: 'infra.service',
-    name: 'wide',
-    relationships: Array.from({ length: 64 }, (_, i) => ({
-      type_key: 'backs_up',
-      target_id: `member-${i}`,
-      properties: { text },
-    })),
-  })
+  const wide = await c
+    .as('ada')
+    .record({
+      type_key: 'infra.service',
+      name: 'wide',
+      relationships: Array.from({ length: 64 }, (_, i) => ({
+        type_key: 'backs_up',
+        target_id: `member-${i}`,
+        properties: { text },
+      })),
+    })
   await retire(first)
   await retire(second)
   expect(await asOneRow(second)).toBeGreaterThan(200_000)

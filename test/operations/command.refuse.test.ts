@@ -73,13 +73,7 @@ it('answers as a dry run does: running, blocked, paused, cancelling and ended', 
       { node_id: 'slow', kind: 'wait', with: { signal: 'go-on' }, depends_on: ['a'] },
       node('later', 'slow', 'kept'),
     ],
-    gates: [
-      {
-        gate_id: 'go',
-        policy: { approvals: { groups: [{ group: 'netops', min: 1 }] } },
-        guards: ['kept'],
-      },
-    ],
+    gates: [{ gate_id: 'go', policy: { approvals: { groups: [{ group: 'netops', min: 1 }] } }, guards: ['kept'] }],
   }
   const { operation_id } = await p.startOperation(graph)
   const path = `/v1/operations/${operation_id}`
@@ -134,8 +128,5 @@ it('answers as a dry run does: running, blocked, paused, cancelling and ended', 
   expect([...(seen.get('approved and used') ?? [])]).toContain('already_consumed')
   expect([...(seen.get('ended') ?? [])]).toContain('operation_terminal')
   expect(await ask({ kind: 'explode' })).toMatchObject({ category: 'validation_error' })
-  expect(await ask({ kind: 'retry', node_id: 'x' })).toMatchObject({
-    category: 'not_found',
-    code: 'node',
-  })
+  expect(await ask({ kind: 'retry', node_id: 'x' })).toMatchObject({ category: 'not_found', code: 'node' })
 }, 120_000)

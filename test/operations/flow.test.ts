@@ -533,9 +533,9 @@ describe('a running graph', () => {
         proposed.status === 201
           ? await Promise.all(
               [0, 1].map((instance) =>
-                p.as(instance === 0 ? 'eva' : 'ada').post(`${path}/patches/${proposed.body.patch_id}/approve`, vote, {
-                  instance,
-                }),
+                p
+                  .as(instance === 0 ? 'eva' : 'ada')
+                  .post(`${path}/patches/${proposed.body.patch_id}/approve`, vote, { instance }),
               ),
             )
           : [proposed]
@@ -830,11 +830,13 @@ describe('a program', () => {
 
   it('that is not in the policy comes in by no patch', async () => {
     const { operation_id } = await p.startOperation({ nodes: [noop('a', 2000), noop('b', 0, 'a')] })
-    const { status, body } = await p.as('olga').post(`/v1/operations/${operation_id}/patches`, {
-      base_revision: 1,
-      reason,
-      changes: [{ op: 'add_node', node: { ...report({ program: 'reboot' }), depends_on: ['a'] } }],
-    })
+    const { status, body } = await p
+      .as('olga')
+      .post(`/v1/operations/${operation_id}/patches`, {
+        base_revision: 1,
+        reason,
+        changes: [{ op: 'add_node', node: { ...report({ program: 'reboot' }), depends_on: ['a'] } }],
+      })
     expect({ status, body }).toMatchObject({ status: 422, body: { code: 'unsound' } })
     expect(body.violations).toMatchObject([{ code: 'unknown_executor' }])
     await reaches(operation_id, 'succeeded')

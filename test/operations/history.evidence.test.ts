@@ -337,11 +337,13 @@ describe('a gate that was used before a patch changes what it releases', () => {
     await o.waits()
     const answer = async (round: number) =>
       must(
-        await p.service('demo-control-plane').post(`/internal/v1/workflow-signals/${o.operation_id}`, {
-          signal_id: crypto.randomUUID(),
-          type: 'external_check_result',
-          body: { gate_id: 'go', round, verdict: 'passed' },
-        }),
+        await p
+          .service('demo-control-plane')
+          .post(`/internal/v1/workflow-signals/${o.operation_id}`, {
+            signal_id: crypto.randomUUID(),
+            type: 'external_check_result',
+            body: { gate_id: 'go', round, verdict: 'passed' },
+          }),
         202,
       )
     await answer(1)

@@ -177,10 +177,7 @@ describe('signals of control planes', () => {
     expect(view).toMatchObject({ kind: 'external_check', policy: { check: { service: 'demo-control-plane' } } })
     expect(
       await p.as('eva').post(`/v1/operations/${operation_id}/gates/go/approve`, await p.seen(operation_id, 'go')),
-    ).toMatchObject({
-      status: 403,
-      body: { code: 'not_eligible' },
-    })
+    ).toMatchObject({ status: 403, body: { code: 'not_eligible' } })
     expect((await check({ verdict: 'running', summary: 'half way' })).status).toBe(202)
     expect((await check({ verdict: 'passed' })).status).toBe(202)
     expect(await check({ verdict: 'failed' })).toMatchObject({

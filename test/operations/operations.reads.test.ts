@@ -51,10 +51,7 @@ describe('lists', () => {
     const { body } = await p.as('vic').get('/v1/operations?page_size=1')
     expect(
       await p.as('vic').get(`/v1/operations?page_size=1&kind=graph&page_token=${body.next_page_token}`),
-    ).toMatchObject({
-      status: 400,
-      body: { category: 'validation_error', code: 'page_token_mismatch' },
-    })
+    ).toMatchObject({ status: 400, body: { category: 'validation_error', code: 'page_token_mismatch' } })
   })
 
   it('narrow by every filter', async () => {

@@ -214,10 +214,7 @@ it('a gate that nobody opens holds also what follows a batch in which as many ma
 it('a graph of any shape keeps its order and its gates', () => {
   const nodes = fc.array(
     fc.record({ deps: fc.array(fc.nat(20), { maxLength: 3 }), gates: fc.array(fc.nat(2), { maxLength: 2 }) }),
-    {
-      minLength: 1,
-      maxLength: 15,
-    },
+    { minLength: 1, maxLength: 15 },
   )
   fc.assert(
     fc.property(nodes, fc.integer({ min: 1, max: 4 }), (given, max_parallel) => {

@@ -25,11 +25,7 @@ describe('values of a plan', () => {
         b: { $join: ['x-', { $from: 'params/n' }] },
         c: { $cel: 'params.n + 1.0' },
       }),
-    ).toEqual({
-      a: 'h',
-      b: 'x-3',
-      c: 4,
-    })
+    ).toEqual({ a: 'h', b: 'x-3', c: 4 })
   })
 
   it('keep what only dispatch knows, by the full id of the node', () => {

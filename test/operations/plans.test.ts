@@ -475,10 +475,12 @@ describe('a preview', () => {
   it('is of an intent whose window and whose operation to retry are there', async () => {
     const state = async (who: 'olga' | 'far', more: object) =>
       problem(
-        await p.as(who).post('/v1/intents', {
-          ...{ kind: 'graph', title: 't', reason: 'to see', graph: { nodes: [{ node_id: 'a', executor: 'noop' }] } },
-          ...more,
-        }),
+        await p
+          .as(who)
+          .post('/v1/intents', {
+            ...{ kind: 'graph', title: 't', reason: 'to see', graph: { nodes: [{ node_id: 'a', executor: 'noop' }] } },
+            ...more,
+          }),
       )
     const unknown = '422 validation_error/unknown_reference'
     expect(await state('olga', { constraints: { window_id: 'none-such' } })).toBe(unknown)
@@ -493,13 +495,15 @@ describe('a preview', () => {
     const many = Array.from({ length: 11 }, (_, n) => `m${number}-${n}`)
     for (const id of many) catalog.put(id, { parent_id: 'eu1', name: id })
     const state = (targets: unknown[]) =>
-      p.as('olga').post('/v1/intents', {
-        kind: 'action',
-        title: 'restart',
-        reason: 'to see',
-        action: { action_key: 'restart' },
-        targets,
-      })
+      p
+        .as('olga')
+        .post('/v1/intents', {
+          kind: 'action',
+          title: 'restart',
+          reason: 'to see',
+          action: { action_key: 'restart' },
+          targets,
+        })
     const named = many.map((resource_id) => ({ resource_id }))
     must(await state(named.slice(0, 10)), 201)
     expect(problem(await state(named))).toBe('422 validation_error/too_many_targets')

@@ -192,16 +192,18 @@ describe('administration', () => {
   it('shows auditors what the relay stored, page by page', async () => {
     const { db } = auth.session.deps
     for (let i = 0; i < 3; i++) {
-      await db.insert(auth_events).values({
-        event_id: randomUUID(),
-        at: new Date().toISOString(),
-        actor: 'system',
-        action: 'login',
-        object: `user:${eva.id}`,
-        outcome: 'denied',
-        reason: `cause-${i}`,
-        body: '{}',
-      })
+      await db
+        .insert(auth_events)
+        .values({
+          event_id: randomUUID(),
+          at: new Date().toISOString(),
+          actor: 'system',
+          action: 'login',
+          object: `user:${eva.id}`,
+          outcome: 'denied',
+          reason: `cause-${i}`,
+          body: '{}',
+        })
     }
     const path = `/v1/admin/auth-events?page_size=2&user_id=${eva.id}&type=login`
     const first = await call('GET', path, admin.access_token)

@@ -341,10 +341,12 @@ describe('a logout at the provider', () => {
     return sso.provider.sign(made, { typ: 'logout+jwt' })
   }
   const tell = async (logout_token: string) =>
-    sso.browser().go('/v1/sso/corp/backchannel-logout', {
-      method: 'POST',
-      body: new URLSearchParams({ logout_token, extra: 'x' }),
-    })
+    sso
+      .browser()
+      .go('/v1/sso/corp/backchannel-logout', {
+        method: 'POST',
+        body: new URLSearchParams({ logout_token, extra: 'x' }),
+      })
   const signedIn = async (sub: string) => {
     const browser = sso.browser()
     await browser.signIn(sub)

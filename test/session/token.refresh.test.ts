@@ -336,9 +336,7 @@ describe('cookie mode', () => {
     const strict = await auth.addSession({ SESSION__IDLE__LIMIT_S: '900' })
     const answer = await cookieLogin()
     const ask = () =>
-      send(`${strict.url}/v1/token/csrf`, {
-        headers: { cookie: cookieOf(answer), 'sec-fetch-site': 'same-origin' },
-      })
+      send(`${strict.url}/v1/token/csrf`, { headers: { cookie: cookieOf(answer), 'sec-fetch-site': 'same-origin' } })
     expect((await ask()).status).toBe(200)
     const { session_id: id } = payload(cookieOf(answer))
     const key = `${auth.prefix}sess:{${user_id}}:${id}`

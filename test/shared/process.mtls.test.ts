@@ -112,9 +112,7 @@ describe('an internal listener with mutual TLS', () => {
     const operations = createHttpApp({ telemetry, codes: OPERATIONS_CODES, internal: true, mtls })
     operations.get('/internal/v1/x', async () => ({}))
     const at = await operations.listen({ host: '127.0.0.1', port: 0 })
-    const answer = await request(`${at}/internal/v1/x`, {
-      dispatcher: new Agent({ connect: { ca: authority.ca } }),
-    })
+    const answer = await request(`${at}/internal/v1/x`, { dispatcher: new Agent({ connect: { ca: authority.ca } }) })
     expect([answer.statusCode, await answer.body.json()]).toMatchObject([401, { category: 'policy_denied' }])
     await operations.close()
   })

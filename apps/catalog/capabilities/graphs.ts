@@ -115,13 +115,15 @@ const satisfiedBy = ({ state, bound_to, providers }: Need) =>
         bound: true,
         ...(typeof provider_id === 'string' && { provider_id }),
       }))
-    : providers.slice(0, MAX_DRAWN).map(({ resource_id, provider_id, status, free }) => ({
-        to: `resource:${resource_id}`,
-        bound: false,
-        provider_id,
-        status,
-        free,
-      }))
+    : providers
+        .slice(0, MAX_DRAWN)
+        .map(({ resource_id, provider_id, status, free }) => ({
+          to: `resource:${resource_id}`,
+          bound: false,
+          provider_id,
+          status,
+          free,
+        }))
 
 const peerNodes = async (deps: CatalogDeps, ids: string[], { access }: Reader) => {
   if (ids.length === 0) return []

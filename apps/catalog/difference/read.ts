@@ -71,13 +71,7 @@ export const readDifference = async (
   const keyOf = ({ resource_id }: DifferingRow) => [resource_id, to]
   const { items: _, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
   if (place.back) items.reverse()
-  return {
-    from: timeText(between.from),
-    to: timeText(between.to),
-    items,
-    ...tokens,
-    as_of: await asOf(deps.db, deps),
-  }
+  return { from: timeText(between.from), to: timeText(between.to), items, ...tokens, as_of: await asOf(deps.db, deps) }
 }
 
 type Between = { containment_id: number; from: string; to: string }

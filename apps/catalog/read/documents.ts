@@ -31,11 +31,7 @@ export const changeOf = (token: string): { resource_id: string; version: number 
 
 const lastOperation = (row: ResourceRow) =>
   row.last_operation_id && row.last_command_id && row.last_operation_at
-    ? {
-        operation_id: row.last_operation_id,
-        command_id: row.last_command_id,
-        at: timeText(row.last_operation_at),
-      }
+    ? { operation_id: row.last_operation_id, command_id: row.last_command_id, at: timeText(row.last_operation_at) }
     : null
 
 /** The resource without what follows from others: scope, health, conditions (catalog.md 11). */

@@ -146,11 +146,7 @@ const lockForCreate = async (
   const plan = await planEdges(tx, registry.types, changes, { is_new: true, pointer: '/relationships', mayWrite })
   if (body.parent_id !== undefined) {
     const change = { op: 'add' as const, type_key: 'contained_in', target_id: body.parent_id }
-    const above = await planEdges(tx, registry.types, [change], {
-      is_new: true,
-      pointer: '/parent_id',
-      mayWrite,
-    })
+    const above = await planEdges(tx, registry.types, [change], { is_new: true, pointer: '/parent_id', mayWrite })
     plan.resolved.unshift(...above.resolved.map((item) => ({ ...item, at: '/parent_id', target_at: '/parent_id' })))
     for (const [rid, mode] of above.locks) if (!plan.locks.has(rid)) plan.locks.set(rid, mode)
     for (const [id, mode] of above.type_locks) if (!plan.type_locks.has(id)) plan.type_locks.set(id, mode)

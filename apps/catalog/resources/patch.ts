@@ -129,12 +129,7 @@ export const refuseMembers = (patch: JsonObject | PatchOperation[], record_only:
   if (fixed.length > 0) throw violated(fixed)
 }
 
-type Wanted = {
-  resource_id: string
-  patch: JsonObject | PatchOperation[]
-  precondition: Precondition
-  write: Write
-}
+type Wanted = { resource_id: string; patch: JsonObject | PatchOperation[]; precondition: Precondition; write: Write }
 
 /** One patch of a resource inside a transaction; its last writes are the caller's to send. */
 export const changeResource = async (

@@ -35,10 +35,7 @@ export const planRetirement = async (
       'validation_error',
       'cascade_too_large',
       `More than ${MAX_CASCADE} resources would end with it.`,
-      {
-        status: 422,
-        hint: 'Retire its dependents first.',
-      },
+      { status: 422, hint: 'Retire its dependents first.' },
     )
   }
   for (const member of gone) wishLock(locks, member, 'update')

@@ -81,11 +81,7 @@ export const columnsOf = (next: Next, cause: Cause, told: number) => {
   return { fixed, state }
 }
 
-export type Version = {
-  cause: Cause
-  edges: RelationshipEvent[]
-  providers: readonly unknown[]
-}
+export type Version = { cause: Cause; edges: RelationshipEvent[]; providers: readonly unknown[] }
 
 const SNAPSHOT_EVERY = 20
 

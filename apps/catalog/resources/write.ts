@@ -220,10 +220,7 @@ export const versionMoved = async (
     const row = rows.find(({ rid }) => rid === before.rid)
     const type = row && (types.version(row.type_id, row.type_version) ?? types.byId(row.type_id))
     if (!row || !type) throw new Error(`resource ${before.resource_id} moved to where it cannot be read`)
-    const states = {
-      desired_state: row.desired_state as JsonObject,
-      observed_state: row.observed_state as JsonObject,
-    }
+    const states = { desired_state: row.desired_state as JsonObject, observed_state: row.observed_state as JsonObject }
     const next = { row, type, change: {}, lifecycle_status: row.lifecycle_status, ...states, ends: false }
     const told = { before, cause, edges: [], providers: [], event: 'resource.updated' as const }
     await writeVersion(tx, deps, nextRows(tx, next, cause, []), told)
@@ -261,12 +258,7 @@ const endWith = async (
       cause,
       gone.providers,
     )
-    await writeVersion(tx, deps, rows, {
-      before: member,
-      cause,
-      ...gone,
-      event: 'resource.retired',
-    })
+    await writeVersion(tx, deps, rows, { before: member, cause, ...gone, event: 'resource.retired' })
   }
   return ended
 }

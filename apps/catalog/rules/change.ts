@@ -33,10 +33,7 @@ export const violated = (violations: Violation[], detail?: string): AppError => 
     'validation_error',
     code,
     detail ?? `${first?.pointer ?? ''} ${first?.message ?? 'is not valid'}.`,
-    {
-      status: 422,
-      violations,
-    },
+    { status: 422, violations },
   )
 }
 

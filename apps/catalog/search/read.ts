@@ -42,18 +42,20 @@ export const readSearch = async (
   const scopeOf = await scopesOf(deps.db, types, rows)
   const { unnumbered_ms, unfolded_ms } = await readLogState(deps.db, 'search', position.pub_seq)
   return {
-    items: rows.slice(0, limit).map((row) => ({
-      resource_id: row.resource_id,
-      type_key: types.keyOf(row.type_id),
-      name: row.name,
-      display_name: row.display_name,
-      owner: row.owner,
-      scope: scopeOf(row),
-      lifecycle_status: row.lifecycle_status,
-      health_status: row.health_status as SearchItem['health_status'],
-      matched: spelled ? ['spelling'] : matchedOf(row),
-      score: Math.round(row.score * 1000) / 1000,
-    })),
+    items: rows
+      .slice(0, limit)
+      .map((row) => ({
+        resource_id: row.resource_id,
+        type_key: types.keyOf(row.type_id),
+        name: row.name,
+        display_name: row.display_name,
+        owner: row.owner,
+        scope: scopeOf(row),
+        lifecycle_status: row.lifecycle_status,
+        health_status: row.health_status as SearchItem['health_status'],
+        matched: spelled ? ['spelling'] : matchedOf(row),
+        score: Math.round(row.score * 1000) / 1000,
+      })),
     more: rows.length > limit,
     as_of: {
       watermark: position.pub_seq,

@@ -288,12 +288,14 @@ const fromSql = (deps: CatalogDeps, { roots, bounds, reach }: Asked): Promise<Gr
           to: ids.get(dst) ?? '',
         })),
         truncated: truncatedOf(open, picture.edges_cut),
-        frontier: open.slice(0, MAX_FRONTIER).map(({ row, omitted }) => ({
-          resource_id: row.resource_id,
-          direction: bounds.direction,
-          omitted,
-          page_token: null,
-        })),
+        frontier: open
+          .slice(0, MAX_FRONTIER)
+          .map(({ row, omitted }) => ({
+            resource_id: row.resource_id,
+            direction: bounds.direction,
+            omitted,
+            page_token: null,
+          })),
         frontier_omitted: Math.max(0, open.length - MAX_FRONTIER),
         as_of: reach.past ? { watermark: await lastPubSeq(tx), time: timeOf(deps), lag_ms: 0 } : await asOf(tx, deps),
       }

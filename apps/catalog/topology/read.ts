@@ -42,12 +42,14 @@ export const readTopologyGraph = async (
       const counts = countOf(rid)
       return { resource_id, type_key: types.keyOf(type_id), name, lifecycle_status, health_status, counts }
     }),
-    edges: edges.slice(0, MAX_EDGES).map(({ rel_no, reltype_id, src, dst }) => ({
-      relationship_id: relationshipId(rel_no),
-      type_key: types.relationshipById(reltype_id)?.type_key ?? '',
-      from: ids.get(src) ?? '',
-      to: ids.get(dst) ?? '',
-    })),
+    edges: edges
+      .slice(0, MAX_EDGES)
+      .map(({ rel_no, reltype_id, src, dst }) => ({
+        relationship_id: relationshipId(rel_no),
+        type_key: types.relationshipById(reltype_id)?.type_key ?? '',
+        from: ids.get(src) ?? '',
+        to: ids.get(dst) ?? '',
+      })),
     truncated: { nodes: places.length > max_nodes, edges: edges.length > MAX_EDGES },
     as_of,
   }

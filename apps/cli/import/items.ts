@@ -109,10 +109,7 @@ export const collect = () => {
     /** The type and kind of an item whose kind has no rule; its fields are kept in attributes. */
     generic: (provider: string, kind: string): Pick<ImportItem, 'type_key' | 'desired_state'> => {
       generic.set(kind, (generic.get(kind) ?? 0) + 1)
-      return {
-        type_key: 'infra.generic',
-        desired_state: { provider: provider.slice(0, 63), kind: kind.slice(0, 128) },
-      }
+      return { type_key: 'infra.generic', desired_state: { provider: provider.slice(0, 63), kind: kind.slice(0, 128) } }
     },
     note: (text: string): void => void notes.push(text),
     done: (): Found => ({ items: unique([...items.values()]), generic, origins, ledger, notes }),

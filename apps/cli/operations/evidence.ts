@@ -110,11 +110,7 @@ const countOf = ({ counted, decisions, starts, oldest_ms }: Held): string[] =>
       ]
     : ['FORM ONLY  An older build made this chain: it does not record whose votes passed its gates.']
 
-const NAMES = {
-  record: (line: number) => `record ${line}`,
-  head: () => 'the head',
-  file: () => 'the file',
-}
+const NAMES = { record: (line: number) => `record ${line}`, head: () => 'the head', file: () => 'the file' }
 
 const read = (file: string): Buffer => {
   try {

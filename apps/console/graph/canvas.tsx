@@ -183,12 +183,7 @@ const useWalk = (
   }
 }
 
-type DrawnProps = Props & {
-  drawing: Drawing
-  at: string | undefined
-  begin: () => void
-  press: (node: Node) => void
-}
+type DrawnProps = Props & { drawing: Drawing; at: string | undefined; begin: () => void; press: (node: Node) => void }
 
 const Drawn = ({ drawing, graph, at, selected, only, fold, patched, begin, press }: DrawnProps) => {
   const states = useContext(StatesContext)

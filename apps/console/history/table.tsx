@@ -84,9 +84,5 @@ const FURTHER: Column<TimelineEvent>[] = [
         </details>
       ),
   },
-  {
-    name: tOperation.activity.evidence,
-    kind: 'number',
-    cell: ({ evidence_seq }) => evidence_seq,
-  },
+  { name: tOperation.activity.evidence, kind: 'number', cell: ({ evidence_seq }) => evidence_seq },
 ]

@@ -1,7 +1,5 @@
 type Policy = { createScriptURL: (url: string) => unknown }
-type Factory = {
-  createPolicy: (name: string, rules: { createScriptURL: (url: string) => string }) => Policy
-}
+type Factory = { createPolicy: (name: string, rules: { createScriptURL: (url: string) => string }) => Policy }
 
 const check = (url: string): string => {
   const whole = new URL(url, location.href)

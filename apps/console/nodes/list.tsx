@@ -91,10 +91,7 @@ const COLUMNS: Column<Shown>[] = [
     ),
   },
   { name: tOperation.nodes.status, cell: ({ row, person }) => <NodeStatus state={row.state} person={person} /> },
-  {
-    name: tOperation.nodes.target,
-    cell: ({ row }) => (row.target_id ? <ResourceLink id={row.target_id} /> : null),
-  },
+  { name: tOperation.nodes.target, cell: ({ row }) => (row.target_id ? <ResourceLink id={row.target_id} /> : null) },
   { name: tOperation.nodes.attempt, kind: 'number', cell: ({ row }) => (row.attempt > 0 ? row.attempt : null) },
   {
     name: tOperation.nodes.started,

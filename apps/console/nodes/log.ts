@@ -5,13 +5,7 @@ import { api, problemOf, read } from '../api/client.ts'
 import { useTopic } from '../api/hooks.ts'
 import { onFrame, onServed } from '../api/live.ts'
 
-export type LogState = {
-  lines: LogLine[]
-  total: number
-  complete: boolean
-  loading: boolean
-  problem: Problem | null
-}
+export type LogState = { lines: LogLine[]; total: number; complete: boolean; loading: boolean; problem: Problem | null }
 
 const TAIL = 500
 /** Lines that are read around a requested one. */

@@ -15,12 +15,7 @@ import { tOperation } from '../words/operation.ts'
 
 const GraphCanvas = lazyPart(() => import('../graph/canvas.tsx').then((part) => ({ default: part.GraphCanvas })))
 
-type Props = {
-  operation_id: string
-  base_revision: number
-  changes: readonly unknown[]
-  diff: Patch['diff_graph']
-}
+type Props = { operation_id: string; base_revision: number; changes: readonly unknown[]; diff: Patch['diff_graph'] }
 
 /** The resulting graph: added, removed and changed nodes have a word; the list beside it has the same content. */
 export const PatchGraph = ({ operation_id, base_revision, changes, diff }: Props) => {

@@ -11,13 +11,7 @@ export const intentsQuery = (whose: 'mine' | 'all') =>
     queryFn: ({ pageParam, signal }) =>
       read(
         api.GET('/v1/intents', {
-          params: {
-            query: {
-              page_size: 50,
-              ...(whose === 'mine' ? { requester: 'me' } : {}),
-              ...pageOf(pageParam),
-            },
-          },
+          params: { query: { page_size: 50, ...(whose === 'mine' ? { requester: 'me' } : {}), ...pageOf(pageParam) } },
           signal,
         }),
       ),
@@ -45,10 +39,7 @@ export const patchesQuery = (operation_id: string) =>
     queryFn: ({ pageParam, signal }) =>
       read(
         api.GET('/v1/operations/{operation_id}/patches', {
-          params: {
-            path: { operation_id },
-            query: { page_size: 100, ...pageOf(pageParam) },
-          },
+          params: { path: { operation_id }, query: { page_size: 100, ...pageOf(pageParam) } },
           signal,
         }),
       ),

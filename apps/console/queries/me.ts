@@ -8,10 +8,7 @@ export const meQuery = () =>
 
 /** The sessions of the person. */
 export const sessionsQuery = () =>
-  queryOptions({
-    queryKey: ['sessions'],
-    queryFn: ({ signal }) => read(api.GET('/v1/sessions', { signal })),
-  })
+  queryOptions({ queryKey: ['sessions'], queryFn: ({ signal }) => read(api.GET('/v1/sessions', { signal })) })
 
 export const inboxQuery = (whose: 'me' | 'all') =>
   queryOptions({

@@ -72,10 +72,7 @@ export const nodesQuery = (operation_id: string) =>
     queryFn: ({ pageParam, signal }) =>
       read(
         api.GET('/v1/operations/{operation_id}/nodes', {
-          params: {
-            path: { operation_id },
-            query: { page_size: 500, failed_first: true, ...pageOf(pageParam) },
-          },
+          params: { path: { operation_id }, query: { page_size: 500, failed_first: true, ...pageOf(pageParam) } },
           signal,
         }),
       ),

@@ -27,10 +27,7 @@ export const artifactsQuery = (operation_id: string) =>
     queryFn: ({ pageParam, signal }) =>
       read(
         api.GET('/v1/operations/{operation_id}/artifacts', {
-          params: {
-            path: { operation_id },
-            query: { page_size: 100, ...pageOf(pageParam) },
-          },
+          params: { path: { operation_id }, query: { page_size: 100, ...pageOf(pageParam) } },
           signal,
         }),
       ),

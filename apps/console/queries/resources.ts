@@ -9,13 +9,7 @@ export const resourceTypeQuery = (type_key: string) =>
     queryFn: ({ signal }) => read(api.GET('/v1/resource-types/{type_key}', { params: { path: { type_key } }, signal })),
   })
 
-type ResourceFind = {
-  type?: string
-  region?: string
-  health?: readonly string[]
-  q?: string
-  worst_first?: boolean
-}
+type ResourceFind = { type?: string; region?: string; health?: readonly string[]; q?: string; worst_first?: boolean }
 
 /** Resources that match every given filter; an empty text filters none. */
 export const resourcesQuery = (find: ResourceFind) =>

@@ -16,9 +16,7 @@ export const placesQuery = (level: PlaceLevel, within: Within) =>
     queryFn: ({ pageParam, signal }) =>
       read(
         api.GET(`/v1/topology/${level}`, {
-          params: {
-            query: { page_size: 100, ...within, ...pageOf(pageParam) },
-          },
+          params: { query: { page_size: 100, ...within, ...pageOf(pageParam) } },
           signal,
         }),
       ),
@@ -53,9 +51,7 @@ export const providersQuery = (capability_key: string) =>
     queryFn: ({ pageParam, signal }) =>
       read(
         api.GET('/v1/capabilities/providers', {
-          params: {
-            query: { capability_key, page_size: 100, ...pageOf(pageParam) },
-          },
+          params: { query: { capability_key, page_size: 100, ...pageOf(pageParam) } },
           signal,
         }),
       ),

@@ -21,10 +21,7 @@ export const isPasswordText = (password: string): boolean =>
 export const passwordViolations = (password: string, strength: Strength): PasswordViolation[] => {
   const text = password.normalize('NFC')
   const violations: PasswordViolation[] = PASSWORD_RULES.filter(({ holds }) => !holds(text)).map(
-    ({ code, message }) => ({
-      code,
-      message,
-    }),
+    ({ code, message }) => ({ code, message }),
   )
   if (strength.is_common)
     violations.push({ code: 'PasswordTooWeakError', message: 'This is one of the most common passwords.' })

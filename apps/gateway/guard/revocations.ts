@@ -40,11 +40,13 @@ export const startFeed = ({ url, prefix, log, onSession, onKey }: FeedOptions) =
 
   /** Reads the past, then the present, until the connection breaks. */
   const follow = async (nc: NatsConnection) => {
-    const consumer = await nc.jetstream().consumers.get(streamName(prefix, 'AUTH'), {
-      filterSubjects: SUBJECTS.map((subject) => prefixed(prefix, subject)),
-      deliver_policy: DeliverPolicy.StartTime,
-      opt_start_time: new Date(Date.now() - DENY_MS).toISOString(),
-    })
+    const consumer = await nc
+      .jetstream()
+      .consumers.get(streamName(prefix, 'AUTH'), {
+        filterSubjects: SUBJECTS.map((subject) => prefixed(prefix, subject)),
+        deliver_policy: DeliverPolicy.StartTime,
+        opt_start_time: new Date(Date.now() - DENY_MS).toISOString(),
+      })
     let pending = (await consumer.info()).num_pending
     const stream = await consumer.consume()
     messages = stream

@@ -27,19 +27,14 @@ const DESCRIBED: Record<string, Operation> = {
     summary: 'Check that the process runs',
     tags: ['health'],
     description: 'The process runs. Orchestrators ask this to restart it.',
-    responses: {
-      200: { description: 'It does.', ...json(Type.Object({ status: Type.Literal('live') })) },
-    },
+    responses: { 200: { description: 'It does.', ...json(Type.Object({ status: Type.Literal('live') })) } },
   },
   '/health/ready': {
     operationId: 'getReadiness',
     summary: 'Check that the platform takes traffic',
     tags: ['health'],
     description: 'Whether traffic may come here. The reasons are on the internal listener alone.',
-    responses: {
-      200: { description: 'It may.', ...json(Status) },
-      503: { description: 'Not now.', ...json(Status) },
-    },
+    responses: { 200: { description: 'It may.', ...json(Status) }, 503: { description: 'Not now.', ...json(Status) } },
   },
   '/api/v1/platform/health': {
     operationId: 'getPlatformHealth',

@@ -24,10 +24,7 @@ export const subjectOf = async (db: Queryable, { kind, request }: Asked): Promis
       return { ...user, gives: user.roles }
     }
     case 'member.add':
-      return {
-        ...(await userSubject(db, request.user_id)),
-        gives: await rolesOfGroup(db, request.group_key),
-      }
+      return { ...(await userSubject(db, request.user_id)), gives: await rolesOfGroup(db, request.group_key) }
     case 'grant.create':
       return {
         ...(await (request.subject_type === 'user' ? userSubject : groupSubject)(db, request.subject_id)),

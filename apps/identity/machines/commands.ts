@@ -235,11 +235,7 @@ export const revokeCredential = (
         agg_id: row.id,
         agg_version: 1,
         type: 'auth.user.credential_revoked.v1',
-        payload: {
-          user_id: machine.id,
-          credential_id: row.id,
-          actor: { type: 'user', id: req.caller.user_id },
-        },
+        payload: { user_id: machine.id, credential_id: row.id, actor: { type: 'user', id: req.caller.user_id } },
         request_id: String(req.id),
       })
     }

@@ -46,9 +46,7 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ tx, req
       'version_conflict',
       'too_many_credentials',
       `A machine has ${MOST[row.kind]} of these at most.`,
-      {
-        hint: 'Revoke one that is no longer used.',
-      },
+      { hint: 'Revoke one that is no longer used.' },
     )
   return {
     sensitive: true,

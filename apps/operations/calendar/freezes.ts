@@ -44,11 +44,7 @@ export const putOneFreeze = async (
       await appendAudit(tx, deps.keys.audit, audited(by, 'freeze.put', freeze_id, change.before, entry))
     return change
   })
-  return {
-    ...viewOf(made.freeze),
-    changed: made.changed,
-    operations: await tell(deps, made.freeze, by),
-  }
+  return { ...viewOf(made.freeze), changed: made.changed, operations: await tell(deps, made.freeze, by) }
 }
 
 /** Withdraws a freeze: what it held resumes. A missing freeze is no error. */

@@ -141,10 +141,7 @@ export const bypass = async (
         },
       },
     ],
-    set: {
-      open_gates: sql`greatest(${operations.open_gates} - 1, 0)`,
-      exceptions: [...subject.exceptions, exception],
-    },
+    set: { open_gates: sql`greatest(${operations.open_gates} - 1, 0)`, exceptions: [...subject.exceptions, exception] },
     undo: { gates: [undoOf(row)] },
     effect: { gate_id, round, status: 'bypassed' },
   }

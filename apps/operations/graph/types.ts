@@ -101,12 +101,7 @@ export type Pack = {
   document: Record<string, unknown>
   procedures: Procedure[]
 }
-export type Policy = {
-  policy: GatePolicy
-  question: string
-  applies?: CelProgram
-  place: { at: Place; step?: string }
-}
+export type Policy = { policy: GatePolicy; question: string; applies?: CelProgram; place: { at: Place; step?: string } }
 export type Window = {
   window_id: string
   applies: CelProgram
@@ -125,20 +120,10 @@ export type Freeze = {
   digest: string
 }
 /** What the folders of this app hold: procedures, gate policies, windows and freezes. */
-export type Library = {
-  packs: Pack[]
-  policies: Map<string, Policy>
-  windows: Window[]
-  freezes: Freeze[]
-}
+export type Library = { packs: Pack[]; policies: Map<string, Policy>; windows: Window[]; freezes: Freeze[] }
 
 export type ChangeKind = 'create' | 'update' | 'replace' | 'delete' | 'no_change' | 'unknown'
-export type TargetDiff = {
-  resource_id: string
-  name: string
-  change: ChangeKind
-  fields: FieldChange[]
-}
+export type TargetDiff = { resource_id: string; name: string; change: ChangeKind; fields: FieldChange[] }
 
 /** The parts of an intent that decide what its plan does. */
 export type PlannedIntent = {
@@ -209,12 +194,7 @@ export type Lane = {
 }
 
 /** What the rules of the planner build up before it is measured and hashed. */
-export type Draft = {
-  nodes: PlanNode[]
-  gates: PlanGate[]
-  groups: Group[]
-  warnings: Warning[]
-}
+export type Draft = { nodes: PlanNode[]; gates: PlanGate[]; groups: Group[]; warnings: Warning[] }
 
 type PlanCode = CodeOf<'validation_error' | 'policy_denied'>
 /** No plan is possible: a refusal with the places that are wrong. */

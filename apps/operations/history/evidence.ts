@@ -24,9 +24,7 @@ export const exportOf = async (
       'policy_denied',
       'permission_missing',
       'Others than the requester export evidence by audit:read.',
-      {
-        hint: 'Ask an auditor, or whoever asked for the operation.',
-      },
+      { hint: 'Ask an auditor, or whoever asked for the operation.' },
     )
   const { records, row } = await db.transaction(
     async (tx) => {

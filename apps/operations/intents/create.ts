@@ -230,12 +230,7 @@ export const intentView = (intent: Intent, caller: Caller, in_scope: boolean): I
       refusePreview(intent),
     ),
   ]
-  return {
-    ...view,
-    status: intent.status as IntentView['status'],
-    links: linksOf(intent),
-    allowed_actions: allowed,
-  }
+  return { ...view, status: intent.status as IntentView['status'], links: linksOf(intent), allowed_actions: allowed }
 }
 const MISSING: RefusalCode = {
   category: 'policy_denied',

@@ -25,16 +25,9 @@ export const createRequestedIntent = async (
       request: {
         ...pick(asked, 'kind', 'title', 'reason'),
         targets: [{ resource_id: asked.resource_id }],
-        change: {
-          op: asked.op,
-          ...(asked.op === 'update' && { desired_state_patch: asked.desired_state_patch }),
-        },
+        change: { op: asked.op, ...(asked.op === 'update' && { desired_state_patch: asked.desired_state_patch }) },
       },
-      targets_resolved: [
-        {
-          ...pick(resource, 'resource_id', 'type_key', 'name', 'version'),
-        },
-      ],
+      targets_resolved: [{ ...pick(resource, 'resource_id', 'type_key', 'name', 'version') }],
       requester: asked.requester,
       labels: environment === undefined ? {} : { environment },
       constraints: {},

@@ -78,19 +78,21 @@ export const askSecondPerson = async (
     },
   }
   const now = digest(asked)
-  await tx.insert(gates).values({
-    operation_id,
-    gate_id,
-    kind: 'intervention',
-    question: `${command.actor.name} asks to ${type}${node_id === undefined ? '' : ` ${node_id}`}: shall it be done?`,
-    policy: POLICY,
-    guards: [],
-    status: 'waiting',
-    subject: asked,
-    digest: now,
-    waiting_since: subject.now,
-    deadline_at: new Date(Date.parse(subject.now) + DEADLINE_S * 1000).toISOString(),
-  })
+  await tx
+    .insert(gates)
+    .values({
+      operation_id,
+      gate_id,
+      kind: 'intervention',
+      question: `${command.actor.name} asks to ${type}${node_id === undefined ? '' : ` ${node_id}`}: shall it be done?`,
+      policy: POLICY,
+      guards: [],
+      status: 'waiting',
+      subject: asked,
+      digest: now,
+      waiting_since: subject.now,
+      deadline_at: new Date(Date.parse(subject.now) + DEADLINE_S * 1000).toISOString(),
+    })
   return {
     payload: { ...body },
     awaits: true,

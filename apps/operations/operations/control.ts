@@ -280,8 +280,5 @@ export const refuseOn = (
 ): void => {
   if (!refusal) return
   const allowed_actions = caller ? operationActions(deps, caller, subject, subject.facts) : []
-  throwIfRefused({
-    ...refusal,
-    extra: { ...refusal.extra, operation_status: subject.facts.status, allowed_actions },
-  })
+  throwIfRefused({ ...refusal, extra: { ...refusal.extra, operation_status: subject.facts.status, allowed_actions } })
 }

@@ -9,11 +9,7 @@ import type { GatePolicyFile, ProcedureFile, StepFile } from './schema.ts'
 const RETRY = { max_attempts: 1, initial_s: 1, factor: 2, max_s: 60 }
 const RUN_S = 60
 
-export const STEP_DEFAULTS = {
-  on_failure: 'hold',
-  join: 'all',
-  skippable: true,
-} as const
+export const STEP_DEFAULTS = { on_failure: 'hold', join: 'all', skippable: true } as const
 
 const COMPENSATION_KEYS = ['executor', 'with', 'idempotent'] as const
 

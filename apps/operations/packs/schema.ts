@@ -118,10 +118,7 @@ const Procedure = Type.Object(
     ),
     order: Type.Optional(
       Type.Object(
-        {
-          relationship_types: Type.Array(Key, { minItems: 1, maxItems: 20 }),
-          first: Words('dependency', 'dependent'),
-        },
+        { relationship_types: Type.Array(Key, { minItems: 1, maxItems: 20 }), first: Words('dependency', 'dependent') },
         closed,
       ),
     ),
@@ -209,10 +206,7 @@ export const GatePolicyFile = Type.Object(
     applies: Type.Optional(Cel),
     place: Type.Optional(
       Type.Object(
-        {
-          at: Words('entry', 'after_canary', 'between_batches', 'before_step'),
-          step: Type.Optional(Type.String()),
-        },
+        { at: Words('entry', 'after_canary', 'between_batches', 'before_step'), step: Type.Optional(Type.String()) },
         closed,
       ),
     ),

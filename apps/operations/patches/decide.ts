@@ -176,9 +176,4 @@ export const evidenceOf = (
   patch_id: string,
   subject_digest: string,
   more: Partial<EvidenceSubject> = {},
-) => ({
-  kind: 'patch' as const,
-  statement,
-  subject: { type: 'patch', id: patch_id, ...more },
-  subject_digest,
-})
+) => ({ kind: 'patch' as const, statement, subject: { type: 'patch', id: patch_id, ...more }, subject_digest })

@@ -84,9 +84,5 @@ export const readPatch = async (
 ): Promise<{ view: Patch; head: Head; operation_status: OperationStatus }> => {
   const { head, places } = await readHead(deps, caller, operation_id)
   const patch = await requirePatch(deps.db, operation_id, patch_id)
-  return {
-    view: viewPatch(deps, caller, head, places, patch),
-    head,
-    operation_status: factsOf(head as never).status,
-  }
+  return { view: viewPatch(deps, caller, head, places, patch), head, operation_status: factsOf(head as never).status }
 }

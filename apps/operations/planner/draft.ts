@@ -129,13 +129,7 @@ type Expand = (lane: Lane, target: Target, entry: string[], batch: object, group
 export const planRoot = (
   { intent_id, kind, labels }: Pick<PlannerInput['intent'], 'intent_id' | 'labels'> & { kind: string },
   targets: readonly { resource_id: string }[],
-) => ({
-  intent_id,
-  kind,
-  labels,
-  targets: targets.length,
-  target_ids: targets.map((target) => target.resource_id),
-})
+) => ({ intent_id, kind, labels, targets: targets.length, target_ids: targets.map((target) => target.resource_id) })
 
 /** The steps of a procedure that runs once for the whole plan, whatever its targets. */
 const expandOnce = (lane: Lane, plan: object, draft: Draft, violations: Violation[]): Places => {

@@ -123,9 +123,7 @@ export const overrideGates = (judged: readonly JudgedPlan[], entry: string[]): W
     .map(({ policy_id, detail, approvers }) => ({
       kind: 'policy_override',
       question: `${detail} Go on in spite of this policy?`,
-      policy: policyOf(policy_id, {
-        approvals: { quorum: 1, groups: approvers.map((group) => ({ group, min: 0 })) },
-      }),
+      policy: policyOf(policy_id, { approvals: { quorum: 1, groups: approvers.map((group) => ({ group, min: 0 })) } }),
       guards: entry.toSorted(byText),
     }))
 

@@ -139,9 +139,7 @@ export const refuseTouched = ({ rows, patched }: Outlook, own?: string): Refusal
     return notApplicable(
       'node_already_dispatched',
       `"${begun[0]?.node_id}" has begun or ended; only what has not can change.`,
-      {
-        nodes: begun.slice(0, 100).map(({ node_id, state }) => ({ node_id, state })),
-      },
+      { nodes: begun.slice(0, 100).map(({ node_id, state }) => ({ node_id, state })) },
     )
   if (held.length > 0)
     return notApplicable('patch_overlap', `"${held[0]?.node_id}" is touched by another open patch.`, {
@@ -158,12 +156,7 @@ export const notApplicable = (
   code: CodeOf<'patch_not_applicable'>,
   detail: string,
   extra: Record<string, unknown> = {},
-): RefusalCode => ({
-  category: 'patch_not_applicable',
-  code,
-  detail,
-  extra,
-})
+): RefusalCode => ({ category: 'patch_not_applicable', code, detail, extra })
 
 /** The digest that a vote is bound to. */
 export const patchDigest = (patch_id: string, base_revision: number, changes: unknown, result_hash: string): string =>

@@ -72,10 +72,7 @@ export const previewPlan = async (
       assumed: body.rehearse && assumptionsOf(body.rehearse),
     })
     const rehearsal = rehearsable && (await rehearseApart(rehearsable))
-    const effect = {
-      ...pick(made, 'counts', 'risk', 'plan_hash'),
-      ...(rehearsal && { rehearsal }),
-    }
+    const effect = { ...pick(made, 'counts', 'risk', 'plan_hash'), ...(rehearsal && { rehearsal }) }
     const keep = async () => {
       const warnings = [...made.warnings, ...warnOfApprovers(made.document.gates, approvers, intent)]
       const kept = await keepPlan(deps, tx, mutation, intent, { ...made, warnings }, fresh)

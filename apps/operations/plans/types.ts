@@ -13,7 +13,4 @@ export type PlanReport = Pick<
   | 'estimates'
   | 'policy_facts'
   | 'policy_results'
-> & {
-  watermark: string
-  rehearsal?: Rehearsal
-}
+> & { watermark: string; rehearsal?: Rehearsal }

@@ -50,14 +50,16 @@ export const reportOf = (input: RehearsalInput, run: Rehearsed): Rehearsal => {
       decided_at: or(decided_at),
       escalations: escalations.map(({ at, add_groups }) => ({ at: seconds(at), add_groups })),
     })),
-    lanes: sorted.slice(0, SHOWN_LANES).map(({ node_id, attempt, role, from, to, class: failure }) => ({
-      node_id,
-      from_s: seconds(from),
-      to_s: seconds(to),
-      attempt,
-      undo: role === 'undo',
-      failure,
-    })),
+    lanes: sorted
+      .slice(0, SHOWN_LANES)
+      .map(({ node_id, attempt, role, from, to, class: failure }) => ({
+        node_id,
+        from_s: seconds(from),
+        to_s: seconds(to),
+        attempt,
+        undo: role === 'undo',
+        failure,
+      })),
     lanes_count: lanes.length,
     compensations: undone,
     warnings: warningsOf(run),

@@ -18,11 +18,13 @@ export class TargetsMissing extends AppError {
   constructor(named: { resource_id: string; pointer: string }[]) {
     super('validation_error', 'target_not_found', `There is no resource "${named[0]?.resource_id}".`, {
       status: 422,
-      violations: named.slice(0, 100).map(({ resource_id, pointer }) => ({
-        pointer,
-        code: 'target_not_found',
-        message: `there is no resource "${resource_id}"`,
-      })),
+      violations: named
+        .slice(0, 100)
+        .map(({ resource_id, pointer }) => ({
+          pointer,
+          code: 'target_not_found',
+          message: `there is no resource "${resource_id}"`,
+        })),
       hint: 'Check the ids; a resource that was just created may need a moment.',
     })
     this.resource_ids = [...new Set(named.map(({ resource_id }) => resource_id))]

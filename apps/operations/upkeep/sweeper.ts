@@ -180,11 +180,7 @@ const listFindings = (tx: Tx): Promise<Finding[]> =>
     .limit(BATCH)
 
 /** Nobody else will end it: the rows are all that is left of it. */
-const CANCELLED_ON_ROWS = {
-  status: 'cancelled',
-  end_reason: 'engine_lost',
-  last_seq: Number.MAX_SAFE_INTEGER,
-} as const
+const CANCELLED_ON_ROWS = { status: 'cancelled', end_reason: 'engine_lost', last_seq: Number.MAX_SAFE_INTEGER } as const
 
 /**
  * The engine no longer has an operation: one that has ended refuses what still waits; a live one is paused as
@@ -236,9 +232,7 @@ const settleWaiting = async (tx: Tx, operation_id: string): Promise<TimelineEven
         sql`${operation_commands.status} in ('pending', 'sending', 'delivered')`,
       ),
     )
-    .returning({
-      ...pick(operation_commands, 'command_id', 'kind', 'status'),
-    })
+    .returning({ ...pick(operation_commands, 'command_id', 'kind', 'status') })
   return rows.map(({ command_id, kind, status }) => ({
     type: `command.${status}`,
     actor: SYSTEM,

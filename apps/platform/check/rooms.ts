@@ -7,10 +7,7 @@ import { ROOT } from '../base/paths.ts'
  * Whether the tree is the one that test/rooms.cjs lists: no room that is not listed, none that is gone, and none with
  * more files than a reader takes in at a glance. Which room may import which is a rule of test/boundaries.cjs.
  */
-type Rooms = {
-  ROOMS: Record<string, string[][]>
-  MOST_FILES: number
-}
+type Rooms = { ROOMS: Record<string, string[][]>; MOST_FILES: number }
 const { ROOMS, MOST_FILES } = createRequire(import.meta.url)('../../../test/rooms.cjs') as Rooms
 
 const SOURCE = /^(apps|workflows|activities|db)\/.*\.(ts|tsx|mjs)$/

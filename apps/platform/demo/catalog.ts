@@ -143,21 +143,23 @@ const IMPORTED_AT_ONCE = 100
 /** What the hosts provide, as an import brings it: room for machines. */
 const offerRoom = async (admin: Person, region: Region, names: string[]): Promise<void> => {
   for (let from = 0; from < names.length; from += IMPORTED_AT_ONCE) {
-    const items = names.slice(from, from + IMPORTED_AT_ONCE).map((name, i) => ({
-      external_id: name,
-      type_key: 'fleet.host',
-      name,
-      parent_id: `${datacenterOf(region, name)}-web`,
-      provided_capabilities: [
-        {
-          op: 'add',
-          capability_key: 'compute.slots',
-          version: '1.0.0',
-          attributes: { cpu_cores: 16, memory_mib: 65_536, arch: i % 4 === 3 ? 'arm64' : 'amd64' },
-          capacity: { total: 8, used: 2 },
-        },
-      ],
-    }))
+    const items = names
+      .slice(from, from + IMPORTED_AT_ONCE)
+      .map((name, i) => ({
+        external_id: name,
+        type_key: 'fleet.host',
+        name,
+        parent_id: `${datacenterOf(region, name)}-web`,
+        provided_capabilities: [
+          {
+            op: 'add',
+            capability_key: 'compute.slots',
+            version: '1.0.0',
+            attributes: { cpu_cores: 16, memory_mib: 65_536, arch: i % 4 === 3 ? 'arm64' : 'amd64' },
+            capacity: { total: 8, used: 2 },
+          },
+        ],
+      }))
     const inventory = { source: { kind: 'demo', name: 'demo-inventory' }, items, options: { adopt: true } }
     await admin.post('/v1/resources:import', inventory, `inventory of ${region} from ${from}`)
   }

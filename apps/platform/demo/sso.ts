@@ -22,9 +22,7 @@ export const startDemoProvider = async (signalbox_dir: string): Promise<DemoProv
     client_id: provider.client_id,
     client_secret: 'secret://file/demo-provider',
     max_role: 'approver',
-    groups: {
-      map: { noc: { groups: ['netops'], roles: ['engineer', 'approver'] }, staff: { roles: ['viewer'] } },
-    },
+    groups: { map: { noc: { groups: ['netops'], roles: ['engineer', 'approver'] }, staff: { roles: ['viewer'] } } },
     jit: { enabled: true, require_group: ['staff'] },
   }
   const file = join(dir, 'providers.yaml')

@@ -238,10 +238,7 @@ const special = (name: string, context: AppContext): Record<string, string | und
       WORKER__EXECUTORS__SECRETS_DIR: keys.secrets_dir,
       OPERATIONS__ARTIFACTS__DIR: join(dir, 'artifacts'),
     },
-    relay: {
-      RELAY__AUDIT__KEY_FILE: keys.audit_key_file,
-      RELAY__AUDIT__ANCHOR_FILE: join(dir, 'audit-anchors.jsonl'),
-    },
+    relay: { RELAY__AUDIT__KEY_FILE: keys.audit_key_file, RELAY__AUDIT__ANCHOR_FILE: join(dir, 'audit-anchors.jsonl') },
     fleet: {
       FLEET__DATA__FILE: join(dir, 'fleet.sqlite'),
       FLEET__AUTH__TOKEN_FILE: keys.fleet_token_file,

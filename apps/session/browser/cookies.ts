@@ -60,15 +60,7 @@ export const createCookies = (config: SessionConfig) => {
       }),
     /** Binds a sign-in through a provider to this browser. Lax: the provider's page leads back here. */
     flow: (value: string, max_age_s: number) =>
-      serialize({
-        name: flowName,
-        value,
-        max_age_s,
-        path: '/',
-        same_site: 'Lax',
-        secure,
-        http_only: true,
-      }),
+      serialize({ name: flowName, value, max_age_s, path: '/', same_site: 'Lax', secure, http_only: true }),
     readFlow: (header: string | undefined): string | undefined => onlyCookie(header, flowName),
     /** The refresh token of a request, if it has one. More than one is 400: parsers disagree on which counts. */
     readRefresh: (header: string | undefined): string | undefined => {

@@ -26,10 +26,7 @@ const MachineGrant = Type.Object(
     subject_token: secret(8192),
     scope: Type.Optional(text('operation:read intent:create', { maxLength: 1024 })),
   },
-  {
-    additionalProperties: false,
-    examples: [{ grant_type: 'client_credentials', client_secret: 'sbk_…' }],
-  },
+  { additionalProperties: false, examples: [{ grant_type: 'client_credentials', client_secret: 'sbk_…' }] },
 )
 /** Where machines get their tokens: RFC 6749 (4.4), RFC 7523 and RFC 8693. */
 export const machineRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {

@@ -39,11 +39,7 @@ export type RevokeReason =
   | 'credential_revoked'
 
 /** Who ends a session, for the event and the audit log. */
-export type Cause = {
-  actor_type: 'user' | 'service' | 'system'
-  actor_id?: string | undefined
-  request_id: string
-}
+export type Cause = { actor_type: 'user' | 'service' | 'system'; actor_id?: string | undefined; request_id: string }
 
 /** A session record. Times are microseconds since the epoch. */
 export type SessionRecord = {

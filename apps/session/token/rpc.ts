@@ -82,18 +82,10 @@ const createSession = async (
       metadata: metadataOf(metadata),
     },
     deps.config.SESSION__CAP__PER_USER,
-    {
-      actor_type: 'service',
-      actor_id: rpcContext(context).service.name,
-      request_id,
-    },
+    { actor_type: 'service', actor_id: rpcContext(context).service.name, request_id },
   )
   await noteEvicted(deps, evicted, request_id)
-  const client = {
-    user_agent: described.user_agent ?? null,
-    ip_address: ipAddress ?? null,
-    metadata: metadata ?? null,
-  }
+  const client = { user_agent: described.user_agent ?? null, ip_address: ipAddress ?? null, metadata: metadata ?? null }
   return {
     session: messageOf(
       { session_id, user_id: userId, created_at, expires_at, last_used_at: created_at, ...client },
@@ -168,9 +160,7 @@ const byService = (context: HandlerContext, request_id: string) => ({
 type Shown = Pick<
   SessionRecord,
   'session_id' | 'user_id' | 'created_at' | 'expires_at' | 'last_used_at' | 'user_agent' | 'ip_address'
-> & {
-  metadata: JsonObject | null
-}
+> & { metadata: JsonObject | null }
 
 /** Of microseconds since the epoch. */
 const timestampOf = (us: number) =>

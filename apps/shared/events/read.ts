@@ -15,11 +15,13 @@ export async function* readStream(
     if (error.api_error?.err_code !== NO_STREAM) throw error
   })
   if (!info || info.state.messages === 0) return
-  const consumer = await nc.jetstream().consumers.get(name, {
-    filterSubjects: [prefixed(prefix, subject)],
-    deliver_policy: DeliverPolicy.StartSequence,
-    opt_start_seq: Math.max(1, from),
-  })
+  const consumer = await nc
+    .jetstream()
+    .consumers.get(name, {
+      filterSubjects: [prefixed(prefix, subject)],
+      deliver_policy: DeliverPolicy.StartSequence,
+      opt_start_seq: Math.max(1, from),
+    })
   if ((await consumer.info()).num_pending === 0) return
   const messages = await consumer.consume()
   try {

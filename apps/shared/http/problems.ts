@@ -64,11 +64,7 @@ export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyReques
       'validation_error',
       'schema_violation',
       'A number is too large, or a value has the wrong form.',
-      {
-        status: 400,
-        hint: 'Send numbers as this API gives them out, and ids unchanged.',
-        cause: error,
-      },
+      { status: 400, hint: 'Send numbers as this API gives them out, and ids unchanged.', cause: error },
     )
   if (sql === '57014' || sql === '40P01' || sql === '40001')
     return unavailable('The database was too busy.', error, codes.outage)

@@ -3,14 +3,7 @@ import { uuidv7 } from '../../../apps/shared/ids.ts'
 import type { Db, Queryable, Tx } from '../../client.ts'
 
 /** What an attempt says that it has made: its bytes come apart, or are kept elsewhere (`uri`). */
-export type Announced = {
-  name: string
-  kind: string
-  media_type: string
-  size: number
-  sha256: string
-  uri?: string
-}
+export type Announced = { name: string; kind: string; media_type: string; size: number; sha256: string; uri?: string }
 type Key = { operation_id: string; node_id: string; attempt: number }
 
 /**

@@ -190,9 +190,7 @@ export type CommandState = {
 /** How far these commands are: one query for all that wait. */
 export const listCommandStates = (db: Queryable, command_ids: string[]): Promise<CommandState[]> =>
   db
-    .select({
-      ...pick(operation_commands, 'command_id', 'kind', 'status', 'outcome'),
-    })
+    .select({ ...pick(operation_commands, 'command_id', 'kind', 'status', 'outcome') })
     .from(operation_commands)
     .where(inArray(operation_commands.command_id, command_ids))
 

@@ -41,12 +41,7 @@ export const stateFacts = async (tx: Tx, operation_id: string, facts: Facts): Pr
     : { seq: head.evidence_seq, hash: head.evidence_hash }
   const events = facts.last ? [...facts.events, facts.last(evidence_head)] : facts.events
   const rows = timelineRows(operation_id, head, events)
-  const stated = {
-    at: head.at,
-    change_seq: head.change_seq + 1,
-    timeline_seq: head.seq + rows.length,
-    evidence_head,
-  }
+  const stated = { at: head.at, change_seq: head.change_seq + 1, timeline_seq: head.seq + rows.length, evidence_head }
   const moved = tx
     .update(operations)
     .set({
@@ -120,17 +115,19 @@ const promiseMessage = (
           events: events.filter(({ type }) => String(type).startsWith('operation.')),
           fetch_href: `/v1/operations/${operation_id}/timeline?after_seq=${first - 1}`,
         }
-  return tx.insert(outbox).values({
-    event_id: uuidv7(),
-    agg_type: 'operation',
-    agg_id: operation_id,
-    agg_version,
-    type: 'operation.changed',
-    payload,
-    request_id,
-    trace,
-    occurred_at: at,
-  })
+  return tx
+    .insert(outbox)
+    .values({
+      event_id: uuidv7(),
+      agg_type: 'operation',
+      agg_id: operation_id,
+      agg_version,
+      type: 'operation.changed',
+      payload,
+      request_id,
+      trace,
+      occurred_at: at,
+    })
 }
 
 const compact = (row: Record<string, unknown>) =>

@@ -52,11 +52,7 @@ export const askAgain = async (
         digest,
         guards,
         updated_at: sql`clock_timestamp()` as never,
-        ...(again && {
-          ...(used ? ASKED_AGAIN : afresh(policy.deadline_s)),
-          status,
-          round: row.round + 1,
-        }),
+        ...(again && { ...(used ? ASKED_AGAIN : afresh(policy.deadline_s)), status, round: row.round + 1 }),
       })
       .where(and(eq(gates.operation_id, operation_id), eq(gates.gate_id, gate_id)))
       .returning({ round: gates.round, deadline_at: sql<string | null>`operations.iso(${gates.deadline_at})` })

@@ -7,12 +7,7 @@ import type { TimelineRow } from '../facts/timeline.ts'
 import { catalog_resources, gates, operation_commands, outbox, patches } from '../tables/index.ts'
 
 /** What the live stream reads (console.md 4): own events by `pub_seq`, and the rows that its frames show. */
-export type LoggedChange = {
-  pub_seq: number
-  operation_id: string
-  change_seq: number
-  events: TimelineRow[]
-}
+export type LoggedChange = { pub_seq: number; operation_id: string; change_seq: number; events: TimelineRow[] }
 
 /** The newest numbered position, and the oldest that is still there. */
 export const readLogEnds = async (db: Queryable): Promise<{ first: number; last: number; catalog: number }> => {
@@ -114,10 +109,7 @@ export type LivePatch = Awaited<ReturnType<typeof listLivePatches>>[number]
 export const listCommandOwners = async (db: Queryable, command_ids: string[]): Promise<Map<string, string>> => {
   if (command_ids.length === 0) return new Map()
   const rows = await db
-    .select({
-      command_id: operation_commands.command_id,
-      owner: sql<string>`${operation_commands.actor} ->> 'id'`,
-    })
+    .select({ command_id: operation_commands.command_id, owner: sql<string>`${operation_commands.actor} ->> 'id'` })
     .from(operation_commands)
     .where(inArray(operation_commands.command_id, command_ids))
   return new Map(rows.map(({ command_id, owner }) => [command_id, owner]))

@@ -143,10 +143,7 @@ export const markLooked = (db: Queryable, operation_id: string, versions: Record
  */
 export const pauseOnDrift = async (tx: Tx, operation_id: string, actor: Actor): Promise<TimelineEvent[]> => {
   const [row] = await tx
-    .select({
-      control: operation_control.control,
-      ...pick(operations, 'pins', 'constraints'),
-    })
+    .select({ control: operation_control.control, ...pick(operations, 'pins', 'constraints') })
     .from(operation_control)
     .innerJoin(operations, eq(operations.operation_id, operation_control.operation_id))
     .where(eq(operation_control.operation_id, operation_id))

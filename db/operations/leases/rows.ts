@@ -37,11 +37,7 @@ export const listBlockers = async (db: Queryable, wanted: readonly Lease[]): Pro
   const ids = wanted.map(({ resource_id }) => resource_id)
   const exclusive = wanted.flatMap(({ resource_id, mode }) => (mode === 'exclusive' ? [resource_id] : []))
   return db
-    .select({
-      ...pick(leases, 'resource_id', 'operation_id'),
-      title: operations.title,
-      mode: leases.mode,
-    })
+    .select({ ...pick(leases, 'resource_id', 'operation_id'), title: operations.title, mode: leases.mode })
     .from(leases)
     .innerJoin(operations, eq(operations.operation_id, leases.operation_id))
     .where(
@@ -123,13 +119,15 @@ export const listReleased = async (tx: Tx, operation_id: string, wanted: readonl
 
 /** Why an operation does not begin, or continue: shown to people. */
 export const blockedOnLeases = (blockers: readonly Blocker[], since?: string): BlockedOn[] =>
-  blockers.slice(0, 20).map(({ operation_id, resource_id, title }) => ({
-    kind: 'lease',
-    id: resource_id,
-    href: `/v1/operations/${operation_id}`,
-    ...(since !== undefined && { since }),
-    message: `"${title}" holds or waits for ${resource_id}.`,
-  }))
+  blockers
+    .slice(0, 20)
+    .map(({ operation_id, resource_id, title }) => ({
+      kind: 'lease',
+      id: resource_id,
+      href: `/v1/operations/${operation_id}`,
+      ...(since !== undefined && { since }),
+      message: `"${title}" holds or waits for ${resource_id}.`,
+    }))
 
 /** Grants what has become free, the oldest waiter first; each in a transaction of its own. Returns how many begin. */
 export const grantLeases = async (db: Db, { deadline_s }: { deadline_s: number }): Promise<number> => {

@@ -29,14 +29,7 @@ from operations.nodes n
   left join operations.node_attempts k on k.operation_id = $1 and k.node_id = $2 and k.role = 'run' and k.attempt = $3
 where n.operation_id = $1 and n.node_id = $2`
 
-type Row = {
-  aimless: boolean
-  counts: boolean
-  target_id: string
-  version: string
-  seq: string
-  repeated: boolean
-}
+type Row = { aimless: boolean; counts: boolean; target_id: string; version: string; seq: string; repeated: boolean }
 
 export const readAim = async (
   pool: pg.Pool,

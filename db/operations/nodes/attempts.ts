@@ -2,13 +2,7 @@ import type pg from 'pg'
 import type { NodeError } from '../../../apps/shared/contracts/operations/graph.ts'
 
 /** Which attempt, and under which fence: whoever holds a newer one speaks for it. */
-export type AttemptRef = {
-  operation_id: string
-  node_id: string
-  role: 'run' | 'undo'
-  attempt: number
-  fence: number
-}
+export type AttemptRef = { operation_id: string; node_id: string; role: 'run' | 'undo'; attempt: number; fence: number }
 export type LogLine = { seq: number; time: string; stream: string; level: string; text: string; cut?: boolean }
 export type Artifact = {
   artifact_id: string

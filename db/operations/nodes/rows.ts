@@ -115,9 +115,7 @@ export const listArtifacts = (db: Queryable, operation_id: string, { node_id, ki
 
 export const getArtifact = (db: Queryable, operation_id: string, artifact_id: string) =>
   db
-    .select({
-      ...pick(f, 'name', 'media_type', 'size', 'sha256', 'status', 'uri', 'content'),
-    })
+    .select({ ...pick(f, 'name', 'media_type', 'size', 'sha256', 'status', 'uri', 'content') })
     .from(f)
     .where(and(eq(f.operation_id, operation_id), eq(f.artifact_id, artifact_id)))
     .then(first)

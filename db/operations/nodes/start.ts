@@ -57,25 +57,27 @@ export type NewOperation = {
 export const insertOperation = async (tx: Tx, operation: NewOperation): Promise<void> => {
   const { operation_id, plan_hash, requester, starter_id, pins, deadline_s } = operation
   const control = tx.insert(operation_control).values({ operation_id, calendar: operation.calendar ?? null })
-  const own = tx.insert(operations).values({
-    operation_id,
-    ...pick(operation, 'intent_id', 'plan_id', 'title', 'kind'),
-    total: operation.nodes.length,
-    requester,
-    requester_id: requester.id,
-    starter_id,
-    involved: operation.involved,
-    risk_level: operation.risk_level,
-    environment: operation.labels.environment ?? null,
-    ...pick(operation, 'labels', 'ticket', 'retry_of'),
-    resource_ids: pins.map(({ resource_id }) => resource_id),
-    plan_hash,
-    evidence_hash: plan_hash,
-    ...pick(operation, 'constraints', 'max_parallel'),
-    deadline_at: deadline_s === null ? null : sql`clock_timestamp() + make_interval(secs => ${deadline_s})`,
-    eta_at: sql`clock_timestamp() + make_interval(secs => ${operation.estimate_s})`,
-    pins: Object.fromEntries(pins.map(({ resource_id, version }) => [resource_id, version])),
-  })
+  const own = tx
+    .insert(operations)
+    .values({
+      operation_id,
+      ...pick(operation, 'intent_id', 'plan_id', 'title', 'kind'),
+      total: operation.nodes.length,
+      requester,
+      requester_id: requester.id,
+      starter_id,
+      involved: operation.involved,
+      risk_level: operation.risk_level,
+      environment: operation.labels.environment ?? null,
+      ...pick(operation, 'labels', 'ticket', 'retry_of'),
+      resource_ids: pins.map(({ resource_id }) => resource_id),
+      plan_hash,
+      evidence_hash: plan_hash,
+      ...pick(operation, 'constraints', 'max_parallel'),
+      deadline_at: deadline_s === null ? null : sql`clock_timestamp() + make_interval(secs => ${deadline_s})`,
+      eta_at: sql`clock_timestamp() + make_interval(secs => ${operation.estimate_s})`,
+      pins: Object.fromEntries(pins.map(({ resource_id, version }) => [resource_id, version])),
+    })
   const drawing = { operation_id, plan_revision: 1, graph: operation.graph, plan_hash }
   await together(
     control,
@@ -90,18 +92,20 @@ export const insertOperation = async (tx: Tx, operation: NewOperation): Promise<
 const insertGates = async (tx: Tx, operation: NewOperation): Promise<void> => {
   if (operation.gates.length === 0) return
   const { operation_id } = operation
-  await tx.insert(gates).values(
-    operation.gates.map(({ gate_id, kind, question, policy, guards, subject, digest }) => ({
-      operation_id,
-      gate_id,
-      kind,
-      question,
-      policy,
-      guards,
-      subject,
-      digest,
-    })),
-  )
+  await tx
+    .insert(gates)
+    .values(
+      operation.gates.map(({ gate_id, kind, question, policy, guards, subject, digest }) => ({
+        operation_id,
+        gate_id,
+        kind,
+        question,
+        policy,
+        guards,
+        subject,
+        digest,
+      })),
+    )
 }
 
 /** One parameter for any number of nodes. */

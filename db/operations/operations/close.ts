@@ -82,11 +82,7 @@ const end = async (tx: Tx, operation_id: string, { status, end_reason }: CloseIn
       },
     ],
     // The head is told after the chain is complete: a cut tail is seen.
-    last: (head) => ({
-      ...said,
-      type: 'operation.ended',
-      data: { status, end_reason, versions, evidence_head: head },
-    }),
+    last: (head) => ({ ...said, type: 'operation.ended', data: { status, end_reason, versions, evidence_head: head } }),
     set: { engine_status: status, end_reason, ended_at: sql`clock_timestamp()`, blocked_on: [], open_gates: 0 },
   })
   return evidence_head

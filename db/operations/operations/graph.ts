@@ -36,9 +36,7 @@ const readPage = async (db: Queryable, operation_id: string, from: number, limit
       .where(and(eq(gates.operation_id, operation_id), ne(gates.kind, 'intervention')))
       .orderBy(asc(gates.ordinal), asc(gates.gate_id)),
     db
-      .select({
-        ...pick(nodes, 'node_id', 'name', 'depends_on', 'gate_ids', 'spec', 'removed'),
-      })
+      .select({ ...pick(nodes, 'node_id', 'name', 'depends_on', 'gate_ids', 'spec', 'removed') })
       .from(nodes)
       .where(and(eq(nodes.operation_id, operation_id), gte(nodes.ordinal, from)))
       .orderBy(asc(nodes.ordinal))

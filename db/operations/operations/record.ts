@@ -69,9 +69,7 @@ const lockControl = (tx: Tx, operation_id: string) =>
 
 const lockRow = async (tx: Tx, operation_id: string) => {
   const [row] = await tx
-    .select({
-      ...pick(operations, 'record_seq', 'record_result', 'engine_status', 'started_at'),
-    })
+    .select({ ...pick(operations, 'record_seq', 'record_result', 'engine_status', 'started_at') })
     .from(operations)
     .where(eq(operations.operation_id, operation_id))
     .for('update')
@@ -123,9 +121,7 @@ const apply = async (tx: Tx, operation_id: string, { changes }: RecordBatch, res
   }))
   const set = {
     ...(deadline && { deadline_at: new Date(deadline.deadline_at).toISOString() }),
-    ...(exceptions.length > 0 && {
-      exceptions: sql`${operations.exceptions} || ${JSON.stringify(exceptions)}::jsonb`,
-    }),
+    ...(exceptions.length > 0 && { exceptions: sql`${operations.exceptions} || ${JSON.stringify(exceptions)}::jsonb` }),
   }
   return { commands, facts: [...facts, ...moved.events, ...lent, ...swaps], set }
 }

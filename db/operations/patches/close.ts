@@ -23,8 +23,6 @@ export const closePatch = async (
   await liftHolds(tx, operation_id, patch_id)
   await tellEngine(tx, operation_id, 'patch_closed', { patch_id }, { class: 'stop', reason: why })
   await bumpRevision(tx, operation_id)
-  await stateFacts(tx, operation_id, {
-    events: [{ type: `patch.${status}`, actor: SYSTEM, patch_id, data: { why } }],
-  })
+  await stateFacts(tx, operation_id, { events: [{ type: `patch.${status}`, actor: SYSTEM, patch_id, data: { why } }] })
   return true
 }

@@ -117,14 +117,16 @@ export const usedFacts = (
 /** The patch's votes as votes of the gate: who gave them is proved again like any voter. */
 export const saveUsedVotes = async (tx: Tx, operation_id: string, used: UsedGate, digest: string): Promise<void> => {
   if (!('votes' in used)) return
-  await tx.insert(votes).values(
-    used.votes.map(({ patch_id: _, groups: __, ...vote }) => ({
-      ...vote,
-      operation_id,
-      ...pick(used, 'gate_id', 'round'),
-      digest,
-    })),
-  )
+  await tx
+    .insert(votes)
+    .values(
+      used.votes.map(({ patch_id: _, groups: __, ...vote }) => ({
+        ...vote,
+        operation_id,
+        ...pick(used, 'gate_id', 'round'),
+        digest,
+      })),
+    )
 }
 
 /**

@@ -49,10 +49,7 @@ export const putFreeze = async (
     await tx
       .insert(calendar_entries)
       .values({ freeze_id, entry, put_by })
-      .onConflictDoUpdate({
-        target: calendar_entries.freeze_id,
-        set: { entry, put_by, withdrawn: false, ...MOVED },
-      })
+      .onConflictDoUpdate({ target: calendar_entries.freeze_id, set: { entry, put_by, withdrawn: false, ...MOVED } })
   const row = await getRow(tx, freeze_id)
   return { freeze: flat(row as never), before, changed }
 }
@@ -67,10 +64,7 @@ export const withdrawFreeze = async (tx: Tx, freeze_id: string): Promise<PutFree
   return row && flat(row as never)
 }
 
-const MOVED = {
-  revision: sql`${calendar_entries.revision} + 1` as never,
-  updated_at: sql`clock_timestamp()` as never,
-}
+const MOVED = { revision: sql`${calendar_entries.revision} + 1` as never, updated_at: sql`clock_timestamp()` as never }
 
 const getRow = (tx: Tx, freeze_id: string) =>
   tx
@@ -82,9 +76,7 @@ const getRow = (tx: Tx, freeze_id: string) =>
 /** Changes that running operations may not have been told of, as old as that at least: whoever made them is gone. */
 export const listUntold = (db: Queryable, older_than_s: number) =>
   db
-    .select({
-      ...pick(calendar_entries, 'freeze_id', 'revision', 'put_by'),
-    })
+    .select({ ...pick(calendar_entries, 'freeze_id', 'revision', 'put_by') })
     .from(calendar_entries)
     .where(
       and(

@@ -94,9 +94,7 @@ export const loadRelationships = async (
   for (let step = 0; step < depth && front.length > 0 && edges.size < MAX_RELATIONSHIPS; step++) {
     const near = sql`${textArray(front)}`
     const rows = await db
-      .select({
-        ...pick(catalog_relationships, 'relationship_id', 'type_key', 'from_id', 'to_id'),
-      })
+      .select({ ...pick(catalog_relationships, 'relationship_id', 'type_key', 'from_id', 'to_id') })
       .from(catalog_relationships)
       .where(
         and(

@@ -146,10 +146,7 @@ export const listTargetsOfPlan = async (db: Queryable, plan_id: string): Promise
 
 export const getPlanGraph = (db: Queryable, plan_id: string) =>
   db
-    .select({
-      ...pick(plans, 'graph', 'plan_hash', 'requester_id', 'intent_id'),
-      created_at: iso(plans.created_at),
-    })
+    .select({ ...pick(plans, 'graph', 'plan_hash', 'requester_id', 'intent_id'), created_at: iso(plans.created_at) })
     .from(plans)
     .where(eq(plans.plan_id, plan_id))
     .then(first)
@@ -222,21 +219,23 @@ const announce = async (
   status: string,
   { actor, reason = null, request_id = null, data = {} }: Origin,
 ): Promise<void> => {
-  await tx.insert(outbox).values({
-    event_id: uuidv7(),
-    agg_type,
-    agg_id,
-    agg_version,
-    type: `${agg_type}.changed`,
-    payload: sql`jsonb_build_object('events', jsonb_build_array(${JSON.stringify({
-      seq: agg_version,
-      type: `${agg_type}.${status}`,
-      actor,
-      reason,
-      data: { ...data, status },
-    })}::jsonb || jsonb_build_object('at', ${NOW_TEXT})))`,
-    request_id,
-  })
+  await tx
+    .insert(outbox)
+    .values({
+      event_id: uuidv7(),
+      agg_type,
+      agg_id,
+      agg_version,
+      type: `${agg_type}.changed`,
+      payload: sql`jsonb_build_object('events', jsonb_build_array(${JSON.stringify({
+        seq: agg_version,
+        type: `${agg_type}.${status}`,
+        actor,
+        reason,
+        data: { ...data, status },
+      })}::jsonb || jsonb_build_object('at', ${NOW_TEXT})))`,
+      request_id,
+    })
 }
 
 const planOf = (tx: Tx, operation_id: string) =>

@@ -68,12 +68,7 @@ export const rulesOf = ({ gate_id, kind, policy }: Pick<PlanGate, 'gate_id' | 'k
 })
 
 /** What a fact proves. `subject_digest` covers the whole object: the plan, the vote, the outputs. */
-export type EvidenceFact = {
-  kind: EvidenceKind
-  statement: string
-  subject: EvidenceSubject
-  subject_digest: string
-}
+export type EvidenceFact = { kind: EvidenceKind; statement: string; subject: EvidenceSubject; subject_digest: string }
 
 export type EvidenceRecord = EvidenceFact & {
   operation_id: string

@@ -213,15 +213,9 @@ export const startPlatform = async ({
     OPERATIONS__ARTIFACTS__DIR: artifacts_dir,
     ...env,
   })
-  const jwks = {
-    get: (kid: string) => (kid === 'k1' ? publicKey : undefined),
-    find: async () => 'unknown',
-  }
+  const jwks = { get: (kid: string) => (kid === 'k1' ? publicKey : undefined), find: async () => 'unknown' }
   const { private_jwk } = createServiceKey()
-  const evidence_key = {
-    kid: private_jwk.kid,
-    private_key: createPrivateKey({ key: private_jwk, format: 'jwk' }),
-  }
+  const evidence_key = { kid: private_jwk.kid, private_key: createPrivateKey({ key: private_jwk, format: 'jwk' }) }
   const trustOf = (): Trust => ({
     verifier: createAccessVerifier({
       jwks: jwks as never,

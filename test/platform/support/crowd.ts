@@ -55,11 +55,7 @@ export const member = (hosts: number) => {
         const demo = readDemo(dir)
         return demo?.hosts === undefined ? undefined : demo.users.find((user) => user.username === username)
       }
-      const account = await until(known, {
-        timeout_ms,
-        every_ms: 250,
-        what: `the account of ${username}`,
-      })
+      const account = await until(known, { timeout_ms, every_ms: 250, what: `the account of ${username}` })
       return signIn(run().gateway, account, ENDLESS)
     },
     remove: () => rmSync(home, { recursive: true, force: true }),

@@ -15,9 +15,7 @@ export const takeFromStream = async (
   const loop = (async () => {
     for await (const message of messages) if (await message.ackAck()) void take(message.json<Work>())
   })()
-  const stops = nc.subscribe(`${subject}.cancel`, {
-    callback: (_, message) => void stopWork(message.json<Work>()),
-  })
+  const stops = nc.subscribe(`${subject}.cancel`, { callback: (_, message) => void stopWork(message.json<Work>()) })
   return {
     close: async () => {
       stops.unsubscribe()

@@ -228,34 +228,38 @@ export const createEngine = async (
     const plan_hash = digest(spec.nodes)
     const command_id = uuidv7()
     await db.transaction(async (tx) => {
-      await tx.insert(intents).values({
-        intent_id,
-        status: 'executing',
-        kind: 'graph',
-        title: 'Test',
-        reason: 'a test',
-        request: {},
-        targets_resolved: [],
-        requester: SYSTEM,
-        requester_id: 'system',
-        labels: {},
-        constraints: {},
-        operation_id,
-        expires_at: new Date(Date.now() + 3_600_000).toISOString(),
-      })
-      await tx.insert(plans).values({
-        plan_id,
-        intent_id,
-        status: 'locked',
-        plan_hash,
-        semantic_digest: plan_hash,
-        document: { leases: spec.leases ?? [] } as never,
-        report: {},
-        graph: NO_GRAPH,
-        requester_id: 'system',
-        operation_id,
-        expires_at: new Date(Date.now() + 3_600_000).toISOString(),
-      })
+      await tx
+        .insert(intents)
+        .values({
+          intent_id,
+          status: 'executing',
+          kind: 'graph',
+          title: 'Test',
+          reason: 'a test',
+          request: {},
+          targets_resolved: [],
+          requester: SYSTEM,
+          requester_id: 'system',
+          labels: {},
+          constraints: {},
+          operation_id,
+          expires_at: new Date(Date.now() + 3_600_000).toISOString(),
+        })
+      await tx
+        .insert(plans)
+        .values({
+          plan_id,
+          intent_id,
+          status: 'locked',
+          plan_hash,
+          semantic_digest: plan_hash,
+          document: { leases: spec.leases ?? [] } as never,
+          report: {},
+          graph: NO_GRAPH,
+          requester_id: 'system',
+          operation_id,
+          expires_at: new Date(Date.now() + 3_600_000).toISOString(),
+        })
       await insertOperation(tx, {
         operation_id,
         intent_id,

@@ -56,12 +56,7 @@ export const refusal = <C extends Category>(
   code: CodeOf<C>,
   detail: string,
   more: Partial<RefusalCode> = {},
-): RefusalCode => ({
-  category,
-  code,
-  detail,
-  ...more,
-})
+): RefusalCode => ({ category, code, detail, ...more })
 export const wrongState = (code: CodeOf<'invalid_state_transition'>, detail: string, more: Partial<RefusalCode> = {}) =>
   refusal('invalid_state_transition', code, detail, more)
 

@@ -65,10 +65,7 @@ export const outcomeOfVotes = ({
 export const missingVotes = ({ policy, votes }: Pick<GateFacts, 'policy' | 'votes'>) => {
   const approvals = votes.filter(({ decision }) => decision === 'approve')
   const groups = policy.groups
-    .map(({ group, min }) => ({
-      group,
-      count: min - approvals.filter(({ group_key }) => group_key === group).length,
-    }))
+    .map(({ group, min }) => ({ group, count: min - approvals.filter(({ group_key }) => group_key === group).length }))
     .filter(({ count }) => count > 0)
   return { count: Math.max(0, policy.quorum - approvals.length), groups }
 }

@@ -35,14 +35,16 @@ const blockedOn = (s: State, status: EngineStatus): BlockedOn[] => {
         message: state === 'waiting' ? `Gate ${gate_id} waits for a decision.` : `Gate ${gate_id} was ${state}.`,
       }),
     )
-  const patches = [...new Set([...s.held].map((i) => s.holds[i] ?? ''))].sort().map(
-    (patch_id): BlockedOn => ({
-      kind: 'patch',
-      id: patch_id,
-      href: `/v1/operations/${s.operation_id}/patches/${patch_id}`,
-      message: 'A proposed patch holds nodes until it is decided.',
-    }),
-  )
+  const patches = [...new Set([...s.held].map((i) => s.holds[i] ?? ''))]
+    .sort()
+    .map(
+      (patch_id): BlockedOn => ({
+        kind: 'patch',
+        id: patch_id,
+        href: `/v1/operations/${s.operation_id}/patches/${patch_id}`,
+        message: 'A proposed patch holds nodes until it is decided.',
+      }),
+    )
   const leases = s.leases === 'waiting' ? s.lease_blockers : []
   return [...leases, ...gates, ...patches, ...closures(s), ...nodesInTheWay(s)].slice(0, SHOWN)
 }

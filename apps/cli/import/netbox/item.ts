@@ -35,10 +35,7 @@ export type Edge = NonNullable<ImportItem['relationships']>[number]
 
 /** An item as far as its rule makes it, and the fields that the rule has read. */
 export type Draft = Pick<ImportItem, 'type_key'> &
-  Partial<Omit<ImportItem, 'external_id'>> & {
-    read: readonly string[]
-    refs?: Record<string, string> | undefined
-  }
+  Partial<Omit<ImportItem, 'external_id'>> & { read: readonly string[]; refs?: Record<string, string> | undefined }
 
 export const PREFIX = 'netbox.dev/'
 const MAX_EDGES = 90

@@ -194,12 +194,7 @@ export const MODELS: Record<string, Model> = {
     refs: { role: 'tenancy.contactrole' },
   },
   'ipam.rir': { type: 'ipam.rir', members: own('is_private') },
-  'ipam.aggregate': {
-    type: 'ipam.aggregate',
-    in: ['rir'],
-    name: ['prefix'],
-    members: own('prefix', 'date_added'),
-  },
+  'ipam.aggregate': { type: 'ipam.aggregate', in: ['rir'], name: ['prefix'], members: own('prefix', 'date_added') },
   'ipam.asn': { type: 'ipam.asn', name: ['asn'], members: own('asn') },
   'ipam.asnrange': { type: 'ipam.asn_range', members: own('start', 'end') },
   'ipam.role': { type: 'ipam.role', members: own('weight') },

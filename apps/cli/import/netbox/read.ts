@@ -88,11 +88,9 @@ const cable: Rule = (row, place) => {
     name: textOf(row.fields.label) === undefined ? `Cable ${row.pk}` : item.name,
     relationships: [
       ...(item.relationships ?? []).filter(({ properties }) => !/termination/.test(JSON.stringify(properties))),
-      ...[...sides].slice(0, 60).map(([target_external_id, fields]) => ({
-        type_key: 'refers_to',
-        target_external_id,
-        properties: { fields },
-      })),
+      ...[...sides]
+        .slice(0, 60)
+        .map(([target_external_id, fields]) => ({ type_key: 'refers_to', target_external_id, properties: { fields } })),
     ],
   }
 }

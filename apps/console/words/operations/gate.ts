@@ -16,11 +16,10 @@ export const gate = {
   bypassed: (who: string, at: string) => `Bypassed by ${who}, ${at}.`,
   deadline: (at: string, consequence: string) => `If nobody decides by ${at}, ${consequence}.`,
   no_deadline: 'It has no deadline.',
-  timeout: {
-    reject: 'it is rejected',
-    hold: 'it keeps waiting',
-    approve: 'it is approved by the system',
-  } as Record<string, string>,
+  timeout: { reject: 'it is rejected', hold: 'it keeps waiting', approve: 'it is approved by the system' } as Record<
+    string,
+    string
+  >,
   reject_effect: {
     fail_nodes: 'the nodes behind it fail',
     hold: 'the nodes behind it stay on hold',

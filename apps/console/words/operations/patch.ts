@@ -13,14 +13,7 @@ export const patch = {
   review: 'Review the patch',
   what_it_is:
     'A patch adds, changes or removes steps that have not started. The voters of the gates that it affects must approve it.',
-  columns: {
-    patch: 'Patch',
-    status: 'Status',
-    change: 'Changes',
-    by: 'Proposed by',
-    at: 'Proposed',
-    base: 'Revision',
-  },
+  columns: { patch: 'Patch', status: 'Status', change: 'Changes', by: 'Proposed by', at: 'Proposed', base: 'Revision' },
   revisions: (base: number, applied: number | null) => (applied === null ? `on ${base}` : `${base} → ${applied}`),
   counts: (added: number, changed: number, removed: number, gates: number) =>
     [

@@ -58,11 +58,10 @@ export const plan = {
   not_compensable: 'Not every step has a compensation.',
   policies: 'Policies',
   no_policies: 'No policy findings.',
-  levels: {
-    hard: 'hard: cannot be overridden',
-    soft: 'soft: can be overridden',
-    advisory: 'advice',
-  } as Record<string, string>,
+  levels: { hard: 'hard: cannot be overridden', soft: 'soft: can be overridden', advisory: 'advice' } as Record<
+    string,
+    string
+  >,
   results: { passed: 'passed', forbids: 'forbids' } as Record<string, string>,
   conflicts: 'Conflicts',
   no_conflicts: 'No other operation holds these resources.',

@@ -27,9 +27,7 @@ export const DefinitionsQuery = Type.Object(
   },
   closed,
 )
-export const DefinitionParams = Type.Object({
-  capability_key: text('compute.slots', { minLength: 1, maxLength: 64 }),
-})
+export const DefinitionParams = Type.Object({ capability_key: text('compute.slots', { minLength: 1, maxLength: 64 }) })
 export const DefinitionQuery = Type.Object({ version: Type.Optional(Type.String({ maxLength: 64 })) }, closed)
 
 export const Provider = Type.Object({

@@ -62,10 +62,7 @@ export const ResourceUpdateCommand = Type.Object(
     ),
     evidence_refs: Type.Optional(Type.Array(EvidenceRef, { maxItems: 50 })),
   },
-  {
-    ...closed,
-    examples: [EXAMPLE_RESULT],
-  },
+  { ...closed, examples: [EXAMPLE_RESULT] },
 )
 export type ResourceUpdateCommand = Static<typeof ResourceUpdateCommand>
 

@@ -71,11 +71,7 @@ const counters = {
   updated_at: Time,
   updated_by: text('svc:worker'),
 }
-const state = {
-  annotations: TextMap,
-  desired_state: JsonObject,
-  observed_state: JsonObject,
-}
+const state = { annotations: TextMap, desired_state: JsonObject, observed_state: JsonObject }
 
 export const OwnHealth = Type.Object({
   status: Health,

@@ -29,13 +29,7 @@ export const ChangeState = Type.Enum(['pending', 'confirmed', 'rejected', 'withd
 const SHA256 = 'sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'
 /** What a change that waits for a second administrator answers. */
 export const PendingChange = Type.Object(
-  {
-    id: id(),
-    kind: ChangeKind,
-    digest: text(SHA256),
-    requested_by: id(),
-    expires_at: time(),
-  },
+  { id: id(), kind: ChangeKind, digest: text(SHA256), requested_by: id(), expires_at: time() },
   { description: 'A change that waits for a second administrator.' },
 )
 export const Pending = Type.Object({ change: PendingChange })

@@ -56,10 +56,7 @@ const EXAMPLE = {
 export const ImportSource = Type.Object(
   {
     kind: text('netbox', { minLength: 1, maxLength: 64 }),
-    name: text('netbox', {
-      pattern: '^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$',
-      description: 'Ids are unique in it.',
-    }),
+    name: text('netbox', { pattern: '^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$', description: 'Ids are unique in it.' }),
     file_digest: Type.Optional(Type.String({ pattern: '^sha256:[0-9a-f]{64}$' })),
   },
   closed,

@@ -49,9 +49,7 @@ const freeze = {
     description: 'Groups whose members may override it for an operation.',
   }),
 }
-export const FreezeParams = Type.Object({
-  freeze_id: text('network-rebuild', { pattern: '^[a-z][a-z0-9_-]{0,62}$' }),
-})
+export const FreezeParams = Type.Object({ freeze_id: text('network-rebuild', { pattern: '^[a-z][a-z0-9_-]{0,62}$' }) })
 export const FreezeBody = Type.Object(freeze, closed)
 
 const Told = Type.Integer({ description: 'Running operations whose nodes it holds or lets go by this request.' })

@@ -101,11 +101,7 @@ export const ArtifactView = Type.Object({
 })
 export type ArtifactView = Static<typeof ArtifactView>
 export const ArtifactQuery = Type.Object(
-  {
-    node_id: Type.Optional(NodeId),
-    kind: Type.Optional(Type.String({ maxLength: 100 })),
-    ...PageQuery,
-  },
+  { node_id: Type.Optional(NodeId), kind: Type.Optional(Type.String({ maxLength: 100 })), ...PageQuery },
   { additionalProperties: false },
 )
 export const ArtifactList = ListOf(ArtifactView)
@@ -150,10 +146,7 @@ export const RetryBody = Type.Object(
     expected_generation: Type.Optional(Type.Integer({ minimum: 1 })),
     reconciliation: Type.Optional(
       Type.Object(
-        {
-          finding: Type.Enum(['effect_absent', 'effect_present', 'effect_partial']),
-          note: Comment,
-        },
+        { finding: Type.Enum(['effect_absent', 'effect_present', 'effect_partial']), note: Comment },
         { additionalProperties: false, description: 'What you found at the target when the outcome was unknown.' },
       ),
     ),

@@ -56,14 +56,7 @@ export const NodeMergePatch = Type.Record(
 export const PatchChange = Type.Union([
   Type.Object({ op: op('add_node'), node: GraphNode }, closed),
   Type.Object({ op: op('remove_node'), node_id: NodeId }, closed),
-  Type.Object(
-    {
-      op: op('update_node'),
-      node_id: NodeId,
-      set: NodeMergePatch,
-    },
-    closed,
-  ),
+  Type.Object({ op: op('update_node'), node_id: NodeId, set: NodeMergePatch }, closed),
   Type.Object({ op: op('add_dependency'), ...dependency }, closed),
   Type.Object({ op: op('remove_dependency'), ...dependency }, closed),
   Type.Object({ op: op('add_gate'), gate: GraphGate }, closed),

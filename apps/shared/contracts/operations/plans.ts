@@ -148,11 +148,7 @@ export const PlanView = Type.Object({
     }),
   ),
   warnings: Type.Array(Type.Object({ code: text('no_change'), message: text('It waits for the gate go.') })),
-  estimates: Type.Object({
-    p50_s: Type.Number(),
-    p90_s: Type.Number(),
-    critical_path: Type.Array(Type.String()),
-  }),
+  estimates: Type.Object({ p50_s: Type.Number(), p90_s: Type.Number(), critical_path: Type.Array(Type.String()) }),
   leases: Type.Array(Type.Object({ resource_id: text('eu1-web-01'), mode: text('exclusive') })),
   windows: Type.Array(Type.String()),
   constraints: Json,

@@ -26,12 +26,7 @@ export type TopologyQuery = Static<typeof TopologyQuery>
 
 const Counts = Type.Record(Type.String(), Type.Integer())
 export const PlaceCounts = Type.Object({ resources: Type.Integer(), by_health: Counts, by_lifecycle: Counts })
-export const TopologyList = pageOf(
-  Type.Object({
-    ...ResourceItem.properties,
-    counts: PlaceCounts,
-  }),
-)
+export const TopologyList = pageOf(Type.Object({ ...ResourceItem.properties, counts: PlaceCounts }))
 
 export const TopologyGraphQuery = Type.Object(
   {
