@@ -163,8 +163,8 @@ export const describeCategory = (category: Category): { status: number; title: s
 
 /** The statuses that a code refuses with. */
 export const statusesOf = <C extends Category>(category: C, code: CodeOf<C>): readonly number[] => {
-  const { status = STATUS[category] }: Entry = (CODES[category] as Record<string, Entry>)[code] as Entry
-  return [status].flat()
+  const [, , ...statuses] = (CODES[category] as Record<string, Entry>)[code] as Entry
+  return statuses.length ? statuses : [STATUS[category]]
 }
 
 /** Maps any AppError to its problem document. */

@@ -114,8 +114,8 @@ const errorList = (): string =>
 const errorPage = (category: Category): string => {
   const { status, title, hint } = describeCategory(category)
   const rows = Object.entries<CodeEntry>(CODES[category]).map(
-    ([code, entry]) =>
-      `<tr id="${code}"><td><a href="#${code}"><code>${code}</code></a></td><td>${[entry.status ?? status].flat().join(', ')}</td><td>${escaped(entry.means)}</td><td>${escaped(entry.remedy)}</td></tr>`,
+    ([code, [means, remedy, ...statuses]]) =>
+      `<tr id="${code}"><td><a href="#${code}"><code>${code}</code></a></td><td>${(statuses.length ? statuses : [status]).join(', ')}</td><td>${escaped(means)}</td><td>${escaped(remedy)}</td></tr>`,
   )
   return `<h1><code>${category}</code></h1><p><b>${escaped(title)}.</b> Usually HTTP ${status}; the <code>status</code> of the problem is the exact one.</p>
 <p>${escaped(hint)}</p>

@@ -163,5 +163,5 @@ const categoriesOf = (status: number, example: Category): Category[] =>
     (category) =>
       category === example ||
       describeCategory(category).status === status ||
-      Object.values<Entry>(CODES[category]).some((entry) => [entry.status].flat().includes(status)),
+      Object.values<Entry>(CODES[category]).some(([, , ...statuses]) => statuses.includes(status)),
   )
