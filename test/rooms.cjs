@@ -14,7 +14,7 @@ const ROOMS = {
     ['plans'],
     ['operations'],
     ['nodes', 'patches', 'calendar', 'history'],
-    ['interventions', 'upkeep'],
+    ['interventions', 'upkeep', 'waiting'],
     ['gates'],
     ['stream'],
   ],

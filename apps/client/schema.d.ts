@@ -1784,6 +1784,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/waiting": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List waiting patches and failures
+         * @description Patches that await approval and operations that a failure holds, the oldest first, at most 100 of each.
+         */
+        get: operations["listWaiting"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/operations": {
         parameters: {
             query?: never;
@@ -2237,7 +2257,7 @@ export interface paths {
         };
         /**
          * Read what concerns the caller
-         * @description Permissions and groups as they are now, counts of waiting gates, and parts that are not ready.
+         * @description Permissions and groups as they are now, counts of what waits, and parts that are not ready.
          */
         get: operations["getCaller"];
         put?: never;
@@ -4036,6 +4056,8 @@ export interface components {
             counts: {
                 gates_mine: number;
                 gates_all: number;
+                patches_mine: number;
+                failures_mine: number;
                 failed_open: number;
             };
             version: string;
@@ -4263,6 +4285,25 @@ export interface components {
             log_lines: number;
             exception: string | null;
             held_by_patch: boolean;
+        };
+        OpenFailure: {
+            /**
+             * Format: uuid
+             * @description The operation; also its workflow id.
+             */
+            operation_id: string;
+            operation_title: string;
+            mine: boolean;
+            /** @description How many nodes failed and hold the operation. */
+            node_count: number;
+            nodes: {
+                node_id: string;
+                name: string;
+                state: string;
+                message: string | null;
+            }[];
+            /** @description RFC 3339, UTC, microseconds. */
+            waiting_since: string;
         };
         OpenGate: {
             gate_id: string;
@@ -5600,6 +5641,31 @@ export interface components {
             at: string;
             round: number;
             group: string | null;
+        };
+        Waiting: {
+            patches: components["schemas"]["WaitingPatch"][];
+            failures: components["schemas"]["OpenFailure"][];
+            as_of: components["schemas"]["AsOf"];
+        };
+        WaitingPatch: {
+            /**
+             * Format: uuid
+             * @description The operation; also its workflow id.
+             */
+            operation_id: string;
+            operation_title: string;
+            mine: boolean;
+            /** Format: uuid */
+            patch_id: string;
+            reason: string;
+            ticket: string | null;
+            proposer: components["schemas"]["ActorSchema"];
+            change_count: number;
+            approvals: number;
+            quorum: number;
+            /** @description RFC 3339, UTC, microseconds. */
+            waiting_since: string;
+            deadline_at: string | null;
         };
     };
     responses: {
@@ -10281,6 +10347,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Inbox"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listWaiting: {
+        parameters: {
+            query?: {
+                /** @description me: what the caller can act on. */
+                for?: "me" | "all";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Waiting"];
                 };
             };
             400: components["responses"]["BadRequest"];

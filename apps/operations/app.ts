@@ -30,6 +30,7 @@ import { patchesRoutes } from './patches/routes.ts'
 import { plansRoutes } from './plans/routes.ts'
 import { eventsRoutes } from './stream/routes.ts'
 import { createTail } from './stream/tail.ts'
+import { waitingRoutes } from './waiting/routes.ts'
 
 /** A graph of 2,000 nodes in one intent is the largest body; batches of events on the internal listener may be larger. */
 const PUBLIC_BODY = 4_194_304
@@ -49,6 +50,7 @@ const PUBLIC: readonly Routes[] = [
   auditRoutes,
   calendarRoutes,
   meRoutes,
+  waitingRoutes,
   engineRoutes,
 ]
 const INTERNAL: readonly Routes[] = [internalRoutes, projectionRoutes, freezesRoutes, standingRoutes]

@@ -1,6 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { and } from 'drizzle-orm'
-import { countInbox } from '../../db/operations/gates/rows.ts'
 import { countFailedOpen } from '../../db/operations/operations/read.ts'
 import { operations } from '../../db/operations/tables/index.ts'
 import { allow } from '../shared/auth/http.ts'
@@ -9,9 +7,9 @@ import { pick } from '../shared/data/pick.ts'
 import { errorReplies } from '../shared/http/app.ts'
 import { createReadiness } from '../shared/http/health.ts'
 import type { OperationsDeps } from './deps.ts'
-import { decidableBy } from './gates/routes.ts'
 import { checksOf } from './health.ts'
 import { visibleSql } from './policies/visibility.ts'
+import { countsFor } from './waiting/mine.ts'
 
 const VERSION = '0.1.0'
 
@@ -26,7 +24,7 @@ export const meRoutes: FastifyPluginAsyncTypebox<{
       schema: {
         operationId: 'getCaller',
         summary: 'Read what concerns the caller',
-        description: 'Permissions and groups as they are now, counts of waiting gates, and parts that are not ready.',
+        description: 'Permissions and groups as they are now, counts of what waits, and parts that are not ready.',
         tags: ['me'],
         response: { 200: Me, ...errorReplies },
       },
@@ -35,9 +33,8 @@ export const meRoutes: FastifyPluginAsyncTypebox<{
     async (req) => {
       const { caller } = req
       const visible = visibleSql(caller, operations)
-      const [gates_mine, gates_all, failed_open, { checks }] = await Promise.all([
-        countInbox(deps.db, and(visible, decidableBy(caller))),
-        countInbox(deps.db, visible),
+      const [counts, failed_open, { checks }] = await Promise.all([
+        countsFor(deps.db, caller),
         countFailedOpen(deps.db, visible),
         readiness(),
       ])
@@ -45,7 +42,7 @@ export const meRoutes: FastifyPluginAsyncTypebox<{
         ...pick(caller, 'user_id', 'username', 'roles'),
         permissions: [...caller.permissions].sort(),
         groups: [...caller.groups].sort(),
-        counts: { gates_mine, gates_all, failed_open },
+        counts: { ...counts, failed_open },
         version: VERSION,
         degraded: Object.entries(checks).flatMap(([part, { ok }]) => (ok ? [] : [part])),
       }

@@ -6,7 +6,13 @@ import { isApiKey } from '../session/machine.ts'
 import { ask, readPassword } from '../terminal/ask.ts'
 import { minute, short, zoned } from '../terminal/output.ts'
 
-type Me = { username: string; roles: string[]; permissions: string[]; groups: string[]; counts: { gates_mine: number } }
+type Me = {
+  username: string
+  roles: string[]
+  permissions: string[]
+  groups: string[]
+  counts: { gates_mine: number; patches_mine: number; failures_mine: number }
+}
 type Session = {
   id: string
   created_at: string
@@ -90,7 +96,7 @@ export const sessionCommands: Command[] = [
         me,
         ({ username, roles, groups, counts }) => [
           `${username}   roles ${roles.join(', ') || 'none'}   groups ${groups.join(', ') || 'none'}`,
-          `${counts.gates_mine} gate${counts.gates_mine === 1 ? '' : 's'} wait for you.`,
+          `Waiting for you: gates ${counts.gates_mine}, patches ${counts.patches_mine}, failures ${counts.failures_mine}.`,
         ],
         ({ username }) => username,
       )

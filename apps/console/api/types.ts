@@ -44,6 +44,7 @@ export type TimelineEvent = Static<typeof TimelineEventView>
 export type Vote = Static<typeof VoteView>
 export type GateRow = GateSummary
 export type InboxRow = InboxItem
+export type { Waiting } from '../../shared/contracts/operations/waiting.ts'
 
 /** The rule of a gate, as far as a person reads it. */
 export type GateRule = {

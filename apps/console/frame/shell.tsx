@@ -6,7 +6,7 @@ import { usePhase, useTopic } from '../api/hooks.ts'
 import type { Me } from '../api/types.ts'
 import { clockTime, zoneWord } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
-import { meQuery } from '../queries/me.ts'
+import { meQuery, waitingFor } from '../queries/me.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { useNow } from '../values/time.tsx'
 import { t } from '../words/index.ts'
@@ -148,7 +148,7 @@ const Navigation = () => {
             <Link {...link} activeOptions={{ includeSearch: false }} title={word}>
               <Icon size={18} aria-hidden="true" />
               <span className="word">{word}</span>
-              {link.to === '/inbox' ? <Waiting count={me?.counts.gates_mine ?? 0} /> : null}
+              {link.to === '/inbox' ? <Waiting count={me ? waitingFor(me.counts) : 0} /> : null}
             </Link>
           </li>
         ))}

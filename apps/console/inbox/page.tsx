@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import type { InboxRow } from '../api/types.ts'
-import { inboxQuery, meQuery } from '../queries/me.ts'
+import { inboxQuery, meQuery, waitingQuery } from '../queries/me.ts'
 import { gateQuery } from '../queries/operations.ts'
 import { Failure } from '../ui/failure.tsx'
 import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
@@ -14,12 +14,14 @@ import { ruleOf, ruleWords, votesInRound } from '../votes/votes.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { Guide } from './guide.tsx'
+import { isEmpty, WaitingRows } from './waiting.tsx'
 
-/** One card per gate that is waiting for a person: the ones I may decide first, then by deadline. */
+/** What waits for a person: failures and patches as lines, then a card for each gate by deadline. */
 export const InboxPage = () => {
   const whose = useSearch({ from: '/shell/inbox' }).for
   const inbox = useQuery(inboxQuery(whose))
   const counts = useQuery(meQuery()).data?.counts
+  const waiting = useQuery(waitingQuery(whose))
   const rows = useStaying(inbox.data?.items, whose)
   return (
     <Page>
@@ -27,7 +29,7 @@ export const InboxPage = () => {
         <div>
           <Heading title={tDecide.inbox.title}>{tDecide.inbox.title}</Heading>
           <p className="text-muted" aria-live="polite">
-            {counts ? tDecide.inbox.sentence(counts.gates_mine, counts.gates_all) : ' '}
+            {counts ? tDecide.inbox.sentence(counts) : ' '}
           </p>
         </div>
         <nav className="choices" aria-label={tDecide.inbox.filter}>
@@ -46,6 +48,7 @@ export const InboxPage = () => {
       <Guide />
       {inbox.isPending ? <Loading rows={2} /> : null}
       {inbox.isError ? <Failure error={inbox.error} retry={() => void inbox.refetch()} /> : null}
+      <WaitingRows waiting={waiting.data} />
       {rows.length > 0 ? (
         <ul className="flex flex-col gap-3">
           {rows.map(({ row, gone }) => (
@@ -53,7 +56,7 @@ export const InboxPage = () => {
           ))}
         </ul>
       ) : null}
-      {inbox.isSuccess && rows.every(({ gone }) => gone) ? (
+      {inbox.isSuccess && waiting.isSuccess && isEmpty(waiting.data) && rows.every(({ gone }) => gone) ? (
         <div className="card">
           <Empty next={<Elsewhere whose={whose} others={counts?.gates_all ?? 0} />}>
             {whose === 'me' ? tDecide.inbox.empty : tDecide.inbox.empty_all}

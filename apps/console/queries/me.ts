@@ -2,13 +2,24 @@ import { queryOptions } from '@tanstack/react-query'
 import { api, read } from '../api/client.ts'
 
 /** Reads about the person who is signed in. The key's first word is the noun; live frames find the cached reply by it. */
-/** The signed-in person, their permissions, and the number of gates that need their vote. */
+/** The signed-in person, their permissions, and how much waits for them. */
 export const meQuery = () =>
   queryOptions({ queryKey: ['me'], queryFn: ({ signal }) => read(api.GET('/v1/me', { signal })) })
 
 /** The sessions of the person. */
 export const sessionsQuery = () =>
   queryOptions({ queryKey: ['sessions'], queryFn: ({ signal }) => read(api.GET('/v1/sessions', { signal })) })
+
+/** Patches to vote on and failures that hold an operation; kept fresh as the inbox is. */
+export const waitingQuery = (whose: 'me' | 'all') =>
+  queryOptions({
+    queryKey: ['inbox', 'waiting', whose],
+    queryFn: ({ signal }) => read(api.GET('/v1/waiting', { params: { query: { for: whose } }, signal })),
+  })
+
+/** How many gates, patches and failures wait for the person: the number in the title and beside the inbox. */
+export const waitingFor = (counts: Counts): number => counts.gates_mine + counts.patches_mine + counts.failures_mine
+type Counts = { gates_mine: number; patches_mine: number; failures_mine: number }
 
 export const inboxQuery = (whose: 'me' | 'all') =>
   queryOptions({

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useLocation } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
-import { meQuery } from '../queries/me.ts'
+import { meQuery, waitingFor } from '../queries/me.ts'
 import { sessionPhase } from '../session/token.ts'
 import { t } from '../words/index.ts'
 
@@ -11,7 +11,8 @@ let shownPath: string | undefined
 export const Heading = ({ children, title }: { children: React.ReactNode; title: string }) => {
   const heading = useRef<HTMLHeadingElement>(null)
   const { pathname } = useLocation()
-  const waiting = useQuery({ ...meQuery(), enabled: sessionPhase().name === 'signed_in' }).data?.counts.gates_mine ?? 0
+  const counts = useQuery({ ...meQuery(), enabled: sessionPhase().name === 'signed_in' }).data?.counts
+  const waiting = counts ? waitingFor(counts) : 0
   useEffect(() => {
     document.title = t.title(title, waiting)
   }, [title, waiting])

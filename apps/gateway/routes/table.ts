@@ -43,6 +43,7 @@ const ENTER = new Set(['GET /api/v1/me', 'GET /api/v1/users/me', 'POST /v1/token
 /** Reads of a person who is about to decide. */
 const DECIDE = new Set([
   'GET /api/v1/gates',
+  'GET /api/v1/waiting',
   'GET /api/v1/operations/{operation_id}',
   'GET /api/v1/operations/{operation_id}/gates/{gate_id}',
   'GET /api/v1/operations/{operation_id}/patches/{patch_id}',
@@ -182,6 +183,7 @@ const operations = table('operations', '', [
     '/api/v1/calendar',
     '/api/v1/evidence/keys',
     '/api/v1/gates',
+    '/api/v1/waiting',
     '/api/v1/operations',
     OP,
     `${OP}/graph`,

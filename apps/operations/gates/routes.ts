@@ -1,10 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { and, eq, gt, inArray, type SQL, sql } from 'drizzle-orm'
+import { and, eq, gt, inArray } from 'drizzle-orm'
 import Type from 'typebox'
-import { listGates, listInbox, votableBy } from '../../../db/operations/gates/rows.ts'
+import { listGates, listInbox } from '../../../db/operations/gates/rows.ts'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
 import { gates, operations } from '../../../db/operations/tables/index.ts'
-import type { Caller } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { DryRunReply, GateParams, OperationParams } from '../../shared/contracts/operations/common.ts'
 import {
@@ -22,7 +21,8 @@ import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
-import { coversAllSql, placesFor, visibleSql } from '../policies/visibility.ts'
+import { placesFor, visibleSql } from '../policies/visibility.ts'
+import { decidableBy } from '../waiting/mine.ts'
 import { approveGate, rejectGate } from './decide.ts'
 import { readGate } from './read.ts'
 import { changeCounts, viewGate } from './view.ts'
@@ -210,9 +210,3 @@ const rejectGateRoute = (
     },
   )
 }
-
-/** Waiting gates on which this person's vote is still wanted. */
-export const decidableBy = (caller: Caller): SQL | undefined =>
-  caller.permissions.has('gate:decide')
-    ? and(votableBy(caller.user_id, caller.groups), coversAllSql(caller, operations, 'gate:decide'))
-    : sql`false`

@@ -27,6 +27,10 @@ export const patchObject = (operation: Governed, patch: PatchRow): PolicyObject 
 export const rejectAction = (caller: Caller, patch: PatchRow): PolicyAction =>
   patch.proposer_id === caller.user_id ? 'patch.propose' : 'patch.reject'
 
+/** How many approvals a patch needs: as many as the strictest gate that it touches. */
+export const quorumOf = (required: readonly { quorum: number }[]): number =>
+  Math.max(1, ...required.map(({ quorum }) => quorum))
+
 type Head = NonNullable<Awaited<ReturnType<typeof getPatchHead>>>
 
 /** A patch for its readers, with the actions that this caller may take. */
@@ -51,7 +55,7 @@ export const viewPatch = (
     diff_graph: diff_graph as Patch['diff_graph'],
     violations: [],
     required: {
-      quorum: Math.max(1, ...required.map(({ quorum }) => quorum)),
+      quorum: quorumOf(required),
       groups: [...groups].map(([group, min]) => ({ group, min })),
       policies: required.map(({ key }) => key),
       four_eyes: object.four_eyes,

@@ -19,8 +19,8 @@ import type { Frame } from '../../shared/contracts/client/frames.ts'
 export type LiveChange = LoggedChange & {
   summary: LiveSummary | undefined
   frames: Frame[]
-  /** Gates whose waiting began or ended: what the inbox is about. */
-  inbox: { gate_id: string; round: number; cause: string }[]
+  /** Gates, patches and nodes whose waiting for a person began or ended: what the inbox is about. */
+  inbox: { gate_id?: string; round?: number; patch_id?: string; node_id?: string; cause: string }[]
   /** Outcomes of commands, with who gave them: what the topic `me` is about. */
   outcomes: { owner: string | undefined; frame: Frame }[]
 }
@@ -127,9 +127,14 @@ const INBOX_CAUSES = new Set([
   'reopened',
 ])
 
+/** A node that fails, or that is taken up or left out after it had, changes what waits beside gates. */
+const NODE_CAUSES = new Set(['failed', 'outcome_unknown', 'compensation_failed', 'reset', 'skipped'])
+
 const inboxOf = ({ operation_id, events }: LoggedChange, gates: Rows['gates']): LiveChange['inbox'] =>
-  events.flatMap(({ type, gate_id }) => {
+  events.flatMap(({ type, gate_id, patch_id, node_id }): LiveChange['inbox'] => {
     const [noun, cause = ''] = type.split('.')
+    if (noun === 'patch' && patch_id) return [{ patch_id, cause }]
+    if (noun === 'node' && node_id && NODE_CAUSES.has(cause)) return [{ node_id, cause }]
     if (noun !== 'gate' || !gate_id || !INBOX_CAUSES.has(cause)) return []
     return [{ gate_id, round: gates.get(keyOf(operation_id, gate_id))?.round ?? 1, cause }]
   })

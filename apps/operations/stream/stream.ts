@@ -1,16 +1,13 @@
 import type { ServerResponse } from 'node:http'
-import { and } from 'drizzle-orm'
 import type { Db } from '../../../db/client.ts'
-import { countInbox } from '../../../db/operations/gates/rows.ts'
 import { type LogRef, listLines } from '../../../db/operations/history/logs.ts'
 import type { ChangedResource } from '../../../db/operations/history/tail.ts'
-import { operations } from '../../../db/operations/tables/index.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Frame } from '../../shared/contracts/client/frames.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { decidableBy } from '../gates/routes.ts'
-import { isVisible, maySeeResource, placesFor, visibleSql } from '../policies/visibility.ts'
+import { isVisible, maySeeResource, placesFor } from '../policies/visibility.ts'
+import { countsFor } from '../waiting/mine.ts'
 import { type LiveChange, resourceFrame } from './frames.ts'
 import type { Topics } from './topics.ts'
 
@@ -56,14 +53,7 @@ export const createStream = (
     if (reason === 'slow') raw.destroy()
   }
 
-  const counts = async () => {
-    const visible = visibleSql(caller, operations)
-    const [gates_mine, gates_all] = await Promise.all([
-      countInbox(deps.db, and(visible, decidableBy(caller))),
-      countInbox(deps.db, visible),
-    ])
-    return { gates_mine, gates_all }
-  }
+  const counts = () => countsFor(deps.db, caller)
 
   const deliver = async (change: LiveChange): Promise<void> => {
     const frames = await framesFor(deps.db, caller, topics, change, counts)

@@ -108,14 +108,14 @@ export const listInbox = (
 
 const WAITING_FOR_PEOPLE = sql`${gates.status} = 'waiting' and ${gates.kind} <> 'external_check'`
 
-/** How many gates wait for people, among those that `where` leaves. */
-export const countInbox = async (db: Queryable, where: SQL | undefined): Promise<number> => {
+/** How many gates wait for people, among those that `where` leaves; `mine` are those that one person may decide. */
+export const countInbox = async (db: Queryable, where: SQL | undefined, mine: SQL) => {
   const [row] = await db
-    .select({ count: sql<number>`count(*)::int` })
+    .select({ all: sql<number>`count(*)::int`, mine: sql<number>`(count(*) filter (where ${mine}))::int` })
     .from(gates)
     .innerJoin(operations, eq(operations.operation_id, gates.operation_id))
     .where(and(WAITING_FOR_PEOPLE, where))
-  return row?.count ?? 0
+  return row ?? { all: 0, mine: 0 }
 }
 
 /** Gates that this person could vote on by group, four eyes and votes so far (scope is the caller's to add). */

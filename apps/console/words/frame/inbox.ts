@@ -2,24 +2,40 @@ import { plural } from './plural.ts'
 
 const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
 
+type Counts = { gates_mine: number; gates_all: number; patches_mine: number; failures_mine: number }
+
 /** Words of the inbox. */
 export const inbox = {
   title: 'Inbox',
-  sentence: (mine: number, all: number) =>
-    mine > 0
-      ? count(mine, 'One gate needs your vote.', '{n} gates need your vote.')
-      : all > 0
-        ? count(
-            all,
-            'No gates need your vote. One gate is waiting for others.',
-            'No gates need your vote. {n} gates are waiting for others.',
-          )
-        : 'No gates are waiting.',
+  sentence: ({ gates_mine, gates_all, patches_mine, failures_mine }: Counts) => {
+    const mine = [
+      gates_mine > 0 && count(gates_mine, 'one gate', '{n} gates'),
+      patches_mine > 0 && count(patches_mine, 'one patch', '{n} patches'),
+      failures_mine > 0 && count(failures_mine, 'one failure', '{n} failures'),
+    ].filter((part) => part !== false)
+    if (mine.length > 0) {
+      const list = new Intl.ListFormat('en').format(mine)
+      const one = gates_mine + patches_mine + failures_mine === 1
+      return `${list.charAt(0).toUpperCase()}${list.slice(1)} ${one ? 'waits' : 'wait'} for you.`
+    }
+    return gates_all > 0
+      ? count(
+          gates_all,
+          'Nothing waits for you. One gate waits for others.',
+          'Nothing waits for you. {n} gates wait for others.',
+        )
+      : 'Nothing waits.'
+  },
+  patch: 'Patch',
+  failure: 'Failure',
+  patch_changes: (n: number) => count(n, 'one change', '{n} changes'),
+  more_failures: (n: number) => count(n, 'and one more', 'and {n} more'),
+  rest: 'Failures and patches',
   mine: 'For me',
   all: 'All',
-  filter: 'Gates',
-  empty: 'No gates need your vote.',
-  empty_all: 'No gates are waiting.',
+  filter: 'Whose',
+  empty: 'Nothing waits for you.',
+  empty_all: 'Nothing waits.',
   see_others: (n: number) => count(n, 'One gate is waiting for others', '{n} gates are waiting for others'),
   see_operations: 'See running operations',
   waiting_since: 'Waiting since',
@@ -34,7 +50,7 @@ export const inbox = {
   guide_title: 'New here?',
   guide: [
     'An operation carries out a reviewed plan, node by node. A gate holds it until a person decides.',
-    'The gates that need your vote are below: review the changes, then approve or reject.',
+    'What waits for you is below: decide on gates and patches, and mend what failed.',
     'Operations lists everything that runs or has failed, with live graphs and logs.',
   ],
   guide_close: 'Do not show this again',

@@ -21,7 +21,13 @@ export const Me = Type.Object({
   roles: Type.Array(Type.String()),
   permissions: Type.Array(Type.String()),
   groups: Type.Array(Type.String()),
-  counts: Type.Object({ gates_mine: Type.Integer(), gates_all: Type.Integer(), failed_open: Type.Integer() }),
+  counts: Type.Object({
+    gates_mine: Type.Integer(),
+    gates_all: Type.Integer(),
+    patches_mine: Type.Integer(),
+    failures_mine: Type.Integer(),
+    failed_open: Type.Integer(),
+  }),
   version: text('1.0.0'),
   degraded: Type.Array(Type.String()),
 })

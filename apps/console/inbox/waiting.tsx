@@ -1,0 +1,72 @@
+import { Link } from '@tanstack/react-router'
+import type { Waiting } from '../api/types.ts'
+import { NodeLink, OperationLink } from '../values/links.tsx'
+import { nameOf } from '../values/person.tsx'
+import { ShapeIcon, Status } from '../values/status.tsx'
+import { TimeText } from '../values/time.tsx'
+import { tDecide } from '../words/decide.ts'
+import { t } from '../words/index.ts'
+
+export const isEmpty = ({ patches, failures }: Waiting): boolean => patches.length + failures.length === 0
+
+/** Failures that hold an operation, then patches to vote on: one line each, the oldest first. */
+export const WaitingRows = ({ waiting }: { waiting: Waiting | undefined }) =>
+  waiting === undefined || isEmpty(waiting) ? null : (
+    <ul className="card flex flex-col divide-y" aria-label={tDecide.inbox.rest}>
+      {waiting.failures.map((failure) => (
+        <Failure key={failure.operation_id} failure={failure} />
+      ))}
+      {waiting.patches.map((patch) => (
+        <Patch key={patch.patch_id} patch={patch} />
+      ))}
+    </ul>
+  )
+
+const LINE = 'flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2'
+
+const Failure = ({ failure }: { failure: Waiting['failures'][number] }) => {
+  const { operation_id, operation_title, nodes, node_count, waiting_since } = failure
+  return (
+    <li className={LINE}>
+      {nodes.map(({ node_id, name, state, message }, index) => (
+        <span key={node_id} className="flex flex-wrap items-center gap-x-2" title={message ?? undefined}>
+          <Status state={state} />
+          <NodeLink operation_id={operation_id} node_id={node_id} {...(index === 0 && { 'data-row': '' })}>
+            {name}
+          </NodeLink>
+        </span>
+      ))}
+      {node_count > nodes.length ? <span>{tDecide.inbox.more_failures(node_count - nodes.length)}</span> : null}
+      <Rest operation_id={operation_id} title={operation_title} since={waiting_since} />
+    </li>
+  )
+}
+
+const Patch = ({ patch }: { patch: Waiting['patches'][number] }) => {
+  const { operation_id, operation_title, patch_id, reason, proposer, change_count, approvals, quorum } = patch
+  return (
+    <li className={LINE}>
+      <ShapeIcon shape="diamond" tone="wait" />
+      <span>{tDecide.inbox.patch}</span>
+      <Link
+        to="/operations/$operation_id/patches/$patch_id"
+        params={{ operation_id, patch_id }}
+        data-row=""
+        className="font-semibold wrap-anywhere"
+      >
+        {reason}
+      </Link>
+      <span>{tDecide.inbox.patch_changes(change_count)}</span>
+      <span>{nameOf(proposer)}</span>
+      <span className="tabular-nums">{t.of(approvals, quorum)}</span>
+      <Rest operation_id={operation_id} title={operation_title} since={patch.waiting_since} />
+    </li>
+  )
+}
+
+const Rest = ({ operation_id, title, since }: { operation_id: string; title: string; since: string }) => (
+  <span className="ml-auto flex flex-wrap gap-x-3 text-muted">
+    <OperationLink id={operation_id}>{title}</OperationLink>
+    <TimeText at={since} />
+  </span>
+)

@@ -1,0 +1,103 @@
+import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
+import type { Actor, GatePolicy, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { Queryable } from '../../client.ts'
+import { iso } from '../expressions.ts'
+import { nodes, operations, patch_votes, patches } from '../tables/index.ts'
+
+/** What waits for a person beside gates. `visible` is what the caller may see, `mine` what the caller can act on. */
+type Scope = { visible: SQL | undefined; mine: SQL; only_mine: boolean }
+
+/** The most of each kind that one answer shows: the oldest, as they have waited longest. */
+const SHOWN = 100
+
+const OPEN_PATCH = eq(patches.status, 'awaiting_approval')
+const votesOf = (decision: 'approve' | 'reject', more: SQL = sql``) =>
+  sql`from ${patch_votes} v where v.operation_id = ${patches.operation_id} and v.patch_id = ${patches.patch_id}
+      and v.digest = ${patches.digest} and v.decision = ${decision} ${more}`
+
+/**
+ * Patches that this person could vote on by group, four eyes and votes so far (scope is the caller's to add). A patch
+ * that touches a gate open to every group asks for no group.
+ */
+export const patchVotableBy = (user_id: string, groups: readonly string[]): SQL => sql`
+  ${patches.proposer_id} <> ${user_id}
+  and (not exists (select 1 from jsonb_array_elements(${patches.required}) p where jsonb_array_length(p -> 'groups') > 0)
+    or exists (select 1 from jsonb_array_elements(${patches.required}) p where jsonb_array_length(p -> 'groups') = 0)
+    or exists (select 1 from jsonb_array_elements(${patches.required}) p, jsonb_array_elements(p -> 'groups') g
+               where g ->> 'group' = any(${sql.param(groups)}::text[])))
+  and not (${user_id} = any(${operations.involved})
+    and exists (select 1 from jsonb_array_elements(${patches.required}) p where (p ->> 'four_eyes')::boolean))
+  and not exists (select 1 ${votesOf('approve', sql`and v.user_id = ${user_id}`)})`
+
+export const listWaitingPatches = (db: Queryable, { visible, mine, only_mine }: Scope) =>
+  db
+    .select({
+      operation_id: patches.operation_id,
+      operation_title: operations.title,
+      mine: sql<boolean>`(${mine})`,
+      patch_id: patches.patch_id,
+      reason: patches.reason,
+      ticket: patches.ticket,
+      proposer: sql<Actor>`${patches.proposer}`,
+      change_count: sql<number>`jsonb_array_length(${patches.changes})`,
+      approvals: sql<number>`(select count(*)::int ${votesOf('approve')})`,
+      required: sql<GatePolicy[]>`${patches.required}`,
+      waiting_since: sql<string>`${iso(patches.created_at)}`,
+      deadline_at: iso(patches.expires_at),
+    })
+    .from(patches)
+    .innerJoin(operations, eq(operations.operation_id, patches.operation_id))
+    .where(and(OPEN_PATCH, visible, only_mine ? mine : undefined))
+    .orderBy(patches.created_at, patches.patch_id)
+    .limit(SHOWN)
+
+/** Nodes whose failure holds their operation. */
+const HOLDING = sql`${nodes.operation_id} = ${operations.operation_id} and not ${nodes.removed}
+  and (${nodes.state} in ('outcome_unknown', 'compensation_failed') or (${nodes.state} = 'failed' and ${nodes.spec} ->> 'on_failure' = 'hold'))`
+/** An open patch of the operation is taken for the answer to its failure: then the patch is what waits. */
+const HAS_FAILURE = and(
+  isNull(operations.ended_at),
+  sql`exists (select 1 from ${nodes} where ${HOLDING})`,
+  sql`not exists (select 1 from ${patches} where ${patches.operation_id} = ${operations.operation_id} and ${OPEN_PATCH})`,
+)
+
+type FailedNode = { node_id: string; name: string; state: NodeState; message: string | null }
+
+export const listOpenFailures = (db: Queryable, { visible, mine, only_mine }: Scope) =>
+  db
+    .select({
+      operation_id: operations.operation_id,
+      operation_title: operations.title,
+      mine: sql<boolean>`(${mine})`,
+      node_count: sql<number>`(select count(*)::int from ${nodes} where ${HOLDING})`,
+      nodes: sql<FailedNode[]>`(select jsonb_agg(f.node order by f.ordinal) from (
+        select ${nodes.ordinal}, jsonb_build_object('node_id', ${nodes.node_id}, 'name', ${nodes.name}, 'state', ${nodes.state},
+          'message', ${nodes.error} ->> 'message') as node
+        from ${nodes} where ${HOLDING} order by ${nodes.ordinal} limit 3) f)`,
+      waiting_since: sql<string>`operations.iso((select min(${nodes.updated_at}) from ${nodes} where ${HOLDING}))`,
+    })
+    .from(operations)
+    .where(and(HAS_FAILURE, visible, only_mine ? mine : undefined))
+    .orderBy(operations.operation_id)
+    .limit(SHOWN)
+
+/** How many patches wait for this person's vote, and how many operations are held by a failure for this person to mend. */
+export const countWaiting = async (
+  db: Queryable,
+  visible: SQL | undefined,
+  mine: { patches: SQL; failures: SQL },
+): Promise<{ patches_mine: number; failures_mine: number }> => {
+  const count = sql<number>`count(*)::int`
+  const [open, held] = await Promise.all([
+    db
+      .select({ count })
+      .from(patches)
+      .innerJoin(operations, eq(operations.operation_id, patches.operation_id))
+      .where(and(OPEN_PATCH, visible, mine.patches)),
+    db
+      .select({ count })
+      .from(operations)
+      .where(and(HAS_FAILURE, visible, mine.failures)),
+  ])
+  return { patches_mine: open[0]?.count ?? 0, failures_mine: held[0]?.count ?? 0 }
+}
