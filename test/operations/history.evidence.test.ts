@@ -331,6 +331,35 @@ describe('a gate that was used before a patch changes what it releases', () => {
     expect((await chainOf(o.operation_id)).verified).toMatchObject({ counted: true, starts: 1 })
   }, 90_000)
 
+  it('goes on with the votes for the patch that are left where one of them is lost', async () => {
+    const o = await begin({ nodes: [failing('b')], gates: [gate({ quorum: 2 }, 'b')] })
+    await o.waits()
+    await o.decide('eva')
+    await o.decide('both')
+    await o.nodeIs('b', 'failed')
+    const patch_id = await o.patch([add('x', 'b')], 'ada')
+    const { digest: reviewed_digest } = must(await p.as('vic').get(`${o.path}/patches/${patch_id}`), 200).body
+    must(await p.as('eva').post(`${o.path}/patches/${patch_id}/approve`, { reviewed_digest }), 200, 202)
+    expect(await o.gateNow()).toMatchObject({ status: 'approved', round: 2 })
+    p.people.ada.disabled = true
+    await p.query('update operations.gates set standing_at = null where operation_id = $1', [o.operation_id])
+    await o.retry('b')
+    await o.waits(3)
+    delete p.people.ada.disabled
+    await o.decide('both')
+    await until(async () => (await o.gateNow()).status === 'approved', { what: 'the gate approved' })
+    must(await p.as('olga').post(`${o.path}/cancel`, { reason }), 200, 202)
+    await o.reaches('cancelled')
+    const chain = await chainOf(o.operation_id)
+    expect(chain.verified).toMatchObject({ counted: true, decisions: 4 })
+    // Eva's vote for the patch goes on in round 3 and makes the quorum there.
+    const voted = ({ kind, subject, actor }: EvidenceRecord) =>
+      kind === 'vote' && subject.type === 'patch' && actor.name === 'eva'
+    expect(await forge(chain, (r) => (voted(r) ? undefined : r))).toMatch(/by 1 of 2 votes|against the rules/)
+    const reopened = ({ subject }: EvidenceRecord) => subject.round === 3 && subject.kept !== undefined
+    expect(await forge(chain, (r) => (reopened(r) ? inSubject(r, { kept: [] }) : r))).toMatch(/by 1 of 2 votes/)
+  }, 90_000)
+
   it('asks its service again, where one answers it, before what was added begins', async () => {
     const check = { gate_id: 'go', policy: { check: { service: 'demo-control-plane', timeout_s: 600 } }, guards: ['b'] }
     const o = await begin({ nodes: [failing('b'), noop('z')], gates: [check] })

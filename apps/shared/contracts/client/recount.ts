@@ -183,7 +183,11 @@ const byPatch = (chain: Chain, rule: GateRules, subject: Fields): string | undef
       return `${gateName(subject)} stands by a vote that nobody gave for its patch`
     votes.push([String(voter), { ...given, groups: [fills] }])
   }
-  return short(rule, subject, [...new Map(votes)], patch.digest)
+  const fault = short(rule, subject, [...new Map(votes)], patch.digest)
+  // They are votes of this round from now on, for what the gate releases: void or carried over like any other.
+  const round = roundOf(chain, subject.id, subject.round)
+  for (const [voter, given] of votes) round.set(voter, { ...given, digest: String(subject.digest) })
+  return fault
 }
 
 const patched = (chain: Chain, record: Entry): string | undefined => {
