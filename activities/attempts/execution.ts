@@ -24,6 +24,7 @@ import type { ExecutorContext, ExecutorResult } from '../executors/types.ts'
 import { type AttemptInput, createAims } from './aim.ts'
 import { inputsOf, isWanted, namesOfWork, type Work, workOf } from './inputs.ts'
 import { CHUNK_BYTES, createLog } from './logs.ts'
+import { type Look, lookOf, refuseTarget } from './read.ts'
 import { allowSecrets, maskerOf, resolveSecrets, SecretError } from './secrets.ts'
 
 /** Tries of one activity: the workflow sets the same number (operations.md 8). */
@@ -94,18 +95,20 @@ type Prepared = {
   with: Record<string, unknown>
   mask: (text: string) => string
   wanted: boolean
+  /** Done before the call, on the first slice. */
+  look: Look | undefined
 }
 
 const carryOut = async (deps: ActivityDeps, input: AttemptInput, claim: Granted): Promise<AttemptResult> => {
   const { fence, spec } = claim
   const ref: AttemptRef = { ...refOf(input), fence }
   const work = workOf(spec, input.role, claim.input_overrides)
-  const prepared = await prepare(deps, input, work).catch(asFailure)
+  const prepared = await prepare(deps, input, work, claim).catch(asFailure)
   if ('status' in prepared) return finish(deps, ref, failureEnd(prepared, {}), prepared)
   if (!prepared.wanted) return finish(deps, ref, endOf('succeeded', prepared.inputs, null, null))
   const started = performance.now()
   const attempt = startAttempt(deps, ref, input, claim, prepared)
-  const result = await attempt.run()
+  const result = (await attempt.look()) ?? (await attempt.run())
   crashPoint('activity.after_effect')
   deps.observe.attempt(work.executor, result.status, (performance.now() - started) / 1000)
   const taken = result.status === 'succeeded' && input.role === 'run' ? takeOutputs(spec, result.raw) : null
@@ -145,16 +148,27 @@ const mayRepeat = ({ spec }: Granted, { role }: AttemptInput): boolean => {
   return idempotent && info.attempt < ACTIVITY_TRIES && !cancellationDetails?.cancelRequested
 }
 
-const prepare = async (deps: ActivityDeps, input: AttemptInput, work: Work): Promise<Prepared> => {
+const prepare = async (
+  deps: ActivityDeps,
+  input: AttemptInput,
+  work: Work,
+  { spec, resume }: Granted,
+): Promise<Prepared> => {
   const nodes = await outputsOf(deps.pool, input.operation_id, namesOfWork(work))
   const wanted = isWanted(work, nodes)
   const inputs = inputsOf(work, nodes)
-  if (deps.executors.get(work.executor)?.refers) {
-    allowSecrets(work.secrets, work.pool, deps.policy)
-    return { work, wanted, inputs, with: inputs, mask: (text) => text }
+  const read = wanted && input.role === 'run' && resume === null ? spec.read : undefined
+  const refers = deps.executors.get(work.executor)?.refers === true
+  if (refers) allowSecrets(work.secrets, work.pool, deps.policy)
+  const secrets = read || (wanted && !refers) ? await resolveSecrets(work.secrets, work.pool, deps) : {}
+  return {
+    work,
+    wanted,
+    inputs,
+    with: refers ? inputs : wanted ? inputsOf(work, nodes, secrets) : {},
+    mask: maskerOf(secrets),
+    look: read && lookOf(read, secrets),
   }
-  const secrets = wanted ? await resolveSecrets(work.secrets, work.pool, deps) : {}
-  return { work, wanted, inputs, with: wanted ? inputsOf(work, nodes, secrets) : {}, mask: maskerOf(secrets) }
 }
 
 type Failed = Extract<ExecutorResult, { status: 'failed' }>
@@ -179,7 +193,7 @@ const startAttempt = (
   ref: AttemptRef,
   input: AttemptInput,
   claim: Granted,
-  { work, with: values, mask }: Prepared,
+  { work, with: values, mask, look }: Prepared,
 ) => {
   const context = Context.current()
   const stop = new AbortController()
@@ -219,14 +233,13 @@ const startAttempt = (
     context.heartbeat()
     if (!(await note())) stop.abort()
   }
-  const run = async (): Promise<ExecutorResult> => {
-    const executor = deps.executors.get(work.executor)
-    if (!executor)
-      return { status: 'failed', class: 'refused', message: `This worker has no executor "${work.executor}".` }
+  const call = async (name: string, given: Partial<ExecutorContext> = {}): Promise<ExecutorResult> => {
+    const executor = deps.executors.get(name)
+    if (!executor) return { status: 'failed', class: 'refused', message: `This worker has no executor "${name}".` }
     // A beat that fails is made up for by the next one; lines it held are lost, the log says no more than that.
     const timer = setInterval(() => void beat().catch((error) => deps.log.warn({ err: error }, 'heartbeat')), BEAT_MS)
     try {
-      return await executor.run(executorContext)
+      return await executor.run({ ...executorContext, ...given })
     } finally {
       clearInterval(timer)
     }
@@ -237,7 +250,17 @@ const startAttempt = (
     await noted
     return log.take()
   }
-  return { run, rest, artifacts }
+  return {
+    run: () => call(work.executor),
+    /** Why it may not act on the target as it is. */
+    look: async () => {
+      if (!look) return undefined
+      const seen = await call(look.executor, { with: look.with, key: `${executorContext.key}:read` })
+      return refuseTarget(look, seen, claim.repeated)
+    },
+    rest,
+    artifacts,
+  }
 }
 
 /** Bytes that are text are masked like a log. */

@@ -73,6 +73,23 @@ const effectsOf = async (operation_id: string): Promise<Effect[]> => {
   return items.filter((effect) => effect.operation_id === operation_id)
 }
 
+it('a host that was changed behind the catalog is left alone: the release pauses and says what differs', async () => {
+  const hosts = await addHosts('behind')
+  const [canary = ''] = hosts
+  await fleet.putHost(canary, { release: '1.0.7' })
+  const { operation_id } = await startOperation(olga, 'behind', releaseIntent('behind', hosts, '2.0.0'))
+  const read = () =>
+    eva.get<{ status: string; pause_reason: string; blocked_on: unknown }>(`/v1/operations/${operation_id}`)
+  await until(async () => (await read()).status === 'paused', { timeout_ms: 60_000, what: 'the pause' })
+  const message = expect.stringContaining('/body/release is "1.0.7", planned was "1.0.0"')
+  expect(await read()).toMatchObject({
+    pause_reason: 'target_drift',
+    blocked_on: [{ kind: 'paused' }, { kind: 'failed_node', id: `drain.${canary}`, message }],
+  })
+  expect(await effectsOf(operation_id)).toEqual([])
+  await olga.post(`/v1/operations/${operation_id}/cancel`, { reason: 'the end' })
+}, 120_000)
+
 describe('kill -9 in the middle of an operation', () => {
   it.each(['worker', 'operations', 'relay', 'temporal', 'catalog'] as const)(
     'of %s: it ends right, every effect happened once, none is lost',

@@ -139,6 +139,19 @@ describe('a running operation', () => {
     must(await send('resume', { acknowledge_drift: true }), 200, 202)
   })
 
+  it('is resumed only on what the first step of a target is to find there', async () => {
+    const { operation_id, send } = await started()
+    must(await send('pause'), 200, 202)
+    catalog.put(host, { observed_state: { base_url: `http://127.0.0.1:7181/${host}`, release: '2.3.8' } })
+    expect((await send('resume')).body.drifted).toEqual([`drain.${host}`])
+    must(await send('resume', { acknowledge_drift: true }), 200, 202)
+    const [row] = await p.query(
+      `select spec -> 'read' -> 'expect' as expects from operations.nodes where operation_id = $1 and node_id = $2`,
+      [operation_id, `drain.${host}`],
+    )
+    expect(row).toEqual({ expects: { '/body/release': '2.3.8' } })
+  })
+
   it('retries a node only on what the catalog says now, or where a resume comes after it', async () => {
     const { operation_id, path, send } = await started()
     await p.query(`update operations.nodes set state = 'failed' where operation_id = $1 and node_id = $2`, [

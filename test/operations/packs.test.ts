@@ -161,6 +161,52 @@ describe('a rule that one file breaks names the file, the pointer and the reason
       /no resource to write/,
     ],
     [
+      'a read that is no read',
+      (p) => {
+        Object.assign(procedure(p), {
+          read: { with: { request: { method: 'PUT', url: '/x' } }, expect: { '/body': 1 } },
+        })
+      },
+      `${P}/read`,
+      /must only read/,
+    ],
+    [
+      'a read that waits',
+      (p) => {
+        const poll = { request: { method: 'GET', url: '/x' }, until: 'true', interval_s: 1, timeout_s: 9 }
+        const call = { request: { method: 'GET', url: '/x' }, poll }
+        Object.assign(procedure(p), { read: { with: call, expect: { '/body': 1 } } })
+      },
+      `${P}/read/with/poll`,
+      /without a poll/,
+    ],
+    [
+      'a read that compares with what is not known before',
+      (p) => {
+        const expect = { '/body': { $from: 'nodes/one/outputs/id' } }
+        Object.assign(procedure(p), { read: { with: { request: { method: 'GET', url: '/x' } }, expect } })
+      },
+      `${P}/read/expect/~1body/$from`,
+      /does not come before/,
+    ],
+    [
+      'a read with a secret that its step does not have',
+      (p) => {
+        const call = { request: { method: 'GET', url: '/x', body: { $secret: 'other' } } }
+        Object.assign(procedure(p), { read: { with: call, expect: { '/body': 1 } } })
+      },
+      `${P}/read/with/request/body/$secret`,
+      /no secret "other"/,
+    ],
+    [
+      'a read that compares nothing',
+      (p) => {
+        Object.assign(procedure(p), { read: { with: { request: { method: 'GET', url: '/x' } }, expect: {} } })
+      },
+      `${P}/read/expect`,
+      /./,
+    ],
+    [
       'an unknown key',
       (p) => {
         ;(p as Json).colour = 1

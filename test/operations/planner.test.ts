@@ -82,6 +82,13 @@ describe('the fleet release', () => {
     expect(deploy?.compensate?.with).toMatchObject({
       request: { body: { release: { $from: 'nodes/deploy.eu1-web-01/outputs/previous' } } },
     })
+    const first = nodeOf(release(hosts(1)), 'drain.eu1-web-01')
+    expect(first?.read).toMatchObject({
+      executor: 'http',
+      with: { base_url: 'http://127.0.0.1:7181/eu1-web-01', request: { method: 'GET' } },
+      expect: { '/body/release': '2.3.9' },
+    })
+    expect(deploy?.read).toBeUndefined()
     expect(nodeOf(release(hosts(1)), 'undrain.eu1-web-01')?.catalog).toEqual({
       desired_state_patch: { release: '2.4.0' },
       observed_state_patch: { release: '2.4.0' },
@@ -406,7 +413,7 @@ describe('hashes', () => {
   })
 
   it('time and past durations change estimates only', () => {
-    const durations = new Map([['fleet@1.3.0/release.drain', { p50_s: 3, p90_s: 8 }]])
+    const durations = new Map([['fleet@1.4.0/release.drain', { p50_s: 3, p90_s: 8 }]])
     const other = makePlan({ ...base, at: '2027-07-07T00:00:00.000Z', durations })
     expect(other.plan_hash).toBe(plan.plan_hash)
     expect(other.estimates.p50_s).toBeLessThan(plan.estimates.p50_s)

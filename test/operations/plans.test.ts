@@ -150,7 +150,7 @@ describe('a preview', () => {
       intent_id: intent.intent_id,
       status: 'ready',
       counts: { update: 3, nodes: 14, gates: 1 },
-      packs: [{ pack: 'fleet', version: '1.3.0' }],
+      packs: [{ pack: 'fleet', version: '1.4.0' }],
       catalog_pins: hosts.map((resource_id) => ({ resource_id, version: 1 })),
       pins_moved: [],
       risk: { level: 'low', score: 10 },

@@ -9,6 +9,7 @@ import type {
   PlanGate,
   PlanNode,
   Retry,
+  TargetRead,
   Timeouts,
 } from '../../shared/contracts/operations/graph.ts'
 import type { SchemaCheck } from '../../shared/data/json-schema.ts'
@@ -92,6 +93,8 @@ export type Procedure = {
   batch?: BatchRule
   risk_base: number
   gates: { policy: string; at: Place; step?: string }[]
+  /** Done by the first steps of a target, just before each of them acts. */
+  read?: TargetRead
   steps: Step[]
 }
 export type Pack = {

@@ -105,7 +105,7 @@ const essenceOf = (diff: readonly TargetDiff[], id: string): string => {
 }
 
 /** The members of a node that hold values of its target. */
-const VALUES = ['with', 'catalog', 'compensate', 'secrets'] as const
+const VALUES = ['with', 'read', 'catalog', 'compensate', 'secrets'] as const
 const withValues = (spec: PlanNode, from: PlanNode): PlanNode => {
   const next: Record<string, unknown> = { ...spec }
   for (const member of VALUES) {

@@ -33,6 +33,7 @@ export const checkProcedure = (procedure: Procedure, policies: ReadonlyMap<strin
     checkNeeds(procedure),
     checkGates(procedure, policies),
     checkSteps(procedure),
+    checkRead(procedure),
   ])
     for (const fault of check) return fault
   return undefined
@@ -121,6 +122,21 @@ function* checkSteps(procedure: Procedure): Check {
       yield* checkValue(procedure, step, with_own, step.compensate.with, `${at}/compensate/with`)
       yield* checkCel(procedure, with_own, step.compensate.when, `${at}/compensate/when`, true)
     }
+  }
+}
+
+function* checkRead(procedure: Procedure): Check {
+  const { read, scope, steps } = procedure
+  if (!read) return
+  if (scope === 'plan') yield { pointer: '/read', message: 'a procedure that runs once per plan has no target to read' }
+  yield* checkExecutor('/read', read.executor, read.with)
+  if (!EXECUTORS.get(read.executor)?.reads(isObject(read.with) ? read.with : {}))
+    yield { pointer: '/read', message: 'must only read: executor http with GET or HEAD' }
+  if (readPointer(read.with, '/poll') !== undefined)
+    yield { pointer: '/read/with/poll', message: 'a read is one call, without a poll' }
+  for (const step of steps.filter(({ needs }) => needs.length === 0)) {
+    yield* checkValue(procedure, step, new Set(), read.with, '/read/with')
+    yield* checkValue(procedure, step, new Set(), read.expect, '/read/expect')
   }
 }
 

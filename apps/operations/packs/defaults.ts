@@ -1,4 +1,4 @@
-import type { Compensation, GatePolicy, PlanNode } from '../../shared/contracts/operations/graph.ts'
+import type { Compensation, GatePolicy, PlanNode, TargetRead } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { EXECUTORS } from '../graph/executors.ts'
@@ -34,6 +34,16 @@ export const stepOf = (file: StepFile, defaults: ProcedureFile['defaults'] = {})
     ...(undo && { compensate: { executor, ...undo, with: undo.with ?? {} } }),
   }
 }
+
+/** The look at a target, with the procedure's defaults under its call. */
+export const readOf = (
+  { executor, with: values = {}, expect }: NonNullable<ProcedureFile['read']>,
+  defaults: ProcedureFile['defaults'] = {},
+): TargetRead => ({
+  executor: executor ?? defaults.executor ?? '',
+  with: mergePatch(defaults.with ?? {}, values),
+  expect,
+})
 
 /** A node of a graph intent with everything filled in; barriers and waits run without an executor. */
 export const nodeOf = (given: GraphNode): PlanNode => {

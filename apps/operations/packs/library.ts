@@ -13,7 +13,7 @@ import { isObject, pointerOf } from '../../shared/data/pointer.ts'
 import { CelError, type CelProgram, compileCel } from '../../shared/expressions/cel.ts'
 import type { Freeze, Library, Pack, Policy, Procedure, Window } from '../graph/types.ts'
 import { checkProcedure } from './checks.ts'
-import { policyOf, stepOf } from './defaults.ts'
+import { policyOf, readOf, stepOf } from './defaults.ts'
 import { CalendarFile, GatePolicyFile, PackFile, type ProcedureFile } from './schema.ts'
 
 /** A file of the deployment that cannot be used: names the file, the place in it, and the reason. */
@@ -212,6 +212,7 @@ const loadProcedure = (
     }),
     risk_base: given.risk?.base ?? 0,
     gates: given.gates ?? [],
+    ...(given.read && { read: readOf(given.read, given.defaults) }),
     steps: given.steps.map((step) => stepOf(step, given.defaults)),
   }
   for (const [i, step] of procedure.steps.entries())

@@ -74,6 +74,16 @@ export const stepProperties = {
   secrets: Type.Optional(Type.Record(Name('^[a-z][a-z0-9_]{0,62}$'), Any)),
 }
 
+/** A look at the real target before its first effect; `expect` names places of the raw result and their planned values. */
+const Read = Type.Object(
+  {
+    executor: Type.Optional(Key),
+    with: Type.Optional(JsonObject),
+    expect: Type.Record(Pointer, Any, { minProperties: 1, maxProperties: 20 }),
+  },
+  closed,
+)
+
 const Step = Type.Object(
   {
     id: Name('^[a-z][a-z0-9_-]{0,31}$'),
@@ -137,6 +147,7 @@ const Procedure = Type.Object(
         { maxItems: 20 },
       ),
     ),
+    read: Type.Optional(Read),
     defaults: Type.Optional(Type.Object(stepProperties, closed)),
     steps: Type.Array(Step, { minItems: 1, maxItems: 50 }),
   },

@@ -1,4 +1,4 @@
-import type { CatalogWrite, Compensation, PlanNode } from '../../shared/contracts/operations/graph.ts'
+import type { CatalogWrite, Compensation, PlanNode, TargetRead } from '../../shared/contracts/operations/graph.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import type { Violation } from '../../shared/errors.ts'
 import { CelError, compileCel } from '../../shared/expressions/cel.ts'
@@ -44,7 +44,7 @@ export const expandUnit = (unit: Unit, violations: Violation[]): Expanded => {
   const needed = new Set([...by_step.keys()].flatMap((id) => needs.get(id) ?? []))
   const nodes = kept.map((step) => {
     const before = (needs.get(step.id) ?? []).map((id) => by_step.get(id) ?? id)
-    return expandStep(unit, step, before.length > 0 ? before : unit.entry, by_step, violations)
+    return expandStep(unit, step, before, by_step, violations)
   })
   const idsOf = (steps: Step[]) => steps.map((step) => by_step.get(step.id) ?? step.id)
   return {
@@ -81,13 +81,15 @@ const contractNeeds = (steps: Step[], kept: ReadonlyMap<string, string>): Map<st
 const expandStep = (
   unit: Unit,
   step: Step,
-  depends_on: string[],
+  before: readonly string[],
   by_step: ReadonlyMap<string, string>,
   violations: Violation[],
 ): PlanNode => {
   const { procedure, target, roots, group } = unit
   const node_id = by_step.get(step.id) ?? step.id
   const { id, name, needs, include_if, when, with: values, compensate, catalog, secrets, ...rest } = step
+  // The first steps of a target look at it before they act.
+  const read = before.length === 0 ? procedure.read : undefined
   const { of, condition } = expander({ roots, nodeOf: (other) => by_step.get(other) }, node_id, violations)
   const tolerant = unit.tolerant && step.on_failure === 'hold'
   return {
@@ -97,10 +99,11 @@ const expandStep = (
     kind: 'task',
     with: of(values, '/with'),
     ...(target && { target_id: target.resource_id }),
-    depends_on,
+    depends_on: before.length > 0 ? [...before] : unit.entry,
     on_failure: tolerant ? 'skip_dependents' : step.on_failure,
     ...(when !== undefined && { when: condition(when, '/when') }),
     ...(compensate && { compensate: expandCompensation(compensate, of, condition) }),
+    ...(read && { read: expandRead(read, of) }),
     ...(catalog && { catalog: of(catalog, '/catalog') as CatalogWrite }),
     ...(secrets && { secrets: of(secrets, '/secrets') as Record<string, unknown> }),
     ...(group !== undefined && { group }),
@@ -134,6 +137,12 @@ export const expander = (scope: PlanScope, node_id: string, violations: Violatio
       guarded(at, () => foldCondition(source, scope.roots, scope.nodeOf), source),
   }
 }
+
+const expandRead = ({ executor, with: values, expect }: TargetRead, of: Expander['of']): TargetRead => ({
+  executor,
+  with: of(values, '/read/with'),
+  expect: of(expect, '/read/expect') as TargetRead['expect'],
+})
 
 export const expandCompensation = (
   compensate: Compensation,

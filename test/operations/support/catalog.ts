@@ -23,7 +23,7 @@ const blank = (resource_id: string): ResourceDocument => ({
   parent_id: null,
   lifecycle_status: 'active',
   desired_state: { hostname: resource_id, release: '2.3.9' },
-  observed_state: { base_url: `http://127.0.0.1:7181/${resource_id}` },
+  observed_state: { base_url: `http://127.0.0.1:7181/${resource_id}`, release: '2.3.9' },
   version: 0,
   generation: 1,
   observed_generation: 1,

@@ -1,4 +1,4 @@
-import type { NodeError, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import { type NodeError, type NodeState, TARGET_DRIFTED } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { Change, Role } from './events.ts'
 import { at as item } from './graph.ts'
 import { BAD, type Doing, GOOD, type NodeRun, OPEN, type Settled, type State } from './types.ts'
@@ -181,7 +181,8 @@ export const failAttempt = (
   const node = item(s.nodes, i)
   const { retry } = item(s.graph.profiles, i)
   const again = retry.retry_on?.length ? retry.retry_on.includes(error.class) : error.retryable
-  if (!again || node.tries >= retry.max_attempts || s.control === 'cancel') return fail(s, i, error, at, extra)
+  if (!again || error.class === TARGET_DRIFTED || node.tries >= retry.max_attempts || s.control === 'cancel')
+    return fail(s, i, error, at, extra)
   const due = at + 1000 * Math.max(backoff(retry, node.tries), retry_after_s)
   node.error = error
   enter(s, i, 'backoff', at, { ...extra, error, due })
@@ -194,7 +195,9 @@ export const backoff = (retry: { initial_s: number; factor: number; max_s: numbe
 /** A definite end without success: what it means for the rest is the node's `on_failure`. */
 export const fail = (s: State, i: number, error: NodeError, at: number, extra: Extra = {}) => {
   const node = item(s.nodes, i)
-  const { on_failure } = item(s.graph.profiles, i)
+  // A target that is not as planned is for a person to look at, whatever its failures would mean.
+  const drifted = error.class === TARGET_DRIFTED
+  const on_failure = drifted ? 'hold' : item(s.graph.profiles, i).on_failure
   const passedOver = s.control !== 'cancel' && (on_failure === 'tolerate' || on_failure === 'skip_dependents')
   node.error = error
   node.exception ||= passedOver
@@ -203,7 +206,7 @@ export const fail = (s: State, i: number, error: NodeError, at: number, extra: E
   if (passedOver) s.attention.delete(i)
   if (on_failure === 'tolerate') settle(s, i, GOOD)
   else if (on_failure === 'skip_dependents') settle(s, i, BAD)
-  else if (on_failure === 'hold') holdBack(s, i)
+  else if (on_failure === 'hold') holdBack(s, i, drifted)
   else if (s.wanted?.to !== 'cancel') {
     const mode = on_failure === 'compensate' ? 'compensate' : 'graceful'
     s.wanted = {
@@ -217,9 +220,9 @@ export const fail = (s: State, i: number, error: NodeError, at: number, extra: E
   }
 }
 
-const holdBack = (s: State, i: number) => {
-  if (s.pause_on_failure && s.wanted === null)
-    s.wanted = { to: 'pause', reason: 'failed_node', node: i, asked: false, after_seq: 0 }
+const holdBack = (s: State, i: number, drifted: boolean) => {
+  if ((s.pause_on_failure || drifted) && s.wanted === null)
+    s.wanted = { to: 'pause', reason: drifted ? 'target_drift' : 'failed_node', node: i, asked: false, after_seq: 0 }
 }
 
 /** Nobody knows whether it took effect: a person decides, it is never repeated silently. */

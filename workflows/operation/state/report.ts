@@ -22,7 +22,10 @@ export const reportOf = (s: State, engine_status: EngineStatus): Report => {
 
 /** Why the operation is blocked, oldest position first; empty while a node runs. */
 const blockedOn = (s: State, status: EngineStatus): BlockedOn[] => {
-  if (status === 'paused') return [{ kind: 'paused', id: s.operation_id, message: pausedBecause(s.pause_reason) }]
+  if (status === 'paused') {
+    const paused: BlockedOn = { kind: 'paused', id: s.operation_id, message: pausedBecause(s.pause_reason) }
+    return s.pause_reason === 'target_drift' ? [paused, ...nodesInTheWay(s)] : [paused]
+  }
   const stuck = status === 'blocked' || (status === 'cancelling' && s.in_flight === 0)
   if (!stuck) return [...waitingForCatalog(s), ...closures(s, 'executor')]
   const gates = s.gates
@@ -105,6 +108,7 @@ const PAUSED: Record<string, string> = {
   operator: 'Paused by an operator.',
   failed_node: 'Paused because a node failed.',
   catalog_drift: 'Paused because a target changed in the catalog.',
+  target_drift: 'Paused because a target is not as it was planned.',
   engine_lost: 'Paused because the workflow engine lost this operation.',
   engine_mismatch: 'Paused because rows and engine do not agree.',
 }

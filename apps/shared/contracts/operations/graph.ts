@@ -68,6 +68,9 @@ export const RETRYABLE: ReadonlySet<string> = new Set([
   'unexpected_response',
 ])
 
+/** The class of a target that is not as it was planned: its node had no effect, and the operation pauses. */
+export const TARGET_DRIFTED = 'target_drifted'
+
 export type NodeError = { class: string; message: string; retryable: boolean; hint?: string }
 
 /** What keeps a ready node from starting, the calendar or agents who have enough to do, and when to look again (milliseconds since 1970). */
@@ -104,6 +107,9 @@ export type Retry = { max_attempts: number; initial_s: number; factor: number; m
 export type Timeouts = { start_s?: number; run_s: number; heartbeat_s?: number }
 export type Compensation = { executor: string; with: Value; idempotent?: boolean; when?: string }
 
+/** What is read at a target before its first effect: each place of the raw result must hold the value of the plan. */
+export type TargetRead = { executor: string; with: Value; expect: Record<string, Value> }
+
 /** The catalog write of a node: one ResourceUpdateCommand on success. Values may refer to outputs. */
 export type CatalogWrite = {
   lifecycle_status?: Value
@@ -136,6 +142,7 @@ export type PlanNode = {
   retry: Retry
   on_failure: OnFailure
   compensate?: Compensation
+  read?: TargetRead
   catalog?: CatalogWrite
   secrets?: Record<string, Value>
   skippable: boolean
