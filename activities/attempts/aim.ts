@@ -20,6 +20,9 @@ const LOOK_MS = 200
 /** After so long the node asks again. */
 const AGAIN_MS = 5000
 
+/** `asked_at`: when the catalog was asked; absent where no version counts. */
+export type Aimed = { refusal: Refusal } | { asked_at?: string }
+
 /** Operations that are known to have no target: their attempts are not asked about. */
 const MOST_KNOWN = 10_000
 
@@ -30,18 +33,18 @@ const MOST_KNOWN = 10_000
  */
 export const createAims = ({ pool, catalog }: Pick<ActivityDeps, 'pool' | 'catalog'>) => {
   const aimless = new Set<string>()
-  return async (input: AttemptInput): Promise<Refusal | undefined> => {
-    if (input.role !== 'run' || aimless.has(input.operation_id)) return undefined
+  return async (input: AttemptInput): Promise<Aimed> => {
+    if (input.role !== 'run' || aimless.has(input.operation_id)) return {}
     for (const end = Date.now() + PATIENCE_MS; ; ) {
       const aim = await readAim(pool, input)
       if (aim === 'never') {
         if (aimless.size >= MOST_KNOWN) aimless.clear()
         aimless.add(input.operation_id)
       }
-      if (typeof aim === 'string') return undefined
+      if (typeof aim === 'string') return {}
       const version = await catalog.versionOf(aim.target_id).catch(unlessAway)
-      if (version === aim.version) return undefined
-      if (version === 'away' || Date.now() >= end) return drifted(aim, input)
+      if (version === aim.version) return { asked_at: aim.asked_at }
+      if (version === 'away' || Date.now() >= end) return { refusal: drifted(aim, input) }
       Context.current().heartbeat()
       await delay(LOOK_MS)
     }

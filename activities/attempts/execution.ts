@@ -37,11 +37,11 @@ const PATIENCE_MS = 20_000
 
 /** One attempt of a node: claim, resolve, executor, result. Two commits; no state between them can be lost. */
 export const createExecutionActivities = (deps: ActivityDeps) => {
-  const refuseAim = createAims(deps)
+  const takeAim = createAims(deps)
   return {
     run_attempt: async (input: AttemptInput): Promise<AttemptResult> => {
       // No effect has begun: while Postgres is away the attempt waits, rather than end as one nobody knows about.
-      const claim = await claimProved(deps, input, refuseAim)
+      const claim = await claimProved(deps, input, takeAim)
       if (claim.verdict === 'refused') {
         deps.observe.refused(claim.reason)
         const { verdict: _, ...refusal } = claim
@@ -61,23 +61,25 @@ const PROOFS = 3
 
 /**
  * A claim whose target and voters stand. Voters that were proved too long ago are proved now, and the claim is asked
- * again; each claim follows at once on the question about its target.
+ * again; each claim follows at once on the question about its target, else that is asked again, too.
  */
 const claimProved = async (
   deps: ActivityDeps,
   input: AttemptInput,
-  refuseAim: ReturnType<typeof createAims>,
+  takeAim: ReturnType<typeof createAims>,
 ): Promise<Exclude<Asked, { verdict: 'recheck' }>> => {
   const terms = { places: deps.policy.places, standing_s: deps.limits.standing_s }
   for (let away: string | undefined, proofs = 1; ; proofs++) {
     const claim = await patiently(async (): Promise<Asked> => {
-      const aside = await refuseAim(input)
-      const proved = { away, proved: proofs > 1 }
-      return aside ? { verdict: 'refused', ...aside } : claimAttempt(deps.pool, input, { ...terms, ...proved })
+      const aim = await takeAim(input)
+      if ('refusal' in aim) return { verdict: 'refused', ...aim.refusal }
+      return claimAttempt(deps.pool, input, { ...terms, ...aim, away, proved: proofs > 1 })
     })
     if (claim.verdict !== 'recheck') return claim
     Context.current().heartbeat()
-    away = proofs > PROOFS ? 'identity' : await deps.standing.prove(input.operation_id, claim.gate_ids)
+    // None: what the catalog said is too old, and it is asked again.
+    if (claim.gate_ids.length > 0)
+      away = proofs > PROOFS ? 'identity' : await deps.standing.prove(input.operation_id, claim.gate_ids)
   }
 }
 

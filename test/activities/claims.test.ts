@@ -17,6 +17,7 @@ import {
   operations,
 } from '../../db/operations/tables/index.ts'
 import { testDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
 
 let database: Awaited<ReturnType<typeof testDatabase>>
 let connection: ReturnType<typeof createDb>
@@ -337,6 +338,49 @@ it('no claim is granted once a pause is committed, however they race', async () 
   ])
   late.push(await claim(operation_id, { attempt: 50 }))
   expect(late.every(({ verdict }) => verdict === 'refused')).toBe(true)
+})
+
+describe('what the catalog said of its target', () => {
+  const asked = async (seconds: number) => {
+    const { rows } = await connection.pool.query<{ at: string }>(
+      'select operations.iso(clock_timestamp() - make_interval(secs => $1)) as at',
+      [seconds],
+    )
+    return { asked_at: rows[0]?.at ?? '' }
+  }
+  const input = (operation_id: string) =>
+    ({ operation_id, node_id: 'n', role: 'run', generation: 1, attempt: 1 }) as const
+  const again = { verdict: 'recheck', gate_ids: [] }
+
+  it('counts for five seconds; then it is asked again, and nothing is written', async () => {
+    const operation_id = await setUp()
+    expect(await claimAttempt(connection.pool, input(operation_id), await asked(6))).toEqual(again)
+    expect(await connection.db.select().from(node_attempts).where(sql`operation_id = ${operation_id}`)).toEqual([])
+    expect(await claimAttempt(connection.pool, input(operation_id), await asked(3))).toMatchObject({
+      verdict: 'granted',
+    })
+  })
+
+  it('grows old while the claim waits for its locks', async () => {
+    const operation_id = await setUp()
+    const holder = await connection.pool.connect()
+    await holder.query('begin')
+    await holder.query('select from operations.operation_control where operation_id = $1 for update', [operation_id])
+    const waiting = claimAttempt(connection.pool, input(operation_id), await asked(4))
+    await until(
+      async () => {
+        const { rows } = await connection.pool.query(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+           and clock_timestamp() > query_start + interval '1.2 s'`,
+        )
+        return rows.length > 0
+      },
+      { what: 'the claim waits' },
+    )
+    await holder.query('commit')
+    holder.release()
+    expect(await waiting).toEqual(again)
+  })
 })
 
 it('an approval that is taken back while claims run is not used afterwards', async () => {

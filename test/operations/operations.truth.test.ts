@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
 import { must, type Platform, type Reply, startPlatform } from './support/platform.ts'
@@ -108,6 +108,29 @@ describe('a start', () => {
     catalog.state.away = true
     expect((await start(plan, {}, { key })).text).toBe(accepted.text)
     catalog.state.away = false
+  })
+
+  it('is refused where the answer of the catalog has become old before it could be acted on', async () => {
+    const plan = await planned()
+    const key = randomUUID()
+    const { catalog: client } = p.deps.trust
+    const now = performance.now.bind(performance)
+    // The process stands still for a moment, right after the answer.
+    const versions: typeof client.versions = async (ids) => {
+      const answer = await client.versions(ids)
+      vi.spyOn(performance, 'now').mockImplementation(() => now() + 5100)
+      return answer
+    }
+    p.deps.trust.catalog = { ...client, versions }
+    try {
+      const refused = await start(plan, {}, { key })
+      expect(problem(refused)).toBe('503 stale_catalog_projection/projection_lag')
+      expect(refused.body).toMatchObject({ retryable: true, detail: expect.stringContaining('More than 5 s') })
+    } finally {
+      p.deps.trust.catalog = client
+      vi.restoreAllMocks()
+    }
+    must(await start(plan, {}, { key }), 202)
   })
 
   it('is refused where the catalog is older than what was seen here: it was put back', async () => {

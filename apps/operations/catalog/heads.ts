@@ -6,6 +6,8 @@ import { refuseHeld } from './consumer.ts'
 import type { CatalogProjection } from './projection.ts'
 
 const WAIT_MS = 2000
+/** So old may an answer of the catalog be when it is acted on: the wait for locks counts. */
+const ANSWER_MS = 5000
 
 type HeadsDeps = { db: Queryable; projection: CatalogProjection; trust: { catalog: CatalogClient } }
 
@@ -72,6 +74,14 @@ const late = ({ resource_id, version }: ResourceVersion, known: number) =>
     },
   )
 
+const aged = () =>
+  new AppError(
+    'stale_catalog_projection',
+    'projection_lag',
+    `More than ${ANSWER_MS / 1000} s have passed since the catalog was asked about the targets.`,
+    { status: 503, retryable: true, retry_after_ms: 1000, hint: HINT },
+  )
+
 /** The catalog was put back to an earlier time, or is another one. */
 const foreign = ({ resource_id, version }: ResourceVersion, known: number) =>
   new AppError(
@@ -87,12 +97,14 @@ const foreign = ({ resource_id, version }: ResourceVersion, known: number) =>
 
 /**
  * The heads of a command's targets: asked for before its transaction, so that no lock waits for the catalog, and
- * refused inside it, behind not found, policy and state.
+ * refused inside it, behind not found, policy and state. An answer that has become old meanwhile is none.
  */
 export const askHeads = (deps: HeadsDeps, targets: () => Promise<readonly string[]>) => {
   let refusal: { error: unknown } | undefined
+  let asked = performance.now()
   return {
     ahead: async (): Promise<void> => {
+      asked = performance.now()
       try {
         await requireHeads(deps, await targets())
       } catch (error) {
@@ -101,6 +113,7 @@ export const askHeads = (deps: HeadsDeps, targets: () => Promise<readonly string
     },
     require: (): void => {
       if (refusal) throw refusal.error
+      if (performance.now() - asked > ANSWER_MS) throw aged()
     },
   }
 }

@@ -4,6 +4,8 @@ import type pg from 'pg'
 export type Aim = {
   target_id: string
   version: number
+  /** The time of Postgres before the catalog is asked. */
+  asked_at: string
   /** The last command that the rows know of. */
   seq: number
   /** It takes the number of an attempt that was closed before it took effect. */
@@ -19,7 +21,7 @@ const AIM = `
 select o.pins = '{}' as aimless, n.target_id, greatest((o.pins ->> n.target_id)::bigint, coalesce(i.version_to, 0)) as version,
   (select coalesce(max(seq), 0) from operations.operation_commands
    where operation_id = $1 and status not in ('awaiting', 'withdrawn', 'superseded')) as seq,
-  k.phase is not null as repeated,
+  k.phase is not null as repeated, operations.iso(clock_timestamp()) as asked_at,
   coalesce(o.pins ? n.target_id and c.control = 'run' and o.constraints ->> 'on_drift' is distinct from 'ignore'
     and coalesce(k.phase, 'cancelled') = 'cancelled', false) as counts
 from operations.nodes n
@@ -29,7 +31,10 @@ from operations.nodes n
   left join operations.node_attempts k on k.operation_id = $1 and k.node_id = $2 and k.role = 'run' and k.attempt = $3
 where n.operation_id = $1 and n.node_id = $2`
 
-type Row = { aimless: boolean; counts: boolean; target_id: string; version: string; seq: string; repeated: boolean }
+type Row = { aimless: boolean; counts: boolean; target_id: string; version: string; seq: string } & Pick<
+  Aim,
+  'repeated' | 'asked_at'
+>
 
 export const readAim = async (
   pool: pg.Pool,
@@ -39,6 +44,6 @@ export const readAim = async (
   const [row] = rows
   if (row?.aimless) return 'never'
   if (!row?.counts) return 'nothing'
-  const { target_id, version, seq, repeated } = row
-  return { target_id, version: Number(version), seq: Number(seq), repeated }
+  const { target_id, version, seq, repeated, asked_at } = row
+  return { target_id, version: Number(version), seq: Number(seq), repeated, asked_at }
 }

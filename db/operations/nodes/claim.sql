@@ -1,6 +1,7 @@
 -- The claim of an attempt (claim.ts), read once; `:name` is a parameter.
 -- role: run or undo. locked: a statement before this one has locked the control row, and for an external pool its places.
 -- calendar: the digest of the calendar that was found to let the node start. places: those of each external pool.
+-- asked_at: when the catalog was asked about the target; it counts for 5 s, the wait for locks included.
 -- standing_s: how many seconds ago voters may have been proved. unproved: no one can prove them now.
 -- Gates are read, not locked: a command that opens one again holds the control row. So a node with gates needs the lock
 -- first, else the snapshot of this statement may be older than the lock; so does one whose pool is counted. Without the
@@ -45,6 +46,7 @@ verdict as materialized (
         where o.executor = 'external' and coalesce(o.pool, 'default') = (select pool from outside)
           and o.phase in ('dispatched', 'running')) then 'executor_busy'
       when exists (select from operations.relay_state where name = 'restored' and stream_created is not null) then 'restored'
+      when clock_timestamp() > :asked_at::timestamptz + interval '5 s' then 'recheck'
       when :role = 'run' and exists (select from gate where stale) then case when :unproved then 'unproved' else 'recheck' end
       else 'granted' end as verdict
   from control c, node n left join known k on true),

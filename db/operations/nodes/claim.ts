@@ -49,7 +49,7 @@ export type Claim =
       closure?: Closure
     }
   | {
-      /** The voters of these gates were proved too long ago: once they are proved, the claim is asked again. */
+      /** The voters of these gates, or without any its target, were looked at too long ago: once they are, it is asked again. */
       verdict: 'recheck'
       gate_ids: string[]
     }
@@ -123,6 +123,8 @@ export type Terms = {
   proved?: boolean
   /** How many seconds ago the voters of an approval may have been proved. */
   standing_s?: number
+  /** When the catalog was asked about its target, by the clock of Postgres. */
+  asked_at?: string
   /** Who does not answer: a claim whose voters would have to be proved is refused. */
   away?: string | undefined
 }
@@ -150,7 +152,7 @@ const claim = async (
   input: ClaimInput,
   locked: boolean,
   calendar: string | null,
-  { places = {}, standing_s = STANDING_S, away }: Terms,
+  { places = {}, standing_s = STANDING_S, asked_at, away }: Terms,
 ): Promise<Row | undefined> => {
   const { operation_id, node_id, role, attempt, generation } = input
   const values = CLAIM.values({
@@ -163,6 +165,7 @@ const claim = async (
     calendar,
     places,
     standing_s,
+    asked_at: asked_at ?? null,
     unproved: away !== undefined,
   })
   const { rows } = await db.query<Row>({ name: 'claim', text: CLAIM.text, values })
