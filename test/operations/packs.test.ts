@@ -7,6 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { loadLibrary, PackError, recordLibrary } from '../../apps/operations/packs/library.ts'
 import { loadPlanPolicies } from '../../apps/operations/policies/plans.ts'
+import { GraphGate } from '../../apps/shared/contracts/operations/intents.ts'
+import { compileSchema } from '../../apps/shared/data/json-schema.ts'
 import { createDb } from '../../db/client.ts'
 import { packs } from '../../db/operations/tables/index.ts'
 import { testDatabase } from '../support/database.ts'
@@ -578,6 +580,24 @@ describe('a rule that one file breaks names the file, the pointer and the reason
     const text = stringify(sound())
     const packs_dir = folderWith({ 'a.yaml': text, 'b.yaml': text })
     expect(faultOf(() => loadLibrary({ packs_dir })).message).toContain('probe@1.0.0 at /version: two files')
+  })
+
+  it.each([
+    ['deadline_s', (s: number) => ({ deadline_s: s })],
+    ['the time of a service', (s: number) => ({ check: { service: 'change-advisory', timeout_s: s } })],
+    ['after_s of a file', (s: number) => ({ escalation: [{ after_s: s, add_groups: ['netops'] }] })],
+  ])('%s is at least a second, in the policy of a site as in that of a graph', (name, policy) => {
+    const load = (s: number) => {
+      const file = { format: 'signalbox/gate-policy@1', key: 'site', version: 1, question: 'Go?', ...policy(s) }
+      return loadLibrary({ policy_dir: folderWith({ 'gates/x.yaml': stringify(file) }) })
+    }
+    expect([...load(1).policies.keys()]).toContain('site')
+    expect(faultOf(() => load(0)).reason).toMatch(/at least 1|>= 1/)
+    if (name.endsWith('of a file')) return
+    const inGraph = compileSchema(GraphGate)
+    const gate = (s: number) => ({ gate_id: 'go', policy: policy(s), guards: ['a'] })
+    expect(inGraph(gate(1))).toEqual([])
+    expect(inGraph(gate(0))).not.toEqual([])
   })
 
   it('gate policies and calendars likewise', () => {

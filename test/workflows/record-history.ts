@@ -9,7 +9,7 @@ import { createEngine, gate, node } from './support/engine.ts'
 
 /**
  * Records the history of an operation for replay.test.ts. It has parallel nodes, a retry, a condition, an intervention,
- * a patch, a gate that releases leases and a pause over a drift. A freeze comes and goes, an agent and a full pool have
+ * a patch, a gate that releases leases, an approval that comes too late and a pause over a drift. A freeze comes and goes, an agent and a full pool have
  * work, and a cancel is forced. Run it with `node test/workflows/record-history.ts <name>` with the servers' addresses
  * in the environment. Old histories stay: code that cannot carry them on must not be deployed over running operations.
  */
@@ -70,9 +70,21 @@ await calendarIs({
   asked: null,
   targets: { host: { windows: [], freezes: ['launch'] } },
 })
-await engine.command(operation_id, 'gate_decided', { gate_id: 'go', round: 1, status: 'approved', digest: '' }, (tx) =>
-  tx.update(gates).set({ status: 'approved', approved_digest: sql`digest` }).where(sql`operation_id = ${operation_id}`),
-)
+const approve = (round: number, more: { not_after?: string } = {}) =>
+  engine.command(
+    operation_id,
+    'gate_decided',
+    { gate_id: 'go', round, status: 'approved', digest: '' },
+    (tx) => tx.update(gates).set({ status: 'approved', approved_digest: sql`digest` }).where(own),
+    more,
+  )
+// Its rows are put back before anything starts.
+await approve(1, { not_after: new Date(Date.now() - 1000).toISOString() })
+await until(async () => {
+  const { status, round } = await engine.read.gate(operation_id, 'go')
+  return status === 'waiting' && round === 2
+})
+await approve(2)
 await until(async () => (await engine.read.operation(operation_id)).blocked_on[0]?.kind === 'freeze')
 await calendarIs(null)
 await until(async () => {

@@ -2,20 +2,50 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker'
 import { expect, it } from 'vitest'
 
+const SOURCES = new URL('../../workflows/operation/', import.meta.url)
 const FOLDER = new URL('./histories/', import.meta.url)
 const WORKFLOWS = new URL('../../workflows/index.ts', import.meta.url).pathname
+
+type Recorded = {
+  workflow_id: string
+  history: {
+    events: {
+      markerRecordedEventAttributes?: { markerName: string; details: Record<string, { payloads: { data: string }[] }> }
+    }[]
+  }
+}
+const recorded = (): Recorded[] =>
+  readdirSync(FOLDER)
+    .filter((name) => name.endsWith('.json'))
+    .map((name) => JSON.parse(readFileSync(new URL(name, FOLDER), 'utf8')))
+
+/** The changes of the workflow that a history was recorded with. */
+const markersOf = ({ history }: Recorded): string[] =>
+  history.events.flatMap(({ markerRecordedEventAttributes: marker }) =>
+    marker?.markerName === 'core_patch'
+      ? Object.values(marker.details).flatMap(({ payloads }) =>
+          payloads.map(({ data }) => JSON.parse(Buffer.from(data, 'base64').toString()).id as string),
+        )
+      : [],
+  )
+
+it('has a history with each change that the workflow tells apart, and older ones without the newest', () => {
+  const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
+  const source = files.map((name) => readFileSync(new URL(name, SOURCES), 'utf8')).join('\n')
+  const known = [...source.matchAll(/patched\('([a-z-]+)'\)/g)].map(([, name]) => name)
+  expect(known).toContain('undo-first')
+  const histories = recorded().map(markersOf)
+  expect([...new Set(histories.flat())].sort()).toEqual([...new Set(known)].sort())
+  expect(histories.some((markers) => markers.length === 0)).toBe(true)
+})
 
 it('carries on every recorded history: running operations survive a deploy of this code', async () => {
   Runtime.install({
     logger: new DefaultLogger('ERROR'),
     telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } },
   })
-  const files = readdirSync(FOLDER).filter((name) => name.endsWith('.json'))
-  expect(files.length).toBeGreaterThan(0)
-  const histories = files.map((name) => ({
-    workflowId: (JSON.parse(readFileSync(new URL(name, FOLDER), 'utf8')) as { workflow_id: string }).workflow_id,
-    history: (JSON.parse(readFileSync(new URL(name, FOLDER), 'utf8')) as { history: unknown }).history,
-  }))
+  const histories = recorded().map(({ workflow_id, history }) => ({ workflowId: workflow_id, history }))
+  expect(histories.length).toBeGreaterThan(0)
   const failures: string[] = []
   for await (const { workflowId, error } of Worker.runReplayHistories({ workflowsPath: WORKFLOWS }, histories))
     if (error) failures.push(`${workflowId}: ${error.message}`)
