@@ -33,11 +33,9 @@ export const refuseTarget = (
   })
   if (differs.length === 0) return undefined
   const message = `The target is not as it was planned: ${differs.join('; ')}.`
-  return repeated
-    ? { status: 'unknown', class: TARGET_DRIFTED, message }
-    : { status: 'failed', class: TARGET_DRIFTED, message, hint: HINT }
+  const found = { class: TARGET_DRIFTED, message }
+  return repeated ? { status: 'unknown', ...found } : { status: 'failed', ...found, hint: HINT }
 }
 
 const HINT = 'Bring the target or the catalog in line, retry this node, and resume. Or cancel, and plan again.'
-const LONGEST = 100
-const told = (value: unknown): string => (value === undefined ? 'missing' : JSON.stringify(value).slice(0, LONGEST))
+const told = (value: unknown): string => (value === undefined ? 'missing' : JSON.stringify(value).slice(0, 100))

@@ -1,12 +1,15 @@
 import type { JsonWebKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import type { Gate, GateList } from '../../shared/contracts/operations/gates.ts'
 import type { Evidence } from '../../shared/contracts/operations/operations.ts'
+import { canonicalJson } from '../../shared/data/digest.ts'
 import { verifyEvidence } from '../../shared/events/evidence.ts'
 import { type Command, text } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
 import { minute, moment, zoned } from '../terminal/output.ts'
 import { operationId } from './operation.ts'
 
+const PASSED = 'status=approved&status=bypassed&page_size=500'
 const MAX_BYTES = 512 * 1_048_576
 
 /** The evidence of an operation: its chain, as a file that anyone can verify offline. */
@@ -42,10 +45,16 @@ export const evidenceCommands: Command[] = [
     name: 'evidence export',
     takes: 'OP',
     about: 'Prints the whole chain with its signed head, as evidence verify reads it.',
-    examples: ['evidence export 77b0aa > evidence.jsonl'],
-    run: async (context, [given = '']) => {
-      const path = `/api/v1/operations/${await operationId(context, given)}/evidence?format=jsonl`
-      process.stdout.write(await context.api.get<string>(path))
+    examples: ['evidence export 77b0aa > evidence.jsonl', 'evidence export 77b0aa --approved > bundle.jsonl'],
+    options: { approved: { type: 'boolean', about: 'append what was approved, so that it can be read offline' } },
+    run: async ({ api, ...context }, [given = ''], { approved }) => {
+      const path = `/api/v1/operations/${await operationId({ api, ...context }, given)}`
+      const passed: unknown[] = []
+      // Read before the chain, which so states all of them.
+      const { items } = approved ? await api.get<GateList>(`${path}/gates?${PASSED}`) : { items: [] }
+      for (const { gate_id } of items) passed.push((await api.get<Gate>(`${path}/gates/${gate_id}`)).subject)
+      process.stdout.write(await api.get<string>(`${path}/evidence?format=jsonl`))
+      for (const subject of passed) process.stdout.write(`${canonicalJson({ approved: subject })}\n`)
     },
   },
   {
@@ -86,6 +95,7 @@ export const evidenceCommands: Command[] = [
           `         signed ${moment(head.made_at)} with key ${head.kid}`,
           ...countOf(verified),
           endOf(verified),
+          ...shownOf(verified),
         ],
         () => head.hash,
       )
@@ -101,6 +111,13 @@ const endOf = ({ ended }: Held): string =>
   ended
     ? `ENDED    ${ended.status ?? 'as the last record says'}, ${moment(ended.at)}`
     : 'NOT ENDED  No record of an end: the chain continues, or was cut where it was signed.'
+
+/** What was approved, if the file brings it; a subject that a later change replaced is no longer known. */
+const shownOf = ({ shown, approved }: Held): string[] =>
+  shown.flatMap(({ gate_id, releases }, i) => [
+    `SHOWN    ${i + 1} of ${approved.length} approvals: at ${gate_id}`,
+    ...releases.map(({ name, inputs }) => `         ${name} ${canonicalJson(inputs)}`),
+  ])
 
 /** The recount of votes and starts; the chain of an older build has no votes to count. */
 const countOf = ({ counted, decisions, starts, oldest_ms }: Held): string[] =>

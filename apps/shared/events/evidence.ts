@@ -16,7 +16,10 @@ export type ExportHead = {
 export type SigningKey = { kid: string; private_key: KeyObject }
 /** The first thing that does not hold: its line in the file, the record's place in the chain, and why. */
 export type EvidenceFault = { line: number; seq: number; what: 'record' | 'head' | 'file'; why: string }
-export type Verified = ({ records: number; head: ExportHead } & Recounted) | { fault: EvidenceFault }
+/** What an approval was bound to: gates show it, and its digest is the one that the chain states. */
+export type Shown = { gate_id: string; releases: Record<string, unknown>[] }
+type Judged = ({ records: number; head: ExportHead } & Recounted) | { fault: EvidenceFault }
+export type Verified = (Exclude<Judged, { fault: unknown }> & { shown: Shown[] }) | { fault: EvidenceFault }
 
 /**
  * An evidence chain as a file: one record a line, then the signed head. Each line is canonical JSON, so one content has
@@ -36,8 +39,28 @@ export const exportEvidence = (records: readonly object[], head: Omit<ExportHead
  * (recount.ts). Returns the first line that fails verification, else whether the operation had ended.
  */
 export const verifyEvidence = (file: Uint8Array, keys: readonly JsonWebKey[]): Verified => {
-  const lines = linesOf(file)
-  if (typeof lines === 'number') return fault(lines, 'file', 'the file does not end with a line of its own')
+  const all = linesOf(file)
+  if (typeof all === 'number') return fault(all, 'file', 'the file does not end with a line of its own')
+  const last = all.findLastIndex((line) => !Buffer.from(line).toString().startsWith(BESIDE))
+  const lines = all.slice(0, last + 1)
+  const verified = verifyLines(lines, keys)
+  if ('fault' in verified) return verified
+  // Whoever adds what nobody approved has no record that states its digest.
+  const shown: Shown[] = []
+  for (const [index, bytes] of all.slice(last + 1).entries()) {
+    const line = parsed(bytes)
+    if (typeof line === 'string') return fault(last + 2 + index, 'file', line)
+    if (!verified.approved.includes(digest(line.approved)))
+      return fault(last + 2 + index, 'file', 'no record approves what it shows')
+    shown.push(line.approved as Shown)
+  }
+  return { ...verified, shown }
+}
+
+/** How a line begins that shows what was approved. */
+const BESIDE = '{"approved":'
+
+const verifyLines = (lines: readonly Uint8Array[], keys: readonly JsonWebKey[]): Judged => {
   let operation_id: unknown
   let prev: unknown
   const recount = createRecount()
@@ -66,7 +89,7 @@ export const verifyEvidence = (file: Uint8Array, keys: readonly JsonWebKey[]): V
 }
 
 type Chain = { operation_id: unknown; prev: unknown; first: Fields | undefined; recounted: Recounted }
-const verifyHead = (lines: readonly Uint8Array[], chain: Chain, keys: readonly JsonWebKey[]): Verified => {
+const verifyHead = (lines: readonly Uint8Array[], chain: Chain, keys: readonly JsonWebKey[]): Judged => {
   const bad = (why: string) => fault(lines.length, 'head', why)
   const last = parsed(lines.at(-1) as Uint8Array)
   if (typeof last === 'string') return bad(last)
@@ -101,9 +124,7 @@ const base64url = (text: string): string => Buffer.from(text).toString('base64ur
 /** Base64 has several texts for some bytes; only one of them is taken. */
 const isExact = (text: string): boolean => Buffer.from(text, 'base64url').toString('base64url') === text
 
-const fault = (line: number, what: EvidenceFault['what'], why: string): Verified => ({
-  fault: { line, seq: line, what, why },
-})
+const fault = (line: number, what: EvidenceFault['what'], why: string) => ({ fault: { line, seq: line, what, why } })
 
 /** The lines, or the number of the one that does not end. */
 const linesOf = (file: Uint8Array): Uint8Array[] | number => {

@@ -88,6 +88,17 @@ describe('a change from intent to end', () => {
       err: expect.stringMatching(/^BROKEN {3}forged\.jsonl, line 2: record 2: /),
     })
     expect(await signalbox('eva', ['evidence', 'export', id])).toMatchObject({ code: 7 })
+
+    // A bundle shows what was approved; what nobody approved cannot be slipped in.
+    const { out: bundle } = await signalbox('olga', ['evidence', 'export', id, '--approved'])
+    writeFileSync(join(home, 'bundle.jsonl'), bundle)
+    const shown = await verify('bundle.jsonl')
+    expect(shown).toMatchObject({ code: 0, out: expect.stringMatching(/SHOWN {4}1 of 1 approvals: at go\n +\S.* \{/) })
+    writeFileSync(join(home, 'bundle.jsonl'), bundle.replace('"inputs":{', '"inputs":{"a":1,'))
+    expect(await verify('bundle.jsonl')).toMatchObject({
+      code: 5,
+      err: expect.stringContaining('no record approves what it shows'),
+    })
   })
 
   it('its graph is changed by a patch: checked, proposed, approved on its digest by somebody else, and then runs', async () => {

@@ -14,6 +14,8 @@ export type Recounted = {
   counted: boolean
   /** Gates that were passed, and nodes that began behind one. */
   decisions: number
+  /** The digests on which they were. */
+  approved: string[]
   starts: number
   /** How long before such a start its voters had been proved, at most. */
   oldest_ms: number
@@ -46,7 +48,7 @@ export const createRecount = () => {
     decisions: new Map(),
     involved: new Set(),
     begun: new Set(),
-    told: { ended: null, counted: false, decisions: 0, starts: 0, oldest_ms: 0 },
+    told: { ended: null, counted: false, decisions: 0, approved: [], starts: 0, oldest_ms: 0 },
   }
 
   return {
@@ -139,6 +141,7 @@ const decide = (chain: Chain, record: Entry): string | undefined => {
     if (fault !== undefined) return fault
     chain.told.decisions += 1
   }
+  if (passed && !chain.told.approved.includes(String(digest))) chain.told.approved.push(String(digest))
   const people = passed && (record.actor.kind === 'user' || subject.patch_id !== undefined)
   chain.decisions.set(key, [...before, { at: String(at), passed, people }])
   return undefined
