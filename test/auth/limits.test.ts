@@ -3,7 +3,9 @@ import { availableParallelism } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadCredentialConfig } from '../../apps/credential/config.ts'
 import { loadSessionConfig } from '../../apps/session/config.ts'
+import { startUpstream } from '../gateway/support/upstream.ts'
 import { type Auth, bearer, counted, PASSWORD, send, startAuth } from '../session/support/auth.ts'
+import { until } from '../support/until.ts'
 
 /** auth.md 8 and 14.5: the numbers, and what a flood of logins meets. */
 
@@ -174,6 +176,59 @@ describe('a flood of logins', () => {
     expect(refresh.status).toBe(401)
     expect((await send(`${url}/auth/login`, { body: { username: 'eva', password: PASSWORD } })).status).toBe(200)
   })
+
+  it('lets everyone who is signed in stop: operations, gates, patches, their own sessions', async () => {
+    const upstream = await startUpstream()
+    const { url } = await flooded.addGateway({
+      GATEWAY__UPSTREAM__OPERATIONS_URL: upstream.url,
+      GATEWAY__HTTP__TRUSTED_PROXIES: '["127.0.0.0/8"]',
+    })
+    const signIn = (i: number) =>
+      send(`${url}/v1/token`, { body: { username: 'eva', password: PASSWORD }, headers: from(`192.0.2.${100 + i}`) })
+    const { access_token } = (await signIn(1)).body
+    const other = (await signIn(2)).body.access_token
+    const claims = JSON.parse(Buffer.from(String(other).split('.')[1] ?? '', 'base64url').toString())
+    const act = (method: 'POST' | 'DELETE', path: string) =>
+      send(`${url}${path}`, {
+        method,
+        headers: { ...bearer(access_token), ...from('192.0.2.101'), 'idempotency-key': randomUUID() },
+      })
+    let over = false
+    let [n, starved] = [0, 0]
+    const stranger = async () => {
+      while (!over) {
+        const i = n++
+        const { status } = await login(flooded, `starve-${i}`, WRONG, from(`198.18.${i % 250}.${(i >> 8) % 250}`))
+        if (status === 503) starved += 1
+      }
+    }
+    /** Of the logins that are answered from now on many are told that all is busy. */
+    const starving = async () => {
+      const before = starved
+      await until(async () => starved > before + 20, { timeout_ms: 30_000, what: 'logins that starve' })
+    }
+    const crowd = Promise.all(Array.from({ length: 24 }, stranger))
+    try {
+      await starving()
+      for (const [method, path, status] of [
+        ['POST', '/api/v1/operations/o/pause', 200],
+        ['POST', '/api/v1/operations/o/cancel', 200],
+        ['POST', '/api/v1/operations/o/gates/g/reject', 200],
+        ['POST', '/api/v1/operations/o/patches/p/reject', 200],
+        ['DELETE', `/api/v1/sessions/${claims.session_id}`, 204],
+        ['POST', '/auth/logout', 204],
+      ] as const)
+        expect([path, (await act(method, path)).status]).toEqual([path, status])
+      // It had not ended meanwhile.
+      await starving()
+    } finally {
+      over = true
+      await crowd
+      upstream.stop()
+    }
+    const again = await send(`${url}/api/v1/sessions`, { headers: bearer(other) })
+    expect(again.status).toBe(401)
+  }, 120_000)
 
   it('from one address takes its share of the queue and no more', async () => {
     const names = Array.from({ length: 8 }, (_, i) => `crowd-${i}`)
