@@ -183,7 +183,7 @@ describe('the claim of most nodes', () => {
     expect(await rowsOf(plain)).toEqual(await rowsOf(whole))
   })
 
-  it('is none of a node with a gate, of an agent, of an undo, or of what was tried before', async () => {
+  it('is none of a node with a gate, of an agent, of an undo, or of a node that was tried before', async () => {
     const gate = { status: 'approved', approved_digest: 'new' } as const
     const none = async (setup: Setup, more: object = {}) => {
       const operation_id = await setUp(setup)

@@ -147,7 +147,7 @@ const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target,
   await forward(deps, exchange, target, { ...match, upstream: route.upstream }, client, claims, body)
 }
 
-/** A read that finds neither a seat nor room to wait costs no trip to Redis: reads are what a crowd is made of. */
+/** A read that finds neither a seat nor room to wait costs no trip to Redis: a crowd consists of reads. */
 const refuseUnseated = ({ proxy }: GatewayDeps, route: Route, target: Target, { sub }: AccessClaims): void => {
   const priority = priorityFor(route, target)
   if (route.upstream === 'gateway' || route.class === 'stream' || (priority !== 'read' && priority !== 'batch')) return

@@ -1,6 +1,6 @@
 -- The claim of most nodes, at half the cost of claim.sql, which knows every case: a run that was never tried before, of a
 -- node without gates, in an operation without a calendar. It grants only where claim.sql would, and else has no row and no
--- effect; then that one is asked. The conditions stand at the rows that are locked, so they hold of what the lock found.
+-- effect; then that one is asked. The conditions stand at the rows that are locked, so they hold for the rows that the lock found.
 with control as materialized (
   select from operations.operation_control
   where operation_id = :operation_id and control = 'run' and lease_state = 'held' and calendar is null for share),
