@@ -115,6 +115,13 @@ export const loginBusy = (wait_ms: number, cause?: unknown) => {
   )
 }
 
+const SHED: readonly Code[] = ['overloaded', 'login_busy']
+/**
+ * Whether the log names it. A request that is shed under load is counted (`signalbox_priority_refused_total`, `http_shed_total`) and
+ * has its access line: a line with a stack for each would cost more than the refusal.
+ */
+export const isFault = ({ status, code }: AppError): boolean => status >= 500 && !SHED.includes(code)
+
 type NotFound = {
   (what: CodeOf<'not_found'>, id: string): AppError
   (what: string, id: string, code: CodeOf<'not_found'>): AppError

@@ -7,7 +7,7 @@ import { createDb } from '../../db/client.ts'
 import { offerPlaces } from '../../db/operations/commands/places.ts'
 import { SYSTEM } from '../../db/operations/facts/timeline.ts'
 import { endAttempt, noteAttempt } from '../../db/operations/nodes/attempts.ts'
-import { type Claim, claimAttempt } from '../../db/operations/nodes/claim.ts'
+import { type Claim, claimAttempt, claimPlain } from '../../db/operations/nodes/claim.ts'
 import {
   gates,
   node_attempts,
@@ -151,6 +151,77 @@ it.each<[string, Setup, Partial<Claim>]>([
   const operation_id = await setUp(setup)
   expect(await claim(operation_id)).toMatchObject({ verdict: 'refused', repeated: false, seq: 6, ...refusal })
   expect(await attemptsOf(operation_id)).toEqual([])
+})
+
+describe('the claim of most nodes', () => {
+  const input = { node_id: 'n', role: 'run', generation: 1, attempt: 1 } as const
+  const rowsOf = async (operation_id: string) => {
+    const [attempt] = await attemptsOf(operation_id)
+    const [node] = await connection.db.select().from(nodes).where(sql`operation_id = ${operation_id}`)
+    const { fence: _, fences, started_at, heartbeat_at: _h, deadline_at, key, ...same } = attempt ?? ({} as never)
+    const { started_at: begun, updated_at: _u, ...alike } = node ?? ({} as never)
+    const length = Date.parse(String(deadline_at)) - Date.parse(String(started_at))
+    return [
+      {
+        ...same,
+        operation_id,
+        fences: fences.length,
+        key: key.replace(operation_id, ''),
+        length: Math.round(length / 1000),
+      },
+      { ...alike, operation_id, begun: begun !== null },
+    ].map((row) => ({ ...row, operation_id: '' }))
+  }
+
+  it('writes and says what the whole claim does', async () => {
+    const [plain, whole] = [await setUp(), await setUp({ spec: { executor: 'noop' } })]
+    const first = await claimPlain(connection.pool, { operation_id: plain, ...input })
+    // Behind its locks the whole claim is asked at once.
+    const second = await claimAttempt(connection.pool, { operation_id: whole, ...input }, { proved: true })
+    const said = (claim: Claim | undefined) => ({ ...claim, fence: 0, started_at: 0, now: 0 })
+    expect(said(first)).toEqual(said(second))
+    expect(await rowsOf(plain)).toEqual(await rowsOf(whole))
+  })
+
+  it('is none of a node with a gate, of an agent, of an undo, or of a node that was tried before', async () => {
+    const gate = { status: 'approved', approved_digest: 'new' } as const
+    const none = async (setup: Setup, more: object = {}) => {
+      const operation_id = await setUp(setup)
+      expect(await claimPlain(connection.pool, { operation_id, ...input, ...more })).toBeUndefined()
+      expect(await attemptsOf(operation_id)).toEqual([])
+    }
+    await none({ gate })
+    await none({ spec: { executor: 'external' } })
+    await none({ node: { state: 'compensating' } }, { role: 'undo' })
+    await none({ control: { calendar: frozen(0) } })
+    const tried = await setUp()
+    await granted(tried, { attempt: 2 })
+    for (const attempt of [1, 2])
+      expect(await claimPlain(connection.pool, { operation_id: tried, ...input, attempt })).toBeUndefined()
+    expect(await attemptsOf(tried)).toHaveLength(1)
+  })
+
+  it('is granted once, whatever races, and never after a pause', async () => {
+    const operation_id = await setUp()
+    const all = await Promise.all(
+      Array.from({ length: 10 }, () => claimPlain(connection.pool, { operation_id, ...input })),
+    )
+    expect(all.filter(Boolean)).toHaveLength(1)
+    const paused = await setUp()
+    const waiting = await connection.db.transaction(async (tx) => {
+      await tx.update(operation_control).set({ control: 'pause' }).where(sql`operation_id = ${paused}`)
+      const asked = claimPlain(connection.pool, { operation_id: paused, ...input })
+      await until(async () => {
+        const { rows } = await connection.pool.query(
+          `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%granted as (%'`,
+        )
+        return rows.length > 0
+      })
+      return { asked }
+    })
+    expect(await waiting.asked).toBeUndefined()
+    expect(await attemptsOf(paused)).toEqual([])
+  })
 })
 
 const HOURS = { timezone: 'UTC', days: ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'], from: '00:00', to: '00:00' }

@@ -73,6 +73,21 @@ describe('the seats at an upstream', () => {
     await Promise.all(crowd)
   })
 
+  it('say before the queue is entered who would be refused, and only them', async () => {
+    const { take, leave, refusal, waiting } = seatsOf(1, 2)
+    expect(refusal('batch', 'eva')).toBeUndefined()
+    await take('batch')
+    expect(refusal('batch', 'eva')).toBeUndefined()
+    const crowd = [0, 1].map(() => take('batch', 'eva').catch(code))
+    expect(code(refusal('batch', 'eva'))).toBe('overloaded')
+    expect(refusal('batch', 'olga')).toBeUndefined()
+    expect(refusal('read', 'eva')).toBeUndefined()
+    // Asking takes no place from anyone.
+    expect(waiting('batch')).toBe(2)
+    for (const seat of [5, 5]) leave('batch', seat)
+    await Promise.all(crowd)
+  })
+
   it('are not kept for who went away, and nobody waits longer than the class may', async () => {
     const { take, leave, used, waiting } = seatsOf(1, 4)
     await take('batch')

@@ -6,6 +6,7 @@ import { waitForGate } from '../../apps/platform/demo/operations.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
 import { quantile } from '../bench/lib/graph.ts'
 import { send } from '../bench/lib/load.ts'
+import { platformCpuSince } from '../bench/lib/processes.ts'
 import type { Stack } from '../support/stack.ts'
 import type { Listed, Listing } from './lister.ts'
 
@@ -20,7 +21,7 @@ export type Role = {
   p50: number
   p99: number
 }
-export type Met = { roles: Role[]; refusal_p99: number }
+export type Met = { roles: Role[]; refusal_p99: number; cpu: Record<string, number> }
 
 const REFUSED = new Set([429, 502, 503, 504])
 const DECIDERS = 10
@@ -54,6 +55,8 @@ export const meetCrowd = async (stack: Stack, { seconds, connections, operations
   }
 
   const end = performance.now() + seconds * 1000
+  const platform = platformCpuSince()
+  const own = process.cpuUsage()
   const met = new Map<string, { status: number; ms: number; code?: string }[]>()
   const call = async (role: string, who: string, { method, path, body }: Call) => {
     const begun = performance.now()
@@ -116,10 +119,13 @@ export const meetCrowd = async (stack: Stack, { seconds, connections, operations
     repeat(1, signIn),
   ])
   met.set('list by the crowd', await crowd)
+  const { user, system } = process.cpuUsage(own)
+  const cpu = { ...platform(), 'the crowd itself': (user + system) / 1000 }
   await others.close()
   const all = [...met.values()].flat()
   const refusals = all.filter(({ status }) => REFUSED.has(status)).map(({ ms }) => ms)
-  return { roles: [...met].map(([name, answers]) => roleOf(name, answers)), refusal_p99: quantile(refusals, 0.99) ?? 0 }
+  const roles = [...met].map(([name, answers]) => roleOf(name, answers))
+  return { roles, refusal_p99: quantile(refusals, 0.99) ?? 0, cpu }
 }
 
 const listing = (workerData: Listing): Promise<Listed> =>

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { AppError, isFault, loginBusy, overloaded, unavailable } from '../../apps/shared/errors.ts'
 import { type Bounds, createPressure, type Strain } from '../../apps/shared/http/pressure.ts'
 import { PRIORITIES } from '../../apps/shared/process/priority.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
@@ -48,5 +49,11 @@ describe('under load', () => {
       BUSY,
       OVER,
     ])
+  })
+
+  it('what is shed leaves no error line, an outage does', () => {
+    expect([overloaded(), loginBusy(1000)].map(isFault)).toEqual([false, false])
+    const broken = new AppError('internal_error', 'unexpected', 'Something went wrong on our side.')
+    expect([unavailable('Postgres does not answer.'), broken].map(isFault)).toEqual([true, true])
   })
 })

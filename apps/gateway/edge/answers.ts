@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { AppError, problemOf } from '../../shared/errors.ts'
+import { AppError, isFault, problemOf } from '../../shared/errors.ts'
 import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
 import { toAppError } from '../../shared/http/problems.ts'
 import type { GatewayDeps } from '../deps.ts'
@@ -97,7 +97,7 @@ export const answerError = (deps: GatewayDeps, exchange: Exchange, thrown: unkno
   // The client went away: no one is waiting for an answer, and this is no fault.
   if (res.destroyed) return
   const error = thrown instanceof AppError ? thrown : toAppError(thrown, AUTH_CODES)
-  if (error.status >= 500)
+  if (isFault(error))
     deps.telemetry.log.error({ err: error, cause: error.cause, request_id, route: exchange.endpoint }, error.message)
   if (res.headersSent) return void res.destroy()
   const { retry_after_ms, headers } = error.options

@@ -3,11 +3,12 @@ import type { Duplex } from 'node:stream'
 import { AppError, type CodeOf, overloaded, problemOf } from '../../shared/errors.ts'
 import { requestId } from '../../shared/ids.ts'
 import type { AccessClaims } from '../../shared/jwt/claims.ts'
+import type { Priority } from '../../shared/process/priority.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { bodyOf, refuseLongBody } from '../proxy/proxy.ts'
 import { diskFull } from '../routes/disk.ts'
 import type { Match } from '../routes/router.ts'
-import type { Upstream } from '../routes/table.ts'
+import type { Route, Upstream } from '../routes/table.ts'
 import type { ClientAddress } from './address.ts'
 import { answerError, answerFile, answerJson, answerPreflight, beginAnswer, type Exchange } from './answers.ts'
 import { isPreflightPath } from './cors.ts'
@@ -134,6 +135,7 @@ const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target,
     body = await chargeOpenRoute(deps, exchange, route, client)
   } else {
     claims = await deps.guard.authenticate(req, client, route)
+    refuseUnseated(deps, route, target, claims)
     await deps.guard.pass(route, claims)
     deps.guard.refuseForgery(req, claims)
   }
@@ -145,6 +147,14 @@ const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target,
   await forward(deps, exchange, target, { ...match, upstream: route.upstream }, client, claims, body)
 }
 
+/** A read that finds neither a seat nor room to wait costs no trip to Redis: a crowd consists of reads. */
+const refuseUnseated = ({ proxy }: GatewayDeps, route: Route, target: Target, { sub }: AccessClaims): void => {
+  const priority = priorityFor(route, target)
+  if (route.upstream === 'gateway' || route.class === 'stream' || (priority !== 'read' && priority !== 'batch')) return
+  const refusal = proxy.seats[route.upstream].refusal(priority, sub)
+  if (refusal) throw refusal
+}
+
 const unknownParameter = () =>
   new AppError('validation_error', 'schema_violation', 'This takes no query parameters.', {
     hint: 'Send the path alone.',
@@ -152,6 +162,9 @@ const unknownParameter = () =>
 
 /** A list of more than 200 items. */
 const MANY_ITEMS = /(^|&)page_size=(20[1-9]|2[1-9]\d|[3-9]\d\d|\d{4,})(&|$)/
+
+const priorityFor = ({ priority }: Route, { query }: Target): Priority =>
+  priority === 'read' && MANY_ITEMS.test(query) ? 'batch' : priority
 
 type Destination = Match & { upstream: Exclude<Upstream, 'gateway'> }
 
@@ -169,7 +182,7 @@ const forward = async (
   refuseLongBody(req, limit)
   const endless = route.class === 'stream'
   const leave = endless && claims ? deps.streams.enter(claims.session_id, claims.exp, () => res.destroy()) : undefined
-  const priority = route.priority === 'read' && MANY_ITEMS.test(target.query) ? 'batch' : route.priority
+  const priority = priorityFor(route, target)
   const seats = deps.proxy.seats[upstream]
   let seat = -1
   let since = 0

@@ -8,7 +8,7 @@ export const SEATED = PRIORITIES.filter((priority) => priority !== 'exempt')
 export type Seated = (typeof SEATED)[number]
 export type BySeated = Record<Seated, number>
 
-export const SEATS: BySeated = { stop: 12, enter: 16, decide: 24, write: 24, read: 44, batch: 8 }
+export const SEATS: BySeated = { stop: 12, enter: 16, decide: 24, write: 24, read: 12, batch: 4 }
 export const QUEUES: BySeated = { stop: 64, enter: 64, decide: 128, write: 64, read: 88, batch: 8 }
 const LONGEST_MS: BySeated = { stop: 2000, enter: 2000, decide: 2000, write: 1000, read: 500, batch: 250 }
 
@@ -61,6 +61,12 @@ export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: S
       used[seat] = (used[seat] as number) + 1
       return seat
     },
+    /** The refusal of whoever would find neither a seat nor room to wait; said before anything is asked of Redis. */
+    refusal: (priority: Seated, flow: string): AppError | undefined => {
+      const place = SEATED.indexOf(priority)
+      if (freeFor(room, place) >= 0 || hasRoom(room, place, flow)) return undefined
+      return refuse(room, place)
+    },
     /** Gives a seat back that was held so long. */
     leave: (priority: Seated, seat: number, held_ms: number): void => {
       const line = lines[SEATED.indexOf(priority)] as Line
@@ -90,19 +96,23 @@ const refuse = ({ lines, onRefused }: Room, place: number): AppError => {
 const isFull = (line: Line, priority: Seated): boolean =>
   line.length >= line.most || expectedMs(line) > LONGEST_MS[priority]
 
-/** Makes room in a full queue at the cost of the flow that holds most of it, if that is not the newcomer's. */
-const evict = ({ flows }: Line, flow: string): boolean => {
+/** Who gives way in a full queue: the last of the flow that holds most of it, if that is not the newcomer's. */
+const givesWay = ({ flows }: Line, flow: string): Waiter | undefined => {
   let longest: Waiter[] = []
   for (const waiters of flows.values()) if (waiters.length > longest.length) longest = waiters
-  if (longest.length <= (flows.get(flow)?.length ?? 0) + 1) return false
-  longest.at(-1)?.refuse()
-  return true
+  return longest.length > (flows.get(flow)?.length ?? 0) + 1 ? longest.at(-1) : undefined
+}
+
+const hasRoom = ({ lines }: Room, place: number, flow: string): boolean => {
+  const line = lines[place] as Line
+  return !isFull(line, SEATED[place] as Seated) || givesWay(line, flow) !== undefined
 }
 
 const wait = (room: Room, place: number, flow: string, res: ServerResponse): Promise<number> => {
   const line = room.lines[place] as Line
   const priority = SEATED[place] as Seated
-  if (isFull(line, priority) && !evict(line, flow)) return Promise.reject(refuse(room, place))
+  if (!hasRoom(room, place, flow)) return Promise.reject(refuse(room, place))
+  if (isFull(line, priority)) givesWay(line, flow)?.refuse()
   const since = performance.now()
   return new Promise((resolve, reject) => {
     const leave = () => {

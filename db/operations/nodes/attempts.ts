@@ -40,7 +40,7 @@ log_index as (
  * The result: one statement, one commit. It counts only under the newest fence and while the attempt is open; what
  * the node promised to the catalog is still to be written before the node has succeeded.
  */
-const END = `
+const endOf = (further: string) => `
 with mine as (
   update operations.node_attempts a set phase = $7, inputs = $8, outputs = $9, error = $10, resume = null, ended_at = clock_timestamp(),
     log_lines = log_lines + jsonb_array_length($6::jsonb), log_complete = true,
@@ -57,13 +57,18 @@ took as (
   insert into operations.durations (step, operation_id, node_id, ms)
   select node.step, $1, $2, extract(epoch from mine.ended_at - mine.started_at) * 1000 from node, mine
   where $7 = 'succeeded' and node.step is not null
-  on conflict (step, operation_id, node_id) do update set ms = excluded.ms, at = clock_timestamp()),
+  on conflict (step, operation_id, node_id) do update set ms = excluded.ms, at = clock_timestamp())
+${further}
+select extract(epoch from started_at) * 1000 as started_at, extract(epoch from ended_at) * 1000 as ended_at from mine`
+
+const END = endOf('')
+/** Each further table costs as much as the work on it, also where there is none. */
+const END_WITH_RECORDS = endOf(`,
 ${LOGS},
 artifact as (
   insert into operations.operation_artifact_index (artifact_id, operation_id, node_id, attempt, name, kind, media_type, size, sha256, status, content)
   select r.artifact_id, $1, $2, $4, r.name, r.kind, r.media_type, r.size, r.sha256, 'stored', decode(r.content, 'base64')
-  from mine, jsonb_to_recordset($11::jsonb) r(artifact_id uuid, name text, kind text, media_type text, size bigint, sha256 text, content text))
-select extract(epoch from started_at) * 1000 as started_at, extract(epoch from ended_at) * 1000 as ended_at from mine`
+  from mine, jsonb_to_recordset($11::jsonb) r(artifact_id uuid, name text, kind text, media_type text, size bigint, sha256 text, content text))`)
 
 /** Whether an end was written by an earlier try of ours, whose answer got lost. */
 const ENDED = `
@@ -81,9 +86,9 @@ export const endAttempt = async (
   ref: AttemptRef,
   end: AttemptEnd,
 ): Promise<{ started_at: number; ended_at: number } | undefined> => {
+  const records = end.lines.length + end.artifacts.length > 0
   const { rows } = await pool.query<Times>({
-    name: 'attempt_end',
-    text: END,
+    ...(records ? { name: 'attempt_end_records', text: END_WITH_RECORDS } : { name: 'attempt_end', text: END }),
     values: [
       ...keyOf(ref),
       json(end.lines),
@@ -91,7 +96,7 @@ export const endAttempt = async (
       json(end.inputs),
       json(end.outputs),
       json(end.error),
-      json(end.artifacts),
+      ...(records ? [json(end.artifacts)] : []),
     ],
   })
   const row = rows[0] ?? (await pool.query<Times>({ text: ENDED, values: [...keyOf(ref), end.phase] })).rows[0]

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 import { statOf, TICK_MS } from './cpu.ts'
 
 type Process = { pid: number; parent: number; ticks: number; name: string }
@@ -23,23 +24,37 @@ const listProcesses = (): Process[] =>
     }
   })
 
-/** Ticks of all that this run has begun, by name; the processes of a server count together. */
-const ticksByName = (): Map<string, number> => {
+/** What this run has begun, by pid. */
+const ourProcesses = (): Map<number, Process> => {
   const processes = listProcesses()
   const ours = new Set([process.ppid])
   for (let before = 0; before < ours.size; ) {
     before = ours.size
     for (const { pid, parent } of processes) if (ours.has(parent)) ours.add(pid)
   }
-  const ticks = new Map<string, number>()
-  for (const { pid, name, ticks: used } of processes)
-    if (ours.has(pid) && name !== '') ticks.set(name, (ticks.get(name) ?? 0) + used)
-  return ticks
+  return new Map(processes.flatMap((one) => (ours.has(one.pid) && one.name !== '' ? [[one.pid, one] as const] : [])))
 }
 
-/** Milliseconds of CPU that each part of the running platform has used since this call, servers included. Linux only. */
+/**
+ * Milliseconds of CPU that each part of the running platform has used since this call, servers included; the processes
+ * of a server count together, and one that has ended meanwhile takes nothing away. Linux only.
+ */
 export const platformCpuSince = () => {
-  const before = ticksByName()
-  return (): Record<string, number> =>
-    Object.fromEntries([...ticksByName()].map(([name, ticks]) => [name, (ticks - (before.get(name) ?? 0)) * TICK_MS]))
+  const before = ourProcesses()
+  return (): Record<string, number> => {
+    const used: Record<string, number> = {}
+    for (const { pid, name, ticks } of ourProcesses().values())
+      used[name] = (used[name] ?? 0) + (ticks - (before.get(pid)?.ticks ?? 0)) * TICK_MS
+    return used
+  }
+}
+
+const IDLE_S = 10
+
+/** Milliseconds of CPU that each part uses in a second while nobody asks it anything. */
+export const idleCpu = async (): Promise<Record<string, number>> => {
+  console.error(`idle for ${IDLE_S} s`)
+  const cpu = platformCpuSince()
+  await delay(IDLE_S * 1000)
+  return Object.fromEntries(Object.entries(cpu()).map(([name, ms]) => [name, ms / IDLE_S]))
 }

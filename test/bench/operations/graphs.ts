@@ -1,6 +1,6 @@
 import { median } from '../lib/graph.ts'
 import { printFigure } from '../lib/print.ts'
-import { platformCpuSince } from '../lib/processes.ts'
+import { idleCpu, platformCpuSince } from '../lib/processes.ts'
 import { registerHosts, STEPS, touchHosts } from './hosts.ts'
 import { type Bench, eventsOf, type Row, runBare, runGraph, WIDTH } from './runs.ts'
 
@@ -74,12 +74,19 @@ const FEW_RUNS = 10
 
 const nodesOf = (hosts: number) => hosts * STEPS.length
 
-/** CPU of all processes per node: of graphs by process beside bare Temporal, of a large plan beside small ones. */
+/**
+ * CPU of all processes per node beyond what they use while idle, for one arm waits longer than the other: of graphs by process beside bare Temporal, of a
+ * large plan beside small ones.
+ */
 export const benchCost = async (bench: Bench): Promise<Row[]> => {
+  const idle = await idleCpu()
   const perNode = async (count: number, runs: number, run: (bench: Bench, count: number) => Promise<unknown>) => {
     const cpu = platformCpuSince()
+    const since = performance.now()
     for (let n = 0; n < runs; n++) await run(bench, count)
-    return Object.fromEntries(Object.entries(cpu()).map(([name, ms]) => [name, ms / (count * runs)]))
+    const seconds = (performance.now() - since) / 1000
+    const own = (name: string, ms: number) => Math.max(0, ms - (idle[name] ?? 0) * seconds)
+    return Object.fromEntries(Object.entries(cpu()).map(([name, ms]) => [name, own(name, ms) / (count * runs)]))
   }
   console.error(`cost per node: ${SMALL_RUNS} graphs of ${SMALL}`)
   const small = await perNode(SMALL, SMALL_RUNS, runGraph)
