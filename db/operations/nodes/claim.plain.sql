@@ -15,6 +15,7 @@ granted as (
     clock_timestamp() + make_interval(secs => (spec -> 'timeouts' ->> 'run_s')::double precision)
   from node, lateral (select nextval('operations.fence_seq') + coalesce((select epoch from operations.relay_state where name = 'restored'), 0) * (2 ^ 40)::bigint as fence) f
   where not exists (select from operations.relay_state where name = 'restored' and stream_created is not null)
+    and (clock_timestamp() > :asked_at::timestamptz + interval '5 s') is not true
     and not exists (select from operations.node_attempts o
       where o.operation_id = :operation_id and o.node_id = :node_id and o.role = 'run' and o.attempt >= :attempt::int)
   on conflict (operation_id, node_id, role, attempt) do nothing

@@ -107,7 +107,7 @@ type Row = {
  * effect is behind it; else the attempt is closed as unknown here. An unknown operation or node is superseded.
  */
 export const claimAttempt = async (pool: pg.Pool, input: ClaimInput, terms: Terms = {}): Promise<Claim> => {
-  const plain = terms.proved ? undefined : await claimPlain(pool, input)
+  const plain = terms.proved ? undefined : await claimPlain(pool, input, terms)
   if (plain) return plain
   let row = terms.proved ? await claimBehindLocks(pool, input, null, terms) : await ask(pool, input, terms, null)
   // Only where the calendar says something: looked at here, and proved by the claim to be the one that still holds.
@@ -141,9 +141,14 @@ const RESTORED_AGAIN_MS = 15_000
 const PROVE_AGAIN_MS = 5000
 
 /** The claim of most nodes (claim.plain.sql); undefined where the whole one is to be asked. */
-export const claimPlain = async (pool: pg.Pool, input: ClaimInput): Promise<Claim | undefined> => {
+export const claimPlain = async (
+  pool: pg.Pool,
+  input: ClaimInput,
+  { asked_at }: Pick<Terms, 'asked_at'> = {},
+): Promise<Claim | undefined> => {
   if (input.role !== 'run') return undefined
-  const values = PLAIN.values(pick(input, 'operation_id', 'node_id', 'generation', 'attempt'))
+  const known = pick(input, 'operation_id', 'node_id', 'generation', 'attempt')
+  const values = PLAIN.values({ ...known, asked_at: asked_at ?? null })
   const { rows } = await pool.query<Row>({ name: 'claim_plain', text: PLAIN.text, values })
   return rows[0] && claimOf(rows[0])
 }
