@@ -39,7 +39,7 @@ const ROOMS = {
   'apps/credential': [['hashing', 'passwords']],
   'apps/relay': [['audit', 'commands', 'events']],
   'apps/shared': [
-    ['contracts', 'codec', 'jwt', 'process'],
+    ['contracts', 'codec', 'jwt', 'process', 'run'],
     ['contracts/client', 'contracts/catalog', 'contracts/identity', 'contracts/session', 'service'],
     ['contracts/operations', 'contracts/topology', 'contracts/imports'],
     ['contracts/engine', 'data'],
@@ -73,6 +73,8 @@ const ROOMS = {
     ['session'],
     ['import', 'operations'],
     ['import/kubernetes', 'import/netbox', 'import/terraform', 'import/table', 'import/run'],
+    ['agent/tools'],
+    ['agent'],
     ['commands'],
   ],
   'db/operations': [

@@ -30,6 +30,8 @@ const Policy = Type.Object(
           /** How agents outside take the pool's work: at `endpoint`, which the destinations must allow, or from the stream EXECUTION. */
           mode: Type.Optional(Type.Enum(['http', 'nats'])),
           endpoint: Type.Optional(Type.String({ pattern: '^https?://' })),
+          /** The machines that may take the pool's work over the public API; for a pool with mode nats. */
+          agents: Type.Optional(Type.Array(Type.String({ pattern: '^machine:' }), { minItems: 1, maxItems: 1000 })),
           /** How much of it may be out at once, over all workers and operations. */
           max_in_flight: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
         },
@@ -94,9 +96,10 @@ export const loadPolicy = (file: string): ExecutorPolicy => {
 }
 
 /** A pool with agents says how they take work and how much; one without omits it. */
-const doorOf = (file: string, name: string, { mode, endpoint, max_in_flight }: Pool): [string, AgentDoor][] => {
+const doorOf = (file: string, name: string, { mode, endpoint, max_in_flight, agents }: Pool): [string, AgentDoor][] => {
   const fault = (key: string, says: string) => new ConfigError(`${file}/pools/${name}/${key}: ${says}`)
   if (endpoint !== undefined && mode !== 'http') throw fault('endpoint', 'is for a pool with mode http.')
+  if (agents !== undefined && mode !== 'nats') throw fault('agents', 'is for a pool with mode nats.')
   if (mode === undefined) {
     if (max_in_flight !== undefined) throw fault('max_in_flight', 'is for a pool with a mode.')
     return []

@@ -1,4 +1,5 @@
 import { type Command, type Context, text } from './command.ts'
+import { agentCommands } from './commands/agent.ts'
 import { auditCommands } from './commands/audit.ts'
 import { catalogCommands } from './commands/catalog.ts'
 import { exploreCommands } from './commands/explore.ts'
@@ -39,6 +40,7 @@ export const COMMANDS: readonly Command[] = [
   ...auditCommands,
   ...userCommands,
   ...machineCommands,
+  ...agentCommands,
   ...resourceCommands,
   ...exploreCommands,
   ...catalogCommands,

@@ -2228,6 +2228,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/pools/{pool}/work": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take one piece of work of a pool
+         * @description Waits up to wait_s seconds. 200 with work that this agent alone has, 204 without. It begins the work only after its "started" was accepted at results_url.
+         */
+        post: operations["takeWork"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/engine/codec/decode": {
         parameters: {
             query?: never;
@@ -5666,6 +5686,49 @@ export interface components {
             /** @description RFC 3339, UTC, microseconds. */
             waiting_since: string;
             deadline_at: string | null;
+        };
+        Work: {
+            v: number;
+            /**
+             * Format: uuid
+             * @description The operation; also its workflow id.
+             */
+            operation_id: string;
+            node_id: string;
+            attempt: number;
+            generation: number;
+            fence: number;
+            /** @description The same in each repeat of the attempt. */
+            key: string;
+            /** @description Bearer for results_url and artifacts_url. */
+            execution_token: string;
+            deadline_at: string;
+            /** @description Silent for three of them, the agent is given up. */
+            heartbeat_s: number;
+            start_before: string;
+            results_url: string;
+            artifacts_url: string;
+            job: string;
+            inputs: {
+                [key: string]: unknown;
+            };
+            secrets?: {
+                [key: string]: unknown;
+            };
+            labels?: {
+                [key: string]: unknown;
+            };
+            trace?: string;
+        } & {
+            [key: string]: unknown;
+        };
+        WorkRequest: {
+            /** @description What this agent is. It gets no work that asks for other labels. */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description How long to wait for work. */
+            wait_s?: number;
         };
     };
     responses: {
@@ -11435,6 +11498,54 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    takeWork: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pool: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WorkRequest"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Work"];
+                };
+            };
+            /** @description Done; there is nothing to say. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];

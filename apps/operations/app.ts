@@ -9,6 +9,7 @@ import { serveHealth } from '../shared/http/health.ts'
 import { audienceOf } from '../shared/service/scopes.ts'
 import { artifactsRoutes } from './agents/artifacts.routes.ts'
 import { executionsRoutes } from './agents/executions.routes.ts'
+import { workRoutes } from './agents/work.routes.ts'
 import { freezesRoutes } from './calendar/freezes.routes.ts'
 import { calendarRoutes } from './calendar/routes.ts'
 import { projectionRoutes } from './catalog/routes.ts'
@@ -52,6 +53,7 @@ const PUBLIC: readonly Routes[] = [
   meRoutes,
   waitingRoutes,
   engineRoutes,
+  workRoutes,
 ]
 const INTERNAL: readonly Routes[] = [internalRoutes, projectionRoutes, freezesRoutes, standingRoutes]
 

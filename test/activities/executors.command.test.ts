@@ -178,7 +178,7 @@ describe('a program that does harm', () => {
     const file = join(folder, 'orphan')
     const path = script(`echo $$ > ${file}; exec sleep 300`)
     const worker = join(folder, 'worker.ts')
-    const code = new URL('../../activities/executors/command/process.ts', import.meta.url).href
+    const code = new URL('../../apps/shared/run/process.ts', import.meta.url).href
     writeFileSync(
       worker,
       `import { runProcess } from '${code}'

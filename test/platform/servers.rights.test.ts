@@ -40,7 +40,7 @@ beforeAll(async () => {
   port = await createPorts().take('nats', 0)
   const user = (name: string, rights: ReturnType<typeof natsRights>) => ({ name, password: name, rights })
   const config = writeNatsConfig(dir, port, [
-    ...['worker', 'relay', 'gateway'].map((app) => user(app, natsRights(app))),
+    ...['worker', 'relay', 'gateway', 'operations'].map((app) => user(app, natsRights(app))),
     ...['lab', 'other'].map((pool) => user(`agent-${pool}`, agentRights(pool))),
   ])
   const server = spawn(await locateNats(silentScreen), ['-c', config], { stdio: 'ignore' })
@@ -89,6 +89,12 @@ it('lets the worker hand out work, the agent of a pool take it, and nobody else 
   await refuses('gateway', (nc) =>
     nc.request('$JS.API.CONSUMER.CREATE.EXECUTION', '{"stream_name":"EXECUTION","config":{}}', { timeout: 500 }),
   )
+  // Operations gives it to agents that ask over the API; it neither makes work nor shapes who gets it.
+  await refuses('operations', (nc) => nc.jetstream().publish('execution.lab', '{}', { timeout: 500 }))
+  for (const verb of ['CREATE', 'DURABLE.CREATE', 'DELETE'])
+    await refuses('operations', (nc) =>
+      nc.request(`$JS.API.CONSUMER.${verb}.EXECUTION.lab`, '{"stream_name":"EXECUTION","config":{}}', { timeout: 500 }),
+    )
   const listens = async (user: string, subject: string, inbox?: string) => {
     const { nc, errors } = await as(user, inbox)
     nc.subscribe(subject, { callback: () => {} })
@@ -104,6 +110,10 @@ it('lets the worker hand out work, the agent of a pool take it, and nobody else 
   const taken: Work[] = []
   const agent = await takeFromStream(nc, { pool: 'lab' }, async (given) => void taken.push(given))
   await until(() => taken.length > 0, { timeout_ms: 10_000, what: 'the work' })
+  await worker.agents.publish('other', { ...work, operation_id: 'over the API' }, 3)
+  const asked = await (await as('operations')).nc.jetstream().consumers.get('EXECUTION', 'other')
+  const given = await asked.next({ expires: 5000 })
+  expect([given?.json<Work>().operation_id, await given?.ackAck()]).toEqual(['over the API', true])
   await worker.agents.publish('lab', { ...work, operation_id: 'second' }, 2)
   await until(() => taken.length > 1, { timeout_ms: 10_000, what: 'the next work' })
   expect(taken.map(({ operation_id }) => operation_id)).toEqual(['o', 'second'])

@@ -61,7 +61,7 @@ const handOver = async (
   context: ExecutorContext,
 ): Promise<ExecutorResult> => {
   const { operation_id, node_id, attempt, generation, fence, key, pool, deadline, timeouts } = context
-  const { job, inputs = {} } = context.with
+  const { job, inputs = {}, labels } = context.with
   const { secrets } = context
   if (!policy.agentsOf(pool)) return failed('refused', `The pool "${pool}" has no agents.`)
   const { start_s = START_S, heartbeat_s = HEARTBEAT_S } = timeouts
@@ -84,6 +84,7 @@ const handOver = async (
     results_url: `${deps.operations_url}/internal/v1/execution-results`,
     artifacts_url: `${deps.operations_url}/internal/v1/artifacts`,
     ...(trace !== null && { trace }),
+    ...(labels !== undefined && { labels }),
     // Last, as others fill them: an agent that reads the first member of a name reads ours.
     job,
     inputs,

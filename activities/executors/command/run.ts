@@ -5,10 +5,10 @@ import { extname, join } from 'node:path'
 import { isDeeper } from '../../../apps/shared/data/json.ts'
 import { isObject } from '../../../apps/shared/data/pointer.ts'
 import type { Program } from '../../../apps/shared/data/programs.ts'
+import { runProcess } from '../../../apps/shared/run/process.ts'
 import { failed } from '../http/send.ts'
 import type { ExecutorPolicy } from '../policy.ts'
 import type { Executor, ExecutorContext, ExecutorResult } from '../types.ts'
-import { runProcess } from './process.ts'
 
 type With = {
   program: string

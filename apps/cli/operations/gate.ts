@@ -1,5 +1,6 @@
 import type { Gate, GateSummary, InboxItem } from '../../shared/contracts/operations/gates.ts'
 import type { GateSubject } from '../../shared/contracts/operations/graph.ts'
+import type { Preview } from '../../shared/contracts/operations/preview.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
@@ -156,8 +157,30 @@ const reviewed = async ({ out, yes, dry_run }: Context, gate: Gate, given: strin
   return shown
 }
 
+/** What a tool would do, as an agent previewed it: marked as plans are, sensitive values never. */
+const previewLines = (value: unknown): string[] => {
+  const preview = value as Preview | null
+  if (preview?.format !== 'signalbox/preview@1') return []
+  const { changes, changes_count, plan, base, no_change } = preview
+  const lines = changes.flatMap(({ id, action, fields }) => [
+    `  ${action.padEnd(8)} ${id}`,
+    ...fields.map(({ path, before, after, unknown, sensitive }) =>
+      sensitive
+        ? `           ${path}   (sensitive, changes)`
+        : `           ${path}   ${JSON.stringify(before ?? null)} -> ${unknown ? '(known after apply)' : JSON.stringify(after ?? null)}`,
+    ),
+  ])
+  const more = changes_count > changes.length || lines.length > MAX_SHOWN
+  return [
+    `  ${no_change ? 'The saved plan changes nothing.' : `The saved plan makes ${changes_count} changes, on serial ${base.serial}; it runs byte for byte:`}`,
+    ...lines.slice(0, MAX_SHOWN),
+    ...(more ? [dim('  … more: -o json shows all')] : []),
+    `  plan   sha256:${plan.content_sha256}`,
+  ]
+}
+
 const gateLines = (gate: Gate): string[] => {
-  const { releases, releases_count = releases.length, changes } = gate.subject as GateSubject
+  const { releases, releases_count = releases.length, changes, bound_outputs } = gate.subject as GateSubject
   const fields = changes.flatMap(({ resource_id, change, fields: moved }) =>
     moved.map(
       ({ path, before, after }) =>
@@ -171,6 +194,7 @@ const gateLines = (gate: Gate): string[] => {
     `  ${releases_count} node${releases_count === 1 ? '' : 's'} behind it, ${changes.length} resource${changes.length === 1 ? '' : 's'} change`,
     ...fields.slice(0, MAX_SHOWN),
     ...(fields.length > MAX_SHOWN ? [dim(`  … ${fields.length - MAX_SHOWN} more: -o json shows all`)] : []),
+    ...bound_outputs.flatMap(({ value }) => previewLines(value)),
     ...affectedLines(gate.context.affected).map((line) => `  ${line}`),
     ...(gate.decided
       ? [`  decided by ${gate.decided.by.name} at ${moment(gate.decided.at)}`]

@@ -3,15 +3,21 @@ import { ChangeList, valueText } from '../values/diff.tsx'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
+import { isPreview, PreviewView } from './preview.tsx'
 
 const FIRST = 12
 
 /** The subject of a decision on a gate: the released nodes, their changes, the bound outputs. */
 export const GateSubjectView = ({ subject, ranks }: { subject: GateSubject; ranks: ReadonlyMap<string, number> }) => {
+  const previews = subject.bound_outputs.flatMap(({ pointer, value }) => (isPreview(value) ? [{ pointer, value }] : []))
+  const outputs = subject.bound_outputs.filter(({ value }) => !isPreview(value))
   const count = subject.releases_count ?? subject.releases.length
   if (subject.intervention) return <Asked intervention={subject.intervention} />
   return (
     <div className="flex flex-col gap-6">
+      {previews.map(({ pointer, value }) => (
+        <PreviewView key={pointer} preview={value} />
+      ))}
       <section className="flex flex-col gap-1">
         <h3 className="font-semibold">
           {subject.changes.length === 0 ? tDecide.gate.no_changes : tDecide.gate.changes(subject.changes.length)}
@@ -25,11 +31,11 @@ export const GateSubjectView = ({ subject, ranks }: { subject: GateSubject; rank
         ) : null}
         <Releases releases={subject.releases} ranks={ranks} />
       </section>
-      {subject.bound_outputs.length > 0 ? (
+      {outputs.length > 0 ? (
         <section className="flex flex-col gap-1">
           <h3 className="font-semibold">{tDecide.gate.outputs}</h3>
           <dl className="facts">
-            {subject.bound_outputs.map(({ pointer, value }) => (
+            {outputs.map(({ pointer, value }) => (
               <div key={pointer} className="contents">
                 <dt className="mono">{pointer}</dt>
                 <dd className="mono">{valueText(value)}</dd>

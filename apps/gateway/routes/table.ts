@@ -207,6 +207,7 @@ const operations = table('operations', '', [
   ['GET', `${OP}/nodes/{node_id}/logs/raw`, 'R', 'log:read'],
   ['GET', '/api/v1/events', 'R', 'operation:read', 'stream'],
   ['GET', '/api/v1/audit', 'R', 'audit:read'],
+  ['POST', '/api/v1/pools/{pool}/work', 'W', 'operation:read'],
   ['POST', '/api/v1/engine/codec/decode', 'R', 'engine:inspect'],
   ['GET', '/api/v1/me', 'R', 'self'],
   ['POST', `${OP}/pause`, 'S', 'operation:control'],

@@ -1,10 +1,11 @@
 import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
+import Type from 'typebox'
 import { ArtifactParams, ArtifactTaken } from '../../shared/contracts/engine/executions.ts'
 import { errorReplies } from '../../shared/http/app.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { type Bringer, bringerOf, takeArtifact } from './artifacts.ts'
+import { type Bringer, bringerOf, giveArtifact, takeArtifact } from './artifacts.ts'
 
 /** A body that stays in the connection until it is read; a schema finds no member in it. */
 class Bytes {
@@ -43,6 +44,29 @@ export const artifactsRoutes: FastifyPluginAsyncTypebox<{
     },
     async (req) => {
       return takeArtifact(deps, bringers.get(req) as Bringer, req.params.sha256, Bytes.of(req.body), String(req.id))
+    },
+  )
+  app.get(
+    '/internal/v1/artifacts/:sha256',
+    {
+      onRequest: async (req) => {
+        bringers.set(req, await bringerOf(deps, req.headers.authorization))
+      },
+      schema: {
+        operationId: 'fetchArtifact',
+        summary: 'Fetch what an earlier attempt has made',
+        description: 'The bytes of an artifact of the same operation, by the bearer of an open execution token.',
+        tags: ['internal'],
+        'x-scope': 'the execution token',
+        'x-permissions': ['bearer'],
+        params: ArtifactParams,
+        produces: ['application/octet-stream'],
+        response: { 200: Type.Unknown(), ...errorReplies },
+      },
+    },
+    async (req, reply) => {
+      const bytes = await giveArtifact(deps, bringers.get(req) as Bringer, req.params.sha256)
+      return reply.type('application/octet-stream').send(bytes)
     },
   )
 }

@@ -1,5 +1,11 @@
 import type { Readable } from 'node:stream'
-import { isExecutionToken, markStored, type NowStored, sizeAnnounced } from '../../../db/operations/agents/artifacts.ts'
+import {
+  isExecutionToken,
+  markStored,
+  type NowStored,
+  sizeAnnounced,
+  sizeReadable,
+} from '../../../db/operations/agents/artifacts.ts'
 import { stateFacts } from '../../../db/operations/facts/state.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
 import type { Actor } from '../../shared/contracts/operations/graph.ts'
@@ -73,6 +79,18 @@ export const takeArtifact = async (
       await stateFacts(tx, operation_id, { request_id, events: rows.map((row) => storedEvent(row, sha256, bringer)) })
   })
   return { sha256, size, duplicate: known }
+}
+
+/** The bytes of what an earlier attempt of the same operation has made, such as a saved plan. */
+export const giveArtifact = async (
+  { artifacts, db }: Pick<OperationsDeps, 'artifacts' | 'db'>,
+  { token_sha256 }: Bringer,
+  sha256: string,
+): Promise<Readable> => {
+  const size = token_sha256 === undefined ? undefined : await sizeReadable(db, sha256, token_sha256)
+  const bytes = size === undefined ? undefined : await artifacts.read(sha256, size)
+  if (!bytes) throw new AppError('not_found', 'artifact', 'No attempt of this operation has brought these bytes.')
+  return bytes
 }
 
 const storedEvent = (

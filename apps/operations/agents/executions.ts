@@ -26,7 +26,7 @@ const LOGS_AFTER_S = 600
 const MAX_OUTPUTS = 262_144
 const MAX_LOG = 50 * 1024 * 1024
 const LOG_CUT = 'The log is longer than 50 MiB; what follows is not kept.'
-const TERMINAL: ReadonlySet<ExecutionResult['phase']> = new Set(['succeeded', 'failed'])
+const TERMINAL: ReadonlySet<ExecutionResult['phase']> = new Set(['succeeded', 'failed', 'unknown'])
 
 type Outcome = { reply: ExecutionReply } | { refusal: RefusalCode }
 
@@ -197,15 +197,17 @@ const end = async (tx: Tx, token_sha256: string, handed: Handed, message: Execut
         ? takeOutputs(handed.spec, message.outputs ?? {})
         : { outputs: null, error: null }
   const error = taken ? taken.error : errorOf(message)
-  const phase = error ? 'failed' : 'succeeded'
+  // Only an agent that killed its tool says that it does not know.
+  const status = message.phase === 'unknown' ? 'unknown' : error ? 'failed' : 'succeeded'
+  const phase = status === 'unknown' ? 'outcome_unknown' : status
   const outputs = taken && !taken.error ? taken.outputs : null
   if (!(await endExecution(tx, token_sha256, handed, { phase, outputs, error })))
     return { refusal: rejected('attempt_closed', 'The attempt was closed a moment ago.') }
   const { operation_id, node_id, role, attempt, fence } = handed
-  const result = { node_id, role, attempt, fence, status: phase, ...(error && { ...error }) }
+  const result = { node_id, role, attempt, fence, status, ...(error && { ...error }) }
   await tellEngine(tx, operation_id, 'node_result', result, { actor: agentOf(handed) })
   if (taken?.error) return { refusal: rejected('outputs_invalid', taken.error.message, 422) }
-  return { reply: { ...replyOf(handed, phase === 'succeeded' ? 'succeeded' : 'failed'), next_before: null } }
+  return { reply: { ...replyOf(handed, phase), next_before: null } }
 }
 
 const errorOf = ({ error }: ExecutionResult): NodeError => ({

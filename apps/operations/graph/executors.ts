@@ -53,7 +53,11 @@ const HTTP: Shape = {
   max_response_bytes: { kind: 'number', min: 1, max: 8_388_608 },
   artifacts: { kind: 'list' },
 }
-const EXTERNAL: Shape = { job: { kind: 'text', required: true }, inputs: { kind: 'object' } }
+const EXTERNAL: Shape = {
+  job: { kind: 'text', required: true },
+  inputs: { kind: 'object' },
+  labels: { kind: 'object' },
+}
 const COMMAND: Shape = {
   program: { kind: 'text', required: true },
   args: { kind: 'list' },

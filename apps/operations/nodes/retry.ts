@@ -2,6 +2,7 @@ import { and, eq, sql } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
 import { ASKED_AGAIN } from '../../../db/operations/gates/ask.ts'
+import { listRebound } from '../../../db/operations/gates/bind.ts'
 import { listGuardingGates } from '../../../db/operations/gates/rows.ts'
 import { listTargets, lowerPins } from '../../../db/operations/leases/drift.ts'
 import { listNodeFacts, readUndo, swapNodes } from '../../../db/operations/nodes/rows.ts'
@@ -178,23 +179,23 @@ type Rearmed = {
 
 /**
  * What becomes of the gates that guard reset nodes (operations.md 2.5): refused ones are asked again; an approval holds
- * where it covers the same digest, to be used once more.
+ * where it covers the same digest, to be used once more. One about outputs that are made anew, or were meanwhile, is asked
+ * again.
  */
 const rearmGates = async (tx: Tx, operation_id: string, node_ids: readonly string[]): Promise<Rearmed[]> => {
   const guarding = await listGuardingGates(tx, operation_id, node_ids)
   const rearmed: Rearmed[] = []
   for (const gate of guarding) {
-    const { guards: _, ...undo } = gate
+    const { guards: _, bound, guards_reset, ...undo } = gate
     const again = { status: 'armed' as const, round: gate.round + 1, ...ASKED_AGAIN }
     const passed = gate.status === 'approved' || gate.status === 'bypassed'
+    const used = passed && gate.consumed_at !== null
+    // What it was asked about is made anew.
+    const outdated = bound && (used ? guards_reset : passed || gate.status === 'waiting')
+    const refused = guards_reset && (gate.status === 'rejected' || gate.status === 'expired')
+    const holds = gate.digest === gate.approved_digest && (await listRebound(tx, operation_id, gate)).length === 0
     const change =
-      gate.status === 'rejected' || gate.status === 'expired'
-        ? again
-        : passed && gate.consumed_at !== null
-          ? gate.digest === gate.approved_digest
-            ? { consumed_at: null }
-            : again
-          : undefined
+      refused || outdated ? again : used && guards_reset ? (holds ? { consumed_at: null } : again) : undefined
     if (change)
       await tx
         .update(gates)

@@ -74,6 +74,12 @@ export const rejectingInTime = ({ digest: _, version, ...content }: GatePolicy):
   return { ...rejecting, digest: digest(rejecting), ...(version !== undefined && { version }) }
 }
 
+/** The policy, binding these upstream outputs, too. */
+export const withBinds = ({ digest: _, version, ...content }: GatePolicy, binds: readonly string[]): GatePolicy => {
+  const binding = { ...content, binds: [...new Set([...content.binds, ...binds])] }
+  return { ...binding, digest: digest(binding), ...(version !== undefined && { version }) }
+}
+
 /** A policy with its defaults; its digest covers what it demands and neither its version nor its title. */
 export const policyOf = (
   key: string,

@@ -7,6 +7,9 @@ import { isObject, readPointer } from '../../shared/data/pointer.ts'
 import { Programs, programsOf } from '../../shared/data/programs.ts'
 import type { ProgramRules } from '../graph/executors.ts'
 
+/** The machines that may take the work of a pool over the API. */
+export type AgentRules = (pool: string) => ReadonlySet<string>
+
 /** Whether steps of a pool may resolve a reference to a secret. */
 export type SecretRules = (pool: string, reference: string) => boolean
 
@@ -15,7 +18,9 @@ export type SecretRules = (pool: string, reference: string) => boolean
  * it a plan is refused before it is read instead of failing when it runs; the workers check again (operations.md 7.2,
  * 7.3).
  */
-export const loadExecutorRules = (file: string): { mayResolve: SecretRules; programs: ProgramRules } => {
+export const loadExecutorRules = (
+  file: string,
+): { mayResolve: SecretRules; programs: ProgramRules; agentsOf: AgentRules } => {
   let document: unknown
   try {
     document = parse(readFileSync(file, 'utf8'), { schema: 'core' })
@@ -32,7 +37,14 @@ export const loadExecutorRules = (file: string): { mayResolve: SecretRules; prog
       return [pool, (Array.isArray(secrets) ? secrets : []).map((pattern) => matcherOf(String(pattern)))]
     }),
   )
+  const agents = new Map(
+    Object.entries(pools).map(([pool, own]) => {
+      const names = readPointer(own, '/agents')
+      return [pool, new Set(Array.isArray(names) ? names.map(String) : [])]
+    }),
+  )
   return {
+    agentsOf: (pool) => agents.get(pool) ?? new Set(),
     mayResolve: (pool, reference) => (rules.get(pool) ?? []).some((matches) => matches(reference)),
     programs: programRules(file, readPointer(document, '/programs') ?? {}),
   }

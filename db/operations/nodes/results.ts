@@ -119,7 +119,11 @@ export const endExecution = async (
   tx: Tx,
   token_sha256: string,
   key: Key,
-  end: { phase: 'succeeded' | 'failed'; outputs: Record<string, unknown> | null; error: NodeError | null },
+  end: {
+    phase: 'succeeded' | 'failed' | 'outcome_unknown'
+    outputs: Record<string, unknown> | null
+    error: NodeError | null
+  },
 ): Promise<boolean> => {
   const { rows } = await tx.execute(sql`
     with ended as (

@@ -35,6 +35,18 @@ export const gate = {
   changes: (n: number) => count(n, 'One resource changes', '{n} resources change'),
   no_changes: 'No resource changes.',
   outputs: 'Bound outputs',
+  preview: {
+    none: 'The saved plan changes nothing',
+    changes: (count: number) =>
+      count === 1 ? 'The saved plan makes 1 change' : `The saved plan makes ${count} changes`,
+    exact: 'This plan file runs, byte for byte.',
+    base: (serial: number) => `Made on serial ${serial} of the state; the plan file is`,
+    cut: (shown: number, count: number) => `The first ${shown} of ${count} changes; the digest covers all.`,
+    fields: (shown: number, count: number) => `The first ${shown} of ${count} fields.`,
+    unknown: 'known after apply',
+    sensitive: 'sensitive',
+    sensitive_changes: 'changes',
+  },
   no_subject: 'The operation has not reached this gate, so its question is not final.',
   node: 'Node',
   target: 'Target',

@@ -29,6 +29,7 @@ const TAGS: Record<string, string> = {
   events: 'Live changes as server-sent events.',
   catalog: 'Resources, types, relationships, topology and graphs.',
   audit: 'Who did what.',
+  agents: 'Work for agents, which carry out steps where tools and credentials are.',
   engine: 'Payloads of the workflow engine.',
   health: 'State of the platform.',
 }

@@ -43,7 +43,7 @@ export const ExecutionResult = Type.Object(
     generation: Type.Integer({ minimum: 1 }),
     fence: Type.Integer({ minimum: 0 }),
     sequence: Type.Integer({ minimum: 1, description: 'Grows by one with each message of an attempt.' }),
-    phase: Type.Enum(['started', 'heartbeat', 'progress', 'succeeded', 'failed']),
+    phase: Type.Enum(['started', 'heartbeat', 'progress', 'succeeded', 'failed', 'unknown']),
     progress: Type.Optional(Json),
     outputs: Type.Optional(Json),
     error: Type.Optional(
@@ -101,3 +101,46 @@ export const ArtifactTaken = Type.Object({
   size: Type.Integer(),
   duplicate: Type.Boolean({ description: 'The bytes were there before.' }),
 })
+
+/** An agent asks for work (operations.md 7.4). */
+export const PoolParams = Type.Object({ pool: text('infra', { pattern: '^[a-z][a-z0-9-]{0,62}$' }) })
+export const WorkRequest = Type.Object(
+  {
+    labels: Type.Optional(
+      Type.Record(Type.String({ pattern: '^[a-z][a-z0-9_-]{0,62}$' }), Type.String({ maxLength: 200 }), {
+        maxProperties: 20,
+        examples: [{ region: 'eu1' }],
+        description: 'What this agent is. It gets no work that asks for other labels.',
+      }),
+    ),
+    wait_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 8, description: 'How long to wait for work.' })),
+  },
+  { ...closed, examples: [{ labels: { region: 'eu1' }, wait_s: 5 }] },
+)
+/** One hand-over; `apps/cli/agent` and agents of others read the same. */
+export const Work = Type.Object(
+  {
+    v: Type.Integer(),
+    operation_id: OperationId,
+    node_id: NodeId,
+    attempt: Type.Integer(),
+    generation: Type.Integer(),
+    fence: Type.Integer(),
+    key: text('0195f0c2-0000-7000-8000-000000000001:deploy:1', {
+      description: 'The same in each repeat of the attempt.',
+    }),
+    execution_token: text('exe_…', { description: 'Bearer for results_url and artifacts_url.' }),
+    deadline_at: text('2026-01-31T12:00:00.000000Z'),
+    heartbeat_s: Type.Integer({ description: 'Silent for three of them, the agent is given up.' }),
+    start_before: text('2026-01-31T12:00:00.000000Z'),
+    results_url: text('https://operations.example/internal/v1/execution-results'),
+    artifacts_url: text('https://operations.example/internal/v1/artifacts'),
+    job: text('command'),
+    inputs: Json,
+    secrets: Type.Optional(Json),
+    labels: Type.Optional(Json),
+    trace: Type.Optional(Type.String()),
+  },
+  { additionalProperties: true },
+)
+export type Work = Static<typeof Work>

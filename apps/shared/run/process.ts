@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
-import type { ExecutorContext } from '../types.ts'
 
 const GRACE_MS = 10_000
-/** More of one line is not looked at; the log cuts it anyway. */
+/** More of one line is not looked at, unless the caller asks for it; the log cuts it anyway. */
 const MAX_LINE = 32 * 1024
+/** 256 MiB, in blocks of 512 B. */
 const FILE_BLOCKS = 524_288
 const OPEN_FILES = 256
 /** What is left in the pipes of an ended process is read so long. */
@@ -13,8 +13,8 @@ const DRAIN_MS = 2000
 
 /**
  * Only sets limits and then becomes the program: its text is fixed, and what a plan brings is in "$@", which no shell
- * reads again. Node itself cannot set limits. Beside the program somebody waits for the end of pipe 3, which comes when
- * this worker dies however it dies, and ends the whole group: a program that runs on unseen would meet its own repeat.
+ * reads again. Node itself cannot set limits. Beside the program a reader waits for the end of pipe 3, which comes when
+ * this process dies however it dies, and ends the whole group: a program that runs on unseen would meet its own repeat.
  */
 const LIMITED = [
   'ulimit -c 0; ulimit -t "$1"; ulimit -f "$2"; ulimit -n "$3"; [ "$4" = 0 ] || ulimit -v "$4"; shift 4',
@@ -22,14 +22,22 @@ const LIMITED = [
   'exec "$@" 3<&-',
 ].join('\n')
 
-export type ProcessInput = Pick<ExecutorContext, 'signal' | 'log' | 'stored'> & {
+export type ProcessInput = {
+  signal: AbortSignal
+  log: (text: string, options: { stream: 'stdout' | 'stderr'; level: 'info' | 'warn' }) => void
+  /** Resolves when few enough lines are waiting to be stored. */
+  stored: () => Promise<void>
   path: string
   args: readonly string[]
   cwd: string
   env: Record<string, string>
   stdin: string
   timeout_ms: number
-  limits: { cpu_s: number; memory_mib: number | undefined }
+  limits: { cpu_s: number; memory_mib: number | undefined; file_blocks?: number; open_files?: number }
+  /** How it is asked to end, and how long it has to do so before it is killed. */
+  ask?: { signal: 'SIGINT' | 'SIGTERM'; grace_ms: number }
+  /** How much of one line is handed to `log`. */
+  max_line?: number
   uid?: number
   gid?: number
 }
@@ -39,8 +47,9 @@ export type ProcessEnd =
 
 /** Runs one process in a group of its own, line by line into the log; when it is over, its whole group is. */
 export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
-  const { path, args, cwd, env, stdin, limits, uid, gid } = input
-  const numbers = [limits.cpu_s + 1, FILE_BLOCKS, OPEN_FILES, (limits.memory_mib ?? 0) * 1024].map(String)
+  const { path, args, cwd, env, stdin, limits, uid, gid, ask = { signal: 'SIGTERM', grace_ms: GRACE_MS } } = input
+  const { cpu_s, memory_mib = 0, file_blocks = FILE_BLOCKS, open_files = OPEN_FILES } = limits
+  const numbers = [cpu_s + 1, file_blocks, open_files, memory_mib * 1024].map(String)
   const child = spawn('/bin/sh', ['-c', LIMITED, 'sh', ...numbers, path, ...args], {
     cwd,
     env,
@@ -53,8 +62,8 @@ export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
   const end = (because: 'timeout' | 'told') => {
     if (how !== 'ended') return
     how = because
-    signalGroup(child.pid, 'SIGTERM')
-    kill = setTimeout(() => signalGroup(child.pid, 'SIGKILL'), GRACE_MS)
+    signalGroup(child.pid, ask.signal)
+    kill = setTimeout(() => signalGroup(child.pid, 'SIGKILL'), ask.grace_ms)
   }
   const told = () => end('told')
   const time = setTimeout(() => end('timeout'), input.timeout_ms)
@@ -100,7 +109,11 @@ const signalGroup = (pid: number | undefined, signal: NodeJS.Signals) => {
 }
 
 /** Lines of one stream, taken no faster than they can be stored. */
-const read = async (stream: Readable, name: 'stdout' | 'stderr', { log, stored }: ProcessInput): Promise<void> => {
+const read = async (
+  stream: Readable,
+  name: 'stdout' | 'stderr',
+  { log, stored, max_line = MAX_LINE }: ProcessInput,
+): Promise<void> => {
   const decoder = new StringDecoder('utf8')
   let open = ''
   const put = (line: string) =>
@@ -109,7 +122,7 @@ const read = async (stream: Readable, name: 'stdout' | 'stderr', { log, stored }
     for await (const chunk of stream) {
       const parts = decoder.write(chunk as Buffer).split('\n')
       for (const [i, part] of parts.entries()) {
-        open = (open + part).slice(0, MAX_LINE)
+        open = (open + part).slice(0, max_line)
         if (i === parts.length - 1) break
         put(open)
         open = ''

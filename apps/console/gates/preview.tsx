@@ -1,0 +1,43 @@
+import type { Preview, PreviewField } from '../../shared/contracts/operations/preview.ts'
+import { ChangeMark, FieldDiffs } from '../values/diff.tsx'
+import { tDecide } from '../words/decide.ts'
+
+const words = tDecide.gate.preview
+
+export const isPreview = (value: unknown): value is Preview =>
+  (value as Partial<Preview> | null)?.format === 'signalbox/preview@1'
+
+/** What a tool would do, made by an agent before the gate: each change with its fields, the heaviest first. */
+export const PreviewView = ({ preview }: { preview: Preview }) => (
+  <section className="flex flex-col gap-2">
+    <h3 className="font-semibold">{preview.no_change ? words.none : words.changes(preview.changes_count)}</h3>
+    <p>{words.exact}</p>
+    <ul className="releases">
+      {preview.changes.map(({ id, action, fields, fields_count }) => (
+        <li key={id}>
+          <details open={action === 'delete' || action === 'replace'}>
+            <summary>
+              <ChangeMark change={action} /> <code>{id}</code>
+            </summary>
+            <FieldDiffs fields={fields.map(shown)} />
+            {fields_count === undefined ? null : (
+              <p className="text-muted">{words.fields(fields.length, fields_count)}</p>
+            )}
+          </details>
+        </li>
+      ))}
+    </ul>
+    {preview.changes.length < preview.changes_count ? (
+      <p className="text-muted">{words.cut(preview.changes.length, preview.changes_count)}</p>
+    ) : null}
+    <p className="text-muted">
+      {words.base(preview.base.serial)} <code>{preview.plan.content_sha256.slice(0, 12)}</code>
+    </p>
+  </section>
+)
+
+const shown = ({ path, before, after, unknown, sensitive }: PreviewField) => ({
+  path,
+  before: sensitive ? words.sensitive : (before ?? null),
+  after: sensitive ? words.sensitive_changes : unknown ? words.unknown : (after ?? null),
+})

@@ -1,0 +1,56 @@
+import type { NatsConnection } from 'nats'
+import type { Caller } from '../../shared/auth/caller.ts'
+import type { Work } from '../../shared/contracts/engine/executions.ts'
+import { AppError } from '../../shared/errors.ts'
+import { EXECUTION_STREAM } from '../../shared/events/execution-stream.ts'
+import type { OperationsDeps } from '../deps.ts'
+
+type Asked = { labels: Record<string, string>; wait_s: number }
+type WorkDeps = Pick<OperationsDeps, 'agentsOf' | 'config' | 'nats'>
+
+/** Work that this agent's labels do not fit goes back, for others, and comes again so much later. */
+const OTHERS_MS = 500
+const LEAST_WAIT_MS = 1000
+
+/**
+ * Gives one piece of a pool's work to an agent that asks (operations.md 7.4). It is acknowledged before the answer leaves, so
+ * no two agents ever get the same; an answer that gets lost is given out again once its time to begin is over.
+ */
+export const takeWork = async (
+  deps: WorkDeps,
+  caller: Pick<Caller, 'kind' | 'username'>,
+  pool: string,
+  { labels, wait_s }: Asked,
+  gone: () => boolean,
+): Promise<Work | undefined> => {
+  // One answer for all: who may not take from a pool does not learn whether it exists.
+  if (caller.kind !== 'machine' || !deps.agentsOf(pool).has(caller.username))
+    throw new AppError('policy_denied', 'permission_missing', `${caller.username} is no agent of the pool "${pool}".`, {
+      status: 403,
+      hint: 'Name the machine in `agents` of the pool in the policy of the executors.',
+    })
+  const nc = deps.nats.get()
+  if (!nc) throw new AppError('internal_error', 'unavailable', 'The stream of work is away.', { status: 503 })
+  const consumer = await consumerOf(nc, `${deps.config.SIGNALBOX__NATS__PREFIX}${EXECUTION_STREAM}`, pool)
+  const end = Date.now() + wait_s * 1000
+  while (consumer) {
+    const message = await consumer.next({ expires: Math.max(end - Date.now(), LEAST_WAIT_MS) })
+    if (!message) return undefined
+    const work = message.json<Work>()
+    const fits = Object.entries((work.labels ?? {}) as object).every(([name, value]) => labels[name] === value)
+    if (!fits || gone()) message.nak(fits ? 0 : OTHERS_MS)
+    else if (await message.ackAck()) return work
+    if (Date.now() >= end || gone()) return undefined
+  }
+  return undefined
+}
+
+/** The workers make the consumer of a pool before its first work. */
+const consumerOf = (nc: NatsConnection, stream: string, pool: string) =>
+  nc
+    .jetstream()
+    .consumers.get(stream, pool)
+    .catch((error: { api_error?: unknown }) => {
+      if (error.api_error !== undefined) return undefined
+      throw new AppError('internal_error', 'unavailable', 'The stream of work does not answer.', { status: 503 })
+    })

@@ -1,0 +1,182 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { until } from '../support/until.ts'
+import { type Agent, type Lab, startLab } from './support/agent.ts'
+
+/** `signalbox agent` from the plan to the end, against operations, a worker and the stream as they run. */
+let lab: Lab
+let file: Record<string, unknown>
+const any = { type: 'array', items: { type: 'string' } }
+beforeAll(async () => {
+  lab = await startLab(['infra', 'calm', 'pair', 'labelled', 'once'])
+  const effects = lab.place('effects')
+  const program = (name: string, text: string, more = {}) => ({ path: lab.script(name, text), args: any, ...more })
+  file = {
+    pools: ['infra'],
+    uid: 1500,
+    programs: {
+      greet: program(
+        'greet',
+        `echo "hello $2"; env; echo "{\\"greeting\\": \\"$2\\", \\"who\\": $(id -u)}" > "$SIGNALBOX_OUTPUTS"`,
+      ),
+      effect: program('effect', `echo "$SIGNALBOX_KEY" >> ${effects}/"$2"`),
+      slow: program('slow', `echo "$SIGNALBOX_KEY $$" >> ${effects}/"$2"; sleep 60; echo late >> ${effects}/"$2"`),
+      tidy: program(
+        'tidy',
+        `trap 'echo interrupted >> ${effects}/"$2"; exit 3' INT; echo begun >> ${effects}/"$2"; sleep 60 & wait`,
+      ),
+      deaf: program('deaf', `trap '' INT; echo begun >> ${effects}/"$2"; while :; do sleep 1; done`),
+      brief: program('brief', `echo begun >> ${effects}/"$2"; sleep 3; echo done >> ${effects}/"$2"`),
+    },
+  }
+}, 90_000)
+afterAll(() => lab.stop())
+
+const job = (program: string, name: string, more: Record<string, unknown> = {}) => ({
+  node_id: 'job',
+  executor: 'external',
+  pool: 'infra',
+  with: { job: 'command', inputs: { program, args: [name] } },
+  ...more,
+})
+/** A zombie of a foreign parent is gone for all that matters. */
+const isRunning = (pid: number): boolean => {
+  try {
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+const effects = (name: string) => lab.linesOf(`effects/${name}`)
+const begins = (name: string) => until(() => effects(name).length > 0, { timeout_ms: 30_000, what: `${name} begun` })
+const ends = async ({ child, ended }: Agent) => {
+  child.kill('SIGKILL')
+  await ended
+}
+
+it('runs an approved node in a sandbox of its own, and its outputs come back', async () => {
+  const agent = lab.startAgent(file)
+  const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
+  const outputs = { greeting: '/greeting', who: '/who' }
+  const path = await lab.startGraph({
+    nodes: [job('greet', 'eu1', { outputs })],
+    gates: [{ gate_id: 'go', policy, guards: ['job'] }],
+  })
+  await lab.approve(path)
+  const node = await lab.reaches(path, 'succeeded')
+  expect(node.outputs).toEqual({ greeting: 'eu1', who: 1500 })
+  const log = (await lab.p.as('vic').get(`${path}/nodes/job/logs`)).text
+  expect(log).toContain('hello eu1')
+  expect(log).not.toContain('SIGNALBOX_TOKEN')
+  await ends(agent)
+}, 90_000)
+
+it('refuses what its own file does not list, and a machine that the pool does not name', async () => {
+  const agent = lab.startAgent(file)
+  const cases: [Record<string, unknown>, RegExp][] = [
+    [{ job: 'command', inputs: { program: 'rm', args: [] } }, /names no program "rm"/],
+    [{ job: 'command', inputs: { program: 'greet', args: ['-rf'], credentials: 'aws' } }, /no credential "aws"/],
+    [{ job: 'shell', inputs: {} }, /knows no job "shell"/],
+  ]
+  for (const [values, words] of cases) {
+    const path = await lab.start(job('greet', 'x', { with: values }))
+    const node = await lab.reaches(path, 'failed')
+    expect(node).toMatchObject({ error_class: 'agent_refused', error_message: expect.stringMatching(words) })
+  }
+  await ends(agent)
+  const stranger = lab.startAgent(file, { as: lab.stranger })
+  expect(await stranger.ended).toBe(7)
+  expect(stranger.said()).toContain('machine:stranger is no agent of the pool "infra"')
+  const person = await lab.p.as('olga').post('/v1/pools/infra/work', {})
+  expect([person.status, person.body.code]).toEqual([403, 'permission_missing'])
+}, 90_000)
+
+it('two agents: each piece of work is done once', async () => {
+  const both = [
+    lab.startAgent({ ...file, pools: ['pair'], concurrency: 3 }),
+    lab.startAgent({ ...file, pools: ['pair'], concurrency: 3 }),
+  ]
+  const nodes = Array.from({ length: 12 }, (_, i) => job('effect', 'pair', { node_id: `n${i}`, pool: 'pair' }))
+  const path = await lab.start(...nodes)
+  for (const { node_id } of nodes) await lab.reaches(path, 'succeeded', node_id)
+  expect(effects('pair')).toHaveLength(12)
+  expect(new Set(effects('pair')).size).toBe(12)
+  for (const agent of both) await ends(agent)
+}, 90_000)
+
+it('gives work that asks for labels to the agent that has them', async () => {
+  const eu = lab.startAgent({ ...file, pools: ['labelled'], labels: { region: 'eu1' } })
+  const path = await lab.start(
+    job('greet', 'x', {
+      pool: 'labelled',
+      with: { job: 'command', labels: { region: 'us1' }, inputs: { program: 'effect', args: ['us'] } },
+    }),
+    job('greet', 'x', {
+      node_id: 'other',
+      pool: 'labelled',
+      with: { job: 'command', labels: { region: 'eu1' }, inputs: { program: 'effect', args: ['eu'] } },
+    }),
+  )
+  await lab.reaches(path, 'succeeded', 'other')
+  expect(effects('us')).toEqual([])
+  const us = lab.startAgent({ ...file, pools: ['labelled'], labels: { region: 'us1' } })
+  await lab.reaches(path, 'succeeded')
+  for (const agent of [eu, us]) await ends(agent)
+}, 90_000)
+
+it('an agent that is killed half way: the tool dies with it, the outcome is unknown, and nobody repeats it', async () => {
+  const agent = lab.startAgent(file)
+  const path = await lab.start(job('slow', 'lost', { timeouts: { run_s: 60, heartbeat_s: 5 } }))
+  await begins('lost')
+  const [, pid = ''] = effects('lost')[0]?.split(' ') ?? []
+  await ends(agent)
+  await until(() => !isRunning(Number(pid)), { what: 'the tool gone' })
+  const other = lab.startAgent(file)
+  const node = await lab.reaches(path, 'outcome_unknown')
+  expect(node.error_message).toMatch(/silent|in time/)
+  const after = await lab.start(job('effect', 'after'))
+  await lab.reaches(after, 'succeeded')
+  expect(effects('lost')).toHaveLength(1)
+  await ends(other)
+}, 90_000)
+
+it('a cancel interrupts the tool, which ends by itself; one that does not is killed and its outcome unknown', async () => {
+  const agent = lab.startAgent({ ...file, concurrency: 2 })
+  const tidy = await lab.start(job('tidy', 'tidy', { timeouts: { run_s: 60, heartbeat_s: 5 } }))
+  const deaf = await lab.start(job('deaf', 'deaf', { timeouts: { run_s: 16, heartbeat_s: 5 } }))
+  for (const [path, name] of [
+    [tidy, 'tidy'],
+    [deaf, 'deaf'],
+  ] as const) {
+    await begins(name)
+    await lab.force(path)
+  }
+  await until(() => effects('tidy').includes('interrupted'), { timeout_ms: 30_000, what: 'the interrupt' })
+  await until(() => /(told to stop|lost; stopping)[\s\S]*job: failed/.test(agent.said()), {
+    timeout_ms: 30_000,
+    what: 'the end',
+  })
+  await until(() => agent.said().includes('job: unknown'), { timeout_ms: 30_000, what: 'the kill' })
+  await ends(agent)
+}, 90_000)
+
+it('a tool is stopped before its deadline, in time to say so', async () => {
+  const agent = lab.startAgent(file)
+  const path = await lab.start(job('tidy', 'deadline', { timeouts: { run_s: 8, heartbeat_s: 5 } }))
+  const node = await lab.reaches(path, 'failed')
+  expect(node).toMatchObject({ error_class: 'timeout', error_message: expect.stringContaining('ended when asked to') })
+  expect(effects('deadline')).toEqual(['begun', 'interrupted'])
+  await ends(agent)
+}, 90_000)
+
+it('SIGTERM: it ends what it has, takes no more and exits', async () => {
+  const agent = lab.startAgent({ ...file, pools: ['calm'] })
+  const first = await lab.start(job('brief', 'drain', { pool: 'calm' }))
+  await begins('drain')
+  agent.child.kill('SIGTERM')
+  await lab.start(job('effect', 'later', { pool: 'calm' }))
+  expect(await agent.ended).toBe(0)
+  await lab.reaches(first, 'succeeded')
+  expect(effects('drain')).toEqual(['begun', 'done'])
+  expect(effects('later')).toEqual([])
+}, 90_000)

@@ -1,0 +1,98 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { changesOf } from '../../apps/cli/agent/tools/changes.ts'
+import { maskerOf } from '../../apps/cli/agent/tools/mask.ts'
+import { seal, unseal } from '../../apps/cli/agent/tools/seal.ts'
+
+const SECRET = 'hunter2-is-one'
+const plain = (text: string) => text
+const planOf = (change: object) => ({
+  resource_changes: [{ address: 'a.b', change: { actions: ['update'], ...change } }],
+})
+
+it('shows no value that the tool marks as sensitive, before or after, however deep, and that it changes', () => {
+  const plan = planOf({
+    before: { whole: [{ p: SECRET }], deep: { list: [{ key: SECRET, open: 1 }] }, same: SECRET, was: `x ${SECRET}` },
+    after: { whole: [{ p: 'other' }], deep: { list: [{ key: `${SECRET}2`, open: 2 }] }, same: SECRET, was: 'open' },
+    before_sensitive: { whole: [{ p: true }], deep: { list: [{ key: true }] }, same: true, was: true },
+    after_sensitive: { whole: true, deep: { list: [{ key: true }] }, same: true },
+  })
+  const made = changesOf(
+    { ...plan, output_changes: { s: { actions: ['create'], after: SECRET, after_sensitive: true } } },
+    plain,
+  )
+  expect(JSON.stringify(made)).not.toContain('hunter2')
+  expect(made.changes.find(({ id }) => id === 'a.b')?.fields).toEqual([
+    { path: '/deep/list/0/key', sensitive: true },
+    { path: '/deep/list/0/open', before: 1, after: 2 },
+    { path: '/was', sensitive: true },
+    { path: '/whole', sensitive: true },
+  ])
+})
+
+it('reads only listed members, and masks credentials in every spelling', () => {
+  const value = 'p"q+1234/='
+  const mask = maskerOf([value])
+  const spelled = [value, Buffer.from(value).toString('base64'), encodeURIComponent(value)]
+  const plan = {
+    ...planOf({ before: {}, after: { spelled } }),
+    variables: { v: value },
+    prior_state: value,
+    planned_values: value,
+  }
+  const text = JSON.stringify(changesOf(plan, mask))
+  for (const one of [...spelled, JSON.stringify(value).slice(1, -1)]) expect(text).not.toContain(one)
+  expect(text.match(/\[masked\]/g)).toHaveLength(3)
+})
+
+it('what is known after apply is said at its path, in lists too', () => {
+  const made = changesOf(
+    planOf({ before: { l: ['a', 'b'] }, after: { l: ['a'] }, after_unknown: { l: [false, true], id: true } }),
+    plain,
+  )
+  expect(made.changes[0]?.fields).toEqual([
+    { path: '/id', unknown: true },
+    { path: '/l/1', before: 'b', unknown: true },
+  ])
+  expect(made.unknowns).toBe(2)
+})
+
+it('a diff of 20 MB has a picture that fits into the outputs, the heaviest first, and a digest over all of it', () => {
+  const many = (last: string) => ({
+    resource_changes: Array.from({ length: 2000 }, (_, i) => ({
+      address: `a.${i}`,
+      change: {
+        actions: i === 1999 ? ['delete', 'create'] : ['create'],
+        after: {
+          big: 'x'.repeat(10_000),
+          last: i === 0 ? last : '',
+          ...Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`f${n}`, `${n}`])),
+        },
+      },
+    })),
+  })
+  const made = changesOf(many('a'), plain)
+  expect(JSON.stringify(made).length).toBeLessThan(200_000)
+  expect([made.changes_count, made.changes[0]?.action]).toEqual([2000, 'replace'])
+  expect(made.digest).not.toBe(changesOf(many('b'), plain).digest)
+})
+
+it('a sealed plan opens for its operation and its key alone, and only unchanged', () => {
+  const folders = [mkdtempSync(join(tmpdir(), 'seal-')), mkdtempSync(join(tmpdir(), 'seal-'))] as const
+  const bytes = Buffer.from('a plan')
+  const sealed = seal(folders[0], 'one', bytes)
+  expect(sealed.includes(bytes)).toBe(false)
+  expect(unseal(folders[0], 'one', sealed)).toEqual(bytes)
+  const changed = Buffer.from(sealed)
+  changed.writeUInt8(changed.readUInt8(changed.length - 1) ^ 1, changed.length - 1)
+  for (const [folder, operation, given] of [
+    [folders[0], 'two', sealed],
+    [folders[1], 'one', sealed],
+    [folders[0], 'one', changed],
+    [folders[0], 'one', Buffer.from('no seal at all')],
+  ] as const)
+    expect(unseal(folder, operation, given)).toBeUndefined()
+  for (const folder of folders) rmSync(folder, { recursive: true })
+})

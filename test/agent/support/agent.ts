@@ -1,0 +1,150 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ROOT } from '../../../apps/platform/base/paths.ts'
+import { must, type Platform, person, startPlatform } from '../../operations/support/platform.ts'
+import { startWorker } from '../../operations/support/worker.ts'
+import { until } from '../../support/until.ts'
+
+/** The public API as a gateway would show it: under /api. */
+const startFront = async (p: Platform) => {
+  const server = createServer(async (req, res) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of req) chunks.push(chunk as Buffer)
+    const { host: _, connection: __, 'content-length': ___, ...headers } = req.headers
+    const gone = new AbortController()
+    res.on('close', () => gone.abort())
+    const answer = await fetch(`${p.running[0]?.url}${(req.url ?? '').replace(/^\/api/, '')}`, {
+      method: req.method ?? 'GET',
+      signal: gone.signal,
+      headers: headers as Record<string, string>,
+      ...(chunks.length > 0 && { body: Buffer.concat(chunks) }),
+    }).catch(() => undefined)
+    if (!answer) return res.destroy()
+    res.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'text/plain' })
+    res.end(answer.status === 204 ? undefined : await answer.text())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
+}
+
+export type Agent = { child: ChildProcess; said: () => string; ended: Promise<number | null> }
+
+/** Operations, a worker, and agents that are processes of their own, signed in as the machine that the pools name. */
+export const startLab = async (pools: readonly string[]) => {
+  const folder = mkdtempSync(join(tmpdir(), 'signalbox-lab-'))
+  chmodSync(folder, 0o755)
+  const policy_file = join(folder, 'policy.yaml')
+  const infra = { destinations: [], secrets: [], mode: 'nats', agents: ['machine:runner'], max_in_flight: 20 }
+  const named = Object.fromEntries(pools.map((pool) => [pool, infra]))
+  const document = {
+    format: 'signalbox/executor-policy@1',
+    pools: { default: { destinations: [], secrets: [] }, ...named },
+  }
+  writeFileSync(policy_file, JSON.stringify(document))
+  const p = await startPlatform({
+    env: { OPERATIONS__COMMANDS__WAIT_MS: '5000', WORKER__EXECUTORS__POLICY_FILE: policy_file },
+  })
+  const machine = (name: string) => {
+    const made = person(name, ['viewer'])
+    made.machine = { permissions: ['operation:read'], behind: [p.people.olga.id] }
+    return made
+  }
+  const runner = machine('machine:runner')
+  const stranger = machine('machine:stranger')
+  Object.assign(p.people, { runner, stranger })
+  const worker = await startWorker(p, policy_file)
+  const front = await startFront(p)
+  const agents: Agent[] = []
+
+  /** A program of the agent's file, as a script. */
+  const script = (name: string, text: string): string => {
+    const path = join(folder, name)
+    writeFileSync(path, `#!/bin/sh\n${text}\n`)
+    chmodSync(path, 0o755)
+    return path
+  }
+  const startAgent = (file: object, { as = runner, args = [] as string[] } = {}): Agent => {
+    const path = join(folder, `agent-${agents.length}.json`)
+    writeFileSync(path, JSON.stringify({ format: 'signalbox/agent@1', state_dir: join(folder, 'state'), ...file }))
+    const child = spawn(process.execPath, [join(ROOT, 'apps/cli/main.ts'), 'agent', '--file', path, ...args], {
+      env: { PATH: process.env.PATH, HOME: folder, SIGNALBOX_URL: front.url, SIGNALBOX_TOKEN: p.tokenOf(as) },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let text = ''
+    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (text += chunk))
+    const agent = { child, said: () => text, ended: once(child, 'exit').then(([code]) => code as number | null) }
+    agents.push(agent)
+    return agent
+  }
+  const start = async (...nodes: Record<string, unknown>[]) => startGraph({ nodes })
+  const startGraph = async (graph: object) => {
+    const { operation_id } = await p.startOperation(graph)
+    return `/v1/operations/${operation_id}`
+  }
+  const waiting = (path: string, gate_id = 'go') =>
+    until(
+      async () => {
+        const { body } = must(await p.as('eva').get(`${path}/gates/${gate_id}`), 200)
+        return body.status === 'waiting' ? body : undefined
+      },
+      { timeout_ms: 60_000, what: `${gate_id} waiting` },
+    )
+  const nodeOf = async (path: string, node_id = 'job') => (await p.as('vic').get(`${path}/nodes/${node_id}`)).body
+  return {
+    ...{ p, folder, script, start, startGraph, startAgent, runner, stranger, nodeOf },
+    front_url: front.url,
+    linesOf: (name: string) => {
+      try {
+        return readFileSync(join(folder, name), 'utf8').split('\n').filter(Boolean)
+      } catch {
+        return []
+      }
+    },
+    place: (name: string) => {
+      mkdirSync(join(folder, name), { recursive: true })
+      chmodSync(join(folder, name), 0o777)
+      return join(folder, name)
+    },
+    reaches: (path: string, state: string, node_id = 'job') =>
+      until(
+        async () => {
+          const node = await nodeOf(path, node_id)
+          if (node.state === state) return node
+          throw new Error(`${node.state}: ${node.error_message}`)
+        },
+        { timeout_ms: 60_000, what: `${node_id} ${state}` },
+      ),
+    /** Cancels, and at once by force. */
+    force: async (path: string) => {
+      must(await p.as('both').post(`${path}/cancel`, { reason: 'a test' }), 200, 202)
+      await p.query(
+        `update operations.operation_control set cancelled_at = cancelled_at - interval '1 h' where operation_id = $1`,
+        [path.split('/').at(-1)],
+      )
+      must(await p.as('both').post(`${path}/cancel`, { reason: 'a test', mode: 'force' }), 200, 202)
+    },
+    waiting,
+    approve: async (path: string, gate_id = 'go') => {
+      const gate = await waiting(path, gate_id)
+      const vote = { reviewed_digest: gate.digest, round: gate.round }
+      must(await p.as('eva').post(`${path}/gates/${gate_id}/approve`, vote), 200, 202)
+      return gate
+    },
+    stop: async () => {
+      for (const { child } of agents) child.kill('SIGKILL')
+      await Promise.all(agents.map(({ ended }) => ended))
+      await worker.stop()
+      await p.stop()
+      front.server.closeAllConnections()
+      front.server.close()
+      rmSync(folder, { recursive: true, force: true })
+      await worker.end()
+    },
+  }
+}
+export type Lab = Awaited<ReturnType<typeof startLab>>

@@ -1,0 +1,215 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createScreen } from '../../apps/platform/base/screen.ts'
+import { locateTofu } from '../../apps/platform/servers/tofu.ts'
+import { until } from '../support/until.ts'
+import { type Agent, type Lab, startLab } from './support/agent.ts'
+
+/** The real tool behind a gate: what was approved is what runs, or nothing runs. */
+let lab: Lab
+let file: Record<string, unknown>
+let agent: Agent
+const PASSWORD = 'p4ssw0rd-in-the-plan'
+const TOKEN = 'cred-0123456789'
+const MODULE = `
+variable "size" {
+  type = number
+}
+variable "token" {
+  type = string
+}
+variable "password" {
+  type      = string
+  sensitive = true
+  default   = "${PASSWORD}"
+}
+resource "terraform_data" "disk" {
+  input = { size = var.size, password = var.password, token = "by \${var.token}" }
+}
+output "size" {
+  value = var.size
+}
+output "password" {
+  value     = var.password
+  sensitive = true
+}
+`
+const SLOW = `
+resource "terraform_data" "quick" {
+  input = 1
+}
+resource "terraform_data" "slow" {
+  depends_on = [terraform_data.quick]
+  provisioner "local-exec" {
+    command = "echo begun >> BEGUN; sleep 60; echo done >> BEGUN"
+  }
+}
+`
+beforeAll(async () => {
+  const program = await locateTofu(createScreen())
+  lab = await startLab(['infra'])
+  const state = lab.place('tfstate')
+  const sources = Object.fromEntries(['web', 'slow'].map((name) => [name, { path: lab.place(name), state }]))
+  writeFileSync(join(lab.folder, 'web/main.tf'), MODULE)
+  writeFileSync(join(lab.folder, 'slow/main.tf'), SLOW.replaceAll('BEGUN', join(lab.folder, 'begun')))
+  const path = join(lab.folder, 'credential')
+  writeFileSync(path, `${TOKEN}\n`)
+  const cloud = { jobs: ['opentofu.preview'], env: { TF_VAR_token: { file: path } } }
+  file = { pools: ['infra'], uid: 0, tofu: { program, sources, grace_s: 20 }, credentials: { cloud } }
+  agent = lab.startAgent(file)
+}, 300_000)
+afterAll(() => lab.stop())
+
+const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
+/** A preview, a gate that binds it, and the apply of exactly it. */
+const change = (source: string, workspace: string, size: number, more: object = {}) => ({
+  nodes: [
+    {
+      node_id: 'plan',
+      executor: 'external',
+      pool: 'infra',
+      with: {
+        job: 'opentofu.preview',
+        inputs: { source, workspace, ...(source === 'web' && { variables: { size }, credentials: 'cloud' }) },
+      },
+      outputs: { preview: '/preview' },
+    },
+    {
+      node_id: 'apply',
+      executor: 'external',
+      pool: 'infra',
+      depends_on: ['plan'],
+      with: { job: 'opentofu.apply', inputs: { source, workspace, preview: { $from: 'nodes/plan/outputs/preview' } } },
+      outputs: { outputs: '/outputs', applied: '/applied', serial: '/serial' },
+      ...more,
+    },
+  ],
+  gates: [{ gate_id: 'go', policy, guards: ['apply'] }],
+})
+const stateOf = (workspace: string) => {
+  const text = readFileSync(join(lab.folder, 'tfstate', `${workspace}.tfstate`), 'utf8')
+  return JSON.parse(text) as { serial: number; resources: { name: string }[] }
+}
+const boundOf = (gate: { subject: { bound_outputs: { value: Record<string, unknown> }[] } }) =>
+  gate.subject.bound_outputs[0]?.value as Record<string, never>
+
+it('the saved plan that was approved is applied, and no secret of it is anywhere outside', async () => {
+  const path = await lab.startGraph(change('web', 'eu1', 10))
+  const gate = await lab.approve(path)
+  expect(boundOf(gate)).toMatchObject({
+    binding: 'exact',
+    base: { lineage: null, serial: 0 },
+    counts: { create: 1 },
+    changes: expect.arrayContaining([
+      {
+        id: 'terraform_data.disk',
+        action: 'create',
+        fields: expect.arrayContaining([
+          { path: '/input/size', after: 10 },
+          { path: '/input/password', sensitive: true },
+          { path: '/input/token', after: 'by [masked]' },
+          { path: '/id', unknown: true },
+        ]),
+      },
+    ]),
+  })
+  const node = await lab.reaches(path, 'succeeded', 'apply')
+  expect(node.outputs).toEqual({
+    outputs: { size: 10 },
+    applied: ['terraform_data.disk'],
+    serial: stateOf('eu1').serial,
+  })
+  const { operation_id } = (await lab.p.as('vic').get(path)).body
+  const rows = await lab.p.query<{ text: string }>(
+    `select t::text as text from (
+       select to_jsonb(n) t from operations.nodes n where operation_id = $1
+       union all select to_jsonb(a) from operations.node_attempts a where operation_id = $1
+       union all select to_jsonb(g) from operations.gates g where operation_id = $1) all_rows`,
+    [operation_id],
+  )
+  const logs = await Promise.all(['plan', 'apply'].map((id) => lab.p.as('vic').get(`${path}/nodes/${id}/logs`)))
+  const kept = readdirSync(lab.p.config.OPERATIONS__ARTIFACTS__DIR, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1'))
+  expect(kept.length).toBeGreaterThan(0)
+  for (const text of [...rows.map((row) => row.text), ...logs.map((log) => log.text), ...kept])
+    for (const secret of [PASSWORD, TOKEN]) expect(text).not.toContain(secret)
+}, 120_000)
+
+it('a state that moved after the approval: nothing is changed, and the retry of the preview asks again', async () => {
+  const first = await lab.startGraph(change('web', 'us1', 1))
+  const second = await lab.startGraph(change('web', 'us1', 2))
+  await until(async () => (await lab.nodeOf(second, 'plan')).state === 'succeeded', { timeout_ms: 60_000 })
+  await lab.approve(first)
+  await lab.reaches(first, 'succeeded', 'apply')
+  const { serial } = stateOf('us1')
+  const old = await lab.approve(second)
+  const node = await lab.reaches(second, 'failed', 'apply')
+  expect(node).toMatchObject({
+    error_class: 'preview_stale',
+    error_message: expect.stringMatching(/another one|serial/),
+  })
+  expect(stateOf('us1').serial).toBe(serial)
+  const retried = await lab.p.as('olga').post(`${second}/nodes/plan/retry`, { scope: 'downstream', reason: 'stale' })
+  expect([200, 202], retried.text).toContain(retried.status)
+  const gate = await lab.approve(second)
+  expect(gate.round).toBeGreaterThan(old.round)
+  expect(gate.digest).not.toBe(old.digest)
+  expect(boundOf(gate)).toMatchObject({ base: { serial }, counts: { update: 1 } })
+  await lab.reaches(second, 'succeeded', 'apply')
+}, 180_000)
+
+it('files of the source that changed after the preview, and a preview that was altered, are refused', async () => {
+  const path = await lab.startGraph(change('web', 'ap1', 1))
+  await until(async () => (await lab.nodeOf(path, 'plan')).state === 'succeeded', { timeout_ms: 60_000 })
+  // A preview that is made anew while its gate waits is a new question.
+  const asked = await lab.waiting(path)
+  const retried = await lab.p.as('olga').post(`${path}/nodes/plan/retry`, { scope: 'downstream', reason: 'again' })
+  expect([200, 202], retried.text).toContain(retried.status)
+  const again = await until(async () => {
+    const gate = await lab.waiting(path)
+    return gate.round > asked.round ? gate : undefined
+  })
+  expect(again.digest).not.toBe(asked.digest)
+  writeFileSync(join(lab.folder, 'web/extra.tf'), 'locals {}\n')
+  await lab.approve(path)
+  const node = await lab.reaches(path, 'failed', 'apply')
+  expect(node).toMatchObject({
+    error_class: 'preview_stale',
+    error_message: expect.stringContaining('files of the source'),
+  })
+
+  const { preview } = (await lab.nodeOf(path, 'plan')).outputs
+  const forged = { ...preview, plan: { ...preview.plan, content_sha256: 'f'.repeat(64) } }
+  const { nodes } = change('web', 'ap1', 1)
+  const graph = {
+    nodes: [nodes[0], { ...nodes[1], with: { job: 'opentofu.apply', inputs: { source: 'web', preview: forged } } }],
+  }
+  const other = await lab.startGraph(graph)
+  const refused = await lab.reaches(other, 'failed', 'apply')
+  expect(refused.error_message).toMatch(/is not there/)
+}, 120_000)
+
+it('an interrupted apply says what is done, and leaves no lock', async () => {
+  const path = await lab.startGraph(change('slow', 'eu1', 1, { timeouts: { run_s: 30, heartbeat_s: 5 } }))
+  await lab.approve(path)
+  await until(() => lab.linesOf('begun').length > 0, { timeout_ms: 60_000, what: 'the slow change' })
+  const node = await lab.reaches(path, 'failed', 'apply')
+  expect(node).toMatchObject({ error_class: 'timeout', error_message: expect.stringContaining('terraform_data.quick') })
+  expect(lab.linesOf('begun')).toEqual(['begun'])
+  expect(readdirSync(join(lab.folder, 'tfstate')).filter((name) => name.includes('lock'))).toEqual([])
+  expect(stateOf('eu1').resources.length).toBeGreaterThan(0)
+}, 120_000)
+
+it('an agent that is killed within the apply: the outcome is unknown, the tool is gone, and nobody repeats it', async () => {
+  const before = lab.linesOf('begun').length
+  const path = await lab.startGraph(change('slow', 'us1', 1, { timeouts: { run_s: 60, heartbeat_s: 5 } }))
+  await lab.approve(path)
+  await until(() => lab.linesOf('begun').length > before, { timeout_ms: 60_000, what: 'the slow change' })
+  agent.child.kill('SIGKILL')
+  await agent.ended
+  agent = lab.startAgent(file)
+  await lab.reaches(path, 'outcome_unknown', 'apply')
+  expect(lab.linesOf('begun')).toHaveLength(before + 1)
+}, 120_000)

@@ -1,0 +1,55 @@
+import { createElement } from 'react'
+import { renderToStaticMarkup } from 'react-dom/server'
+import { expect, it } from 'vitest'
+import { isPreview, PreviewView } from '../../apps/console/gates/preview.tsx'
+import type { Preview } from '../../apps/shared/contracts/operations/preview.ts'
+
+const preview: Preview = {
+  format: 'signalbox/preview@1',
+  binding: 'exact',
+  tool: '1.12.6',
+  source_digest: 'sha256:0',
+  base: { lineage: 'l', serial: 41 },
+  plan: { sha256: '0', content_sha256: 'abcdef0123456789' },
+  changes: [
+    {
+      id: 'terraform_data.disk',
+      action: 'replace',
+      fields: [
+        { path: '/input/size', before: 10, after: 20 },
+        { path: '/id', before: 'old-id', unknown: true },
+        { path: '/input/password', sensitive: true },
+      ],
+      fields_count: 7,
+    },
+  ],
+  changes_count: 3,
+  digest: 'sha256:1',
+  counts: { replace: 1 },
+  unknowns: 1,
+  drift: 0,
+  no_change: false,
+}
+
+it('draws what the tool would do field by field, and says what is left out', () => {
+  const text = renderToStaticMarkup(createElement(PreviewView, { preview }))
+    .replace(/<[^>]+>/g, ' ')
+    .replace(/\s+/g, ' ')
+  for (const words of [
+    'The saved plan makes 3 changes',
+    'This plan file runs, byte for byte.',
+    'terraform_data.disk',
+    'input.size 10 → 20',
+    'id old-id → known after apply',
+    'input.password sensitive → changes',
+    'The first 3 of 7 fields.',
+    'The first 1 of 3 changes',
+    'serial 41',
+    'abcdef012345',
+  ])
+    expect(text).toContain(words)
+})
+
+it('takes no other output for a preview', () => {
+  for (const value of [null, undefined, 'text', 7, {}, { format: 'other' }]) expect(isPreview(value)).toBe(false)
+})

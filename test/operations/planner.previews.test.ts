@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest'
+import type { Warning } from '../../apps/operations/graph/types.ts'
+import { policyOf } from '../../apps/operations/packs/defaults.ts'
+import { bindPreviews } from '../../apps/operations/planner/previews.ts'
+import type { PlanGate, PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
+
+const node = (node_id: string, depends_on: string[], inputs: object = {}) =>
+  ({
+    node_id,
+    name: node_id,
+    kind: 'task',
+    executor: 'external',
+    depends_on,
+    with: { job: 'x', inputs },
+  }) as unknown as PlanNode
+const takes = (id: string) => ({ preview: { $from: `nodes/${id}/outputs/preview` } })
+const gate = (gate_id: string, guards: string[]): PlanGate => ({
+  gate_id,
+  kind: 'approval',
+  question: '?',
+  policy: policyOf(gate_id, {}),
+  guards,
+})
+const bindsOf = (gates: PlanGate[], nodes: PlanNode[], warnings: Warning[] = []) =>
+  bindPreviews(gates, nodes, warnings).map(({ policy }) => policy.binds)
+
+const graph = [node('plan', []), node('apply', ['plan'], takes('plan')), node('after', ['apply'])]
+
+it('a gate between a preview and what carries it out binds it, whatever its policy says', () => {
+  const [before] = [gate('go', ['apply'])]
+  expect(bindsOf([before as PlanGate], graph)).toEqual([['nodes/plan/outputs/preview']])
+  const [made] = bindPreviews([before as PlanGate], graph, [])
+  expect(made?.policy.digest).not.toBe(before?.policy.digest)
+  // Once more changes no more.
+  expect(bindPreviews([made as PlanGate], graph, [])).toEqual([made])
+})
+
+it('a gate before the preview, or behind the change, binds none, and the plan warns', () => {
+  for (const guards of [['plan'], ['after']]) {
+    const warnings: Warning[] = []
+    expect(bindsOf([gate('go', guards)], graph, warnings)).toEqual([[]])
+    expect(warnings).toMatchObject([{ code: 'preview_unguarded', message: expect.stringContaining('"apply"') }])
+  }
+})
+
+it('a gate of many binds each of their previews', () => {
+  const two = [...graph, node('plan.b', []), node('apply.b', ['plan.b'], takes('plan.b'))]
+  expect(bindsOf([gate('go', ['apply', 'apply.b'])], two)).toEqual([
+    ['nodes/plan/outputs/preview', 'nodes/plan.b/outputs/preview'],
+  ])
+})
