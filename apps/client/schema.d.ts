@@ -3688,6 +3688,10 @@ export interface components {
             adopt?: boolean;
             /** @description Outgoing edges of these types that an item does not list are removed. */
             complete_relationship_types?: string[];
+            /** @description Labels, annotations and desired_state that this source set and an item does not list are removed. */
+            complete_fields?: boolean;
+            /** @description Takes over fields that people or operations changed. */
+            force?: boolean;
         };
         ImportProblem: {
             category: string;
@@ -5219,6 +5223,10 @@ export interface components {
                 in: number;
             };
             capabilities?: components["schemas"]["CapabilityCounts"];
+            /** @description Managers by pointer: the nearest pointer above a field names who set it last; "" holds for the rest. */
+            field_owners?: {
+                [key: string]: string;
+            };
             /** @description True when an older version was asked for. */
             historical?: boolean;
         };
@@ -5338,6 +5346,10 @@ export interface components {
                 in: number;
             };
             capabilities?: components["schemas"]["CapabilityCounts"];
+            /** @description Managers by pointer: the nearest pointer above a field names who set it last; "" holds for the rest. */
+            field_owners?: {
+                [key: string]: string;
+            };
             /** @description True when an older version was asked for. */
             historical?: boolean;
         };
@@ -5558,6 +5570,10 @@ export interface components {
                     in: number;
                 };
                 capabilities?: components["schemas"]["CapabilityCounts"];
+                /** @description Managers by pointer: the nearest pointer above a field names who set it last; "" holds for the rest. */
+                field_owners?: {
+                    [key: string]: string;
+                };
                 /** @description True when an older version was asked for. */
                 historical?: boolean;
                 counts: components["schemas"]["PlaceCounts"];
@@ -8365,7 +8381,7 @@ export interface operations {
                 at?: string;
                 /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
                 fields?: string[];
-                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts). */
+                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields). */
                 include?: string[];
                 /** @description A change_token: the answer holds that write (read your own writes). */
                 min_change?: string;
@@ -8411,6 +8427,10 @@ export interface operations {
                 /** @description All checks, nothing is stored. */
                 validate_only?: boolean;
                 reason?: string;
+                /** @description Owns the fields that it sets; 409 field_owned if another manager set one to another value. */
+                manager?: string;
+                /** @description Takes over fields of other managers. */
+                force?: boolean;
             };
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
@@ -8486,7 +8506,7 @@ export interface operations {
             query?: {
                 /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
                 fields?: string[];
-                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts). */
+                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields). */
                 include?: string[];
                 /** @description The resource as it was at this time. */
                 at?: string;
@@ -8548,6 +8568,10 @@ export interface operations {
                 validate_only?: boolean;
                 expected_version?: number;
                 reason?: string;
+                /** @description Owns the fields that it sets; 409 field_owned if another manager set one to another value. */
+                manager?: string;
+                /** @description Takes over fields of other managers. */
+                force?: boolean;
             };
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
@@ -9084,7 +9108,7 @@ export interface operations {
                 count?: "none" | "capped" | "exact";
                 /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
                 fields?: string[];
-                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts). */
+                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields). */
                 include?: string[];
                 /** @description A change_token: the answer holds that write (read your own writes). */
                 min_change?: string;
@@ -9141,7 +9165,7 @@ export interface operations {
                 count?: "none" | "capped" | "exact";
                 /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
                 fields?: string[];
-                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts). */
+                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields). */
                 include?: string[];
                 /** @description A change_token: the answer holds that write (read your own writes). */
                 min_change?: string;
@@ -9198,7 +9222,7 @@ export interface operations {
                 count?: "none" | "capped" | "exact";
                 /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
                 fields?: string[];
-                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts). */
+                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields). */
                 include?: string[];
                 /** @description A change_token: the answer holds that write (read your own writes). */
                 min_change?: string;
@@ -9255,7 +9279,7 @@ export interface operations {
                 count?: "none" | "capped" | "exact";
                 /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
                 fields?: string[];
-                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts). */
+                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields). */
                 include?: string[];
                 /** @description A change_token: the answer holds that write (read your own writes). */
                 min_change?: string;
@@ -9703,6 +9727,10 @@ export interface operations {
                 /** @description All checks, nothing is stored. */
                 validate_only?: boolean;
                 reason?: string;
+                /** @description Owns the fields that it sets; 409 field_owned if another manager set one to another value. */
+                manager?: string;
+                /** @description Takes over fields of other managers. */
+                force?: boolean;
             };
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */

@@ -73,6 +73,13 @@ export const ImportOptions = Type.Object(
         description: 'Outgoing edges of these types that an item does not list are removed.',
       }),
     ),
+    complete_fields: Type.Optional(
+      Type.Boolean({
+        description:
+          'Labels, annotations and desired_state that this source set and an item does not list are removed.',
+      }),
+    ),
+    force: Type.Optional(Type.Boolean({ description: 'Takes over fields that people or operations changed.' })),
   },
   closed,
 )
