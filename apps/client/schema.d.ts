@@ -8361,6 +8361,8 @@ export interface operations {
                 layer_kind?: string;
                 segment_id?: string;
                 parent_id?: string;
+                /** @description A team or person: what is owned_by it. */
+                owned_by?: string;
                 /** @description Naming a terminal state includes retired resources. */
                 lifecycle_status?: string[];
                 /** @description healthy, degraded, unhealthy, unknown, maintenance. */
@@ -8955,6 +8957,11 @@ export interface operations {
                 q: string;
                 /** @description Types; derived types count. */
                 type_key?: string[];
+                /** @description A team or person: what is owned_by it. */
+                owned_by?: string;
+                region_id?: string;
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
+                health_status?: string[];
                 include_retired?: boolean;
                 limit?: number;
             };

@@ -26,6 +26,7 @@ import { type Access, scopesOf } from './access.ts'
 import { itemOf, timeOrNull, timeText } from './documents.ts'
 import { tooExpensive } from './expensive.ts'
 import { awaitChange } from './freshness.ts'
+import { ownedWhere } from './owned.ts'
 
 /** Who reads: rows are limited to the access, page tokens are bound to the name. */
 export type Reader = { name: string; access: Access }
@@ -94,7 +95,8 @@ export const listPage = async (
   const included = includedOf(include)
   const selected = fieldsOf(fields)
   const sort = parseSort(query.sort)
-  const where = [...fixed, accessSql(reader.access, types.topologyIds), ...whereOf(types, query)]
+  const owned = await ownedWhere(deps, query.owned_by, reader.access)
+  const where = [...fixed, accessSql(reader.access, types.topologyIds), ...whereOf(types, query), ...owned]
   const list = { route, ...filters }
   const place = deps.pages.place(page_token, list, reader.name)
   await awaitChange(deps, { ...(min_change !== undefined && { min_change }) }, reader)

@@ -148,6 +148,9 @@ export const Selection = {
   ),
 }
 
+/** A team or person of pack `org`. */
+export const OwnerId = Type.String({ maxLength: 128, description: 'A team or person: what is owned_by it.' })
+
 export const ResourceListQuery = Type.Object(
   {
     ...PageQuery,
@@ -158,6 +161,7 @@ export const ResourceListQuery = Type.Object(
     layer_kind: Type.Optional(Type.String({ maxLength: 32 })),
     segment_id: Type.Optional(Type.String({ maxLength: 128 })),
     parent_id: Type.Optional(Type.String({ maxLength: 128 })),
+    owned_by: Type.Optional(OwnerId),
     lifecycle_status: many('Naming a terminal state includes retired resources.'),
     health_status: many('healthy, degraded, unhealthy, unknown, maintenance.'),
     label: many('`key` or `key=value`; all must hold.'),

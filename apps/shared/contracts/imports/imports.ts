@@ -62,6 +62,8 @@ export const ImportSource = Type.Object(
   closed,
 )
 
+export type ImportSource = Static<typeof ImportSource>
+
 export const ImportOptions = Type.Object(
   {
     adopt: Type.Optional(
@@ -83,6 +85,8 @@ export const ImportOptions = Type.Object(
   },
   closed,
 )
+
+export type ImportOptions = Static<typeof ImportOptions>
 
 export const ImportRequest = Type.Object(
   {
