@@ -140,6 +140,12 @@ describe('owners', () => {
   })
 
   it('are told to nobody who may not see them, and what is no owner owns nothing', async () => {
+    const [one, ...rest] = await listed('type_key=fleet.host', 'hosts')
+    expect(rest.length).toBeGreaterThan(0)
+    const change = [{ op: 'add', type_key: 'owned_by', target_id: 'ledgers' }]
+    const items = [{ op: 'relate', change: { resource_id: one, expected_version: 1, relationship_changes: change } }]
+    await c.as('ada').post('/v1/resources:bulk?mode=record_only', { items })
+    expect(await listed('owned_by=ledgers&type_key=fleet.host')).toEqual([one])
     expect(await listed('owned_by=ledgers', 'hosts')).toEqual([])
     expect(await listed('owned_by=nobody')).toEqual([])
     expect(ids(await ask('q=own&owned_by=nobody'))).toEqual([])
