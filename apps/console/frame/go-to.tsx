@@ -22,7 +22,7 @@ const useItems = (q: string, enabled: boolean): Item[] | undefined => {
     queryFn: ({ signal }) =>
       read(api.GET('/v1/operations', { params: { query: { q, page_size: MAX, sort: '-created_at' } }, signal })),
   }).data?.items
-  const resources = useQuery({ ...searchQuery({ q }, MAX), ...asked, placeholderData: undefined }).data?.items
+  const resources = useQuery({ ...searchQuery({ q }, MAX), ...asked }).data?.items
   if (!enabled || (operations === undefined && resources === undefined)) return undefined
   return [
     ...(operations ?? []).map((row) => ({ key: row.operation_id, row })),

@@ -92,7 +92,6 @@ export const isWords = (q: string): boolean => q !== '' && !FILTER.test(q)
 export const searchQuery = ({ q = '', type, region, health }: ResourceFind, limit = 100) =>
   queryOptions({
     queryKey: ['resources', 'search', { q, type, region, health }, limit],
-    placeholderData: keepPreviousData,
     queryFn: ({ signal }) =>
       read(
         api.GET('/v1/search', {

@@ -1,4 +1,4 @@
-import { type UseQueryResult, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { keepPreviousData, type UseQueryResult, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useTopic } from '../api/hooks.ts'
 import type { FoundResource, ResourceRow, SearchResult } from '../api/types.ts'
@@ -31,7 +31,7 @@ export const ResourcesPage = () => {
   const wanted = { ...find, health: find.health ? [find.health] : [] }
   const words = isWords(find.q)
   const list = useInfiniteQuery({ ...resourcesQuery(wanted), enabled: !words })
-  const found = useQuery({ ...searchQuery(wanted), enabled: words })
+  const found = useQuery({ ...searchQuery(wanted), enabled: words, placeholderData: keepPreviousData })
   useTopic('resources')
   const behind = (words ? found.data : list.data?.pages[0])?.as_of.lag_ms ?? 0
   const filtered = Object.values(find).some((value) => value !== '')
