@@ -3708,6 +3708,10 @@ export interface components {
             adopt?: boolean;
             /** @description Outgoing edges of these types that an item does not list are removed. */
             complete_relationship_types?: string[];
+            /** @description Labels, annotations and desired_state that this source set and an item does not list are removed. */
+            complete_fields?: boolean;
+            /** @description Takes over fields that people or operations changed. */
+            force?: boolean;
         };
         ImportProblem: {
             category: string;
@@ -5239,6 +5243,10 @@ export interface components {
                 in: number;
             };
             capabilities?: components["schemas"]["CapabilityCounts"];
+            /** @description Managers by pointer: the nearest pointer above a field names who set it last; "" holds for the rest. */
+            field_owners?: {
+                [key: string]: string;
+            };
             /** @description True when an older version was asked for. */
             historical?: boolean;
         };
@@ -5358,6 +5366,10 @@ export interface components {
                 in: number;
             };
             capabilities?: components["schemas"]["CapabilityCounts"];
+            /** @description Managers by pointer: the nearest pointer above a field names who set it last; "" holds for the rest. */
+            field_owners?: {
+                [key: string]: string;
+            };
             /** @description True when an older version was asked for. */
             historical?: boolean;
         };
@@ -5578,6 +5590,10 @@ export interface components {
                     in: number;
                 };
                 capabilities?: components["schemas"]["CapabilityCounts"];
+                /** @description Managers by pointer: the nearest pointer above a field names who set it last; "" holds for the rest. */
+                field_owners?: {
+                    [key: string]: string;
+                };
                 /** @description True when an older version was asked for. */
                 historical?: boolean;
                 counts: components["schemas"]["PlaceCounts"];
@@ -8408,6 +8424,8 @@ export interface operations {
                 layer_kind?: string;
                 segment_id?: string;
                 parent_id?: string;
+                /** @description A team or person: what is owned_by it. */
+                owned_by?: string;
                 /** @description Naming a terminal state includes retired resources. */
                 lifecycle_status?: string[];
                 /** @description healthy, degraded, unhealthy, unknown, maintenance. */
@@ -8428,7 +8446,7 @@ export interface operations {
                 at?: string;
                 /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
                 fields?: string[];
-                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts). */
+                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields). */
                 include?: string[];
                 /** @description A change_token: the answer holds that write (read your own writes). */
                 min_change?: string;
@@ -8474,6 +8492,10 @@ export interface operations {
                 /** @description All checks, nothing is stored. */
                 validate_only?: boolean;
                 reason?: string;
+                /** @description Owns the fields that it sets; 409 field_owned if another manager set one to another value. */
+                manager?: string;
+                /** @description Takes over fields of other managers. */
+                force?: boolean;
             };
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
@@ -8549,7 +8571,7 @@ export interface operations {
             query?: {
                 /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
                 fields?: string[];
-                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts). */
+                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields). */
                 include?: string[];
                 /** @description The resource as it was at this time. */
                 at?: string;
@@ -8611,6 +8633,10 @@ export interface operations {
                 validate_only?: boolean;
                 expected_version?: number;
                 reason?: string;
+                /** @description Owns the fields that it sets; 409 field_owned if another manager set one to another value. */
+                manager?: string;
+                /** @description Takes over fields of other managers. */
+                force?: boolean;
             };
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */
@@ -8994,6 +9020,11 @@ export interface operations {
                 q: string;
                 /** @description Types; derived types count. */
                 type_key?: string[];
+                /** @description A team or person: what is owned_by it. */
+                owned_by?: string;
+                region_id?: string;
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
+                health_status?: string[];
                 include_retired?: boolean;
                 limit?: number;
             };
@@ -9147,7 +9178,7 @@ export interface operations {
                 count?: "none" | "capped" | "exact";
                 /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
                 fields?: string[];
-                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts). */
+                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields). */
                 include?: string[];
                 /** @description A change_token: the answer holds that write (read your own writes). */
                 min_change?: string;
@@ -9204,7 +9235,7 @@ export interface operations {
                 count?: "none" | "capped" | "exact";
                 /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
                 fields?: string[];
-                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts). */
+                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields). */
                 include?: string[];
                 /** @description A change_token: the answer holds that write (read your own writes). */
                 min_change?: string;
@@ -9261,7 +9292,7 @@ export interface operations {
                 count?: "none" | "capped" | "exact";
                 /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
                 fields?: string[];
-                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts). */
+                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields). */
                 include?: string[];
                 /** @description A change_token: the answer holds that write (read your own writes). */
                 min_change?: string;
@@ -9318,7 +9349,7 @@ export interface operations {
                 count?: "none" | "capped" | "exact";
                 /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
                 fields?: string[];
-                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts). */
+                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields). */
                 include?: string[];
                 /** @description A change_token: the answer holds that write (read your own writes). */
                 min_change?: string;
@@ -9766,6 +9797,10 @@ export interface operations {
                 /** @description All checks, nothing is stored. */
                 validate_only?: boolean;
                 reason?: string;
+                /** @description Owns the fields that it sets; 409 field_owned if another manager set one to another value. */
+                manager?: string;
+                /** @description Takes over fields of other managers. */
+                force?: boolean;
             };
             header?: {
                 /** @description New and random for each new command; the same when it is repeated. */

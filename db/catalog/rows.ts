@@ -18,6 +18,8 @@ export type ResourceRow = {
   parent_id: string | null
   path: string
   desired_state: JsonObject
+  /** Managers by pointer; empty in lists. */
+  field_owners: Record<string, string>
   is_open: boolean
   created_at: string
   created_by: string

@@ -79,6 +79,8 @@ export const resource = t(
     /** Row numbers from the root to this one. */
     path: ltree('path').notNull(),
     desired_state: object('desired_state'),
+    /** Who set which field last: managers by pointer (catalog.md 7.4). */
+    field_owners: json<Record<string, string>>('field_owners').notNull().default(sql`'{}'`),
     identity_hash: bytea('identity_hash'),
     /** False once the lifecycle ended: name and natural identity are free again. */
     is_open: boolean('is_open').notNull().default(true),

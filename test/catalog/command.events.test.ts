@@ -56,7 +56,7 @@ describe('the log', () => {
         .filter(({ type }) => type === 'type.pack_loaded')
         .map(({ agg_id }) => agg_id)
         .sort(),
-    ).toEqual(['cloud', 'core', 'dcim', 'fleet', 'infra', 'ipam', 'k8s'])
+    ).toEqual(['cloud', 'core', 'dcim', 'fleet', 'infra', 'ipam', 'k8s', 'org'])
   })
 
   it('gives the events of one aggregate after a version', async () => {
@@ -215,7 +215,7 @@ describe('types', () => {
     expect(other.status).toBe(200)
     const managed = (await c.as('vic').get('/v1/resource-types?derived_from=infra.managed&page_size=3')).body
     expect(managed.items).toHaveLength(3)
-    expect((await c.internally('GET', '/resource-types?page_size=500')).body.items).toHaveLength(107)
-    expect((await c.internally('GET', '/relationship-types')).body.items).toHaveLength(8)
+    expect((await c.internally('GET', '/resource-types?page_size=500')).body.items).toHaveLength(110)
+    expect((await c.internally('GET', '/relationship-types')).body.items).toHaveLength(9)
   })
 })

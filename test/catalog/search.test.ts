@@ -96,3 +96,83 @@ describe('search', () => {
     expect(await ask('q=web&limit=1')).toMatchObject({ items: [{}], more: true })
   })
 })
+
+describe('owners', () => {
+  const owns = (target_id: string) => ({ relationships: [{ type_key: 'owned_by', target_id }] })
+  const listed = async (query: string, as: 'vic' | 'hosts' = 'vic') => {
+    const reply = await c.as(as).get(`/v1/resources?${query}`)
+    expect(reply.status, reply.text).toBe(200)
+    return (reply.body.items as { resource_id: string }[]).map(({ resource_id }) => resource_id)
+  }
+
+  it('are resources: what a team or person owns is listed, searched for and found by their name', async () => {
+    const team = {
+      resource_id: 'ledgers',
+      type_key: 'org.team',
+      name: 'Ledger crew',
+      desired_state: { email: 'l@x.example' },
+    }
+    await c.as('ada').record(team)
+    await c
+      .as('ada')
+      .record({
+        resource_id: 'mia',
+        type_key: 'org.person',
+        name: 'Mia',
+        relationships: [{ type_key: 'member_of', target_id: 'ledgers' }],
+      })
+    await record('own-a', owns('ledgers'))
+    await record('own-b', { ...owns('ledgers'), labels: { tier: 'gold' } })
+    await record('own-c', owns('mia'))
+    await folded()
+    expect(await listed('owned_by=ledgers')).toEqual(['own-a', 'own-b'])
+    expect(await listed('owned_by=ledgers&label=tier=gold&count=exact')).toEqual(['own-b'])
+    expect(await listed('owned_by=mia')).toEqual(['own-c'])
+    expect(ids(await ask('q=own&owned_by=ledgers')).sort()).toEqual(['own-a', 'own-b'])
+    const found = await ask('q=ledger crew')
+    expect(found.items.map(({ resource_id, matched }) => [resource_id, matched[0]])).toEqual(
+      expect.arrayContaining([
+        ['ledgers', 'name'],
+        ['own-a', 'relation'],
+        ['own-b', 'relation'],
+      ]),
+    )
+  })
+
+  it('are told to nobody who may not see them, and what is no owner owns nothing', async () => {
+    const [one, ...rest] = await listed('type_key=fleet.host', 'hosts')
+    expect(rest.length).toBeGreaterThan(0)
+    const change = [{ op: 'add', type_key: 'owned_by', target_id: 'ledgers' }]
+    const items = [{ op: 'relate', change: { resource_id: one, expected_version: 1, relationship_changes: change } }]
+    await c.as('ada').post('/v1/resources:bulk?mode=record_only', { items })
+    expect(await listed('owned_by=ledgers&type_key=fleet.host')).toEqual([one])
+    expect(await listed('owned_by=ledgers', 'hosts')).toEqual([])
+    expect(await listed('owned_by=nobody')).toEqual([])
+    expect(ids(await ask('q=own&owned_by=nobody'))).toEqual([])
+    const wrong = {
+      resource_id: 'own-x',
+      type_key: 'infra.generic',
+      name: 'own-x',
+      desired_state: generic({}),
+      ...owns('pay-db'),
+    }
+    expect(await c.as('ada').post('/v1/resources?mode=record_only', wrong)).toMatchObject({
+      status: 422,
+      body: { code: 'target_type_not_allowed' },
+    })
+    expect((await c.as('vic').get(`/v1/resources?owned_by=ledgers&at=${new Date().toISOString()}`)).status).toBe(400)
+  })
+
+  it('cannot leave while they own something', async () => {
+    const gone = { lifecycle_status: 'retired' }
+    const refused = await c.as('ada').patch('/v1/resources/mia?mode=record_only&expected_version=1', gone)
+    expect(refused).toMatchObject({ status: 422, body: { code: 'blocked_by_dependents' } })
+    const change = [{ op: 'remove', type_key: 'owned_by', target_id: 'mia' }]
+    const items = [
+      { op: 'relate', change: { resource_id: 'own-c', expected_version: 1, relationship_changes: change } },
+    ]
+    await c.as('ada').post('/v1/resources:bulk?mode=record_only', { items })
+    const done = await c.as('ada').patch('/v1/resources/mia?mode=record_only&expected_version=1', gone)
+    expect(done.status, done.text).toBe(200)
+  })
+})

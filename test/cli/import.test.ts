@@ -366,23 +366,34 @@ describe('the command, before it asks a server', () => {
   afterAll(() => rmSync(dir, { recursive: true, force: true }))
 
   it.each([
-    { dry_run: false, sizes: [4, 4, 4, 4, 2, 2], keys: 4 },
+    { dry_run: false, sizes: [4, 4, 4, 4, 4], keys: 3 },
     { dry_run: true, sizes: [4, 4, 2, 1, 2, 4, 1], keys: 7 },
   ])(
-    'a batch that the catalog could not answer at once is sent again by its key, a dry run in smaller parts: $dry_run',
+    'a job that the catalog could not take at once is sent again by its key, a dry run in smaller parts: $dry_run',
     async ({ dry_run, sizes, keys: different }) => {
       const asked: { key: string; ids: string[] }[] = []
       const busy = [
         [503, { category: 'internal_error', code: 'unavailable', retryable: true, retry_after_ms: 5 }],
         [409, { category: 'version_conflict', code: 'in_progress', retryable: true, retry_after_ms: 5 }],
       ] as const
+      const jobs: object[][] = []
       const server = createServer(async (req, res) => {
+        const [, number, part] = /imports\/(\d+)(\/results)?/.exec(req.url ?? '') ?? []
+        if (number !== undefined) {
+          const items = jobs[Number(number)]
+          const view = part ? { items, next_page_token: null } : { job_id: number, status: 'done', done: items?.length }
+          res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(view))
+          return
+        }
         const { items } = JSON.parse(await text(req)) as { items: { external_id: string }[] }
         const ids = items.map(({ external_id }) => external_id)
         asked.push({ key: String(req.headers['idempotency-key']), ids })
         const [status, problem] = busy[asked.length - 2] ?? [200, undefined]
         const results = ids.map((external_id, index) => ({ index, external_id, outcome: 'created', diff: [] }))
-        res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(problem ?? { results }))
+        const job = { job_id: String(jobs.length), status: 'queued', done: 0, ended_at: null }
+        if (!problem) jobs.push(results)
+        const body = problem ?? (dry_run ? { results } : job)
+        res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
       }).listen(0, '127.0.0.1')
       await once(server, 'listening')
       try {
@@ -394,7 +405,7 @@ describe('the command, before it asks a server', () => {
           name: `${i}`,
         }))
         const source = { kind: 'kubernetes', name: 'src', file_digest: 'sha256:0' }
-        const plan = { api, source, items, size: 4, adopt: false, dry_run, key: undefined, onBatch: () => {} }
+        const plan = { api, source, items, size: 4, options: {}, dry_run, key: 'k', onBatch: () => {} }
         expect((await sendItems(plan)).map(({ external_id }) => external_id)).toEqual(
           items.map((item) => item.external_id),
         )

@@ -10,6 +10,7 @@ import './cases/patches.ts'
 import './cases/interventions.ts'
 import './cases/artifacts.ts'
 import './cases/gates.ts'
+import './cases/search.ts'
 import './cases/session.ts'
 
 it('broke no policy and threw no error on any of these pages', () => {

@@ -16,6 +16,8 @@ import { summaryOf } from '../read/documents.ts'
 /** Why and by whom something changes: what events, revisions, edges and audit rows say of it. */
 export type Cause = {
   actor: string
+  /** Who owns the fields that it sets: the actor unless it is an import, an operation, or says another name. */
+  manager?: string | undefined
   roles: string[]
   source: ChangeSource
   /** Method and route, or the job's name: the action of the audit row. */
@@ -27,6 +29,10 @@ export type Cause = {
   evidence_refs: EvidenceRef[]
   at: string
 }
+
+/** The manager that owns the fields which a change sets. */
+export const managerOf = ({ manager, operation_id, actor }: Cause): string =>
+  manager ?? (operation_id === null ? actor : `operation:${operation_id}`)
 
 type Subject = { resource_id: string; type_key: string; version: number; generation: number }
 type Told = { type: string; agg_type: string; agg_id: string; agg_version: number; payload: Record<string, unknown> }

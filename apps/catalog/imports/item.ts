@@ -20,6 +20,7 @@ import type { Change } from '../resources/versions.ts'
 import { applyChange } from '../resources/write.ts'
 import { identityHash } from '../rules/change.ts'
 import { checkNotes, type Notes } from '../rules/notes.ts'
+import { refuseOwned, unstated } from '../rules/owners.ts'
 import { differences } from './results.ts'
 
 /** One item of an import: created, changed, found unchanged or refused. */
@@ -47,9 +48,10 @@ export const settle = async (tx: Tx, taking: Taking, item: ImportItem): Promise<
   const { request, known, by } = taking
   const parent_id = parentOf(item, known)
   const edges = edgesOf(item, known)
-  const found = known.get(item.external_id) ?? (await twinOf(tx, taking, item, parent_id))
+  const mine = known.get(item.external_id)
+  const found = mine ?? (await twinOf(tx, taking, item, parent_id))
   const done = found
-    ? await change(tx, taking, item, found, parent_id, edges.found)
+    ? await change(tx, taking, item, { resource_id: found, adopted: mine === undefined }, parent_id, edges.found)
     : await create(tx, taking, item, parent_id, edges.found)
   await saveImported(tx, request.source.name, item.external_id, done.row.resource_id, by().at)
   return { ...done, missing: edges.missing }
@@ -171,7 +173,7 @@ const change = async (
   tx: Tx,
   { deps, request, write, by, known }: Taking,
   item: ImportItem,
-  resource_id: string,
+  { resource_id, adopted }: { resource_id: string; adopted: boolean },
   parent_id: string | undefined,
   edges: RelationshipChange[],
 ): Promise<Omit<Settled, 'missing'>> => {
@@ -187,7 +189,9 @@ const change = async (
   const locked = await lockToWrite(tx, deps, factsOf(write), resource_id, wish)
   const { row } = locked
   if (types.keyOf(row.type_id) !== item.type_key) throw typeChanged(row, types.keyOf(row.type_id), item.type_key)
-  const written = await applyChange(tx, deps, locked, changeOf(row, item), by(row))
+  const wanted = changeOf(row, item, request)
+  if (!adopted && !request.options?.force) refuseOwned(row, wanted, managerOf(request))
+  const written = await applyChange(tx, deps, locked, wanted, by(row))
   const [before, after] = [row, written.row].map((one) => asObject(shownOf(documentOf(one, types))))
   const ignored = new Set(written.ignored.map(({ pointer }) => pointer))
   const diff = differences(before ?? {}, after ?? {}).concat(
@@ -240,11 +244,23 @@ const superfluous = async (
 const relationsOf = (types: Types, keys: readonly string[]): StoredRelationshipType[] =>
   keys.flatMap((key) => types.relationship(key) ?? [])
 
-const changeOf = (row: ResourceRow, item: ImportItem): Change => {
-  const { [MISSING_LABEL]: _, ...labels } = { ...row.labels, ...item.labels }
+/** The name under which a source owns fields. */
+export const managerOf = ({ source }: Pick<ImportRequest, 'source'>): string => `import:${source.name}`
+
+const changeOf = (row: ResourceRow, item: ImportItem, request: ImportRequest): Change => {
+  const { labels: had, annotations: noted, desired_state: wanted } = row
+  const before = { labels: had, annotations: noted, desired_state: wanted } as JsonObject
+  const stated = asObject({
+    labels: item.labels ?? {},
+    annotations: item.annotations ?? {},
+    desired_state: item.desired_state ?? {},
+  })
+  const gone = request.options?.complete_fields ? unstated(row.field_owners, managerOf(request), before, stated) : {}
+  const kept = asObject(mergePatch(before, gone))
+  const { [MISSING_LABEL]: _, ...labels } = { ...asObject(kept.labels), ...item.labels } as Record<string, string>
   const notes: Partial<Notes> = {
     labels,
-    annotations: { ...row.annotations, ...item.annotations },
+    annotations: { ...asObject(kept.annotations), ...item.annotations } as Record<string, string>,
     ...(item.owner !== undefined && { owner: item.owner }),
     // A name is for ever (catalog.md 1): a new one in the source shows as the display name.
     ...(item.display_name !== undefined
@@ -254,7 +270,9 @@ const changeOf = (row: ResourceRow, item: ImportItem): Change => {
   checkNotes(notes)
   return {
     ...notes,
-    ...(item.desired_state && { desired_state: asObject(mergePatch(row.desired_state, item.desired_state)) }),
+    ...((item.desired_state || gone.desired_state) && {
+      desired_state: asObject(mergePatch(kept.desired_state, item.desired_state ?? {})),
+    }),
     ...(item.observed_state && { observed_state: asObject(mergePatch(row.observed_state, item.observed_state)) }),
     ...(item.lifecycle_status !== undefined && { lifecycle_status: item.lifecycle_status }),
     ...(item.provided_capabilities && { capability_changes: item.provided_capabilities }),

@@ -12,7 +12,7 @@ import { type Causing, causing, commandOf, NO_COMMAND, type Write } from '../com
 import { runCommand, stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { refusedAs } from '../document/names.ts'
-import { edgesOf, settle, type Taking } from './item.ts'
+import { edgesOf, managerOf, settle, type Taking } from './item.ts'
 import { deferred, merged, problemFor, rehearsed, replyOf } from './results.ts'
 
 /**
@@ -48,7 +48,7 @@ export const takeAll = async (
   const { source, items } = request
   await lockSource(tx, source.name)
   const known = await getImported(tx, source.name, idsIn(items))
-  const by: Causing = (locked) => ({ ...as(locked), source: 'import' })
+  const by: Causing = (locked) => ({ ...as(locked), source: 'import', manager: managerOf(request) })
   // Fixed here: an item may be looked at twice.
   const ids = new Map(items.map(({ external_id }) => [external_id, known.get(external_id) ?? base32Id('res')]))
   const taking: Taking = { deps, request, write, by, known, made, ids }
@@ -142,9 +142,10 @@ const takeOne = async (tx: Tx, taking: Taking, item: ImportItem, index: number):
   return { missing, result: { index, external_id, outcome, resource_id, version, diff } }
 }
 
+const CONFLICTS = new Set(['already_exists', 'type_changed', 'field_owned'])
 const refusedItem = ({ made, write }: Taking, { external_id }: ImportItem, index: number, error: AppError): Taken => {
   const refusal = refusedAs(error, made)
-  const outcome = refusal.code === 'already_exists' || refusal.code === 'type_changed' ? 'conflict' : 'refused'
+  const outcome = CONFLICTS.has(refusal.code) ? 'conflict' : 'refused'
   const resource_id = error.options.extra?.existing_resource_id as string | undefined
   const problem = problemFor(refusal, write)
   return {

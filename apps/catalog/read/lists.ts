@@ -26,6 +26,7 @@ import { type Access, scopesOf } from './access.ts'
 import { itemOf, timeOrNull, timeText } from './documents.ts'
 import { tooExpensive } from './expensive.ts'
 import { awaitChange } from './freshness.ts'
+import { ownedWhere } from './owned.ts'
 
 /** Who reads: rows are limited to the access, page tokens are bound to the name. */
 export type Reader = { name: string; access: Access }
@@ -65,7 +66,7 @@ export const asOf = async (db: Queryable, deps: CatalogDeps, watermark?: string)
   lag_ms: 0,
 })
 
-const INCLUDABLE = ['state', 'health', 'relationships', 'capabilities'] as const
+const INCLUDABLE = ['state', 'health', 'relationships', 'capabilities', 'owners'] as const
 export type Included = ReadonlySet<(typeof INCLUDABLE)[number]>
 
 /** The parts that `include` names; 400 for one that does not exist. */
@@ -94,14 +95,15 @@ export const listPage = async (
   const included = includedOf(include)
   const selected = fieldsOf(fields)
   const sort = parseSort(query.sort)
-  const where = [...fixed, accessSql(reader.access, types.topologyIds), ...whereOf(types, query)]
+  const owned = await ownedWhere(deps, query.owned_by, reader.access)
+  const where = [...fixed, accessSql(reader.access, types.topologyIds), ...whereOf(types, query), ...owned]
   const list = { route, ...filters }
   const place = deps.pages.place(page_token, list, reader.name)
   await awaitChange(deps, { ...(min_change !== undefined && { min_change }) }, reader)
   const size = pageSizeOf(page_size, deps.config)
   const turned = place.back ? sort.map(({ key, descending }) => ({ key, descending: !descending })) : sort
   const after = place.key as string[] | undefined
-  const lean = !showsState({ included, selected })
+  const lean = !showsState({ included, selected }) && !included.has('owners')
   const rows = await affordable(listResources(deps.db, { where, sort: turned, after, limit: size + 1, lean }))
   const keyOf = (row: ListRow) => row.sort_keys
   const { items: shown, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
@@ -134,6 +136,7 @@ const itemsOf = async (deps: CatalogDeps, rows: ListRow[], { included, selected 
 }
 
 type Part = {
+  field_owners?: Record<string, string>
   health?: { status: ResourceRow['health_status']; reason: string; since: string; expires_at: string | null }
   relationships?: { out: number; in: number }
   capabilities?: { provided: number; required: number }
@@ -150,6 +153,7 @@ export const partsOf = async (
   const parts = new Map<string, Part>(rows.map(({ rid }) => [rid, {}]))
   const rids = [...parts.keys()]
   const partOf = (rid: string) => parts.get(rid) as Part
+  for (const row of included.has('owners') ? rows : []) partOf(row.rid).field_owners = row.field_owners
   for (const row of included.has('health') ? rows : []) {
     const { health_status: status, health_reason: reason, health_at, health_expires_at } = row
     partOf(row.rid).health = { status, reason, since: timeText(health_at), expires_at: timeOrNull(health_expires_at) }

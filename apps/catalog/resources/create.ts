@@ -19,7 +19,7 @@ import { tellClaims } from '../capabilities/claims.ts'
 import { createWish } from '../changes/hold.ts'
 import { runChange } from '../changes/run.ts'
 import type { EdgePlan } from '../command/edges.ts'
-import type { Cause } from '../command/outbox.ts'
+import { type Cause, managerOf } from '../command/outbox.ts'
 import {
   type Causing,
   causing,
@@ -235,6 +235,7 @@ const insertRows = async (
     parent_rid: parent?.rid ?? null,
     path: parent ? `${parent.path}.${rid}` : rid,
     desired_state,
+    field_owners: { '': managerOf(cause) },
     identity_hash: identityHash(type, desired_state),
     created_at: at,
     created_by: actor,

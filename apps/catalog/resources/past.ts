@@ -31,7 +31,7 @@ const CHUNK = 100
 /** Names and times of creation never change, so the order of then is the order of now. */
 const SORTABLE = ['resource_id', 'name', 'created_at']
 /** What is not kept over time, or not with the resource. */
-const PRESENT = ['health_status', 'layer_kind', 'count', 'min_change', 'max_lag_ms'] as const
+const PRESENT = ['health_status', 'layer_kind', 'owned_by', 'count', 'min_change', 'max_lag_ms'] as const
 const PRESENT_FIELDS = new Set(['health_status', 'health_revision', 'layer_kind', 'provides'])
 
 type Found = { row: ListRow; view: ResourceView }

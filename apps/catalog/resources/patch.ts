@@ -25,6 +25,7 @@ import { changedPaths, isObject, type JsonObject, parsePointer } from '../docume
 import { documentOf, viewOf } from '../read/documents.ts'
 import { checkImmutable, checkReadOnly, fittingType, refuseTerminal, violated } from '../rules/change.ts'
 import { checkNotes, NOTES, type Notes } from '../rules/notes.ts'
+import { refuseOwned } from '../rules/owners.ts'
 import { tried } from './create.ts'
 import { requestIntent } from './intents.ts'
 import { lockToWrite, refuseVersion } from './lock.ts'
@@ -151,6 +152,7 @@ export const changeResource = async (
   const desired = next.desired_state
   const by_intent = write.query.mode !== 'record_only' && type.writes === 'operation'
   if (desired && write.query.mode !== 'record_only') checkReadOnly(type, row.desired_state as JsonObject, desired)
+  if (write.query.manager !== undefined && !write.query.force) refuseOwned(row, next, write.query.manager)
   const asked = by_intent && desired && !equalJson(desired, row.desired_state) ? desired : undefined
   if (asked) {
     checkAsked(deps, locked, asked)

@@ -4,13 +4,14 @@ import type { RelationshipEvent } from '../../shared/contracts/catalog/events.ts
 import type { ResourceDocument } from '../../shared/contracts/catalog/resources.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
-import { auditOf, type Cause } from '../command/outbox.ts'
+import { auditOf, type Cause, managerOf } from '../command/outbox.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { driftOf } from '../document/common.ts'
 import { fewPaths, type JsonObject } from '../document/pointers.ts'
 import type { StoredType } from '../packs/registry.ts'
 import { documentDelta, documentOf, factsChanged, storedDocument } from '../read/documents.ts'
 import { identityHash } from '../rules/change.ts'
+import { ownersAfter } from '../rules/owners.ts'
 
 /** What a version says in each table: worked out in memory, written by one command or by a batch of them. */
 
@@ -52,12 +53,15 @@ export const columnsOf = (next: Next, cause: Cause, told: number) => {
   const notes = Object.fromEntries(
     NOTES.filter((name) => change[name] !== undefined).map((name) => [name, change[name]]),
   )
+  const owned = { ...notes, ...(desired_moved && { desired_state }) }
+  const field_owners = Object.keys(owned).length > 0 ? ownersAfter(row, owned, managerOf(cause)) : row.field_owners
   const fixed = {
     ...notes,
     ...(type.version !== row.type_version && { type_version: type.version }),
     ...(desired_moved && { desired_state }),
     ...(desired_moved && type.identity.length > 0 && { identity_hash: identityHash(type, desired_state) }),
     ...(ends && { is_open: false }),
+    ...(!equalJson(field_owners, row.field_owners) && { field_owners }),
   }
   const state = {
     version: row.version + 1,

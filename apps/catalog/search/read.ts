@@ -1,6 +1,5 @@
-import { sql } from 'drizzle-orm'
 import { readLogState } from '../../../db/catalog/relationships/graph-events.ts'
-import { accessSql, conditions } from '../../../db/catalog/resources/lists.ts'
+import { accessSql } from '../../../db/catalog/resources/lists.ts'
 import {
   readSearchPosition,
   type SearchRow,
@@ -11,7 +10,8 @@ import type { SearchItem, SearchQuery, SearchResult } from '../../shared/contrac
 import { AppError } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { scopesOf } from '../read/access.ts'
-import { affordable, type Reader, valuesOf } from '../read/lists.ts'
+import { affordable, type Reader, whereOf } from '../read/lists.ts'
+import { ownedWhere } from '../read/owned.ts'
 
 const LIMIT = 20
 
@@ -23,18 +23,14 @@ type Deps = Pick<CatalogDeps, 'db' | 'registry' | 'clock' | 'config'>
  */
 export const readSearch = async (
   deps: Deps,
-  { q, type_key, include_retired, limit = LIMIT }: SearchQuery,
+  { q, limit = LIMIT, ...query }: SearchQuery,
   { access }: Reader,
 ): Promise<SearchResult> => {
   const { types } = deps.registry
   const position = await readSearchPosition(deps.db)
   if (!position || position.filling_after !== null) throw filling(deps)
-  const type_keys = valuesOf(type_key)
-  const where = [
-    accessSql(access, types.topologyIds),
-    include_retired ? sql`true` : conditions.open,
-    ...(type_keys ? [conditions.types(types.idsOf(type_keys))] : []),
-  ]
+  const owned = await ownedWhere(deps, query.owned_by, access)
+  const where = [accessSql(access, types.topologyIds), ...owned, ...whereOf(types, query)]
   const asked = { q: q.trim(), where, limit: limit + 1 }
   const exact = await affordable(searchResources(deps.db, { ...asked, by: 'words' }))
   const spelled = exact.length === 0

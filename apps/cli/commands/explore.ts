@@ -19,10 +19,16 @@ export const exploreCommands: Command[] = [
     examples: ['resource search "web eu1"', 'resource search 10.20.30 --type infra.host'],
     options: {
       type: { type: 'string', about: 'one type only' },
+      'owned-by': { type: 'string', value: 'RESOURCE', about: 'what this team or person owns' },
       limit: { type: 'string', value: 'N', about: 'how many at most (20, up to 100)' },
     },
     run: async ({ api, out }, [q = ''], values) => {
-      const query = queryOf({ q, type_key: text(values, 'type'), limit: text(values, 'limit') })
+      const query = queryOf({
+        q,
+        type_key: text(values, 'type'),
+        owned_by: text(values, 'owned-by'),
+        limit: text(values, 'limit'),
+      })
       const { items, more } = await api.get<SearchResult>(`/api/v1/search?${query}`)
       out.list(
         items,

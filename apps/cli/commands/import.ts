@@ -1,5 +1,6 @@
 import type { ResourceView } from '../../shared/contracts/catalog/resources.ts'
 import type { ImportResult } from '../../shared/contracts/imports/imports.ts'
+import { uuidv7 } from '../../shared/ids.ts'
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
 import { EXIT, usageError } from '../errors.ts'
 import { choose } from '../import/choose.ts'
@@ -7,7 +8,7 @@ import type { Found, Options, Reader } from '../import/items.ts'
 import { readKubernetes } from '../import/kubernetes/read.ts'
 import { applyOverrides, readOverrides } from '../import/map.ts'
 import { readNetbox } from '../import/netbox/read.ts'
-import { knownOf, markMissing, settledItems, tidy } from '../import/run/known.ts'
+import { goneOf, knownOf, markMissing, settledItems } from '../import/run/known.ts'
 import { type Pruned, prune } from '../import/run/prune.ts'
 import { losesAnything, report, showLoss, writeReport } from '../import/run/report.ts'
 import { sendItems } from '../import/send.ts'
@@ -21,6 +22,7 @@ const OPTIONS = {
   'source-name': { type: 'string', value: 'NAME', about: 'the name of the source system' },
   into: { type: 'string', value: 'RESOURCE', about: 'the container of items without one' },
   adopt: { type: 'boolean', about: 'take over resources of the same name' },
+  force: { type: 'boolean', about: 'overwrite fields that people or operations changed since' },
   'mark-missing': { type: 'boolean', about: 'label resources that the file no longer names' },
   prune: { type: 'boolean', about: 'retire resources that this source made and no longer names, after a review' },
   strict: { type: 'boolean', about: 'refuse the import if a field would be lost' },
@@ -28,7 +30,7 @@ const OPTIONS = {
   map: { type: 'string', value: 'FILE', about: 'maps foreign kinds to resource types' },
   only: { type: 'string', value: 'TYPES', about: 'import these types or kinds only' },
   'leave-out': { type: 'string', value: 'TYPES', about: 'skip these types or kinds' },
-  batch: { type: 'string', value: 'N', about: 'items per request' },
+  batch: { type: 'string', value: 'N', about: 'items per job, at most 1000' },
 } as const
 const MAPPING = { mapping: { type: 'string', value: 'FILE', about: 'maps columns to items (required)' } } as const
 const SOURCE_NAME = /^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$/
@@ -39,7 +41,7 @@ type Importer = { kind: string; about: string; read: Read; mapped?: boolean; exa
 const importer = ({ kind, about, read, mapped = false, examples }: Importer): Command => ({
   name: `import ${kind}`,
   takes: 'FILE',
-  about: `${about} A repeated import changes nothing, so an interrupted one is repeated. --dry-run shows the differences; --report FILE names every field that no type has.`,
+  about: `${about} A repeated import changes nothing, and an interrupted one continues in the catalog. --dry-run shows the differences; --report FILE names every field that no type has.`,
   options: mapped ? { ...MAPPING, ...OPTIONS } : OPTIONS,
   examples,
   repeats: 0,
@@ -52,7 +54,7 @@ const importer = ({ kind, about, read, mapped = false, examples }: Importer): Co
     const none: Pruned = { retired: [], kept: [], failed: [] }
     const file_of_report = text(values, 'report')
     if (values.strict === true && losesAnything(found)) {
-      const empty = { ...run, pruned: none, tidied: 0, kept: 0 }
+      const empty = { ...run, pruned: none, kept: 0 }
       if (file_of_report !== undefined) writeReport(file_of_report, context, empty)
       showLoss(context.out.note, found)
       context.out.note('strict   Nothing was imported, because fields would be lost.')
@@ -61,32 +63,67 @@ const importer = ({ kind, about, read, mapped = false, examples }: Importer): Co
     const known = await knownOf(context, name)
     const { items, kept } = settledItems(found, name, known)
     const bar = progress(items.length, context.dry_run ? 'compared' : 'imported')
+    const key = context.idempotency_key ?? uuidv7()
+    const resume = resuming(context, key)
     try {
       run.results = await sendItems({
         api: context.api,
         source: { ...source, file_digest: digest },
         items,
         size,
-        adopt: values.adopt === true,
+        options: {
+          adopt: values.adopt === true,
+          force: values.force === true,
+          complete_fields: true,
+          ...(isWhole(values) && { complete_relationship_types: ['refers_to'] }),
+        },
         dry_run: context.dry_run,
-        key: context.idempotency_key,
-        complete: isWhole(values) ? ['refers_to'] : [],
+        key,
         onBatch: (batch) => {
-          bar.at(batch.done)
           if (context.out.jsonl) context.out.print(JSON.stringify(batch))
         },
+        onProgress: bar.at,
+        onJob: resume.started,
       })
+    } catch (error) {
+      resume.tell()
+      throw error
     } finally {
       bar.end()
+      resume.end()
     }
-    const tidied = await tidy(context, items, known, run.results)
-    if (values['mark-missing'] === true) run.missing = await markMissing(context, items, known)
-    const pruned = values.prune === true ? await prune(context, source, items, known) : none
-    const whole = { ...run, pruned, tidied, kept }
+    const gone = goneOf(known, items, run.results)
+    if (values['mark-missing'] === true) run.missing = await markMissing(context, gone)
+    const pruned = values.prune === true ? await prune(context, name, gone) : none
+    const whole = { ...run, pruned, kept }
     if (file_of_report !== undefined) writeReport(file_of_report, context, whole)
     return report(context, whole)
   },
 })
+
+/** Tells whoever interrupts an import that its job continues, and how to take it up again. */
+const resuming = ({ out, dry_run }: Context, key: string) => {
+  let job: string | undefined
+  const tell = () => {
+    if (job === undefined || dry_run) return
+    out.note(
+      `resume   The job ${job} continues in the catalog. The same command with --idempotency-key ${key} resumes.`,
+    )
+  }
+  const onInterrupt = () => {
+    out.note('')
+    tell()
+    process.exit(EXIT.interrupted)
+  }
+  process.once('SIGINT', onInterrupt)
+  return {
+    started: (job_id: string): void => {
+      job = job_id
+    },
+    tell,
+    end: (): void => void process.off('SIGINT', onInterrupt),
+  }
+}
 
 const fromDocuments =
   (reader: Reader): Read =>
@@ -146,8 +183,8 @@ const checked = (values: Values) => {
   const name = needed(values, 'source-name')
   if (!SOURCE_NAME.test(name))
     throw usageError('--source-name takes small letters, digits, dots and dashes, at most 63.')
-  const size = Number(text(values, 'batch') ?? 100)
-  if (!Number.isInteger(size) || size < 1 || size > 150) throw usageError('--batch takes a number from 1 to 150.')
+  const size = Number(text(values, 'batch') ?? 1000)
+  if (!Number.isInteger(size) || size < 1 || size > 1000) throw usageError('--batch takes a number from 1 to 1000.')
   for (const option of ['mark-missing', 'prune'])
     if (values[option] === true && !isWhole(values))
       throw usageError(`--${option} looks at the whole file: it does not go with --only and --leave-out.`)

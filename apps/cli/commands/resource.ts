@@ -20,12 +20,13 @@ export const resourceCommands: Command[] = [
     options: {
       filter: { type: 'string', value: 'EXPR', about: 'the filter language of the API' },
       type: { type: 'string', about: 'one type only' },
+      'owned-by': { type: 'string', value: 'RESOURCE', about: 'what this team or person owns' },
     },
     run: async ({ api, out, all }, _, values) =>
       out.list(
         await api.list<ResourceView>(
           '/api/v1/resources',
-          { filter: text(values, 'filter'), type_key: text(values, 'type') },
+          { filter: text(values, 'filter'), type_key: text(values, 'type'), owned_by: text(values, 'owned-by') },
           all,
         ),
         [

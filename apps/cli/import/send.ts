@@ -1,28 +1,34 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ImportItem, ImportReply, ImportResult } from '../../shared/contracts/imports/imports.ts'
+import type {
+  ImportItem,
+  ImportJob,
+  ImportOptions,
+  ImportReply,
+  ImportResult,
+  ImportSource,
+} from '../../shared/contracts/imports/imports.ts'
 import { digest } from '../../shared/data/digest.ts'
-import { uuidv7 } from '../../shared/ids.ts'
-import { CliError, EXIT } from '../errors.ts'
+import { CliError, EXIT, failure } from '../errors.ts'
 import type { Api } from '../session/api.ts'
 import { containersFirst } from './items.ts'
 
 export type Plan = {
   api: Api
-  source: { kind: string; name: string; file_digest: string }
+  source: ImportSource
   items: readonly ImportItem[]
+  /** How many items go into one job, or into one request of a dry run. */
   size: number
-  adopt: boolean
+  options: ImportOptions
   dry_run: boolean
-  /**
-   * Of --idempotency-key: every batch has its own key, derived from it and from the batch's items. So a run that broke
-   * off resumes, however large its batches were.
-   */
-  key: string | undefined
-  /** Edges of these types that an item no longer lists are removed. */
-  complete?: readonly string[]
+  /** Each job has a key of its own, derived from this one and from its items: the same run again finds its jobs. */
+  key: string
   onBatch: (batch: BatchDone) => void
+  /** Told how many items of all have a result. */
+  onProgress?: (done: number) => void
+  /** Told of each job that the catalog has taken. */
+  onJob?: (job_id: string) => void
 }
-/** One batch that was answered: how many items are done with it, of how many, and what became of its own. */
+/** One job or request that is done: how many items are done with it, of how many, and what became of its own. */
 export type BatchDone = {
   batch: number | string
   done: number
@@ -35,40 +41,47 @@ type Batch = {
   context: number
 }
 
+/** Of a request that is answered at once. */
 const MAX_ITEMS = 200
 const MAX_BYTES = 900_000
-/** How often one batch is sent while the catalog says that it may be: some minutes. */
+/** How often one request is sent while the catalog says that it may be: some minutes. */
 const TRIES = 30
 const LONGEST_WAIT_MS = 5000
+const FOLLOW_MS = 200
 
 /** How many items go into the next batch: fewer after one that was too much for the catalog, then again more. */
 type Pace = { size: number }
 
 /**
- * Sends the items in batches, containers first; what names a target of a later batch is sent once more at the end. A
- * dry run is not stored, so each of its batches brings along the containers that it needs.
+ * Sends the items, containers first: as jobs, one after the other, which the catalog makes by itself even if this client
+ * ends. What names a target of a later job is sent once more at the end. A dry run is compared in requests instead.
  */
 export const sendItems = async (plan: Plan): Promise<ImportResult[]> => {
   const sorted = containersFirst(plan.items)
   const results = new Map<string, ImportResult>()
   const at = new Map<string, number>()
-  const pace = { size: plan.size }
   let done = 0
-  for await (const { number, batch, answers } of answered(sorted, plan, pace)) {
-    for (const item of batch.items.slice(batch.context)) at.set(item.external_id, number)
-    for (const answer of answers) results.set(answer.external_id, answer)
+  const tell = (batch: number | string, answers: ImportResult[]) =>
+    plan.onBatch({ batch, done, of: sorted.length, outcomes: outcomesOf(answers), results: answers })
+  const batches = plan.dry_run
+    ? compared(sorted, plan)
+    : taken(sorted, plan, '', (part) => plan.onProgress?.(done + part))
+  for await (const { number, answers } of batches) {
+    for (const answer of answers) {
+      at.set(answer.external_id, number)
+      results.set(answer.external_id, answer)
+    }
     done += answers.length
-    plan.onBatch({ batch: number, done, of: sorted.length, outcomes: outcomesOf(answers), results: answers })
+    plan.onProgress?.(done)
+    tell(number, answers)
   }
   if (plan.dry_run) forgetOthers(results, sorted)
-  else {
-    const late = sorted.filter(({ external_id, relationships = [] }) =>
-      relationships.some(({ target_external_id: to }) => (at.get(to ?? '') ?? 0) > (at.get(external_id) ?? 0)),
-    )
-    for await (const { number, answers } of answered(late, plan, pace, 'late-')) {
-      plan.onBatch({ batch: `late-${number}`, done, of: done, outcomes: outcomesOf(answers), results: answers })
-      for (const answer of answers) results.set(answer.external_id, joined(results.get(answer.external_id), answer))
-    }
+  const late = sorted.filter(({ external_id, relationships = [] }) =>
+    relationships.some(({ target_external_id: to }) => (at.get(to ?? '') ?? 0) > (at.get(external_id) ?? 0)),
+  )
+  for await (const { number, answers } of plan.dry_run ? [] : taken(late, plan, 'late-')) {
+    for (const answer of answers) results.set(answer.external_id, joined(results.get(answer.external_id), answer))
+    tell(`late-${number}`, answers)
   }
   return sorted.flatMap((item) => results.get(item.external_id) ?? [])
 }
@@ -77,55 +90,95 @@ export const sendItems = async (plan: Plan): Promise<ImportResult[]> => {
 export const outcomesOf = (results: readonly ImportResult[]): Record<string, number> =>
   Object.fromEntries([...Map.groupBy(results, ({ outcome }) => outcome)].map(([outcome, all]) => [outcome, all.length]))
 
-type Answered = { number: number; batch: Batch; answers: ImportResult[] }
+type Answered = { number: number; answers: ImportResult[] }
 
-/** All items in batches, one after the other, with the answers for a batch's own items. */
-async function* answered(
+/** All items as jobs; the next begins when the one before has ended. */
+async function* taken(
   sorted: readonly ImportItem[],
   plan: Plan,
-  pace: Pace,
-  prefix = '',
+  pass: string,
+  onProgress: (done: number) => void = () => {},
 ): AsyncGenerator<Answered, void, undefined> {
+  for (let from = 0, number = 0; from < sorted.length; number += 1) {
+    const { items } = batchFrom(sorted, from, new Map(), false, plan.size)
+    yield { number, answers: await runJob(plan, items, pass, onProgress) }
+    from += items.length
+  }
+}
+
+/** Starts one job, or finds the one that an earlier run with this key started, and follows it to its end. */
+const runJob = async (
+  { api, source, options, key, onJob }: Plan,
+  items: ImportItem[],
+  pass: string,
+  onProgress: (done: number) => void,
+): Promise<ImportResult[]> => {
+  const headers = { 'idempotency-key': digest([key, source, pass, options, items]) }
+  const body = { source, items, options }
+  const { body: started } = await patiently(() => api.send<ImportJob>('POST', '/api/v1/imports', body, headers))
+  const path = `/api/v1/imports/${started.job_id}`
+  onJob?.(started.job_id)
+  for (let job = started; ; job = await patiently(() => api.get<ImportJob>(path))) {
+    onProgress(job.done)
+    if (job.status === 'done') return api.list<ImportResult>(`${path}/results`, {}, true)
+    if (job.ended_at !== null)
+      throw failure(
+        EXIT.failed,
+        `The import ${job.job_id} ended as ${job.status}: ${job.problem?.detail ?? 'canceled'}.`,
+      )
+    await delay(FOLLOW_MS)
+  }
+}
+
+/** Asks again while the catalog says that the same may be asked again. */
+const patiently = async <T>(act: () => Promise<T>): Promise<T> => {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await act()
+    } catch (error) {
+      const wait_ms = error instanceof CliError ? error.retry_after_ms : undefined
+      if (wait_ms === undefined || tries === TRIES) throw error
+      await delay(Math.min(wait_ms, LONGEST_WAIT_MS))
+    }
+  }
+}
+
+/** All items of a dry run, in requests. It is not stored, so each brings along the containers that it needs. */
+async function* compared(sorted: readonly ImportItem[], plan: Plan): AsyncGenerator<Answered, void, undefined> {
   const byId = new Map(sorted.map((item) => [item.external_id, item]))
+  const size = Math.min(plan.size, MAX_ITEMS - 50)
+  const pace = { size }
   for (let from = 0, number = 0; from < sorted.length; ) {
-    const batch = batchFrom(sorted, from, byId, plan.dry_run, pace.size)
-    const answers = await send(plan, batch, prefix, pace)
+    const answers = await compare(plan, batchFrom(sorted, from, byId, true, pace.size), pace, size)
     if (!answers) continue
-    yield { number, batch, answers }
+    yield { number, answers }
     from += answers.length
     number += 1
   }
 }
 
-/**
- * Sends one batch until it is answered, for its first items at least: a repeat has the same key, so no item is done
- * twice. Returns undefined if the same would take as long again, since a dry run is not kept: then less is sent
- * at once.
- */
-const send = async (
-  { api, source, adopt, dry_run, key, size, complete = [] }: Plan,
+/** Compares one batch, its first items at least. undefined: it was too much, so less is to be sent. */
+const compare = async (
+  { api, source, options }: Plan,
   { items, context }: Batch,
-  pass: string,
   pace: Pace,
+  size: number,
 ): Promise<ImportResult[] | undefined> => {
-  const path = `/api/v1/resources:import${dry_run ? '?validate_only=true' : ''}`
-  const headers = { 'idempotency-key': key === undefined ? uuidv7() : digest([key, source, pass, adopt, items]) }
+  const path = '/api/v1/resources:import?validate_only=true'
   const own = items.length - context
-  const options = { adopt, ...(complete.length > 0 && { complete_relationship_types: complete }) }
   for (let tries = 1; ; tries++) {
     try {
-      const { body } = await api.send<ImportReply>('POST', path, { source, items, options }, headers)
+      const { body } = await api.send<ImportReply>('POST', path, { source, items, options })
       const answers = body.results.slice(context).filter(({ outcome }) => outcome !== 'deferred')
       if (answers.length === 0) throw tooSlow()
-      if (answers.length < own) pace.size = answers.length
-      else if (tries === 1) pace.size = Math.min(size, pace.size * 2)
+      pace.size = answers.length < own ? answers.length : tries === 1 ? Math.min(size, pace.size * 2) : pace.size
       return answers
     } catch (error) {
       const wait_ms = error instanceof CliError ? error.retry_after_ms : undefined
       if (wait_ms === undefined || tries === TRIES) throw error
       if (tries === 1) pace.size = Math.ceil(own / 2)
       await delay(Math.min(wait_ms, LONGEST_WAIT_MS))
-      if (dry_run && own > 1) return undefined
+      if (own > 1) return undefined
     }
   }
 }
@@ -155,7 +208,7 @@ const batchFrom = (
     )
     bytes += Buffer.byteLength(JSON.stringify([item, ...above]))
     const count = own.length + 1 + context.size + above.length
-    if (own.length > 0 && (count > MAX_ITEMS || bytes > MAX_BYTES)) break
+    if (own.length > 0 && ((dry_run && count > MAX_ITEMS) || bytes > MAX_BYTES)) break
     for (const one of above) context.set(one.external_id, one)
     own.push(item)
   }

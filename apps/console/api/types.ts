@@ -25,6 +25,7 @@ import type { Patch as PatchReply } from '../../shared/contracts/operations/patc
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import type { SessionView } from '../../shared/contracts/session/sessions.ts'
 import type { NeedsGraph } from '../../shared/contracts/topology/capability-graphs.ts'
+import type { SearchItem } from '../../shared/contracts/topology/search.ts'
 import type { TopologyList } from '../../shared/contracts/topology/topology.ts'
 
 /** The replies that the console reads: static types of the servers' own contracts. */
@@ -76,6 +77,8 @@ export type ResourceType = ResourceTypeReply
 export type Plan = PlanView
 export type ResourceHealth = Static<typeof HealthView>
 export type HealthCheck = ResourceHealth['checks'][number]
+export type FoundResource = SearchItem
+export type { SearchResult } from '../../shared/contracts/topology/search.ts'
 export type ResourceRow = Static<typeof ResourceItem>
 export type Resource = ResourceView
 export type ResourceRelation = Static<typeof RelationshipItem>

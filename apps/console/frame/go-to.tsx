@@ -3,16 +3,17 @@ import { useNavigate } from '@tanstack/react-router'
 import { Search } from 'lucide-react'
 import { useDeferredValue, useEffect, useId, useRef, useState } from 'react'
 import { api, read } from '../api/client.ts'
-import type { OperationRow, ResourceRow } from '../api/types.ts'
+import type { FoundResource, OperationRow } from '../api/types.ts'
 import { shortId } from '../kit/format.ts'
-import { filterOf } from '../queries/resources.ts'
+import { searchQuery } from '../queries/resources.ts'
 import { OperationStatusMark } from '../values/status.tsx'
+import { tCatalog } from '../words/catalog.ts'
 import { t } from '../words/index.ts'
 
 const MAX = 6
-type Item = { key: string } & ({ row: OperationRow } | { resource: ResourceRow })
+type Item = { key: string } & ({ row: OperationRow } | { resource: FoundResource })
 
-/** Operations by title, ticket or end of id, and resources by name; undefined until the first answer. */
+/** Operations by title, ticket or end of id, and the resources that search ranks first; undefined until the first answer. */
 const useItems = (q: string, enabled: boolean): Item[] | undefined => {
   const asked = { enabled, staleTime: 10_000 }
   const operations = useQuery({
@@ -21,12 +22,7 @@ const useItems = (q: string, enabled: boolean): Item[] | undefined => {
     queryFn: ({ signal }) =>
       read(api.GET('/v1/operations', { params: { query: { q, page_size: MAX, sort: '-created_at' } }, signal })),
   }).data?.items
-  const resources = useQuery({
-    queryKey: ['go-to', 'resources', q],
-    ...asked,
-    queryFn: ({ signal }) =>
-      read(api.GET('/v1/resources', { params: { query: { filter: filterOf(q), page_size: MAX } }, signal })),
-  }).data?.items
+  const resources = useQuery({ ...searchQuery({ q }, MAX), ...asked }).data?.items
   if (!enabled || (operations === undefined && resources === undefined)) return undefined
   return [
     ...(operations ?? []).map((row) => ({ key: row.operation_id, row })),
@@ -132,7 +128,12 @@ const Found = ({ id, items, at, go }: FoundProps) => (
           </>
         ) : (
           <>
-            <span className="min-w-0 flex-1 truncate">{item.resource.display_name || item.resource.name}</span>
+            <span className="min-w-0 flex-1 truncate">
+              {item.resource.display_name || item.resource.name}
+              {item.resource.matched.includes('name') ? null : (
+                <span className="text-muted"> {tCatalog.resources.in_fields(item.resource.matched)}</span>
+              )}
+            </span>
             <code className="text-muted">{item.resource.type_key}</code>
           </>
         )}

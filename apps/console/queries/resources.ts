@@ -26,7 +26,7 @@ export const resourcesQuery = (find: ResourceFind) =>
               ...(find.type ? { type_key: [find.type] } : {}),
               ...(find.region ? { region_id: find.region } : {}),
               ...(find.health?.length ? { health_status: [...find.health] } : {}),
-              ...(find.q ? { filter: filterOf(find.q) } : {}),
+              ...(find.q ? { filter: find.q } : {}),
               ...(find.worst_first ? { sort: '-health_status,resource_id' } : {}),
               ...pageOf(pageParam),
             },
@@ -81,5 +81,30 @@ export const capabilitiesQuery = (resource_id: string) =>
       read(api.GET('/v1/resources/{resource_id}/capabilities', { params: { path: { resource_id } }, signal })),
   })
 
-/** A bare word searches names; anything with an operator is the catalog's own filter language. */
-export const filterOf = (q: string): string => (/[=<>:]/.test(q) ? q : `name:${JSON.stringify(q)}`)
+/** A field and an operator: the catalog's own filter language. */
+const FILTER =
+  /(^|[\s(-])(resource_id|type_key|name|display_name|owner|parent_id|lifecycle_status|health_status|layer_kind|drift|provides|(created|updated)_(at|by)|version|(scope|labels|desired_state|observed_state)\.[^\s=<>:!]+)\s*(=|!=|<|>|:)/
+
+/** Whether a text is words to search for, and no filter. */
+export const isWords = (q: string): boolean => q !== '' && !FILTER.test(q)
+
+/** Resources that hold all the words, the best first. */
+export const searchQuery = ({ q = '', type, region, health }: ResourceFind, limit = 100) =>
+  queryOptions({
+    queryKey: ['resources', 'search', { q, type, region, health }, limit],
+    queryFn: ({ signal }) =>
+      read(
+        api.GET('/v1/search', {
+          params: {
+            query: {
+              q: q.slice(0, 200),
+              limit,
+              ...(type ? { type_key: [type] } : {}),
+              ...(region ? { region_id: region } : {}),
+              ...(health?.length ? { health_status: [...health] } : {}),
+            },
+          },
+          signal,
+        }),
+      ),
+  })

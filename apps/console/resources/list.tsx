@@ -1,12 +1,12 @@
-import { useInfiniteQuery } from '@tanstack/react-query'
+import { keepPreviousData, type UseQueryResult, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useTopic } from '../api/hooks.ts'
-import type { ResourceRow } from '../api/types.ts'
+import type { FoundResource, ResourceRow, SearchResult } from '../api/types.ts'
 import { SearchField } from '../forms/search.tsx'
 import { Filter } from '../forms/select.tsx'
 import { coarse } from '../kit/format.ts'
 import { rowsOf } from '../queries/pages.ts'
-import { resourcesQuery } from '../queries/resources.ts'
+import { isWords, resourcesQuery, searchQuery } from '../queries/resources.ts'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
 import { OperationLink } from '../values/links.tsx'
@@ -28,9 +28,12 @@ const CLEAR = (
 export const ResourcesPage = () => {
   const find = useSearch({ from: '/shell/resources' })
   const navigate = useNavigate({ from: '/resources' })
-  const list = useInfiniteQuery(resourcesQuery({ ...find, health: find.health ? [find.health] : [] }))
+  const wanted = { ...find, health: find.health ? [find.health] : [] }
+  const words = isWords(find.q)
+  const list = useInfiniteQuery({ ...resourcesQuery(wanted), enabled: !words })
+  const found = useQuery({ ...searchQuery(wanted), enabled: words, placeholderData: keepPreviousData })
   useTopic('resources')
-  const behind = list.data?.pages[0]?.as_of?.lag_ms ?? 0
+  const behind = (words ? found.data : list.data?.pages[0])?.as_of.lag_ms ?? 0
   const filtered = Object.values(find).some((value) => value !== '')
   return (
     <Page>
@@ -50,22 +53,57 @@ export const ResourcesPage = () => {
         />
         {filtered ? CLEAR : null}
       </div>
-      <ListTable
-        list={list}
-        empty={filtered ? tCatalog.resources.no_match : tCatalog.resources.empty}
-        next={filtered ? CLEAR : <p>{tCatalog.resources.empty_hint}</p>}
-        caption={tCatalog.resources.caption}
-        columns={COLUMNS}
-        rows={rowsOf(list)}
-        keyOf={({ resource_id }) => resource_id}
-      />
+      {words ? <FoundTable found={found} /> : null}
+      {words ? null : (
+        <ListTable
+          list={list}
+          empty={filtered ? tCatalog.resources.no_match : tCatalog.resources.empty}
+          next={filtered ? CLEAR : <p>{tCatalog.resources.empty_hint}</p>}
+          caption={tCatalog.resources.caption}
+          columns={COLUMNS}
+          rows={rowsOf(list)}
+          keyOf={({ resource_id }) => resource_id}
+        />
+      )}
     </Page>
   )
 }
 
+const TYPE: Column<Pick<ResourceRow, 'type_key'>> = {
+  name: tCatalog.resources.type,
+  className: 'mono',
+  cell: ({ type_key }) => <TypeName type_key={type_key} />,
+}
+
+/** What search found, the best first, with the fields that hold the words. */
+const FoundTable = ({ found }: { found: UseQueryResult<SearchResult> }) => (
+  <>
+    <ListTable
+      list={found}
+      empty={tCatalog.resources.no_match}
+      next={CLEAR}
+      caption={tCatalog.resources.found}
+      columns={FOUND}
+      rows={found.data?.items ?? []}
+      keyOf={({ resource_id }) => resource_id}
+    />
+    {found.data?.more ? <p className="text-muted">{tCatalog.resources.more_match(found.data.items.length)}</p> : null}
+  </>
+)
+
+const FOUND: Column<FoundResource>[] = [
+  NAME,
+  { name: tCatalog.resources.found_in, cell: ({ matched }) => tCatalog.resources.found_fields(matched) },
+  TYPE,
+  { name: tCatalog.resources.health, cell: (row) => <Health health={row.health_status} /> },
+  { name: tCatalog.resources.lifecycle, cell: (row) => row.lifecycle_status },
+  { name: tCatalog.resources.owner, cell: (row) => row.owner },
+  PLACE,
+]
+
 const COLUMNS: Column<ResourceRow>[] = [
   NAME,
-  { name: tCatalog.resources.type, className: 'mono', cell: (row) => <TypeName type_key={row.type_key} /> },
+  TYPE,
   { name: tCatalog.resources.health, cell: (row) => <Health health={row.health_status} /> },
   { name: tCatalog.resources.lifecycle, cell: (row) => row.lifecycle_status },
   { name: tCatalog.resources.drift, cell: (row) => tCatalog.resources.drifts[row.drift.status] },

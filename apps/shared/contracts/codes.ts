@@ -256,6 +256,10 @@ export const CODES = {
     ],
     already_exists: ['The object exists already.', 'Choose another id, or change the object.'],
     test_failed: ['A test of the JSON patch failed.', READ],
+    field_owned: [
+      'Another manager set a field to another value.',
+      'Change it at its owner, or send the same with force.',
+    ],
     type_changed: ['The resource has another type.', 'Import it under another id.'],
     too_many_credentials: ['The machine has as many credentials as it may.', 'Revoke one.'],
     last_admin: ['No active administrator would be left.', 'Make someone else an administrator first.'],

@@ -78,7 +78,16 @@ const rowsByTable = (inserts: Held['pending']['inserts']) => {
   return tables
 }
 
-const FIXED = ['type_version', 'display_name', 'owner', 'labels', 'annotations', 'desired_state', 'is_open'] as const
+const FIXED = [
+  'type_version',
+  'display_name',
+  'owner',
+  'labels',
+  'annotations',
+  'desired_state',
+  'field_owners',
+  'is_open',
+] as const
 const NEW = [
   'rid',
   'resource_id',
@@ -146,7 +155,7 @@ const updateFixed = async (tx: Tx, rows: readonly object[]): Promise<void> => {
     sql`update catalog.resource r set ${assignments(FIXED)},
           identity_hash = case when x.moves then x.identity_hash else r.identity_hash end
         from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as x(rid bigint, type_version integer, display_name text,
-          owner text, labels jsonb, annotations jsonb, desired_state jsonb, is_open boolean, moves boolean,
+          owner text, labels jsonb, annotations jsonb, desired_state jsonb, field_owners jsonb, is_open boolean, moves boolean,
           identity_hash bytea)
         where r.rid = x.rid`,
   )

@@ -154,6 +154,11 @@ export const conditions = {
   lifecycle: (states: readonly string[]) => sql`s.lifecycle_status = any(${array(states, 'text')})`,
   health: (statuses: readonly string[]) => sql`s.health_status = any(${array(statuses, 'text')})`,
   changedBefore: (time: string) => sql`s.updated_at < ${time}::timestamptz`,
+  /** Resources with an open edge of a type to another; none without both. */
+  pointsAt: (rid: string | undefined, reltype_id: number | undefined) =>
+    rid === undefined || reltype_id === undefined
+      ? sql`false`
+      : sql`r.rid in (select e.src from catalog.relationship e where e.dst = ${rid} and e.reltype_id = ${reltype_id})`,
   drift: (status: string) => sql`s.drift_status = ${status}`,
   label: (key: string, value: string | undefined) =>
     value === undefined ? sql`r.labels ? ${key}` : sql`r.labels @> ${JSON.stringify({ [key]: value })}::jsonb`,

@@ -14,10 +14,10 @@ const columnsWith = (states: SQL) => sql`r.rid, r.resource_id, r.type_id, r.type
   s.health_reason, s.health_expires_at, s.health_revision, s.capability_revision, s.drift_status, s.drift_paths,
   s.lifecycle_at, s.drift_at, s.health_at, s.last_operation_id, s.last_command_id, s.last_operation_at, s.updated_at,
   s.updated_by`
-export const resourceColumns = columnsWith(sql`r.annotations, r.desired_state, s.observed_state`)
+export const resourceColumns = columnsWith(sql`r.annotations, r.desired_state, r.field_owners, s.observed_state`)
 /** The same with annotations and states empty, for lists that do not show them: they are most of a row. */
 export const leanColumns = columnsWith(
-  sql`'{}'::jsonb as annotations, '{}'::jsonb as desired_state, '{}'::jsonb as observed_state`,
+  sql`'{}'::jsonb as annotations, '{}'::jsonb as desired_state, '{}'::jsonb as field_owners, '{}'::jsonb as observed_state`,
 )
 export const resourceTables = sql`catalog.resource r join catalog.resource_state s on s.rid = r.rid
   left join catalog.resource p on p.rid = r.parent_rid`

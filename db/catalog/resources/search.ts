@@ -93,6 +93,10 @@ export type SearchRow = {
   score: number
 }
 
+/** The tables that conditions are over; Postgres leaves out those that none names. */
+const searchable = sql`catalog.resource r left join catalog.resource_state s on s.rid = r.rid
+  left join catalog.resource p on p.rid = r.parent_rid`
+
 /** So many resources that hold the words are ranked; of more, those found first. */
 const RANKED = 5000
 
@@ -101,7 +105,7 @@ export const setSpelling = (tx: Tx): Promise<unknown> =>
   tx.execute(sql`select set_config('pg_trgm.word_similarity_threshold', '0.4', true)`)
 
 /**
- * Resources that hold all words of `q`, the best first. `where` is over r (resource). By `spelling`: those whose names
+ * Resources that hold all words of `q`, the best first. `where` is over r (resource), s (its state) and p (its parent). By `spelling`: those whose names
  * are alike instead, in a transaction after `setSpelling`.
  */
 export const searchResources = (
@@ -113,16 +117,16 @@ export const searchResources = (
     sql`(select string_agg(w || ':*' || ${weight}, ${` ${operator} `})::tsquery from asked)`
   const found =
     by === 'words'
-      ? sql`select r.rid from catalog.search d join catalog.resource r on r.rid = d.rid
+      ? sql`select r.rid from ${searchable} join catalog.search d on d.rid = r.rid
             where d.document @@ ${query('', '&')} and ${conditions} limit ${sql.raw(String(RANKED))}`
-      : sql`select r.rid from catalog.search d join catalog.resource r on r.rid = d.rid
+      : sql`select r.rid from ${searchable} join catalog.search d on d.rid = r.rid
             where lower(${q}) <% d.names and ${conditions} limit ${sql.raw(String(RANKED))}`
   return rowsOf(
     db,
     sql`with asked as materialized (select w from regexp_split_to_table(${wordsOf(sql`${q}`)}, ' ') w where w <> '' limit 12),
           found as (select rid from (${found}) f
-            union select r.rid from catalog.resource r where r.resource_id = ${q} and ${conditions}
-            union (select r.rid from catalog.resource r where r.name = ${q} and ${conditions} limit 100))
+            union select r.rid from ${searchable} where r.resource_id = ${q} and ${conditions}
+            union (select r.rid from ${searchable} where r.name = ${q} and ${conditions} limit 100))
         select r.rid, r.resource_id, r.type_id, r.path::text as path, r.name, r.display_name, r.owner,
           s.lifecycle_status, s.health_status,
           coalesce(d.document @@ ${query('A', '|')}, false) as in_name,

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { readNetbox } from '../../../apps/cli/import/netbox/read.ts'
-import { home, json, login, signalbox } from '../client.ts'
+import { atTerminal, home, json, login, signalbox } from '../client.ts'
 import { NETBOX } from '../netbox.ts'
 
 type Resource = {
@@ -18,7 +18,6 @@ type Report = {
   outcomes: Record<string, number>
   lost: { kind: string; field: string; count: number; reason: string }[]
   pruned: { retired: string[]; kept: string[] }
-  tidied: number
 }
 const write = (file: string, content: unknown): void =>
   writeFileSync(join(home, file), typeof content === 'string' ? content : JSON.stringify(content))
@@ -58,7 +57,7 @@ describe('an export of NetBox', () => {
     expect(edges).toContain(`"${other}"`)
     const second = await run('netbox', 'nb.json', 'nb')
     expect(second).toMatchObject({ code: 0, err: expect.stringContaining('changes  0') })
-    expect(reportOf('nb')).toMatchObject({ outcomes: { unchanged: made.length }, tidied: 0 })
+    expect(reportOf('nb')).toMatchObject({ outcomes: { unchanged: made.length } })
   })
 
   it('imports nothing with --strict where a field would be lost, and names the field', async () => {
@@ -259,5 +258,81 @@ it('a state of OpenTofu goes in with all attributes and without secrets, twice t
   expect(await run('terraform', 'shop.tfstate', 'tofu', '--into', 'imp-a')).toMatchObject({
     code: 0,
     err: expect.stringContaining('changes  0'),
+  })
+})
+
+describe('a file of many rows', () => {
+  const COUNT = 900
+  const MAPPING = `
+format: signalbox.mapping/v1
+items:
+  - { id: "{id}", type: infra.service, name: "{id}", fields: { /desired_state/port: { column: port, as: integer } } }
+`
+  const csv = (port: number, count = COUNT) =>
+    ['id,port', ...Array.from({ length: count }, (_, i) => `many-${i},${port}`)].join('\n')
+  const args = (...more: string[]) => ['many.csv', 'many', '--mapping', 'many.yaml', '--batch', '100', ...more] as const
+  const all = () =>
+    signalbox('ada', ['resource', 'list', '--type', 'infra.service', '--filter', 'name:many-', '--all', '-o', 'json'])
+
+  it('is resumed where Ctrl-C left it: nothing twice, nothing lost', async () => {
+    write('many.yaml', MAPPING)
+    write('many.csv', csv(80))
+    const first = atTerminal('ada', [
+      'import',
+      'csv',
+      'many.csv',
+      '--source-name',
+      'many',
+      '--mapping',
+      'many.yaml',
+      '--batch',
+      '100',
+    ])
+    await first.shows('100/900 imported')
+    first.type('\u0003')
+    expect(await first.code).toBe(130)
+    const key = /--idempotency-key ([0-9a-f-]{36})/.exec(first.screen().replaceAll(/\r?\n/g, ' '))?.[1] ?? ''
+    expect(first.screen()).toContain('continues in the catalog')
+    const resumed = await run('csv', ...args('--idempotency-key', key))
+    expect(resumed.code, resumed.err).toBe(0)
+    expect(reportOf('many')).toMatchObject({ outcomes: { created: COUNT } })
+    const there = json<{ version: number }[]>(await all())
+    expect([there.length, there.every(({ version }) => version === 1)]).toEqual([COUNT, true])
+    expect(await run('csv', ...args())).toMatchObject({ code: 0, err: expect.stringContaining('changes  0') })
+  })
+
+  it('leaves what a person changed, names them, and takes it by force', async () => {
+    const [one] = json<{ resource_id: string; name: string }[]>(await all())
+    const change = { resource_id: one?.resource_id, expected_version: 1, patch: { desired_state: { port: 8080 } } }
+    const body = JSON.stringify({ items: [{ op: 'update', change }] })
+    const changed = await signalbox('ada', ['api', 'POST', '/api/v1/resources:bulk', '-d', '-'], body)
+    expect(changed.code, changed.err).toBe(0)
+    const refused = await run('csv', ...args())
+    expect(refused).toMatchObject({
+      code: 7,
+      err: expect.stringMatching(/field_owned .*: 1 of them, as many-\d+: Others set other values: .*port \(user:/),
+    })
+    expect(reportOf('many')).toMatchObject({ outcomes: { unchanged: COUNT - 1, conflict: 1 } })
+    expect(await run('csv', ...args('--force'))).toMatchObject({ code: 0, err: expect.stringContaining('changes  1') })
+  })
+
+  it('retires hundreds after a review, but not one that changed since or that has what depends on it', async () => {
+    write('many.csv', csv(80, 100))
+    const [hub, user] = ['many-200', 'many-50'].map((name) => name)
+    const found = json<{ resource_id: string; name: string; version: number }[]>(await all())
+    const idOf = (name = '') => found.find((one) => one.name === name)
+    const edge = { op: 'add', type_key: 'depends_on', target_id: idOf(hub)?.resource_id }
+    const change = {
+      resource_id: idOf(user)?.resource_id,
+      expected_version: idOf(user)?.version,
+      relationship_changes: [edge],
+    }
+    const body = JSON.stringify({ items: [{ op: 'relate', change }] })
+    const related = await signalbox('ada', ['api', 'POST', '/api/v1/resources:bulk?mode=record_only', '-d', '-'], body)
+    expect(related.code, related.err).toBe(0)
+    const pruned = await run('csv', ...args('--prune', '--yes'))
+    expect(pruned).toMatchObject({ code: 7, err: expect.stringContaining(`kept     ${idOf(hub)?.resource_id}`) })
+    expect(reportOf('many').pruned.retired).toHaveLength(COUNT - 101)
+    expect(json<object[]>(await all())).toHaveLength(101)
   })
 })

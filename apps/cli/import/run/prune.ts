@@ -1,9 +1,6 @@
-import type { ResourceView } from '../../../shared/contracts/catalog/resources.ts'
-import type { ImportItem, ImportReply } from '../../../shared/contracts/imports/imports.ts'
 import type { Context } from '../../command.ts'
-import { CliError, EXIT } from '../../errors.ts'
 import { confirm } from '../../terminal/ask.ts'
-import { byExternalId, ID_NOTE, type Known, patchResource, SOURCE_LABEL } from './known.ts'
+import { change, ID_NOTE, type Known, type Refusal } from './known.ts'
 
 export type Pruned = {
   /** Retired, or to be retired in a dry run. */
@@ -14,28 +11,18 @@ export type Pruned = {
 }
 
 const MAX_SHOWN = 50
-const BATCH = 100
 
 /**
- * Retires what this source made in earlier imports and no longer names. Shows the list first and asks, unless --yes is
- * given; a dry run only shows it.
+ * Retires what this source made in earlier imports and no longer names. Anyone can write labels, so the catalog is asked
+ * who created it. Shows the list first and asks, unless --yes is given; a dry run only shows it.
  */
-export const prune = async (
-  context: Context,
-  source: { kind: string; name: string },
-  items: readonly ImportItem[],
-  known: readonly Known[],
-): Promise<Pruned> => {
-  const there = new Set(items.map(({ external_id }) => external_id))
-  const gone = [...byExternalId(known)].filter(([id]) => id !== '' && !there.has(id)).map(([, one]) => one)
-  const made = new Set(await madeBy(context, source, gone))
-  const doomed = gone.filter(({ resource_id }) => made.has(resource_id))
-  const kept = known
-    .filter((one) => !there.has(one.annotations[ID_NOTE] ?? '') && !made.has(one.resource_id))
-    .map(({ resource_id }) => resource_id)
+export const prune = async (context: Context, source: string, gone: readonly Known[]): Promise<Pruned> => {
+  const isMade = ({ field_owners = {} }: Known) => field_owners[''] === `import:${source}`
+  const doomed = gone.filter(isMade)
+  const kept = gone.filter((one) => !isMade(one)).map(({ resource_id }) => resource_id)
   const pruned: Pruned = { retired: [], kept, failed: [] }
   if (doomed.length === 0) return pruned
-  review(context, source.name, doomed)
+  review(context, source, doomed)
   if (context.dry_run) return { ...pruned, retired: doomed.map(({ resource_id }) => resource_id) }
   if (!context.yes) await confirm(`Retire these ${doomed.length} resources?`)
   await retireAll(context, doomed, pruned)
@@ -49,80 +36,44 @@ const review = ({ out }: Context, name: string, doomed: readonly Known[]): void 
   if (doomed.length > MAX_SHOWN) out.note(`  … ${doomed.length - MAX_SHOWN} more: -o json --dry-run lists all`)
 }
 
-/**
- * The resources that an import of this source created. Anyone can write labels, so the catalog's own record of imports
- * is asked for each id. The first version must carry the label: an adopted resource has it later only.
- */
-const madeBy = async ({ api }: Context, source: { kind: string; name: string }, gone: readonly Known[]) => {
-  const made: string[] = []
-  for (let from = 0; from < gone.length; from += BATCH) {
-    const part = gone.slice(from, from + BATCH)
-    const items = part.map(({ annotations, type_key, name }) => ({
-      external_id: annotations[ID_NOTE] ?? '',
-      type_key,
-      name,
-    }))
-    const { body } = await api.send<ImportReply>('POST', '/api/v1/resources:import?validate_only=true', {
-      source,
-      items,
-    })
-    for (const [index, { outcome, resource_id }] of body.results.entries()) {
-      const one = part[index]
-      // A conflict names the resource that is in the way: this source did not make it.
-      if (one?.resource_id !== resource_id || !['unchanged', 'updated'].includes(outcome)) continue
-      if (resource_id !== undefined && (await bornWithLabel(api, resource_id, source.name))) made.push(resource_id)
-    }
-  }
-  return made
-}
-
-const bornWithLabel = async (api: Context['api'], resource_id: string, name: string): Promise<boolean> => {
-  try {
-    const path = `/api/v1/resources/${encodeURIComponent(resource_id)}?at_version=1`
-    const first = await api.get<ResourceView>(path)
-    return first.labels[SOURCE_LABEL] === name
-  } catch (error) {
-    // Past its retention: nobody can tell who made it.
-    if (error instanceof CliError && error.exit !== EXIT.sign_in) return false
-    throw error
-  }
-}
-
-/** Retires again and again, since a container can go only after what is in it; ends when a round retires none. */
-const retireAll = async ({ api }: Context, doomed: readonly Known[], pruned: Pruned): Promise<void> => {
-  let left = [...doomed]
-  while (left.length > 0) {
-    const failed = new Map<Known, string>()
-    for (const one of left) {
-      const reason = await retire(api, one)
-      if (reason === undefined) pruned.retired.push(one.resource_id)
-      else failed.set(one, reason)
-    }
-    if (failed.size === left.length) {
-      pruned.failed.push(...[...failed].map(([{ resource_id }, reason]) => ({ resource_id, reason })))
-      return
-    }
-    left = [...failed.keys()]
-  }
-}
-
 /** The states on the way to retired, for lifecycles that do not go there at once. */
-const STEPS = ['retired', 'deprovisioning', 'failed']
+const STEPS = ['deprovisioning', 'failed']
 
-/** Returns the refusal, undefined if the resource is retired. */
-const retire = async (api: Context['api'], { resource_id }: Known): Promise<string | undefined> => {
-  let reason = ''
-  for (let step = 0; step < STEPS.length; ) {
-    try {
-      await patchResource(api, resource_id, { lifecycle_status: STEPS[step] })
-      if (step === 0) return undefined
-      step -= 1
-    } catch (error) {
-      if (!(error instanceof CliError)) throw error
-      if (step === 0) reason = error.detail
-      if (!error.lines[0]?.includes('lifecycle_transition')) return error.detail
-      step += 1
-    }
+/**
+ * Retires again and again, since a container can go only after what is in it; ends when a round brings nothing forward.
+ * A resource that changed since the review stays.
+ */
+const retireAll = async ({ api }: Context, doomed: readonly Known[], pruned: Pruned): Promise<void> => {
+  let left: { one: Known; reason?: string }[] = doomed.map((one) => ({ one }))
+  for (let moved = true; moved && left.length > 0; ) {
+    const refusals = await change(
+      api,
+      left.map(({ one }) => ({ one, op: 'retire' })),
+    )
+    const done = left.filter((_, index) => !refusals[index])
+    pruned.retired.push(...done.map(({ one }) => one.resource_id))
+    const rest = left.flatMap(({ one }, index) => {
+      const refusal = refusals[index]
+      return refusal ? [{ one, refusal }] : []
+    })
+    const stepped = await step(api, rest)
+    moved = done.length + stepped.size > 0
+    left = rest.map(({ one, refusal }) => ({ one: stepped.get(one) ?? one, reason: refusal.detail }))
   }
-  return reason
+  pruned.failed.push(...left.map(({ one: { resource_id }, reason = '' }) => ({ resource_id, reason })))
+}
+
+/** Brings what cannot end at once a step nearer to its end; gives those that moved, at their new version. */
+const step = async (api: Context['api'], rest: readonly { one: Known; refusal: Refusal }[]) => {
+  const stepped = new Map<Known, Known>()
+  for (const lifecycle_status of STEPS) {
+    const on = rest.filter(({ one, refusal }) => refusal.code === 'lifecycle_transition' && !stepped.has(one))
+    const refusals = await change(
+      api,
+      on.map(({ one }) => ({ one, op: 'update', patch: { lifecycle_status } })),
+    )
+    for (const [index, { one }] of on.entries())
+      if (!refusals[index]) stepped.set(one, { ...one, version: one.version + 1 })
+  }
+  return stepped
 }

@@ -15,8 +15,6 @@ export type Run = {
   found: Found
   missing: string[]
   pruned: Pruned
-  /** Resources whose stale marks were removed. */
-  tidied: number
   /** Items that keep the type `infra.generic` of an earlier import. */
   kept: number
 }
@@ -48,7 +46,7 @@ export const losesAnything = (found: Found): boolean => {
 
 /** Writes the whole report as JSON. */
 export const writeReport = (file: string, context: Context, run: Run): void => {
-  const { source, results, found, missing, pruned, tidied, kept } = run
+  const { source, results, found, missing, pruned, kept } = run
   const body = {
     source,
     dry_run: context.dry_run,
@@ -59,7 +57,6 @@ export const writeReport = (file: string, context: Context, run: Run): void => {
     problems: results.filter(({ problem }) => problem !== undefined),
     missing,
     pruned,
-    tidied,
     kept_generic: kept,
   }
   try {
@@ -72,7 +69,7 @@ export const writeReport = (file: string, context: Context, run: Run): void => {
 /** Prints the outcomes by type, the losses and the problems; returns the exit code. */
 export const report = (context: Context, run: Run): ExitCode => {
   const { out, dry_run } = context
-  const { results, found, missing, pruned, tidied } = run
+  const { results, found, missing, pruned } = run
   const types = new Map(found.items.map(({ external_id, type_key }) => [external_id, type_key]))
   const problems = results.filter(({ problem }) => problem !== undefined)
   if (out.format === 'table') {
@@ -84,7 +81,7 @@ export const report = (context: Context, run: Run): ExitCode => {
   showProblems(out.note, problems, types)
   if (problems.length + pruned.failed.length > 0) return EXIT.refused
   const changed = results.some(({ outcome }) => outcome === 'created' || outcome === 'updated')
-  return dry_run && (changed || missing.length + pruned.retired.length + tidied > 0) ? EXIT.changes : EXIT.done
+  return dry_run && (changed || missing.length + pruned.retired.length > 0) ? EXIT.changes : EXIT.done
 }
 
 const outcomeTable = ({ out }: Context, results: ImportResult[], types: ReadonlyMap<string, string>): void => {
@@ -123,9 +120,9 @@ const printBody = ({ out }: Context, { results, found, missing, pruned }: Run): 
 
 type Note = (line: string) => void
 
-const showNotes = (note: Note, { results, found, missing, pruned, tidied, kept }: Run, dry_run: boolean): void => {
+const showNotes = (note: Note, { results, found, missing, pruned, kept }: Run, dry_run: boolean): void => {
   const outcomes = outcomesOf(results)
-  const changes = (outcomes.created ?? 0) + (outcomes.updated ?? 0) + tidied + pruned.retired.length
+  const changes = (outcomes.created ?? 0) + (outcomes.updated ?? 0) + pruned.retired.length
   note(`changes  ${changes}${dry_run ? ' (dry run)' : ''}`)
   for (const line of found.notes.slice(0, MAX_SHOWN)) note(`note     ${line}`)
   if (found.generic.size > 0)

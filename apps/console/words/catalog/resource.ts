@@ -2,11 +2,20 @@ import { plural } from '../frame/plural.ts'
 
 const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
 
+const MATCHES = {
+  name: 'name',
+  label: 'label, owner or type',
+  relation: 'relation',
+  attribute: 'attribute',
+  spelling: 'similar spelling',
+}
+type Match = keyof typeof MATCHES
+
 /** Words of resources. */
 export const resources = {
   title: 'Resources',
-  search: 'Search names, or filter',
-  search_hint: 'Enter part of a name, or a filter such as health_status=degraded or type_key=fleet.host.',
+  search: 'Search resources, or filter',
+  search_hint: 'Enter words, or a filter such as health_status=degraded or type_key=fleet.host.',
   caption: 'Resources by name',
   name: 'Name',
   type: 'Type',
@@ -21,6 +30,12 @@ export const resources = {
   empty: 'No resources yet.',
   empty_hint: 'Import or register some on the command line.',
   no_match: 'No resources match.',
+  found_in: 'Found in',
+  owner: 'Owner',
+  found: 'Resources that match, best first',
+  more_match: (n: number) => `The best ${n} are shown. Add words to narrow the search.`,
+  found_fields: (fields: readonly Match[]) => fields.map((field) => MATCHES[field]).join(', '),
+  in_fields: (fields: readonly Match[]) => `in ${fields.map((field) => MATCHES[field]).join(', ')}`,
   behind: (text: string) => `The catalog is ${text} behind.`,
 }
 

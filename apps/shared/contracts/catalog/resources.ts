@@ -87,6 +87,12 @@ const included = {
     Type.Object({ out: Type.Integer(), in: Type.Integer() }, { description: 'Open edges to what the caller may see.' }),
   ),
   capabilities: Type.Optional(CapabilityCounts),
+  field_owners: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      description:
+        'Managers by pointer: the nearest pointer above a field names who set it last; "" holds for the rest.',
+    }),
+  ),
 }
 
 const historical = Type.Optional(Type.Boolean({ description: 'True when an older version was asked for.' }))
@@ -137,8 +143,13 @@ export type ResourceDocument = Static<typeof ResourceDocument>
 
 export const Selection = {
   fields: many('Members to show, such as name,labels.environment; resource_id and version always are.'),
-  include: many('`state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts).'),
+  include: many(
+    '`state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields).',
+  ),
 }
+
+/** A team or person of pack `org`. */
+export const OwnerId = Type.String({ maxLength: 128, description: 'A team or person: what is owned_by it.' })
 
 export const ResourceListQuery = Type.Object(
   {
@@ -150,6 +161,7 @@ export const ResourceListQuery = Type.Object(
     layer_kind: Type.Optional(Type.String({ maxLength: 32 })),
     segment_id: Type.Optional(Type.String({ maxLength: 128 })),
     parent_id: Type.Optional(Type.String({ maxLength: 128 })),
+    owned_by: Type.Optional(OwnerId),
     lifecycle_status: many('Naming a terminal state includes retired resources.'),
     health_status: many('healthy, degraded, unhealthy, unknown, maintenance.'),
     label: many('`key` or `key=value`; all must hold.'),
@@ -252,6 +264,13 @@ export const WriteQuery = Type.Object(
     validate_only: Type.Optional(Type.Boolean({ description: 'All checks, nothing is stored.' })),
     expected_version: Type.Optional(Type.Integer({ minimum: 0 })),
     reason: Type.Optional(Type.String({ maxLength: 2000 })),
+    manager: Type.Optional(
+      text('site-config', {
+        pattern: '^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$',
+        description: 'Owns the fields that it sets; 409 field_owned if another manager set one to another value.',
+      }),
+    ),
+    force: Type.Optional(Type.Boolean({ description: 'Takes over fields of other managers.' })),
   },
   closed,
 )

@@ -62,6 +62,8 @@ export const ImportSource = Type.Object(
   closed,
 )
 
+export type ImportSource = Static<typeof ImportSource>
+
 export const ImportOptions = Type.Object(
   {
     adopt: Type.Optional(
@@ -73,9 +75,18 @@ export const ImportOptions = Type.Object(
         description: 'Outgoing edges of these types that an item does not list are removed.',
       }),
     ),
+    complete_fields: Type.Optional(
+      Type.Boolean({
+        description:
+          'Labels, annotations and desired_state that this source set and an item does not list are removed.',
+      }),
+    ),
+    force: Type.Optional(Type.Boolean({ description: 'Takes over fields that people or operations changed.' })),
   },
   closed,
 )
+
+export type ImportOptions = Static<typeof ImportOptions>
 
 export const ImportRequest = Type.Object(
   {

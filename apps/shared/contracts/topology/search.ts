@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { closed, many, nullable, ReadAsOf } from '../catalog/common.ts'
-import { Health, Scope } from '../catalog/resources.ts'
+import { Health, OwnerId, Scope } from '../catalog/resources.ts'
 import { text } from '../text.ts'
 
 export const SearchQuery = Type.Object(
@@ -12,6 +12,9 @@ export const SearchQuery = Type.Object(
       description: 'Words, each from its beginning; all must occur. Misspelled names are found if nothing else is.',
     }),
     type_key: many('Types; derived types count.'),
+    owned_by: Type.Optional(OwnerId),
+    region_id: Type.Optional(Type.String({ maxLength: 128 })),
+    health_status: many('healthy, degraded, unhealthy, unknown, maintenance.'),
     include_retired: Type.Optional(Type.Boolean()),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
   },

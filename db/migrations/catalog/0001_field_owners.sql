@@ -1,0 +1,1 @@
+ALTER TABLE "catalog"."resource" ADD COLUMN "field_owners" jsonb DEFAULT '{}' NOT NULL;

@@ -1,0 +1,226 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ownersAfter, refuseOwned, unstated } from '../../apps/catalog/rules/owners.ts'
+import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
+
+let c: Catalog
+beforeAll(async () => {
+  c = await startCatalog()
+  await seedRegion(c, 'eu1', 0)
+})
+afterAll(() => c.stop())
+
+type Item = Record<string, unknown> & { external_id: string; name: string }
+const service = (over: Record<string, unknown> = {}): Item => ({
+  external_id: 'svc',
+  type_key: 'infra.service',
+  name: `svc-${randomUUID().slice(0, 8)}`,
+  desired_state: { port: 80 },
+  labels: { env: 'prod' },
+  ...over,
+})
+const sourceOf = () => ({ kind: 'test', name: `s-${randomUUID()}` })
+const take = async (source: object, item: object, options = {}, query = '') =>
+  (
+    await c
+      .as('ada')
+      .post(`/v1/resources:import${query}`, { source, items: [item], options }, query ? { key: null } : {})
+  ).body.results[0]
+const read = async (id: string) => (await c.as('vic').get(`/v1/resources/${id}?include=owners`)).body
+const patch = async (id: string, body: object, query = '') => {
+  const { version } = await read(id)
+  return c.as('olga').patch(`/v1/resources/${id}?expected_version=${version}${query}`, body)
+}
+const actor = async (id: string) => (await read(id)).updated_by as string
+
+describe('owners of fields', () => {
+  it('tells on request who set which field, and in no other read', async () => {
+    const source = sourceOf()
+    const { resource_id: id } = await take(source, service())
+    expect((await read(id)).field_owners).toEqual({ '': `import:${source.name}` })
+    await patch(id, { labels: { env: 'lab', team: 'a' } })
+    const by = await actor(id)
+    expect((await read(id)).field_owners).toEqual({
+      '': `import:${source.name}`,
+      '/labels/env': by,
+      '/labels/team': by,
+    })
+    expect((await c.as('vic').get(`/v1/resources/${id}`)).body).not.toHaveProperty('field_owners')
+    const list = await c.as('vic').get(`/v1/resources?ids=${id}&include=owners`)
+    expect(list.body.items[0].field_owners).toEqual((await read(id)).field_owners)
+  })
+
+  it('refuses an import that would overwrite a person, names the fields and their owner, and takes them by force', async () => {
+    const source = sourceOf()
+    const item = service()
+    const { resource_id: id } = await take(source, item)
+    await patch(id, { labels: { env: 'lab' }, desired_state: { port: 8080 } })
+    const by = await actor(id)
+    const before = await read(id)
+    const wanted = { ...item, desired_state: { port: 81, protocol: 'http' } }
+    for (const query of ['?validate_only=true', ''])
+      expect(await take(source, wanted, {}, query)).toMatchObject({
+        outcome: 'conflict',
+        resource_id: id,
+        problem: {
+          category: 'version_conflict',
+          code: 'field_owned',
+          conflicts: [
+            { path: '/desired_state/port', owner: by },
+            { path: '/labels/env', owner: by },
+          ],
+          conflict_count: 2,
+        },
+      })
+    expect(await read(id)).toEqual(before)
+    expect(await take(source, wanted, { force: true })).toMatchObject({ outcome: 'updated' })
+    expect(await read(id)).toMatchObject({
+      desired_state: { port: 81, protocol: 'http' },
+      labels: { env: 'prod' },
+      field_owners: { '': `import:${source.name}` },
+    })
+    expect(await take(source, wanted)).toMatchObject({ outcome: 'unchanged' })
+  })
+
+  it('lets a person keep what they added, and an import what it did not change', async () => {
+    const source = sourceOf()
+    const item = service()
+    const { resource_id: id } = await take(source, item)
+    await patch(id, { labels: { team: 'a' }, annotations: { note: 'n' } })
+    const changed = { ...item, desired_state: { port: 81 } }
+    expect(await take(source, changed, { complete_fields: true })).toMatchObject({ outcome: 'updated' })
+    expect(await read(id)).toMatchObject({ labels: { env: 'prod', team: 'a' }, annotations: { note: 'n' } })
+    expect(await take(source, changed, { complete_fields: true })).toMatchObject({ outcome: 'unchanged' })
+  })
+
+  it('does not put back what a person removed', async () => {
+    const source = sourceOf()
+    const item = service()
+    const { resource_id: id } = await take(source, item)
+    await patch(id, { labels: { env: null } })
+    expect(await take(source, item)).toMatchObject({ outcome: 'conflict', problem: { code: 'field_owned' } })
+    expect((await read(id)).labels).toEqual({})
+  })
+
+  it('removes what a source stated before and states no longer, where nobody else set it since', async () => {
+    const source = sourceOf()
+    const attributes = { a: 1, b: 2, deep: { x: 1, y: 2 } }
+    const item = {
+      ...service({ type_key: 'infra.generic', labels: { env: 'prod', tier: 'gold' } }),
+      desired_state: { provider: 'p', kind: 'k', attributes },
+    }
+    const { resource_id: id } = await take(source, item)
+    await patch(id, { desired_state: { attributes: { b: 3, own: 1, deep: { y: 5 } } } })
+    const less = { ...item, labels: { env: 'prod' }, desired_state: { provider: 'p', kind: 'k', attributes: {} } }
+    expect(await take(source, less)).toMatchObject({ outcome: 'unchanged' })
+    expect(await take(source, less, { complete_fields: true })).toMatchObject({ outcome: 'updated' })
+    expect(await read(id)).toMatchObject({
+      labels: { env: 'prod' },
+      desired_state: { provider: 'p', kind: 'k', attributes: { b: 3, own: 1, deep: { y: 5 } } },
+    })
+    expect(Object.keys((await read(id)).labels)).toEqual(['env'])
+    expect(Object.keys((await read(id)).desired_state.attributes).sort()).toEqual(['b', 'deep', 'own'])
+  })
+
+  it('keeps what an operation set against an import that is behind', async () => {
+    const source = sourceOf()
+    const item = { ...hostOf(`h-${randomUUID()}`, 'eu1-a-web'), external_id: 'host' } as Record<string, unknown>
+    const { resource_id: _, observed_state: __, ...stated } = item
+    const { resource_id: id, problem } = await take(source, stated)
+    expect(problem).toBeUndefined()
+    const operation_id = randomUUID()
+    const done = await c.result(id, {
+      operation_id,
+      expected_version: 1,
+      changes: { desired_state_patch: { release: '7.0.0' }, observed_state_patch: { release: '7.0.0' } },
+    })
+    expect(done.status).toBe(200)
+    const behind = { ...stated, desired_state: { ...(stated.desired_state as object), release: '6.0.0' } }
+    expect(await take(source, behind)).toMatchObject({
+      outcome: 'conflict',
+      problem: { conflicts: [{ path: '/desired_state/release', owner: `operation:${operation_id}` }] },
+    })
+    const caught_up = { ...stated, desired_state: { ...(stated.desired_state as object), release: '7.0.0' } }
+    expect(await take(source, caught_up)).toMatchObject({ outcome: 'unchanged' })
+  })
+
+  it('takes over the fields of a resource that an import adopts, since that was asked for', async () => {
+    const source = sourceOf()
+    const item = service()
+    const { external_id: _, ...body } = item
+    const { resource_id: id } = await c.as('ada').record(body)
+    expect(await take(source, { ...item, desired_state: { port: 90 } }, { adopt: true })).toMatchObject({
+      outcome: 'updated',
+      resource_id: id,
+    })
+    expect((await read(id)).field_owners).toMatchObject({ '/desired_state/port': `import:${source.name}` })
+  })
+
+  it('applies for any manager by PATCH and bulk: 409 with the owners, unless forced', async () => {
+    const { external_id: _, ...body } = service()
+    const { resource_id: id } = await c.as('ada').record(body)
+    const by = await actor(id)
+    const refused = await patch(id, { labels: { env: 'lab', tool: 'x' } }, '&manager=site-config')
+    expect(refused).toMatchObject({
+      status: 409,
+      body: { code: 'field_owned', conflicts: [{ path: '/labels/env', owner: by }], conflict_count: 1 },
+    })
+    const bulk = (query: string) => {
+      const change = { resource_id: id, expected_version: 1, patch: { labels: { env: 'lab' } } }
+      return c.as('olga').post(`/v1/resources:bulk${query}`, { items: [{ op: 'update', change }] })
+    }
+    expect((await bulk('?manager=site-config')).body.results[0]).toMatchObject({
+      status: 409,
+      body: { code: 'field_owned' },
+    })
+    expect(await patch(id, { labels: { tool: 'x' } }, '&manager=site-config')).toMatchObject({ status: 200 })
+    expect(await patch(id, { labels: { tool: 'y' } }, '&manager=other')).toMatchObject({ status: 409 })
+    expect(await patch(id, { labels: { tool: 'y' } }, '&manager=other&force=true')).toMatchObject({ status: 200 })
+    expect((await read(id)).field_owners).toEqual({ '': by, '/labels/tool': 'other' })
+    for (const name of ['import:netbox', 'user:x', 'A', ''])
+      expect(await patch(id, {}, `&manager=${name}`)).toMatchObject({ status: 400 })
+  })
+
+  it('refuses what an intent of another manager would ask for', async () => {
+    const host = hostOf(`h-${randomUUID()}`, 'eu1-a-web') as Record<string, unknown> & { resource_id: string }
+    await c.as('ada').record(host)
+    const asked = await patch(host.resource_id, { desired_state: { release: '9.9.9' } }, '&manager=site-config')
+    expect(asked).toMatchObject({ status: 409, body: { conflicts: [{ path: '/desired_state/release' }] } })
+    const forced = await patch(
+      host.resource_id,
+      { desired_state: { release: '9.9.9' } },
+      '&manager=site-config&force=true',
+    )
+    expect(forced.status).toBe(202)
+  })
+})
+
+describe('the rules of owners', () => {
+  const row = (labels: object, field_owners: Record<string, string> = { '': 'a' }) => ({
+    resource_id: 'r',
+    display_name: 'r',
+    owner: null,
+    labels,
+    annotations: {},
+    desired_state: {},
+    field_owners,
+  })
+  it('keeps no more entries than there are fields, however often they come and go', () => {
+    let owned = row({})
+    for (let turn = 0; turn < 2000; turn++) {
+      const labels = { [`l${turn}`]: 'x' }
+      owned = { ...owned, labels, field_owners: ownersAfter(owned, { labels }, 'b') }
+    }
+    expect(Object.keys(owned.field_owners).length).toBeLessThan(510)
+  })
+  it('sees owners inside of what is replaced as a whole, and reads marks as nobody’s', () => {
+    const nested = { ...row({}, { '': 'a', '/desired_state/x/y': 'b' }), desired_state: { x: { y: 1, z: 2 } } }
+    expect(() => refuseOwned(nested, { desired_state: { x: 'text' } }, 'a')).toThrow('/desired_state/x/y (b)')
+    expect(ownersAfter(nested, { desired_state: { x: 'text' } }, 'a')).toEqual({ '': 'a' })
+    const marked = row({ 'signalbox/import-missing': 'true' })
+    expect(() => refuseOwned(marked, { labels: {} }, 'b')).not.toThrow()
+    expect(unstated({ '': 'a' }, 'a', { labels: { 'signalbox/import-source': 's', env: 'x' } }, {})).toEqual({
+      labels: { env: null },
+    })
+  })
+})

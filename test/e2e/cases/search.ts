@@ -1,0 +1,84 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { accessibilityOf } from '../../support/browser.ts'
+import { until } from '../../support/until.ts'
+import { PATIENCE_MS, people, stack, tabOf } from '../desk.ts'
+
+/** A folder for pictures of what is tested here, in both themes. */
+const PICTURES = process.env.SIGNALBOX_PICTURES
+
+describe('searching for resources', () => {
+  const generic = (resource_id: string, over: Record<string, unknown> = {}) => ({
+    resource_id,
+    type_key: 'infra.generic',
+    name: resource_id,
+    desired_state: { provider: 'test', kind: 'thing' },
+    ...over,
+  })
+
+  it(
+    'ranks what holds the words and says where, in the box of every page and in the list; a filter stays a filter',
+    async () => {
+      const add = (body: object) => people.ada.post('/v1/resources?mode=record_only', body)
+      await add({ resource_id: 'ledger', type_key: 'org.team', name: 'Ledger crew', desired_state: {} })
+      const owned_by = [{ type_key: 'owned_by', target_id: 'ledger' }]
+      await add(generic('billing-db', { display_name: 'Billing database', relationships: owned_by }))
+      const attributes = { note: 'moved from ledger-2', mac: 'aa:bb:cc:00:11:22' }
+      await add(
+        generic('archive', { labels: { tier: 'gold' }, desired_state: { provider: 't', kind: 'k', attributes } }),
+      )
+      const found = async () => (await people.eva.get<{ items: object[] }>('/v1/search?q=ledger')).items.length
+      await until(async () => (await found()) === 3, { what: 'search to hold them', timeout_ms: 60_000 })
+
+      const page = await tabOf('eva')
+      const take = async (name: string) => {
+        if (PICTURES === undefined) return
+        mkdirSync(PICTURES, { recursive: true })
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+          await page.screenshot({ path: join(PICTURES, `${name}-${colorScheme}.png`) })
+        }
+      }
+      await page.goto(`${stack.gateway_url}/resources`)
+      const box = page.getByRole('combobox', { name: 'Go to an operation or resource' })
+      await box.fill('ledger')
+      const options = page.getByRole('listbox').getByRole('option')
+      await page.getByRole('option', { name: /Billing database in relation/ }).waitFor()
+      expect((await options.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' ').trim())).toEqual([
+        'Ledger crew org.team',
+        'Billing database in relation infra.generic',
+        'archive in attribute infra.generic',
+      ])
+      await take('go-to')
+      await box.fill('billing')
+      await page.getByRole('option', { name: /^Billing database infra/ }).waitFor()
+      await box.press('Enter')
+      await page.getByRole('heading', { level: 1, name: 'Billing database' }).waitFor()
+
+      await page.goto(`${stack.gateway_url}/resources`)
+      const field = page.getByRole('searchbox', { name: 'Search resources, or filter' })
+      const rows = async () =>
+        Promise.all((await page.locator('tbody tr').all()).map((row) => row.locator('td').allInnerTexts()))
+      await field.fill('ledger')
+      await page.getByRole('columnheader', { name: 'Found in' }).waitFor()
+      expect((await rows()).map((cells) => cells.slice(0, 2))).toEqual([
+        ['Ledger crew', 'name'],
+        ['Billing database', 'relation'],
+        ['archive', 'attribute'],
+      ])
+      expect(await accessibilityOf(page)).toEqual([])
+      await take('list')
+      await field.fill('aa:bb:cc')
+      await until(async () => (await rows()).length === 1, { what: 'the one with the address', timeout_ms: 60_000 })
+      await field.fill('labels.tier=gold')
+      await page.getByRole('columnheader', { name: 'Drift' }).waitFor()
+      await until(async () => (await rows()).length === 1, { what: 'the filtered list', timeout_ms: 60_000 })
+      await field.fill('nowhere-to-be-found-xyz')
+      await page.getByText('No resources match.').waitFor()
+      await take('none')
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
