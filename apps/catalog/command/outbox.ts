@@ -92,21 +92,17 @@ export const tell = async (tx: Tx, ...events: OutboxEvent[]): Promise<void> => {
   await Promise.all(events.map((event) => telling(tx, event)))
 }
 
+/** Events whose bytes were counted. */
+const fitting = new WeakSet<OutboxEvent>()
+
 /** The same for one event, sent when it is awaited. Refuses what no consumer could take. */
 export const telling = (tx: Tx, event: OutboxEvent) => {
-  const statement = outboxRow(tx, outbox, event)
-  // Rows that are held for later have no values yet.
-  const texts = statement.values.length > 0 ? statement.values : [JSON.stringify(event.payload)]
-  const fits = texts.every((value) => typeof value !== 'string' || isSmall(value))
-  if (fits) return statement
+  if (fitting.has(event) || bytesOf(event.payload) <= MAX_PAYLOAD_BYTES) return outboxRow(tx, outbox, event)
   throw new AppError('validation_error', 'too_large', `The change is larger than ${MAX_PAYLOAD_BYTES} bytes.`, {
     status: 413,
     hint: 'Divide the change into smaller ones.',
   })
 }
-
-const isSmall = (text: string): boolean =>
-  text.length * 3 <= MAX_PAYLOAD_BYTES || Buffer.byteLength(text) <= MAX_PAYLOAD_BYTES
 
 type ResourceChange = {
   type: 'resource.created' | 'resource.updated' | 'resource.retired'
@@ -136,7 +132,7 @@ export const resourceEventsOf = (
       agg_version: row.version,
       payload,
     })
-  const fits = ({ payload }: OutboxEvent) => bytesOf(payload) <= MAX_PAYLOAD_BYTES
+  const fits = (event: OutboxEvent) => bytesOf(event.payload) <= MAX_PAYLOAD_BYTES && !!fitting.add(event)
   // Far more edges than a command may name: nobody need count their bytes.
   const many = relationship_changes.length > PART_ITEMS
   const full = !many && whole({ summary, changed_paths, relationship_changes, document })

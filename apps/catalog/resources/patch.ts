@@ -54,15 +54,17 @@ export const patchResource = async (
 
   if (write.query.validate_only) {
     return tried(deps, async (tx) => {
-      const { writes, wanted: resource, ...changed } = await change(tx, NO_COMMAND, stampOf(deps))
+      const { writes, row, scope, asked, ...changed } = await change(tx, NO_COMMAND, stampOf(deps))
       await sendAll(writes)
-      return { ...changed, resource }
+      const view = viewOf(row, scope, deps.registry.types)
+      return { ...changed, resource: asked ? { ...view, desired_state: asked } : view }
     })
   }
   const command = commandOf(deps, write)
   const wish = { resource_id, edges: [], lifecycle_status: lifecycleIn(patch) }
   const work = async (tx: Tx, stamp: Stamp): Promise<Given> => {
-    const { row, writes, view, intent } = await change(tx, command.command_id, stamp)
+    const { row, scope, writes, intent } = await change(tx, command.command_id, stamp)
+    const view = viewOf(row, scope, deps.registry.types)
     return {
       status: intent ? 202 : 200,
       headers: headersOf(row, intent?.href),
@@ -158,15 +160,14 @@ export const changeResource = async (
   }
   const { writes, ...written } = await startChange(tx, deps, locked, next, cause)
   if (asked) await sendAll(writes.splice(0))
-  const view = viewOf(written.row, scope, types)
   const intent = asked && (await askForIntent(tx, deps, written.row, asked, write, cause))
   return {
     row: written.row,
     applied: written.applied,
     writes,
-    view,
+    scope,
     intent,
-    wanted: asked ? { ...view, desired_state: asked } : view,
+    asked,
     changed_paths: [
       ...written.changed_paths,
       ...(asked ? changedPaths(row.desired_state, asked, '/desired_state') : []),

@@ -83,10 +83,11 @@ export const loadAround = async (tx: Tx, held: Held, rids: readonly string[], li
   const these = array(rids, 'bigint')
   const rows = await rowsOf<HeldEdge & { from_id: string | null; to_id: string | null }>(
     tx,
-    sql`select ${columns}, a.resource_id as from_id, b.resource_id as to_id
+    sql`select ${columns}, (select resource_id from catalog.resource where rid = e.src) as from_id,
+          (select resource_id from catalog.resource where rid = e.dst) as to_id
         from (select * from catalog.relationship where src = any(${these})
-              union select * from catalog.relationship where dst = any(${these}) limit ${limit + 1}) e
-        left join catalog.resource a on a.rid = e.src left join catalog.resource b on b.rid = e.dst`,
+              union all select * from catalog.relationship where dst = any(${these}) and src <> all(${these})
+              limit ${limit + 1}) e`,
   )
   if (rows.length > limit) return
   const { open, around, ids, counts } = held.edges.loaded
