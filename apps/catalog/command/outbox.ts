@@ -3,7 +3,7 @@ import { saveAudit } from '../../../db/catalog/resources/commands.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import { outbox } from '../../../db/catalog/tables.ts'
 import type { Tx } from '../../../db/client.ts'
-import { type OutboxEvent, outboxRow } from '../../../db/outbox.ts'
+import { appendOutbox, type OutboxEvent } from '../../../db/outbox.ts'
 import type { EvidenceRef } from '../../shared/contracts/catalog/common.ts'
 import type { RelationshipEvent, ResourceEventPayload } from '../../shared/contracts/catalog/events.ts'
 import type { ResourceDocument } from '../../shared/contracts/catalog/resources.ts'
@@ -89,15 +89,16 @@ export const eventOf = (
 
 /** Promises events in this order. Call it last in the transaction, under the aggregate's lock (catalog.md 11). */
 export const tell = async (tx: Tx, ...events: OutboxEvent[]): Promise<void> => {
-  await Promise.all(events.map((event) => telling(tx, event)))
+  for (const event of events) checkSize(event)
+  await appendOutbox(tx, outbox, ...events)
 }
 
 /** Events whose bytes were counted. */
 const fitting = new WeakSet<OutboxEvent>()
 
-/** The same for one event, sent when it is awaited. Refuses what no consumer could take. */
-export const telling = (tx: Tx, event: OutboxEvent) => {
-  if (fitting.has(event) || bytesOf(event.payload) <= MAX_PAYLOAD_BYTES) return outboxRow(tx, outbox, event)
+/** Refuses what no consumer could take. */
+const checkSize = (event: OutboxEvent): void => {
+  if (fitting.has(event) || bytesOf(event.payload) <= MAX_PAYLOAD_BYTES) return
   throw new AppError('validation_error', 'too_large', `The change is larger than ${MAX_PAYLOAD_BYTES} bytes.`, {
     status: 413,
     hint: 'Divide the change into smaller ones.',
@@ -169,13 +170,9 @@ type AuditCause = Pick<Cause, 'actor' | 'roles' | 'action' | 'at' | 'request_id'
 }
 
 /** One audit row in the transaction of the change; the relay seals it afterwards (reliability.md 5.4). */
-export const recordAudit = async (...given: Parameters<typeof auditing>): Promise<void> => {
-  await auditing(...given)
+export const recordAudit = async (tx: Tx, deps: Pick<CatalogDeps, 'keys'>, cause: AuditCause, what: Audited) => {
+  await saveAudit(tx, auditOf(deps, cause, what))
 }
-
-/** The same, sent when it is awaited. */
-export const auditing = (tx: Tx, deps: Pick<CatalogDeps, 'keys'>, cause: AuditCause, what: Audited) =>
-  saveAudit(tx, auditOf(deps, cause, what))
 
 /** The audit row, bound to this app's key. */
 export const auditOf = ({ keys }: Pick<CatalogDeps, 'keys'>, cause: AuditCause, { details, ...row }: Audited) => {
