@@ -41,7 +41,8 @@ export const createDb = (
     lock_timeout: Math.min(lock_timeout_ms, statement_timeout_ms - 200),
     idle_in_transaction_session_timeout: 10_000,
     // A statement whose client went away, killed or cut off at its deadline, ends and gives its locks back.
-    options: '-c timezone=UTC -c client_connection_check_interval=250',
+    // Compiling a statement costs far more than any of ours takes.
+    options: '-c timezone=UTC -c client_connection_check_interval=250 -c jit=off',
   })
   shareConnections(pool, max)
   // A server that goes away breaks idle connections; the pool opens new ones, so this needs no handling.

@@ -1,10 +1,18 @@
 import { v5, v7 } from 'uuid'
 
-/** A new id: UUIDv7 as lower-case text, so ids sort by the time they were made. */
-export const uuidv7 = (): string => v7()
+const latest = { msecs: 0, seq: 0 }
+
+/** A new id: UUIDv7 as lower-case text, so ids of a process sort in the order in which they were made. */
+export const uuidv7 = (): string => {
+  const random = random128()
+  const now = Date.now()
+  if (now > latest.msecs) Object.assign(latest, { msecs: now, seq: Buffer.from(random.buffer).readUInt32BE(0) >>> 1 })
+  else latest.seq += 1
+  return v7({ random, ...latest })
+}
 
 /** A name-based id: the same name in the same namespace (a UUID) is the same id in every process. */
-export const uuidv5 = (namespace: string, name: string): string => v5(name, namespace)
+export const uuidv5 = (namespace: string, name: string): string => v5(Buffer.from(name), namespace)
 
 const POOL_BYTES = 4096
 let pool = new Uint8Array(0)
@@ -27,7 +35,7 @@ const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567'
 
 /** `<prefix>_<UUIDv7 in lower-case base32>`, 26 characters after the underscore. */
 export const base32Id = (prefix: string): string => {
-  let bits = BigInt(`0x${v7().replaceAll('-', '')}`) << 2n
+  let bits = BigInt(`0x${uuidv7().replaceAll('-', '')}`) << 2n
   let text = ''
   for (let i = 0; i < 26; i++) {
     text = ALPHABET[Number(bits & 31n)] + text

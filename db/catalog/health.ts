@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
 import type { Queryable, Tx } from '../client.ts'
-import { heldBy } from './held/rows.ts'
+import { heldBy, inDatabase } from './held/rows.ts'
 import { array, rowsOf } from './resources/rows.ts'
 import type { ObservationRow } from './rows.ts'
 
@@ -10,11 +10,11 @@ export const readChecks = async (db: Queryable, rid: string): Promise<Observatio
   heldBy(db)?.checksOf(rid) ?? readChecksOf(db, [rid])
 
 /** The latest words of the checks of several resources. */
-export const readChecksOf = (db: Queryable, rids: readonly string[]): Promise<ObservationRow[]> =>
+export const readChecksOf = async (db: Queryable, rids: readonly string[]): Promise<ObservationRow[]> =>
   rids.length === 0
-    ? Promise.resolve([])
+    ? []
     : rowsOf(
-        db,
+        await inDatabase(db),
         sql`select rid, source, check_key, status, observed_at, expires_at, swept, summary, command_id
             from catalog.observation_latest where rid = any(${array(rids, 'bigint')}) order by rid, source, check_key`,
       )
@@ -40,7 +40,7 @@ export type Observed = {
 export const saveObservation = async (tx: Tx, row: Observed): Promise<boolean> => {
   const evidence = JSON.stringify(row.evidence_refs)
   const saved = await rowsOf(
-    tx,
+    await inDatabase(tx),
     sql`with kept as (
           insert into catalog.observation_history
             (rid, source, check_key, status, observed_at, expires_at, summary, evidence_refs, command_id, operation_id)

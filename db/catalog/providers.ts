@@ -1,7 +1,7 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
 import type { Queryable, Tx } from '../client.ts'
-import { heldBy } from './held/rows.ts'
+import { heldBy, inDatabase } from './held/rows.ts'
 import { accessSql, type RowAccess } from './resources/lists.ts'
 import { array, rowsOf } from './resources/rows.ts'
 import { provider } from './tables.ts'
@@ -9,14 +9,15 @@ import { provider } from './tables.ts'
 export type ProviderRow = typeof provider.$inferSelect
 
 /** What a resource offers now. */
-export const openProviders = (db: Queryable, rid: string): Promise<ProviderRow[]> =>
-  db
+export const openProviders = async (tx: Tx, rid: string): Promise<ProviderRow[]> =>
+  (await inDatabase(tx))
     .select()
     .from(provider)
     .where(and(eq(provider.rid, rid), isNull(provider.withdrawn_at)))
     .orderBy(provider.provider_id)
 
-export const saveProvider = (tx: Tx, row: typeof provider.$inferInsert) => tx.insert(provider).values(row)
+export const saveProvider = async (tx: Tx, row: typeof provider.$inferInsert) =>
+  (await inDatabase(tx)).insert(provider).values(row)
 
 const kept = sql`provider_id, rid, capability_id, version, attributes, capacity, priority, expires_at, last_command_id,
   rev, valid_from`
@@ -32,8 +33,9 @@ export const reviseProvider = async (
   set: Partial<typeof provider.$inferInsert>,
   at: string,
 ): Promise<void> => {
-  await toHistory(tx, sql`provider_id = ${provider_id}`, at)
-  await tx
+  const db = await inDatabase(tx)
+  await toHistory(db, sql`provider_id = ${provider_id}`, at)
+  await db
     .update(provider)
     .set({ ...set, swept: false, rev: sql`${provider.rev} + 1`, valid_from: at })
     .where(eq(provider.provider_id, provider_id))
@@ -43,8 +45,9 @@ export const reviseProvider = async (
 export const offersNothing = (tx: Tx, rid: string): boolean => heldBy(tx)?.offersNothing(rid) ?? false
 
 export const withdrawProviders = async (tx: Tx, rid: string, at: string, command_id: string | null): Promise<void> => {
-  await toHistory(tx, sql`rid = ${rid}`, at)
-  await tx
+  const db = await inDatabase(tx)
+  await toHistory(db, sql`rid = ${rid}`, at)
+  await db
     .update(provider)
     .set({ withdrawn_at: at, last_command_id: command_id, rev: sql`${provider.rev} + 1`, valid_from: at })
     .where(and(eq(provider.rid, rid), isNull(provider.withdrawn_at)))
@@ -72,20 +75,8 @@ export const markProvidersSwept = async (tx: Tx, rid: string, now: string): Prom
   return rows.map(({ provider_id }) => provider_id)
 }
 
-/** Moves the number of what is said of a resource's capabilities on, by one for each event; gives the new number. */
-export const moveCapabilities = async (tx: Tx, rid: string, by: number): Promise<number> => {
-  const [row] = await rowsOf<{ capability_revision: number }>(
-    tx,
-    sql`update catalog.resource_state set capability_revision = capability_revision + ${by} where rid = ${rid}
-        returning capability_revision`,
-  )
-  return row?.capability_revision ?? 0
-}
-
 /** Owners of the claims of these resources. */
 export const claimedOwners = async (db: Queryable, rids: readonly string[], uses_id: number): Promise<string[]> => {
-  const held = heldBy(db)
-  if (held) return rids.flatMap((rid) => held.edges.from(rid, [uses_id]).map(({ dst }) => dst))
   const rows = await rowsOf<{ dst: string }>(
     db,
     sql`select distinct dst from catalog.relationship
@@ -162,7 +153,7 @@ export const offers = {
 }
 
 /** Providers with all that matching asks of them, at most `limit`, by id; `at`: as they were then. `uses_id`: the relationship type of claims. */
-export const listOffers = (
+export const listOffers = async (
   db: Queryable,
   uses_id: number,
   where: readonly SQL[],
@@ -170,7 +161,7 @@ export const listOffers = (
   at?: string,
 ): Promise<OfferRow[]> =>
   rowsOf(
-    db,
+    await inDatabase(db),
     sql`select v.provider_id, v.rid, v.capability_id, c.capability_key, v.version, v.attributes, v.capacity, v.priority,
           v.expires_at, v.withdrawn_at, v.last_command_id, v.rev, r.resource_id, r.type_id, r.path::text as path, r.is_open,
           s.lifecycle_status, s.health_status, s.health_reason, s.health_expires_at, u.reserved, u.claims
@@ -224,9 +215,14 @@ export type ClaimRow = {
 }
 
 /** What these resources claim, or claimed at a time: their open uses_capability edges. */
-export const listClaims = (db: Queryable, rids: readonly string[], uses_id: number, at?: string): Promise<ClaimRow[]> =>
+export const listClaims = async (
+  db: Queryable,
+  rids: readonly string[],
+  uses_id: number,
+  at?: string,
+): Promise<ClaimRow[]> =>
   rowsOf(
-    db,
+    await inDatabase(db),
     sql`select e.src as rid, e.rel_no, e.dst as peer_rid, n.resource_id as peer_id, e.properties,
           (select c.capability_key from ${providersOf(at)} v
              join catalog.capability_def c on c.id = v.capability_id and c.version = v.version

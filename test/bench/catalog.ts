@@ -464,6 +464,9 @@ const run = async () => {
   try {
     const rows: string[][] = []
     if (wanted('warm-up')) rows.push(...(await warmUp(bench)))
+    say('search is being filled')
+    const filled = 'select from catalog.search_position where filling_after is null'
+    await until(async () => (await sql.query(filled)).rowCount === 1, { timeout_ms: 3_600_000, every_ms: 250 })
     const figures = [
       ...reads(bench).filter(({ key }) => wanted('reads', key)),
       ...graphs(bench).filter(({ key }) => wanted('graphs', key)),

@@ -72,6 +72,48 @@ describe('an import as a job', () => {
     expect(await made(prefix)).toMatchObject({ resources: 80, created: 80, edges: 79 })
   }, 120_000)
 
+  it('lets a move pass after 100 ms at most', async () => {
+    const prefix = `m${randomUUID().slice(0, 8)}`
+    const resource_id = `${prefix}-moved`
+    const [web, next] = ['eu1-a-web', `${prefix}-next`]
+    await c.as('ada').record({ resource_id: next, type_key: 'topology.segment', name: next, parent_id: 'eu1-a-edge' })
+    await c.as('ada').record({ resource_id, type_key: 'infra.service', name: resource_id, parent_id: 'eu1-a-web' })
+    const job_id = await start(chain(prefix, 600).map((item) => ({ ...item, parent_id: next })))
+    const waits: number[] = []
+    let over = false
+    const watching = (async () => {
+      while (!over) {
+        const [row] = await c.rows<{ ms: number | null }>(
+          `select max(extract(epoch from clock_timestamp() - waitstart) * 1000)::float8 as ms from pg_locks
+           where not granted and locktype = 'advisory'`,
+        )
+        waits.push(row?.ms ?? 0)
+      }
+    })()
+    const importer = startImporter(c.deps)
+    const done = ended(job_id)
+    let moves = 0
+    for (let version = 1; (await read(job_id)).ended_at === null; version++) {
+      const [from, to] = version % 2 === 1 ? [web, next] : [next, web]
+      const into = (op: string, target_id: string) => ({ op, type_key: 'contained_in', target_id })
+      const change = {
+        resource_id,
+        expected_version: version,
+        relationship_changes: [into('remove', from), into('add', to)],
+      }
+      const reply = await c.as('ada').post('/v1/resources:bulk?mode=record_only', { items: [{ op: 'relate', change }] })
+      expect(reply.body.results[0], reply.text).toMatchObject({ status: 200 })
+      moves += 1
+    }
+    await done.finally(() => importer.stop())
+    over = true
+    await watching
+    const waited = waits.filter((ms) => ms > 0).sort((a, b) => a - b)
+    expect(moves).toBeGreaterThan(3)
+    // What other work takes of the machine is no wait for the lock: nearly all are looked at.
+    expect(waited[Math.floor(waited.length * 0.9)] ?? 0).toBeLessThan(100)
+  }, 120_000)
+
   it('ends when it is cancelled, and works with the rights that its owner has by then', async () => {
     const [one, two] = [`c${randomUUID().slice(0, 8)}`, `d${randomUUID().slice(0, 8)}`]
     const cancelled = await start(chain(one, 3))

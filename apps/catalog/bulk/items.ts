@@ -1,6 +1,5 @@
 import { getResource } from '../../../db/catalog/resources/rows.ts'
 import type { Tx } from '../../../db/client.ts'
-import type { Statement } from '../../../db/rows.ts'
 import type { OperationRef } from '../../shared/contracts/catalog/resources.ts'
 import type { BulkChange, BulkDone, BulkItem, BulkOp } from '../../shared/contracts/imports/bulk.ts'
 import { AppError, type Violation } from '../../shared/errors.ts'
@@ -18,7 +17,7 @@ import { violated } from '../rules/change.ts'
 
 /** An item of a bulk request, ready to be made: the same functions as those of the routes for one change. */
 export type Prepared = { wish: Wish; make: (tx: Tx, by: Causing) => Promise<Made> }
-type Made = { status: number; body: BulkDone; about: string; writes?: Statement[] }
+type Made = { status: number; body: BulkDone; about: string }
 
 export const prepare = (deps: CatalogDeps, { op, change }: BulkItem, write: Write): Prepared =>
   PREPARE[op](deps, change as never, write)
@@ -66,13 +65,8 @@ const patchOne = async (
   by: Causing,
 ): Promise<Made> => {
   const precondition = { version: expected_version, status: 409 as const }
-  const { row, applied, writes, intent } = await changeResource(
-    tx,
-    deps,
-    { resource_id, patch, precondition, write },
-    by,
-  )
-  return { ...madeOf(row, intent ? 202 : 200, applied || intent !== undefined, intent), writes }
+  const { row, applied, intent } = await changeResource(tx, deps, { resource_id, patch, precondition, write }, by)
+  return madeOf(row, intent ? 202 : 200, applied || intent !== undefined, intent)
 }
 
 /** Edges and ends are facts: they are stated, as a lifecycle state is. */

@@ -4,14 +4,12 @@ import type { BulkItem, BulkOp, BulkRequest } from '../../shared/contracts/impor
 import { AppError } from '../../shared/errors.ts'
 import { CATALOG_CODES } from '../../shared/http/edge-codes.ts'
 import { invalid } from '../../shared/http/problems.ts'
-import { type ChangeDeps, type Item, type Outcome, refusedAt, replyOf, runItems, tryItems } from '../changes/run.ts'
+import { type Item, type Outcome, refusedAt, replyOf, runItems, tryItems } from '../changes/run.ts'
 import type { Command } from '../command/keys.ts'
 import { causing, commandOf, NO_COMMAND, type Write } from '../command/request.ts'
 import { publicCommandId } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { prepare } from './items.ts'
-
-type BulkDeps = ChangeDeps & Pick<CatalogDeps, 'keys'>
 
 /** What of a change does not fit the schema of its kind; undefined when it fits. */
 export type CheckShape = (op: BulkOp, change: unknown) => ErrorObject[] | undefined
@@ -22,7 +20,7 @@ export type CheckShape = (op: BulkOp, change: unknown) => ErrorObject[] | undefi
  * `atomic`: all, or none and the first refusal.
  */
 export const bulkResources = async (
-  deps: BulkDeps,
+  deps: CatalogDeps,
   { atomic = false, items }: BulkRequest,
   write: Write,
   check: CheckShape,
@@ -56,7 +54,7 @@ export const bulkResources = async (
 const atItem = refusedAt('change')
 
 /** The command of one item: named by the key of the request and its place in it. */
-const commandAt = ({ keys }: BulkDeps, write: Write, key: string, index: number, item: BulkItem): Command => {
+const commandAt = ({ keys }: CatalogDeps, write: Write, key: string, index: number, item: BulkItem): Command => {
   const scope = `user:${write.caller.user_id} ${write.route}`
   const { mode, reason } = write.query
   return {

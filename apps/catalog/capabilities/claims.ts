@@ -1,12 +1,6 @@
-import {
-  type ClaimRow,
-  claimedOwners,
-  listClaims,
-  listOffers,
-  moveCapabilities,
-  offers,
-} from '../../../db/catalog/providers.ts'
-import { getResourcesByRid, wishLock } from '../../../db/catalog/resources/rows.ts'
+import { heldOf } from '../../../db/catalog/held/rows.ts'
+import { type ClaimRow, listClaims, listOffers, offers } from '../../../db/catalog/providers.ts'
+import { getResourcesByRid, updateState, wishLock } from '../../../db/catalog/resources/rows.ts'
 import type { LockMode, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { Provider } from '../../shared/contracts/catalog/capabilities.ts'
@@ -158,8 +152,9 @@ const roomFor = (types: Types, view: Provider, { own, taken }: Holding): number 
 }
 
 /** What ends releases its claims: their owners are told, so they are locked with it. */
-export const lockClaimed = async (tx: Tx, types: Types, rids: readonly string[], locks: Map<string, LockMode>) => {
-  for (const owner of await claimedOwners(tx, rids, usesCapability(types))) wishLock(locks, owner, 'no key update')
+export const lockClaimed = (tx: Tx, types: Types, rids: readonly string[], locks: Map<string, LockMode>): void => {
+  const uses = [usesCapability(types)]
+  for (const rid of rids) for (const { dst } of heldOf(tx).edges.from(rid, uses)) wishLock(locks, dst, 'no key update')
 }
 
 /**
@@ -183,12 +178,23 @@ export const tellClaims = async (
     })
   const others = [...byOwner.keys()].filter((rid) => rid !== own_rid && !leaving?.has(rid))
   for (const owner of await getResourcesByRid(tx, others)) {
-    const told = eventsOf(owner.rid)
-    const capability_revision = await moveCapabilities(tx, owner.rid, partsOf(told).length)
-    const subject = { ...owner, type_key: types.keyOf(owner.type_id), capability_revision }
-    await tell(tx, ...capabilityEventsOf(cause, subject, owner.version, told))
+    await tellCapabilities(tx, types, owner, eventsOf(owner.rid), cause)
   }
   return leaving?.has(own_rid) ? [] : eventsOf(own_rid)
+}
+
+/** Tells what became of the capabilities of an owner, each event with a number of its own. */
+export const tellCapabilities = async (
+  tx: Tx,
+  types: Types,
+  owner: ResourceRow,
+  told: readonly ProviderEvent[],
+  cause: Cause,
+): Promise<void> => {
+  const capability_revision = owner.capability_revision + partsOf(told).length
+  await updateState(tx, owner.rid, { capability_revision })
+  const subject = { ...owner, type_key: types.keyOf(owner.type_id), capability_revision }
+  await tell(tx, ...capabilityEventsOf(cause, subject, owner.version, told))
 }
 
 type Owner = { resource_id: string; type_key: string; version: number; generation: number; capability_revision: number }

@@ -1,20 +1,21 @@
 import { Unheld } from '../../../db/catalog/held/journal.ts'
-import { lockedTx } from '../../../db/catalog/held/rows.ts'
+import { loadMissing } from '../../../db/catalog/many/load.ts'
 import { writeHeld, writesOf } from '../../../db/catalog/many/write.ts'
-import { lockAndGetAll } from '../../../db/catalog/resources/rows.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Last, Tx } from '../../../db/client.ts'
-import type { Given } from '../../../db/command/run.ts'
+import { Again, type Given } from '../../../db/command/run.ts'
 import { AppError } from '../../shared/errors.ts'
 import { clashOf } from '../command/run.ts'
 import type { Types } from '../packs/registry.ts'
-import { canHold, holdFor, holdRows, type View, type Wish } from './hold.ts'
+import { holdFor, holdRows, type View, type Wish } from './hold.ts'
 
-/** So many changes that ask for more than was foreseen go to the database by themselves before the rest goes there at once. */
+/** So many changes that are made by themselves go alone before the rest does, too. */
 const MAX_BY_THEMSELVES = 8
+/** So often a change is made once more for what was not held, before it is given up. */
+const MAX_ASKED = 1000
+const TRIES = 5
 
 export type Change<T> = { wish: Wish; run: (tx: Tx) => Promise<T> }
-type Writing = object & { writes?: Given['writes'] }
 export type Way = {
   /** Called before each change; what it throws ends all. */
   check: () => void
@@ -22,57 +23,84 @@ export type Way = {
   again?: () => void
 }
 
-/**
- * Makes the one change of a transaction, over rows that are held in memory or, where it asks for more, in the database;
- * its last writes are left for the commit. `held`: its row, locked and read along with the claim.
- */
-export const makeOne = async <T extends Writing>(
+/** Makes the one change of a transaction. `held`: its row, locked and read along with the claim. */
+const makeAlone = async <T>(
   tx: Tx,
   types: Types,
-  { wish, run }: Change<T>,
-  { held, last }: { held: { row: ResourceRow | undefined } | undefined; last: Last },
-): Promise<T> => {
-  const { resource_id } = wish
-  const itself = () => run(held ? lockedTx(tx, { resource_id, ...held }) : tx)
-  if (!canHold(types, wish)) return itself()
-  const view = held ? holdRows(tx, [resource_id], held.row ? [held.row] : []) : await holdFor(tx, types, [wish])
-  try {
-    const made = await run(view.tx)
-    await sent(made)
-    const writes = writesOf(tx, view.held)
-    if (!writes) last(writeHeld(tx, view.held))
-    return { ...made, writes: writes ?? [] }
-  } catch (error) {
-    if (error instanceof Unheld) return itself()
-    throw error
+  change: Change<T>,
+  held?: { row: ResourceRow | undefined },
+): Promise<View & { made: T }> => {
+  const { resource_id } = change.wish
+  const view = held
+    ? holdRows(tx, [resource_id], held.row ? [held.row] : [], true)
+    : await holdFor(tx, types, [change.wish], true)
+  if (held) for (const missing of change.wish.asked ?? []) await loadMissing(tx, view.held, missing)
+  return { ...view, made: await within(view, change) }
+}
+
+/** The same for a command; its last writes are left for the commit. */
+export const makeOne = async <T extends object>(
+  tx: Tx,
+  types: Types,
+  change: Change<T>,
+  { held: locked, last }: { held: { row: ResourceRow | undefined } | undefined; last: Last },
+): Promise<T & Pick<Given, 'writes'>> => {
+  const { held, made } = await makeAlone(tx, types, change, locked)
+  const writes = writesOf(tx, held)
+  if (!writes) last(writeHeld(tx, held))
+  return { ...made, writes: writes ?? [] }
+}
+
+/** One change under a savepoint, with all its writes. */
+export const makeHere = async <T>(tx: Tx, types: Types, change: Change<T>): Promise<T> => {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await tx.transaction(async (inner) => {
+        const { held, made } = await makeAlone(inner, types, change)
+        await writeHeld(inner, held)
+        return made
+      })
+    } catch (error) {
+      if (!(error instanceof Again) || tries >= TRIES) throw error
+    }
   }
 }
 
-/** Sends the last writes of a change. */
-const sent = async <T extends Writing>(made: T): Promise<T> => {
-  for (const write of made.writes ?? []) await write
-  return { ...made, writes: [] }
+/** Makes a change over what is held; what it asks for beyond that is read, and the change made once more. */
+const within = async <T>({ held, tx, db, sent }: View, { wish, run }: Change<T>): Promise<T> => {
+  const before = held.journal.length
+  for (let asked = 0; ; asked += 1) {
+    try {
+      return await run(tx)
+    } catch (error) {
+      const missing = error instanceof Unheld ? error.missing : undefined
+      if (!missing || asked >= MAX_ASKED) throw error
+      if (sent()) {
+        // What was sent cannot be taken back here: it is read first the next time.
+        wish.asked = [...(wish.asked ?? []), missing]
+        throw new Again()
+      }
+      held.journal.back(before)
+      await loadMissing(db, held, missing)
+    }
+  }
 }
 
 /**
  * Makes many changes in one transaction, in their order, each refused or made by itself (catalog.md 8, "Bulk"): over
- * rows that are held in memory, as `makeOne`. A change that asks for more is made in the database under a savepoint,
- * after all before it were written.
+ * rows that are held in memory. A change that asks the database itself is made under a savepoint, after all before it
+ * were written.
  */
-export const makeEach = async <T extends Writing>(
+export const makeEach = async <T>(
   tx: Tx,
   types: Types,
   changes: readonly Change<T>[],
   { check, again = () => {} }: Way,
 ): Promise<(T | AppError)[]> => {
   const outcomes: (T | AppError)[] = []
-  const asked = new Set(changes.filter(({ wish }) => !canHold(types, wish)))
-  if (asked.size > 0) await lockAndGetAll(tx, [...new Set(changes.map(({ wish }) => wish.resource_id))])
   let by_themselves = 0
   while (outcomes.length < changes.length) {
-    const rest = changes.slice(outcomes.length)
-    const end = rest.findIndex((change) => asked.has(change))
-    const set = by_themselves < MAX_BY_THEMSELVES ? rest.slice(0, end < 0 ? rest.length : end) : []
+    const set = by_themselves < MAX_BY_THEMSELVES ? changes.slice(outcomes.length) : []
     const made = set.length > 0 ? await makeHeld(tx, types, set, check) : []
     if (made === undefined) {
       again()
@@ -83,17 +111,17 @@ export const makeEach = async <T extends Writing>(
     const next = changes[outcomes.length]
     if (!next) break
     check()
-    if (!asked.has(next)) by_themselves += 1
-    outcomes.push(await refusable(tx.transaction(async (inner) => sent(await next.run(inner)))))
+    by_themselves += 1
+    outcomes.push(await refusable(makeHere(tx, types, next)))
   }
   return outcomes
 }
 
 /**
- * Makes changes in memory up to the first that asks for more than is held, and writes them. undefined: the database saw
- * a clash that could not be seen before, with what someone else wrote in between; nothing was written.
+ * Makes changes in memory up to the first that asks the database itself, and writes them. undefined: the database saw
+ * a clash that could not be seen before, with what someone else wrote in between; all of it was taken back.
  */
-const makeHeld = async <T extends Writing>(
+const makeHeld = async <T>(
   tx: Tx,
   types: Types,
   changes: readonly Change<T>[],
@@ -120,18 +148,16 @@ const makeHeld = async <T extends Writing>(
   }
 }
 
-/** undefined: more was asked for than is held. What was refused leaves nothing behind. */
-const inMemory = async <T extends Writing>(
-  { held, tx }: View,
-  { run }: Change<T>,
-): Promise<{ outcome: T | AppError } | undefined> => {
-  const before = held.journal.length
+/** undefined: the database itself was asked for. What was refused leaves nothing behind. */
+const inMemory = async <T>(view: View, change: Change<T>): Promise<{ outcome: T | AppError } | undefined> => {
+  const { journal } = view.held
+  const before = journal.length
   try {
-    const outcome = await refusable(run(tx).then(sent))
-    if (outcome instanceof AppError) held.journal.back(before)
+    const outcome = await refusable(within(view, change))
+    if (outcome instanceof AppError) journal.back(before)
     return { outcome }
   } catch (error) {
-    held.journal.back(before)
+    journal.back(before)
     if (error instanceof Unheld) return undefined
     throw error
   }

@@ -1,23 +1,26 @@
+import type { Ended, Missing } from '../../../db/catalog/held/missing.ts'
 import { createHeld, type Held, heldTx } from '../../../db/catalog/held/rows.ts'
 import {
-  type Ended,
   keep,
   loadAround,
   loadCounts,
   loadEdges,
   loadEnds,
+  loadMissing,
   loadNumbers,
   loadReach,
   loadRows,
   loadTwins,
 } from '../../../db/catalog/many/load.ts'
+import { writeHeld } from '../../../db/catalog/many/write.ts'
+import { claimedOwners } from '../../../db/catalog/providers.ts'
 import { cascadeOfAll } from '../../../db/catalog/relationships/rows.ts'
 import { lockAndGetAll, lockRelationshipTypes, lockStates, wishLock } from '../../../db/catalog/resources/rows.ts'
 import type { EdgeKey, LockMode, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
 import type { ResourceCreate } from '../../shared/contracts/catalog/resources.ts'
-import { isClaim } from '../capabilities/claims.ts'
+import { usesCapability } from '../capabilities/offers.ts'
 import { isTerminal } from '../document/lifecycle.ts'
 import type { JsonObject } from '../document/pointers.ts'
 import type { StoredRelationshipType, Types } from '../packs/registry.ts'
@@ -39,8 +42,8 @@ export type Wish = {
   also?: readonly string[]
   /** The lifecycle state that it brings; `END`: the terminal one of its type. */
   lifecycle_status?: string | typeof END | undefined
-  /** It asks for more than can be held, such as capabilities and checks: it is made in the database by itself. */
-  by_itself?: boolean
+  /** What earlier tries asked for in vain. */
+  asked?: readonly Missing[]
 }
 export const END = Symbol('end')
 
@@ -72,50 +75,53 @@ export const createWish = (types: Types, body: New): Wish => {
 export const isAlone = ({ create, edges, around, also, lifecycle_status }: Wish): boolean =>
   !create && edges.length === 0 && !around && !also && lifecycle_status === undefined
 
-/** Whether all that a change asks for can be held: not a subtree that moves, nor the offers that a claim looks at. */
-export const canHold = (types: Types, { by_itself, create, edges }: Wish): boolean =>
-  !by_itself &&
-  edges.every(({ type_key, direction }) => {
-    const relation = types.relationship(type_key)
-    if (!relation) return true
-    return !isClaim(relation) && !(relation.containment && (!create || direction === 'in'))
-  })
-
 /** Far more than the cascades of a request that succeeds. */
 const MAX_ENDING = 2000
-/** The edges of a hub are closed by the database. */
-const MAX_AROUND = 2000
-const MAX_AROUND_ALL = 50_000
+/** Where there are more in all, each is read when it is asked for. */
+const MAX_AROUND = 50_000
 const MAX_REACH = 20_000
 /** From so many changes of mode on, locks are taken in one mode: each change costs a statement. */
 const MAX_RUNS = 8
 
-export type View = { held: Held; tx: Tx }
+/** `tx`: what changes see; `db`: the database; `sent`: whether it has seen anything of a change by itself. */
+export type View = { held: Held; tx: Tx; db: Tx; sent: () => boolean }
+
+/** `alone`: for a change by itself, which may ask the database after its own writes. */
+const viewOf = (db: Tx, held: Held, alone: boolean): View => {
+  let sent = false
+  const flush = async () => {
+    await writeHeld(db, held)
+    held.settle()
+    sent = true
+  }
+  return { held, tx: heldTx(db, held, alone ? flush : undefined), db, sent: () => sent }
+}
 
 /** Holds resources that are locked and read already; those that are not among the rows are not there. */
-export const holdRows = (tx: Tx, ids: readonly string[], rows: readonly ResourceRow[]): View => {
+export const holdRows = (tx: Tx, ids: readonly string[], rows: readonly ResourceRow[], alone = false): View => {
   const held = createHeld()
   for (const id of ids) held.loaded.byId.set(id, undefined)
   for (const row of rows) {
     keep(held, row)
     held.loaded.locks.set(row.rid, 'no key update')
   }
-  return { held, tx: heldTx(tx, held) }
+  return viewOf(tx, held, alone)
 }
 
 /**
  * Takes all locks that these changes need, in the one order that every command keeps (catalog.md 3), and then reads what
  * they will ask for: the same few statements however many changes there are.
  */
-export const holdFor = async (tx: Tx, types: Types, wishes: readonly Wish[]): Promise<View> => {
+export const holdFor = async (tx: Tx, types: Types, wishes: readonly Wish[], alone = false): Promise<View> => {
   const ids = [...new Set(wishes.flatMap(idsOf))]
-  if (wishes.every(isAlone)) return holdRows(tx, ids, await lockAndGetAll(tx, ids))
+  const asked = wishes.flatMap((wish) => wish.asked ?? [])
+  if (wishes.every(isAlone) && asked.length === 0) return holdRows(tx, ids, await lockAndGetAll(tx, ids), alone)
   const held = createHeld()
-  const view = heldTx(tx, held)
+  const view = viewOf(tx, held, alone)
   await loadRows(tx, held, ids)
   const { locks, type_locks } = held.loaded
   for (const wish of wishes) {
-    const plan = await planEdges(view, types, edgesOf(wish), {
+    const plan = await planEdges(view.tx, types, edgesOf(wish), {
       is_new: !!wish.create,
       pointer: '',
       mayWrite: undefined,
@@ -127,23 +133,30 @@ export const holdFor = async (tx: Tx, types: Types, wishes: readonly Wish[]): Pr
   }
   const moving = ridsWhere(held, wishes, ({ lifecycle_status }) => lifecycle_status !== undefined)
   const ending = ridsWhere(held, wishes, (wish) => mayEnd(held, types, wish))
-  const gone = ending.length === 0 ? [] : await cascadeOfAll(tx, ending, cascading(types), MAX_ENDING + 1)
+  const [gone, owners] =
+    ending.length === 0
+      ? [[], []]
+      : await Promise.all([
+          cascadeOfAll(tx, ending, cascading(types), MAX_ENDING + 1),
+          claimedOwners(tx, ending, usesCapability(types)),
+        ])
   const known = gone.length <= MAX_ENDING ? gone : []
   for (const rid of known) wishLock(locks, rid, 'update')
+  for (const rid of owners) wishLock(locks, rid, 'no key update')
 
   await lockRelationshipTypes(tx, type_locks)
   smooth(locks)
   await lockStates(tx, locks)
 
   const pairs = pairsOf(held, types, wishes)
+  const around = ridsWhere(held, wishes, (wish) => wish.around === true)
+  const twins = wishes.flatMap(({ create }) => twinOf(held, create))
+  // What was read before the locks may have moved since.
+  held.loaded.rows.clear()
+  held.loaded.byId.clear()
   await Promise.all([
     loadRows(tx, held, ids, known),
-    loadAround(
-      tx,
-      held,
-      [...new Set([...known, ...ridsWhere(held, wishes, ({ around }) => around === true)])],
-      Math.min(MAX_AROUND * wishes.length, MAX_AROUND_ALL),
-    ),
+    loadAround(tx, held, [...new Set([...known, ...around])], MAX_AROUND),
     loadEdges(
       tx,
       held,
@@ -152,17 +165,14 @@ export const holdFor = async (tx: Tx, types: Types, wishes: readonly Wish[]): Pr
     loadCounts(tx, held, endsOf([...pairs, ...neededBy(held, types, moving)], known)),
     loadReach(tx, held, startsOf(pairs), MAX_REACH),
     loadEnds(tx, held, [...new Set([...moving, ...known])]),
-    loadTwins(
-      tx,
-      held,
-      wishes.flatMap(({ create }) => twinOf(held, create)),
-    ),
+    loadTwins(tx, held, twins),
     loadNumbers(tx, held, {
       rows: wishes.filter(({ create }) => create).length,
       edges: wishes.reduce((sum, wish) => sum + edgesOf(wish).filter(({ op }) => op === 'add').length, 0),
     }),
   ])
-  return { held, tx: view }
+  for (const missing of asked) await loadMissing(tx, held, missing)
+  return view
 }
 
 const into = (parent_id: string): RelationshipChange => ({ op: 'add', type_key: 'contained_in', target_id: parent_id })

@@ -4,14 +4,14 @@ import { type Answer, answerOf as bytesOf } from '../../../db/command/run.ts'
 import { AppError, problemOf } from '../../shared/errors.ts'
 import type { Command } from '../command/keys.ts'
 import { refuseLate } from '../command/late.ts'
-import { answerOf, type CommandWork, type MakeAll, runCommands, stampOf } from '../command/run.ts'
+import { answerOf, type CommandDeps, type CommandWork, type MakeAll, runCommands, stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { makeEach, makeOne } from './each.ts'
 import { isAlone, type Wish } from './hold.ts'
 
 /** A command on a resource: what it will ask for, and its work. */
 export type Asked = { command: Command; wish: Wish; work: CommandWork }
-export type ChangeDeps = CatalogDeps
+export type ChangeDeps = CommandDeps & Pick<CatalogDeps, 'registry'>
 
 /** One command on a resource (catalog.md 8): a set of one. */
 export const runChange = async (deps: ChangeDeps, asked: Asked): Promise<Answer> =>

@@ -3,7 +3,7 @@ import { saveAudit } from '../../../db/catalog/resources/commands.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import { outbox } from '../../../db/catalog/tables.ts'
 import type { Tx } from '../../../db/client.ts'
-import { type OutboxEvent, outboxRow } from '../../../db/outbox.ts'
+import { appendOutbox, type OutboxEvent } from '../../../db/outbox.ts'
 import type { EvidenceRef } from '../../shared/contracts/catalog/common.ts'
 import type { RelationshipEvent, ResourceEventPayload } from '../../shared/contracts/catalog/events.ts'
 import type { ResourceDocument } from '../../shared/contracts/catalog/resources.ts'
@@ -95,24 +95,21 @@ export const eventOf = (
 
 /** Promises events in this order. Call it last in the transaction, under the aggregate's lock (catalog.md 11). */
 export const tell = async (tx: Tx, ...events: OutboxEvent[]): Promise<void> => {
-  await Promise.all(events.map((event) => telling(tx, event)))
+  for (const event of events) checkSize(event)
+  await appendOutbox(tx, outbox, ...events)
 }
 
-/** The same for one event, sent when it is awaited. Refuses what no consumer could take. */
-export const telling = (tx: Tx, event: OutboxEvent) => {
-  const statement = outboxRow(tx, outbox, event)
-  // Rows that are held for later have no values yet.
-  const texts = statement.values.length > 0 ? statement.values : [JSON.stringify(event.payload)]
-  const fits = texts.every((value) => typeof value !== 'string' || isSmall(value))
-  if (fits) return statement
+/** Events whose bytes were counted. */
+const fitting = new WeakSet<OutboxEvent>()
+
+/** Refuses what no consumer could take. */
+const checkSize = (event: OutboxEvent): void => {
+  if (fitting.has(event) || bytesOf(event.payload) <= MAX_PAYLOAD_BYTES) return
   throw new AppError('validation_error', 'too_large', `The change is larger than ${MAX_PAYLOAD_BYTES} bytes.`, {
     status: 413,
     hint: 'Divide the change into smaller ones.',
   })
 }
-
-const isSmall = (text: string): boolean =>
-  text.length * 3 <= MAX_PAYLOAD_BYTES || Buffer.byteLength(text) <= MAX_PAYLOAD_BYTES
 
 type ResourceChange = {
   type: 'resource.created' | 'resource.updated' | 'resource.retired'
@@ -142,7 +139,7 @@ export const resourceEventsOf = (
       agg_version: row.version,
       payload,
     })
-  const fits = ({ payload }: OutboxEvent) => bytesOf(payload) <= MAX_PAYLOAD_BYTES
+  const fits = (event: OutboxEvent) => bytesOf(event.payload) <= MAX_PAYLOAD_BYTES && !!fitting.add(event)
   // Far more edges than a command may name: nobody need count their bytes.
   const many = relationship_changes.length > PART_ITEMS
   const full = !many && whole({ summary, changed_paths, relationship_changes, document })
@@ -179,13 +176,9 @@ type AuditCause = Pick<Cause, 'actor' | 'roles' | 'action' | 'at' | 'request_id'
 }
 
 /** One audit row in the transaction of the change; the relay seals it afterwards (reliability.md 5.4). */
-export const recordAudit = async (...given: Parameters<typeof auditing>): Promise<void> => {
-  await auditing(...given)
+export const recordAudit = async (tx: Tx, deps: Pick<CatalogDeps, 'keys'>, cause: AuditCause, what: Audited) => {
+  await saveAudit(tx, auditOf(deps, cause, what))
 }
-
-/** The same, sent when it is awaited. */
-export const auditing = (tx: Tx, deps: Pick<CatalogDeps, 'keys'>, cause: AuditCause, what: Audited) =>
-  saveAudit(tx, auditOf(deps, cause, what))
 
 /** The audit row, bound to this app's key. */
 export const auditOf = ({ keys }: Pick<CatalogDeps, 'keys'>, cause: AuditCause, { details, ...row }: Audited) => {

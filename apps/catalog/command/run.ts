@@ -10,8 +10,13 @@ import { type Command, commandLog } from './keys.ts'
 export type CommandDeps = Pick<CatalogDeps, 'clock' | 'config' | 'db' | 'telemetry' | 'wake'>
 
 const NAMESPACE = '3c1b8a52-54a3-5a5e-9c2e-5f4a9c7d1e60'
+let latest = { scope: '', id: '' }
 /** Public commands are named by their scope and key, so that a repeat names the same command. */
-export const publicCommandId = (scope: string, key: string): string => uuidv5(uuidv5(NAMESPACE, scope), key)
+export const publicCommandId = (scope: string, key: string): string => {
+  // All items of a request share a scope.
+  if (latest.scope !== scope) latest = { scope, id: uuidv5(NAMESPACE, scope) }
+  return uuidv5(latest.id, key)
+}
 
 /**
  * The time of a change. It is asked for under the locks of the change, so times follow the order of commits. It

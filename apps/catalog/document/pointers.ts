@@ -34,7 +34,9 @@ export const valueAt = (document: unknown, pointer: string): Json | undefined =>
 export const changedPaths = (before: unknown, after: unknown, at = ''): string[] => {
   if (!isObject(before) || !isObject(after)) return equalJson(before, after) ? [] : [at]
   const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort()
-  return keys.flatMap((key) => changedPaths(before[key], after[key], `${at}/${escapeToken(key)}`))
+  return keys.flatMap((key) =>
+    equalJson(before[key], after[key]) ? [] : changedPaths(before[key], after[key], `${at}/${escapeToken(key)}`),
+  )
 }
 
 const MAX_PATHS = 500

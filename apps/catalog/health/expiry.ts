@@ -1,15 +1,8 @@
-import {
-  expiredProviders,
-  listOffers,
-  markProvidersSwept,
-  moveCapabilities,
-  offers,
-} from '../../../db/catalog/providers.ts'
+import { expiredProviders, listOffers, markProvidersSwept, offers } from '../../../db/catalog/providers.ts'
 import { getResourcesByRid, lockStates } from '../../../db/catalog/resources/rows.ts'
-import { capabilityEventsOf } from '../capabilities/claims.ts'
+import { tellCapabilities } from '../capabilities/claims.ts'
 import { toldOf } from '../capabilities/declare.ts'
 import { usesCapability } from '../capabilities/offers.ts'
-import { partsOf, tell } from '../command/outbox.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { sweepCause } from './observe.ts'
 
@@ -31,9 +24,7 @@ export const sweepProviders = async (deps: CatalogDeps): Promise<boolean> => {
       if (!owner || ids.length === 0) return
       const rows = await listOffers(tx, usesCapability(types), [offers.ids(ids)], ids.length)
       const providers = rows.map((row) => ({ provider: toldOf(row.capability_key, row), change: 'expired' as const }))
-      const capability_revision = await moveCapabilities(tx, rid, partsOf(providers).length)
-      const subject = { ...owner, type_key: types.keyOf(owner.type_id), capability_revision }
-      await tell(tx, ...capabilityEventsOf(sweepCause(now, 'capabilities.sweep'), subject, owner.version, providers))
+      await tellCapabilities(tx, types, owner, providers, sweepCause(now, 'capabilities.sweep'))
     })
   }
   if (rids.length > 0) deps.wake()

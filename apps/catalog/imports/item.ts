@@ -1,5 +1,5 @@
-import { outTargets, saveImported } from '../../../db/catalog/imports/rows.ts'
-import { findTwin, getResource, getResourcesByRid } from '../../../db/catalog/resources/rows.ts'
+import { heldOf } from '../../../db/catalog/held/rows.ts'
+import { getResource, getResourcesByRid } from '../../../db/catalog/resources/rows.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
@@ -53,7 +53,9 @@ export const settle = async (tx: Tx, taking: Taking, item: ImportItem): Promise<
   const done = found
     ? await change(tx, taking, item, { resource_id: found, adopted: mine === undefined }, parent_id, edges.found)
     : await create(tx, taking, item, parent_id, edges.found)
-  await saveImported(tx, request.source.name, item.external_id, done.row.resource_id, by().at)
+  const { resource_id } = done.row
+  const seen = { source_name: request.source.name, external_id: item.external_id, last_seen_at: by().at }
+  heldOf(tx).saveImported({ ...seen, resource_id })
   return { ...done, missing: edges.missing }
 }
 
@@ -101,7 +103,7 @@ const twinOf = async (
 ): Promise<string | undefined> => {
   const type = deps.registry.types.newest(item.type_key)
   const parent = parent_id === undefined ? undefined : await getResource(tx, parent_id)
-  const twin = await findTwin(tx, {
+  const twin = heldOf(tx).findTwin({
     resource_id: '',
     type_id: type?.id ?? null,
     parent_rid: parent?.rid ?? null,
@@ -182,7 +184,7 @@ const change = async (
   const relationship_changes = [
     ...(await moved(tx, resource_id, parent_id)),
     ...edges,
-    ...(await superfluous(tx, resource_id, relationsOf(types, complete), item, known)),
+    ...superfluous(tx, resource_id, relationsOf(types, complete), item, known),
   ]
   const { lifecycle_status } = item
   const wish = { relationship_changes, pointer: '/relationships', lifecycle_status }
@@ -224,18 +226,18 @@ const moved = async (tx: Tx, resource_id: string, parent_id: string | undefined)
 }
 
 /** Edges of complete types that the source no longer lists. */
-const superfluous = async (
+const superfluous = (
   tx: Tx,
   resource_id: string,
   complete: readonly StoredRelationshipType[],
   { relationships = [] }: ImportItem,
   known: ReadonlyMap<string, string>,
-): Promise<RelationshipChange[]> => {
+): RelationshipChange[] => {
   if (complete.length === 0) return []
   const listed = new Set(
     relationships.map((edge) => `${edge.type_key} ${edge.target_id ?? known.get(edge.target_external_id ?? '')}`),
   )
-  const open = await outTargets(tx, resource_id, complete)
+  const open = heldOf(tx).targetsOf(resource_id, complete)
   return open
     .filter(({ type_key, target_id }) => type_key !== 'contained_in' && !listed.has(`${type_key} ${target_id}`))
     .map(({ type_key, target_id }) => ({ op: 'remove', type_key, target_id }))

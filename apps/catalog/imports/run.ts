@@ -114,7 +114,7 @@ const idsIn = (items: readonly ImportItem[]): string[] => [
   ),
 ]
 
-export type Taken = { result: ImportResult; missing: string[]; writes?: never }
+export type Taken = { result: ImportResult; missing: string[] }
 
 /** What an item will ask for, as far as it can be told before anything is locked. */
 const wishOf = ({ deps, request, known, ids }: Taking, item: ImportItem): Wish => {

@@ -23,8 +23,14 @@ import type { CatalogDeps } from '../deps.ts'
 import { merged } from './results.ts'
 import { type Taken, takeAll } from './run.ts'
 
-/** So many items are taken over in one transaction: a move waits for the lock of the tree no longer than that takes. */
+/** At most so many items are taken over in one transaction, and no more than fit this time: so long a move waits for the tree. */
 const CHUNK = 50
+const HELD_MS = 80
+let chunk = CHUNK
+/** The next chunk is as large as this one would have had to be. */
+const pace = (took_ms: number): void => {
+  chunk = Math.max(1, Math.min(CHUNK, Math.floor((chunk * HELD_MS) / took_ms)))
+}
 const CHUNK_MS = 4000
 /** So often in a row a chunk is tried again before its job fails. */
 const TRIES = 5
@@ -36,6 +42,7 @@ const IDLE_MS = 500
  */
 export const workOnce = async (deps: CatalogDeps): Promise<boolean> => {
   let taken: JobRow | undefined
+  const began = performance.now()
   try {
     const worked = await deps.db.transaction(async (tx) => {
       taken = await takeJob(tx)
@@ -44,7 +51,10 @@ export const workOnce = async (deps: CatalogDeps): Promise<boolean> => {
       crashPoint('imports.chunk')
       return true
     })
-    if (worked) deps.wake()
+    if (worked) {
+      pace(performance.now() - began)
+      deps.wake()
+    }
     return worked
   } catch (error) {
     if (taken) await giveUpOrWait(deps, taken, error)
@@ -54,7 +64,7 @@ export const workOnce = async (deps: CatalogDeps): Promise<boolean> => {
 
 const takeChunk = async (tx: Tx, deps: CatalogDeps, job: JobRow): Promise<void> => {
   const at = deps.clock.now().toISOString()
-  const items = await nextItems(tx, job.job_id, CHUNK)
+  const items = await nextItems(tx, job.job_id, chunk)
   const write = items.length === 0 ? undefined : await writeOfJob(deps, job)
   if (write === undefined) return advanceJob(tx, job.job_id, { at, status: 'done' })
   if (write instanceof AppError)

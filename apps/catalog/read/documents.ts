@@ -63,24 +63,16 @@ export const documentOf = (row: ResourceRow, types: Types): ResourceDocument => 
 export const storedDocument = (document: ResourceDocument): JsonObject =>
   Object.fromEntries(Object.entries(document).filter(([, value]) => value !== null)) as JsonObject
 
-const BOOKKEEPING = [
-  'version',
-  'generation',
-  'observed_generation',
-  'drift',
-  'last_operation',
-  'updated_at',
-  'updated_by',
-]
-const facts = (document: ResourceDocument): JsonObject => {
-  const stored = storedDocument(document)
-  for (const name of BOOKKEEPING) delete stored[name]
-  return stored
-}
+const BOOKKEEPING = /^(version|(observed_)?generation|drift|last_operation|updated_(at|by))$/
 
-/** Pointers of what a change says; what the server counts and derives is left out. */
-export const factsChanged = (before: ResourceDocument, after: ResourceDocument): string[] =>
-  changedPaths(facts(before), facts(after))
+/** Pointers of what a change says; what the server counts and derives is left out, and null is as good as absent. */
+export const factsChanged = (before: ResourceDocument, after: ResourceDocument): string[] => {
+  const [old, next] = [before, after] as Record<string, unknown>[]
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort()
+  return names.flatMap((name) =>
+    BOOKKEEPING.test(name) ? [] : changedPaths(old?.[name] ?? undefined, next?.[name] ?? undefined, `/${name}`),
+  )
+}
 
 export const documentDelta = (before: ResourceDocument, after: ResourceDocument): JsonObject =>
   mergeDiff(storedDocument(before), storedDocument(after))

@@ -1,13 +1,5 @@
-import {
-  closeEdge,
-  countEdges,
-  crowding,
-  getEdge,
-  MAX_EDGES,
-  openEdge,
-  reaches as reachesAlong,
-  reviseEdge,
-} from '../../../db/catalog/relationships/rows.ts'
+import { heldOf } from '../../../db/catalog/held/rows.ts'
+import { MAX_EDGES } from '../../../db/catalog/relationships/rows.ts'
 import { getResources, getResourcesByRid, wishLock } from '../../../db/catalog/resources/rows.ts'
 import type { EdgeCause, EdgeKey, EdgeRow, LockMode, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
@@ -34,7 +26,7 @@ export type Ignored = { pointer: string; code: string }
  * `claimed`: the providers of which more or less is claimed now. `moved`: other resources that have another parent now, as
  * they were before.
  */
-export type EdgeOutcome = { events: RelationshipEvent[]; ignored: Ignored[]; claimed: Claimed; moved: ResourceRow[] }
+type EdgeOutcome = { events: RelationshipEvent[]; ignored: Ignored[]; claimed: Claimed; moved: ResourceRow[] }
 
 const idsWith = (types: Types, on_delete: 'restrict' | 'cascade') =>
   types.relationships.filter((relation) => relation.on_delete === on_delete).map(({ id }) => id)
@@ -151,7 +143,7 @@ export const edgeEvent = (
 export const applyEdges = async (
   tx: Tx,
   deps: Pick<CatalogDeps, 'telemetry' | 'config' | 'registry' | 'clock'>,
-  { types, row, type }: Place,
+  { types, row }: Pick<Place, 'types' | 'row'>,
   plan: EdgePlan,
   cause: EdgeCause,
 ): Promise<EdgeOutcome> => {
@@ -172,7 +164,7 @@ export const applyEdges = async (
       violations.push({ pointer: target_at, code: 'cycle', message: 'a resource cannot be related to itself' })
       continue
     }
-    const applied = await applyOne(tx, change, key, cause)
+    const applied = applyOne(tx, change, key, cause)
     if ('ignored' in applied) outcome.ignored.push({ pointer: at, code: applied.ignored })
     else if ('violation' in applied)
       violations.push({ pointer: at, code: 'target_not_found', message: applied.violation })
@@ -186,7 +178,7 @@ export const applyEdges = async (
     }
   }
   if (violations.length > 0) throw violated(violations)
-  await checkCycles(tx, { types, row, type }, plan)
+  checkCycles(tx, row, plan)
   for (const [child_rid, pointer] of childrenMoved(row, plan)) {
     const before = await followParent(tx, deps, types, { child_rid, pointer, mayWrite: plan.mayWrite })
     if (before && before.rid !== row.rid) outcome.moved.push(before)
@@ -207,28 +199,29 @@ const tooMany = () =>
     { status: 422, hint: 'Put a group between them, such as a pool or a service.' },
   )
 
-const applyOne = async (tx: Tx, change: RelationshipChange, key: EdgeKey, cause: EdgeCause): Promise<Applied> => {
-  const known = await getEdge(tx, key)
+const applyOne = (tx: Tx, change: RelationshipChange, key: EdgeKey, cause: EdgeCause): Applied => {
+  const { edges } = heldOf(tx)
+  const known = edges.get(key)
   if (change.op === 'remove') {
-    const edge = known && (await closeEdge(tx, key, cause))
+    const edge = known && edges.close(key, cause)
     return edge ? { op: 'removed', edge } : { ignored: 'not_there' }
   }
   const properties = change.properties ?? {}
   if (!known && change.op === 'update') return { violation: 'there is no such relationship to update' }
   if (!known) {
-    const found = await crowding(tx, key, { many: MANY_EDGES, most: MAX_EDGES })
+    const found = edges.crowding(key, { many: MANY_EDGES, most: MAX_EDGES })
     if (found === 'most') throw tooMany()
-    return { op: 'added', edge: await openEdge(tx, key, properties, cause), crowded: found === 'many' }
+    return { op: 'added', edge: edges.add(key, properties, cause), crowded: found === 'many' }
   }
   if (equalJson(known.properties, properties)) return { ignored: 'already_there' }
-  return { op: 'updated', edge: await reviseEdge(tx, key, properties, cause), before: known }
+  return { op: 'updated', edge: edges.revise(key, properties, cause), before: known }
 }
 
-const checkCycles = async (tx: Tx, { row }: Place, plan: EdgePlan): Promise<void> => {
+const checkCycles = (tx: Tx, row: ResourceRow, plan: EdgePlan): void => {
   for (const { target_at, change, relation, peer } of plan.resolved) {
     if (!relation?.acyclic || !peer || change.op === 'remove') continue
     const key = keyOf(row.rid, relation, peer, change)
-    if (await reachesAlong(tx, relation.id, key.dst, key.src)) {
+    if (heldOf(tx).edges.reaches(relation.id, key.dst, key.src)) {
       const message = `${row.resource_id} and ${peer.resource_id} would each be ${relation.type_key} the other`
       throw violated([{ pointer: target_at, code: 'cycle', message }])
     }
@@ -250,12 +243,12 @@ type Direction = 'out' | 'in'
  * Checks the numbers of edges that a command leaves behind: max always, min while active. Looked at are the
  * relationship types that changed, at both ends, and when the resource becomes active all that its type asks for.
  */
-export const checkCardinality = async (
+export const checkCardinality = (
   tx: Tx,
   { types, row, type }: Place,
   { lifecycle_status, entered }: { lifecycle_status: string; entered: boolean },
   plan: EdgePlan,
-): Promise<void> => {
+): void => {
   const own: Counted = { rid: row.rid, resource_id: row.resource_id, type, active: lifecycle_status === 'active' }
   const violations: Violation[] = []
   const touched = new Map<number, StoredRelationshipType>()
@@ -264,7 +257,7 @@ export const checkCardinality = async (
     if (!relation || !peer || !peer_type) continue
     touched.set(relation.id, relation)
     const end = { ...peer, type: peer_type, active: peer.lifecycle_status === 'active' }
-    violations.push(...(await countViolations(tx, relation, end, change.direction === 'in' ? 'out' : 'in', at)))
+    violations.push(...countViolations(tx, relation, end, change.direction === 'in' ? 'out' : 'in', at))
   }
   if (own.active && entered) {
     for (const rule of type.relationships) {
@@ -275,23 +268,23 @@ export const checkCardinality = async (
   for (const relation of touched.values()) {
     const directions: Direction[] = relation.symmetric ? ['out'] : ['out', 'in']
     for (const direction of directions)
-      violations.push(...(await countViolations(tx, relation, own, direction, '/relationships')))
+      violations.push(...countViolations(tx, relation, own, direction, '/relationships'))
   }
   if (violations.length > 0) throw violated(violations)
 }
 
-const countViolations = async (
+const countViolations = (
   tx: Tx,
   relation: StoredRelationshipType,
   end: Counted,
   direction: Direction,
   pointer: string,
-): Promise<Violation[]> => {
+): Violation[] => {
   const bound = boundOf(relation, end.type, direction)
   const min = end.active ? bound.min : 0
   if (bound.max === null && min === 0) return []
   const at = relation.symmetric ? 'either' : direction === 'out' ? 'src' : 'dst'
-  const count = await countEdges(tx, relation.id, end.rid, at)
+  const count = heldOf(tx).edges.count(relation.id, end.rid, at)
   const name = direction === 'out' ? relation.type_key : relation.inverse_key
   const refuse = (message: string) => [{ pointer, code: 'cardinality', message: `${end.resource_id} ${message}` }]
   if (bound.max !== null && count > bound.max) return refuse(`may have at most ${bound.max} ${name}, not ${count}`)

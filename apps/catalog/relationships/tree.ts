@@ -1,5 +1,5 @@
-import { getOutEdge } from '../../../db/catalog/relationships/rows.ts'
-import { getResourcesByRid, getSubtree, moveSubtree } from '../../../db/catalog/resources/rows.ts'
+import { heldOf } from '../../../db/catalog/held/rows.ts'
+import { getResourcesByRid, getSubtree } from '../../../db/catalog/resources/rows.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -34,10 +34,10 @@ export const followParent = async (
   const relation = types.relationship('contained_in')
   const [child] = await getResourcesByRid(tx, [child_rid])
   if (!relation || !child) return undefined
-  const edge = await getOutEdge(tx, child_rid, relation.id)
+  const edge = heldOf(tx).edges.outOf(child_rid, relation.id)
   const [parent] = edge ? await getResourcesByRid(tx, [edge.dst]) : []
   if ((parent?.rid ?? null) === child.parent_rid) return undefined
-  const before = await getSubtree(tx, child.path, MAX_SUBTREE + 1)
+  const before = await getSubtree(tx, child, MAX_SUBTREE + 1)
   if (before.length > MAX_SUBTREE) throw tooLarge(child.resource_id)
   const path = parent ? `${parent.path}.${child.rid}` : child.rid
   const after = before.map((row) => ({ ...row, path: `${path}${row.path.slice(child.path.length)}` }))
@@ -47,7 +47,7 @@ export const followParent = async (
   const nameOf = ({ resource_id }: Placed) =>
     resource_id === child.resource_id ? resource_id : `everything in ${child.resource_id}`
   if (mayWrite) await refuseForeign(tx, types, [...before, ...after], mayWrite, nameOf)
-  await moveSubtree(tx, child, path, parent?.rid ?? null)
+  heldOf(tx).moveSubtree(child, after, parent)
   return child
 }
 

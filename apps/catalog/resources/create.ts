@@ -1,14 +1,12 @@
+import { heldOf } from '../../../db/catalog/held/rows.ts'
 import {
-  findTwin,
   getResource,
   getResourcesByRid,
-  insertResource,
   lockRelationshipTypes,
   lockStates,
-  newRid,
 } from '../../../db/catalog/resources/rows.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
-import type { Queryable, Tx } from '../../../db/client.ts'
+import type { Tx } from '../../../db/client.ts'
 import { attempt } from '../../../db/command/attempt.ts'
 import { type Answer, answerOf, type Given } from '../../../db/command/run.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
@@ -16,6 +14,7 @@ import type { OperationRef, ResourceCreate } from '../../shared/contracts/catalo
 import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
 import { tellClaims } from '../capabilities/claims.ts'
+import { type Change, makeHere } from '../changes/each.ts'
 import { createWish } from '../changes/hold.ts'
 import { runChange } from '../changes/run.ts'
 import type { EdgePlan } from '../command/edges.ts'
@@ -65,7 +64,8 @@ const createAs = async (deps: CatalogDeps, body: Wanted, write: Write): Promise<
     const { row, intent } = await insertNew(tx, deps, body, write, causing(write, command_id, stamp))
     return { row: row.row, intent, resource: viewOf(row.row, row.scope, types), changed_paths: row.changed_paths }
   }
-  if (write.query.validate_only) return tried(deps, (tx) => create(tx, NO_COMMAND, stampOf(deps)))
+  const wish = createWish(types, body)
+  if (write.query.validate_only) return tried(deps, { wish, run: (tx) => create(tx, NO_COMMAND, stampOf(deps)) })
   const command = commandOf(deps, write)
   const work = async (tx: Tx, stamp: Stamp): Promise<Given> => {
     const { row, intent, resource } = await create(tx, command.command_id, stamp)
@@ -76,15 +76,13 @@ const createAs = async (deps: CatalogDeps, body: Wanted, write: Write): Promise<
       about: body.resource_id,
     }
   }
-  return runChange(deps, { command, wish: createWish(types, body), work }).catch((error) =>
-    explainTwin(deps, body, write, error),
-  )
+  return runChange(deps, { command, wish, work }).catch((error) => explainTwin(deps, body, write, error))
 }
 
 type Rehearsed = { resource: object; changed_paths: string[]; intent: unknown }
 /** What a write would do, from a transaction that is rolled back. */
-export const tried = async ({ db }: Pick<CatalogDeps, 'db'>, work: (tx: Tx) => Promise<Rehearsed>): Promise<Answer> => {
-  const { resource, changed_paths, intent } = await attempt(db, work)
+export const tried = async ({ db, registry }: CatalogDeps, change: Change<Rehearsed>): Promise<Answer> => {
+  const { resource, changed_paths, intent } = await attempt(db, (tx) => makeHere(tx, registry.types, change))
   const body = { resource, changed_paths, would_create_intent: intent !== undefined }
   return { ...answerOf({ status: 200, body }), replayed: false }
 }
@@ -112,24 +110,20 @@ export const insertNew = async (tx: Tx, deps: CatalogDeps, body: Wanted, write: 
   const depth = parent ? depthOf(parent.path) + 1 : 1
   const violations = depthViolations(depth, 0, deps.config.tree_depth, parent_at)
   if (violations.length > 0) throw violated(violations)
-  const rid = await insertRows(tx, facts.type, body, facts, parent, cause)
+  const rid = insertRows(tx, facts.type, body, facts, parent, cause)
   const [row] = await getResourcesByRid(tx, [rid])
   if (!row) throw new Error('the new resource is not there')
   const place = { types, row, type: facts.type }
   const edges = await applyEdges(tx, deps, place, plan, cause)
-  await checkCardinality(tx, place, { lifecycle_status: row.lifecycle_status, entered: true }, plan)
+  checkCardinality(tx, place, { lifecycle_status: row.lifecycle_status, entered: true }, plan)
   await versionMoved(tx, deps, edges.moved, cause)
   // Nothing of a new resource can be claimed yet: all that is told is of others.
   await tellClaims(tx, types, edges.claimed, { own_rid: rid, cause })
   const [tied = row] = plan.resolved.some(({ relation }) => relation?.containment)
     ? await getResourcesByRid(tx, [rid])
     : []
-  const made = await writeVersion(
-    tx,
-    deps,
-    { row: tied, writes: [] },
-    { before: undefined, cause, edges: edges.events, providers: [], event: 'resource.created' },
-  )
+  const told = { before: undefined, cause, edges: edges.events, providers: [], event: 'resource.created' as const }
+  const made = await writeVersion(tx, deps, tied, told)
   const intent = await intentFor(tx, deps, type, made.row, write, cause)
   return { row: { ...made, scope: await scopeOfRow(tx, types, made.row) }, intent }
 }
@@ -163,14 +157,14 @@ const isInto = (types: Types, { type_key, direction }: { type_key: string; direc
   direction !== 'in' && types.relationship(type_key)?.containment === true
 
 const refuseTwin = async (
-  db: Queryable,
+  tx: Tx,
   deps: CatalogDeps,
   body: Wanted,
   type: StoredType | undefined,
   parent: ResourceRow | undefined,
   write: Write,
 ): Promise<void> => {
-  const twin = await findTwin(db, {
+  const twin = heldOf(tx).findTwin({
     resource_id: body.resource_id,
     type_id: type?.id ?? null,
     parent_rid: parent?.rid ?? null,
@@ -178,18 +172,21 @@ const refuseTwin = async (
     identity_hash: type ? identityHash(type, (body.desired_state ?? {}) as JsonObject) : null,
   })
   if (!twin) return
-  const rows = await getResourcesByRid(db, [twin.rid])
-  const seen = await visibleOf(db, deps.registry.types, readAccess(deps, write.caller), rows)
+  const rows = await getResourcesByRid(tx, [twin.rid])
+  const seen = await visibleOf(tx, deps.registry.types, readAccess(deps, write.caller), rows)
   throw alreadyExists(twin.what, seen.has(twin.rid) ? twin.resource_id : undefined)
 }
 
 /** Two creations at once: an index let one through; the other learns which one it met. */
 const explainTwin = async (deps: CatalogDeps, body: Wanted, write: Write, error: unknown): Promise<never> => {
   if (error instanceof AppError && error.code === 'already_exists') {
-    const { db, registry } = deps
-    const parent_id = body.parent_id ?? body.relationships?.find((edge) => isInto(registry.types, edge))?.target_id
-    const parent = parent_id === undefined ? undefined : await getResource(db, parent_id)
-    await refuseTwin(db, deps, body, registry.types.newest(body.type_key), parent, write)
+    const { types } = deps.registry
+    const parent_id = body.parent_id ?? body.relationships?.find((edge) => isInto(types, edge))?.target_id
+    const run = async (tx: Tx) => {
+      const parent = parent_id === undefined ? undefined : await getResource(tx, parent_id)
+      await refuseTwin(tx, deps, body, types.newest(body.type_key), parent, write)
+    }
+    await attempt(deps.db, (tx) => makeHere(tx, types, { wish: { resource_id: body.resource_id, edges: [] }, run }))
   }
   throw error
 }
@@ -211,15 +208,16 @@ const checkFields = (deps: CatalogDeps, newest: StoredType, body: Wanted, write:
 
 type Facts = ReturnType<typeof checkFields>
 
-const insertRows = async (
+const insertRows = (
   tx: Tx,
   type: StoredType,
   body: Wanted,
   { lifecycle_status, desired_state, observed_state }: Facts,
   parent: ResourceRow | undefined,
   cause: Cause,
-): Promise<string> => {
-  const rid = await newRid(tx)
+): string => {
+  const held = heldOf(tx)
+  const rid = held.newRid()
   const { at, actor } = cause
   const drift = driftOf(type.drift_paths, desired_state, observed_state)
   const resource = {
@@ -254,7 +252,7 @@ const insertRows = async (
     updated_at: at,
     updated_by: actor,
   }
-  await insertResource(tx, resource, state)
+  held.insertResource(resource, state)
   return rid
 }
 

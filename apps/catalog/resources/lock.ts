@@ -18,10 +18,10 @@ import type { Types } from '../packs/registry.ts'
 import { type Access, type MayWrite, outOfScope, scopeOfRow, visibleOf } from '../read/access.ts'
 import { planEdges, type Sees } from '../relationships/edges.ts'
 import { refuseForeignEdges, refuseForeignEnds } from '../relationships/rights.ts'
-import { confirmRetirement, planRetirement } from './retire.ts'
+import { planRetirement } from './retire.ts'
 import type { Locked } from './write.ts'
 
-export type LockWish = {
+type LockWish = {
   relationship_changes?: readonly RelationshipChange[]
   /** Where the changes stand in the command, for the pointers of violations. */
   pointer?: string
@@ -88,10 +88,9 @@ const lockWithPeers = async (tx: Tx, types: Types, resource_id: string, wish: Lo
   wishLock(plan.locks, found.rid, 'no key update')
   const lifecycle = types.byId(found.type_id)?.lifecycle
   const ends = wish.lifecycle_status !== undefined && lifecycle && isTerminal(lifecycle, wish.lifecycle_status)
-  const leaving = ends && found.is_open ? await planRetirement(tx, types, found.rid, plan.locks) : []
+  const leaving = ends && found.is_open ? planRetirement(tx, types, found.rid, plan.locks) : []
   await lockRelationshipTypes(tx, plan.type_locks)
   await lockStates(tx, plan.locks)
-  if (leaving.length > 1) await confirmRetirement(tx, types, leaving)
   const [row] = await getResourcesByRid(tx, [found.rid])
   const locked = { ...(await seen(tx, types, row, resource_id, wish.read)), plan, leaving }
   await refuseForeignEdges(tx, types, plan, locked.sees)

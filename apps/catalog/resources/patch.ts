@@ -30,7 +30,7 @@ import { tried } from './create.ts'
 import { requestIntent } from './intents.ts'
 import { lockToWrite, refuseVersion } from './lock.ts'
 import type { Change } from './versions.ts'
-import { type Locked, sendAll, startChange } from './write.ts'
+import { applyChange, type Locked } from './write.ts'
 
 export type PatchBody = Record<string, unknown> | PatchOperation[]
 type Precondition = { version: number; status: 409 | 412 }
@@ -53,23 +53,24 @@ export const patchResource = async (
   const change = async (tx: Tx, command_id: string, stamp: Stamp) =>
     changeResource(tx, deps, { resource_id, patch, precondition, write }, causing(write, command_id, stamp))
 
+  const wish = { resource_id, edges: [], lifecycle_status: lifecycleIn(patch) }
   if (write.query.validate_only) {
-    return tried(deps, async (tx) => {
-      const { writes, wanted: resource, ...changed } = await change(tx, NO_COMMAND, stampOf(deps))
-      await sendAll(writes)
-      return { ...changed, resource }
-    })
+    const run = async (tx: Tx) => {
+      const { row, scope, asked, ...changed } = await change(tx, NO_COMMAND, stampOf(deps))
+      const view = viewOf(row, scope, deps.registry.types)
+      return { ...changed, resource: asked ? { ...view, desired_state: asked } : view }
+    }
+    return tried(deps, { wish, run })
   }
   const command = commandOf(deps, write)
-  const wish = { resource_id, edges: [], lifecycle_status: lifecycleIn(patch) }
   const work = async (tx: Tx, stamp: Stamp): Promise<Given> => {
-    const { row, writes, view, intent } = await change(tx, command.command_id, stamp)
+    const { row, scope, intent } = await change(tx, command.command_id, stamp)
+    const view = viewOf(row, scope, deps.registry.types)
     return {
       status: intent ? 202 : 200,
       headers: headersOf(row, intent?.href),
       body: intent ? { resource: view, operation_ref: intent } : view,
       about: resource_id,
-      writes,
     }
   }
   return runChange(deps, { command, wish, work })
@@ -132,7 +133,7 @@ export const refuseMembers = (patch: JsonObject | PatchOperation[], record_only:
 
 type Wanted = { resource_id: string; patch: JsonObject | PatchOperation[]; precondition: Precondition; write: Write }
 
-/** One patch of a resource inside a transaction; its last writes are the caller's to send. */
+/** One patch of a resource inside a transaction. */
 export const changeResource = async (
   tx: Tx,
   deps: CatalogDeps,
@@ -158,17 +159,14 @@ export const changeResource = async (
     checkAsked(deps, locked, asked)
     delete next.desired_state
   }
-  const { writes, ...written } = await startChange(tx, deps, locked, next, cause)
-  if (asked) await sendAll(writes.splice(0))
-  const view = viewOf(written.row, scope, types)
+  const written = await applyChange(tx, deps, locked, next, cause)
   const intent = asked && (await askForIntent(tx, deps, written.row, asked, write, cause))
   return {
     row: written.row,
     applied: written.applied,
-    writes,
-    view,
+    scope,
     intent,
-    wanted: asked ? { ...view, desired_state: asked } : view,
+    asked,
     changed_paths: [
       ...written.changed_paths,
       ...(asked ? changedPaths(row.desired_state, asked, '/desired_state') : []),

@@ -1,9 +1,8 @@
-import { listOffers, offers, offersNothing, withdrawProviders } from '../../../db/catalog/providers.ts'
-import { cascadeOf, closeEdgesOf, countEdgesOf, edgesTo } from '../../../db/catalog/relationships/rows.ts'
+import { heldOf } from '../../../db/catalog/held/rows.ts'
+import { listOffers, offers, withdrawProviders } from '../../../db/catalog/providers.ts'
 import { getResourcesByRid, wishLock } from '../../../db/catalog/resources/rows.ts'
 import type { EdgeRow, LockMode, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
-import { Again } from '../../../db/command/run.ts'
 import type { RelationshipEvent } from '../../shared/contracts/catalog/events.ts'
 import { AppError } from '../../shared/errors.ts'
 import { type Claimed, isClaim, lockClaimed, tellClaims } from '../capabilities/claims.ts'
@@ -23,13 +22,8 @@ const MAX_CLOSED = 50_000
 const MAX_WITHDRAWN = 10_000
 
 /** Everything that becomes terminal together with a resource, itself first; locked `for update` with it. */
-export const planRetirement = async (
-  tx: Tx,
-  types: Types,
-  rid: string,
-  locks: Map<string, LockMode>,
-): Promise<string[]> => {
-  const gone = await cascadeOf(tx, rid, cascading(types), MAX_CASCADE + 1)
+export const planRetirement = (tx: Tx, types: Types, rid: string, locks: Map<string, LockMode>): string[] => {
+  const gone = heldOf(tx).edges.cascade(rid, cascading(types), MAX_CASCADE + 1)
   if (gone.length > MAX_CASCADE) {
     throw new AppError(
       'validation_error',
@@ -39,15 +33,8 @@ export const planRetirement = async (
     )
   }
   for (const member of gone) wishLock(locks, member, 'update')
-  await lockClaimed(tx, types, gone, locks)
+  lockClaimed(tx, types, gone, locks)
   return gone
-}
-
-/** Under the locks: runs the command again when something joined the cascade in between. */
-export const confirmRetirement = async (tx: Tx, types: Types, planned: readonly string[]): Promise<void> => {
-  const now = await cascadeOf(tx, planned[0] as string, cascading(types), MAX_CASCADE + 1)
-  const known = new Set(planned)
-  if (now.some((rid) => !known.has(rid))) throw new Again()
 }
 
 /**
@@ -61,12 +48,13 @@ export const closeAllEdges = async (
   row: ResourceRow,
   { leaving, sees, cause }: { leaving: ReadonlySet<string>; sees: Sees; cause: Cause },
 ): Promise<{ edges: RelationshipEvent[]; providers: ProviderEvent[] }> => {
-  const needed = { except: [...leaving], limit: MAX_COUNTED + 1 }
-  const blocking = await edgesTo(tx, row.rid, restricting(types), needed)
+  const held = heldOf(tx)
+  const blocking = held.edges.to(row.rid, restricting(types), [...leaving]).slice(0, MAX_COUNTED + 1)
   if (blocking.length > 0) throw await blocked(tx, types, row, blocking, sees)
-  if ((await countEdgesOf(tx, row.rid, MAX_CLOSED + 1)) > MAX_CLOSED) throw tooManyToClose(row)
+  if (held.edges.countAll(row.rid) > MAX_CLOSED) throw tooManyToClose(row)
   const claimed: Claimed = new Map()
-  const edges = (await closeEdgesOf(tx, row.rid, cause)).map((edge) => {
+  const idOf = (rid: string) => held.rowOf(rid).resource_id
+  const edges = held.edges.closeAll(row.rid, cause, idOf).map((edge) => {
     const type_key = types.relationshipById(edge.reltype_id)?.type_key ?? ''
     const { provider_id } = edge.properties
     if (isClaim({ type_key }) && typeof provider_id === 'string') claimed.set(provider_id, 'removed')
@@ -81,7 +69,7 @@ export const closeAllEdges = async (
     )
   })
   await tellClaims(tx, types, claimed, { own_rid: row.rid, leaving, cause })
-  if (offersNothing(tx, row.rid)) return { edges, providers: [] }
+  if (held.offersNothing(row.rid)) return { edges, providers: [] }
   const open = await listOffers(tx, usesCapability(types), [offers.of(row.rid), offers.open], MAX_WITHDRAWN)
   await withdrawProviders(tx, row.rid, cause.at, cause.command_id)
   const providers = open.map((one) => ({ provider: toldOf(one.capability_key, one), change: 'withdrawn' as const }))

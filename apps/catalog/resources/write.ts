@@ -1,14 +1,14 @@
+import { heldOf } from '../../../db/catalog/held/rows.ts'
 import { saveAudit, saveEvidence, saveOperationRef, saveRevision } from '../../../db/catalog/resources/commands.ts'
 import { getResourcesByRid, updateResource, updateState } from '../../../db/catalog/resources/rows.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
-import { inOne, type Statement } from '../../../db/rows.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError } from '../../shared/errors.ts'
 import { capabilityEventsOf, tellClaims } from '../capabilities/claims.ts'
 import { applyCapabilities, type ProviderEvent } from '../capabilities/declare.ts'
 import type { EdgePlan } from '../command/edges.ts'
-import { type Cause, partsOf, resourceEventsOf, tell, telling } from '../command/outbox.ts'
+import { type Cause, partsOf, resourceEventsOf, tell } from '../command/outbox.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { isTerminal } from '../document/lifecycle.ts'
 import type { JsonObject } from '../document/pointers.ts'
@@ -34,28 +34,13 @@ export type Written = {
  * state, edges and capabilities, and one version with its revision, audit row and event. Nothing changed: nothing is
  * written but the reference to the operation.
  */
-export const applyChange = async (...given: Parameters<typeof startChange>): Promise<Written> => {
-  const { writes, ...written } = await startChange(...given)
-  await sendAll(writes)
-  return written
-}
-
-/** The last writes of a change, not sent yet: what follows them may go out with them. */
-type Unsent = { writes: Statement[] }
-
-/** Sends writes as one. */
-export const sendAll = async ([first, ...others]: Statement[]): Promise<void> => {
-  if (first) await inOne(first, ...others)
-}
-
-/** As `applyChange`, but the last writes are the caller's to send. */
-export const startChange = async (
+export const applyChange = async (
   tx: Tx,
   deps: CatalogDeps,
   locked: Locked,
   change: Change,
   cause: Cause,
-): Promise<Written & Unsent> => {
+): Promise<Written> => {
   const { row, plan, sees } = locked
   const { types } = deps.registry
   const { type, lifecycle_status, desired_state, observed_state } = validate(deps, locked, change, cause)
@@ -70,7 +55,7 @@ export const startChange = async (
     withdrawn.push(...ended.providers)
   } else {
     const entered = lifecycle_status === 'active' && row.lifecycle_status !== 'active'
-    await checkCardinality(tx, place, { lifecycle_status, entered }, plan)
+    checkCardinality(tx, place, { lifecycle_status, entered }, plan)
   }
   const capabilities = await applyCapabilities(tx, place, change.capability_changes ?? [], {
     mode: change.capability_mode ?? 'merge',
@@ -86,18 +71,13 @@ export const startChange = async (
   if (lifecycle_status !== row.lifecycle_status) paths.push('/lifecycle_status')
   const states_equal = equalJson(desired_state, row.desired_state) && equalJson(observed_state, row.observed_state)
   if (states_equal && paths.length === 0 && edges.events.length === 0 && providers.length === 0) {
-    const writes = keepReferences(tx, row, row.version, cause)
-    return { row, previous_version: row.version, applied: false, changed_paths: [], ignored, writes }
+    await keepReferences(tx, row, row.version, cause)
+    return { row, previous_version: row.version, applied: false, changed_paths: [], ignored }
   }
   const next = { row, type, change, lifecycle_status, desired_state, observed_state, ends }
-  const rows = nextRows(tx, next, cause, providers)
-  const after = await startVersion(tx, deps, movesRow(plan) ? await write(tx, rows) : rows, {
-    before: row,
-    cause,
-    edges: edges.events,
-    providers,
-    event: ends ? 'resource.retired' : 'resource.updated',
-  })
+  const event = ends ? ('resource.retired' as const) : ('resource.updated' as const)
+  const told = { before: row, cause, edges: edges.events, providers, event }
+  const after = await writeVersion(tx, deps, await nextRow(tx, next, cause, providers), told)
   return { ...after, previous_version: row.version, applied: true, ignored }
 }
 
@@ -132,27 +112,13 @@ export const validate = (
 const notesChanged = (row: ResourceRow, change: Change): string[] =>
   NOTES.filter((name) => change[name] !== undefined && !equalJson(change[name], row[name])).map((name) => `/${name}`)
 
-/** Changes of containment write the resource's own place, too. */
-const movesRow = ({ resolved }: EdgePlan): boolean => resolved.some(({ relation }) => relation?.containment)
-
-/** The row of a version and the writes that make it; none left when it was read back. */
-type Rows = { row: ResourceRow } & Unsent
-
-const nextRows = (tx: Tx, next: Next, cause: Cause, providers: readonly ProviderEvent[]): Rows => {
+/** Writes the columns that the next version moves, and gives the row as it is then. */
+const nextRow = async (tx: Tx, next: Next, cause: Cause, providers: readonly ProviderEvent[]): Promise<ResourceRow> => {
+  const { rid } = next.row
   const { fixed, state } = columnsOf(next, cause, partsOf(providers).length)
-  const { identity_hash, ...shown } = fixed
-  const moved = Object.keys(fixed).length > 0
-  return {
-    row: { ...next.row, ...shown, ...state },
-    writes: [...(moved ? [updateResource(tx, next.row.rid, fixed)] : []), updateState(tx, next.row.rid, state)],
-  }
-}
-
-const write = async (tx: Tx, { row: { rid }, writes }: Rows): Promise<Rows> => {
-  await sendAll(writes)
-  const [row] = await getResourcesByRid(tx, [rid])
-  if (!row) throw new Error(`resource ${rid} is gone`)
-  return { row, writes: [] }
+  if (Object.keys(fixed).length > 0) await updateResource(tx, rid, fixed)
+  await updateState(tx, rid, state)
+  return heldOf(tx).rowOf(rid)
 }
 
 type Told = Version & {
@@ -162,24 +128,18 @@ type Told = Version & {
   event: 'resource.created' | 'resource.updated' | 'resource.retired'
 }
 
-/** Writes one version: its rows, revision, references, audit row and events, in one statement where that can be. */
-export const writeVersion = async (...given: Parameters<typeof startVersion>) => {
-  const { writes, ...written } = await startVersion(...given)
-  await sendAll(writes)
-  return written
-}
-
-const startVersion = async (
+/** Writes one version of a row: its revision, references, audit row and events. */
+export const writeVersion = async (
   tx: Tx,
   deps: CatalogDeps,
-  { row, writes }: Rows,
+  row: ResourceRow,
   { before, cause, edges, providers, event }: Told,
-): Promise<{ row: ResourceRow; changed_paths: string[] } & Unsent> => {
+): Promise<{ row: ResourceRow; changed_paths: string[] }> => {
   const { document, old, changed_paths, revision, audit } = recordOf(deps, row, before, { cause, edges, providers })
-  const references = keepReferences(tx, row, before?.version ?? 0, cause)
-  const all = [...writes, saveRevision(tx, revision), ...references, saveAudit(tx, audit)]
+  await saveRevision(tx, revision)
+  await keepReferences(tx, row, before?.version ?? 0, cause)
+  await saveAudit(tx, audit)
   const follows = old !== undefined && old.lifecycle_status !== document.lifecycle_status
-  if (follows || providers.length > 0) await sendAll(all.splice(0))
   // Health follows the lifecycle, and its event comes before that of the version.
   const now = follows ? await settleHealth(tx, deps, row, cause, 'lifecycle') : row
   if (providers.length > 0) {
@@ -187,21 +147,16 @@ const startVersion = async (
     await tell(tx, ...capabilityEventsOf(cause, subject, row.version - 1, providers))
   }
   const change = { type: event, changed_paths, relationship_changes: edges }
-  const events = resourceEventsOf(cause, now, document, change).map((one) => telling(tx, one))
-  // Parts of an event come before it, so they are sent one by one.
-  const last = events.pop() as Statement
-  for (const part of events) await part
-  return { row: now, changed_paths, writes: [...all, last] }
+  await tell(tx, ...resourceEventsOf(cause, now, document, change))
+  return { row: now, changed_paths }
 }
 
 /** The reference to the operation and its evidence: kept for applied commands and for those that changed nothing. */
-export const keepReferences = (tx: Tx, row: ResourceRow, version_from: number, cause: Cause): Statement[] => {
+export const keepReferences = async (tx: Tx, row: ResourceRow, version_from: number, cause: Cause): Promise<void> => {
   const { operation, evidence } = referencesOf(row, version_from, cause)
   const [first, ...others] = evidence
-  return [
-    ...(operation ? [saveOperationRef(tx, operation)] : []),
-    ...(first ? [saveEvidence(tx, [first, ...others])] : []),
-  ]
+  if (operation) await saveOperationRef(tx, operation)
+  if (first) await saveEvidence(tx, [first, ...others])
 }
 
 /** A version of each resource that another's command put under another parent, from the rows as they were. */
@@ -223,7 +178,7 @@ export const versionMoved = async (
     const states = { desired_state: row.desired_state as JsonObject, observed_state: row.observed_state as JsonObject }
     const next = { row, type, change: {}, lifecycle_status: row.lifecycle_status, ...states, ends: false }
     const told = { before, cause, edges: [], providers: [], event: 'resource.updated' as const }
-    await writeVersion(tx, deps, nextRows(tx, next, cause, []), told)
+    await writeVersion(tx, deps, await nextRow(tx, next, cause, []), told)
   }
 }
 
@@ -244,7 +199,7 @@ const endWith = async (
     const type = member && types.byId(member.type_id)
     if (!member?.is_open || !type) continue
     const gone = await close(member)
-    const rows = nextRows(
+    const ended = await nextRow(
       tx,
       {
         row: member,
@@ -258,7 +213,7 @@ const endWith = async (
       cause,
       gone.providers,
     )
-    await writeVersion(tx, deps, rows, { before: member, cause, ...gone, event: 'resource.retired' })
+    await writeVersion(tx, deps, ended, { before: member, cause, ...gone, event: 'resource.retired' })
   }
   return ended
 }

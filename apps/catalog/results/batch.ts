@@ -4,7 +4,8 @@ import { AppError } from '../../shared/errors.ts'
 import { CATALOG_CODES } from '../../shared/http/edge-codes.ts'
 import { invalid } from '../../shared/http/problems.ts'
 import { checkScope, type ServiceCaller } from '../../shared/service/tokens.ts'
-import { type Asked, type ChangeDeps, type Item, type Outcome, refusedAt, replyOf, runItems } from '../changes/run.ts'
+import { type Asked, type Item, type Outcome, refusedAt, replyOf, runItems } from '../changes/run.ts'
+import type { CatalogDeps } from '../deps.ts'
 import { healthObservation, operationResult, providedCapabilities } from './record.ts'
 
 /** `ends_at`: when the caller is told that it took too long; no further command is begun then, and an atomic batch is none. */
@@ -37,7 +38,7 @@ const KINDS = {
  * resource apply in their order. `atomic`: all, or none and the first refusal with its index.
  */
 export const applyBatch = async (
-  deps: ChangeDeps,
+  deps: CatalogDeps,
   { mode, items }: BatchApply,
   sender: BatchSender,
   check: CheckShape,
@@ -60,7 +61,7 @@ export const applyBatch = async (
 
 const atItem = refusedAt('command')
 
-const prepare = (deps: ChangeDeps, { kind, command }: BatchItem, from: BatchSender, check: CheckShape): Asked => {
+const prepare = (deps: CatalogDeps, { kind, command }: BatchItem, from: BatchSender, check: CheckShape): Asked => {
   const { scope, route, asked } = KINDS[kind]
   checkScope(from.service, scope)
   const errors = check(kind, command)

@@ -12,7 +12,7 @@ import { AppError } from '../../shared/errors.ts'
 import type { ServiceCaller } from '../../shared/service/tokens.ts'
 import type { Asked } from '../changes/run.ts'
 import type { Command } from '../command/keys.ts'
-import { auditing, type Cause } from '../command/outbox.ts'
+import { type Cause, recordAudit } from '../command/outbox.ts'
 import type { CommandWork } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { isObject, type JsonObject } from '../document/pointers.ts'
@@ -21,16 +21,15 @@ import { changeToken, etagOf } from '../read/documents.ts'
 import type { Ignored } from '../relationships/edges.ts'
 import { lockResource, refuseVersion } from '../resources/lock.ts'
 import type { Change } from '../resources/versions.ts'
-import { keepReferences, sendAll, startChange } from '../resources/write.ts'
+import { applyChange, keepReferences } from '../resources/write.ts'
 
 /** Who sends an internal command, over which route. */
 export type Sender = { service: ServiceCaller; route: string; request_id: string; path_id: string }
-export type ResultDeps = CatalogDeps
 type Internal = ResourceUpdateCommand | CapabilitiesCommand | HealthObservation
 
 const actorOf = ({ service }: Sender) => `svc:${service.name}`
 
-const commandOf = ({ keys }: ResultDeps, body: Internal, sender: Sender): Command => {
+const commandOf = ({ keys }: Pick<CatalogDeps, 'keys'>, body: Internal, sender: Sender): Command => {
   if (body.resource_id !== sender.path_id) {
     throw new AppError(
       'validation_error',
@@ -80,7 +79,7 @@ const resultOf = (row: ResourceRow, previous_version: number, applied: boolean, 
 }
 
 /** The result of an operation, for the resource it changed (ResourceUpdateCommand of the specification). */
-export const operationResult = (deps: ResultDeps, body: ResourceUpdateCommand, sender: Sender): Asked => {
+export const operationResult = (deps: CatalogDeps, body: ResourceUpdateCommand, sender: Sender): Asked => {
   refuseEmpty(body)
   const { changes, resource_id } = body
   const work: CommandWork = async (tx, stamp) => {
@@ -88,20 +87,17 @@ export const operationResult = (deps: ResultDeps, body: ResourceUpdateCommand, s
     const conflict = refuseVersion(locked.row, body.expected_version)
     if (conflict) throw conflict
     const cause = causeOf(body, sender, stamp(locked.row))
-    const written = await startChange(tx, deps, locked, changeOf(locked.row, changes), cause)
+    const written = await applyChange(tx, deps, locked, changeOf(locked.row, changes), cause)
     let { row, applied } = written
     if (changes.health_status !== undefined) {
-      await sendAll(written.writes)
       const observed = await observeResult(tx, deps, row, changes.health_status, cause)
       applied = applied || observed !== undefined
       row = observed ?? row
     }
-    const result = resultOf(row, written.previous_version, applied, written.ignored, applied ? undefined : 'no_change')
-    return { ...result, writes: changes.health_status === undefined ? written.writes : [] }
+    return resultOf(row, written.previous_version, applied, written.ignored, applied ? undefined : 'no_change')
   }
   const { relationship_changes: edges = [], lifecycle_status } = changes
-  const by_itself = changes.health_status !== undefined || changes.provided_capability_changes !== undefined
-  return { command: commandOf(deps, body, sender), wish: { resource_id, edges, lifecycle_status, by_itself }, work }
+  return { command: commandOf(deps, body, sender), wish: { resource_id, edges, lifecycle_status }, work }
 }
 
 const refuseEmpty = ({ changes, evidence_refs }: ResourceUpdateCommand) => {
@@ -129,7 +125,13 @@ const patched = (state: Record<string, unknown>, patch: Record<string, unknown>)
 }
 
 /** health_status of a result is an observation of its own check; it moves health_revision, never the version. */
-const observeResult = (tx: Tx, deps: ResultDeps, row: ResourceRow, status: HealthObservation['status'], cause: Cause) =>
+const observeResult = (
+  tx: Tx,
+  deps: CatalogDeps,
+  row: ResourceRow,
+  status: HealthObservation['status'],
+  cause: Cause,
+) =>
   observe(
     tx,
     deps,
@@ -139,9 +141,9 @@ const observeResult = (tx: Tx, deps: ResultDeps, row: ResourceRow, status: Healt
   )
 
 /** What a resource says that it provides. */
-export const providedCapabilities = (deps: ResultDeps, body: CapabilitiesCommand, sender: Sender): Asked => ({
+export const providedCapabilities = (deps: CatalogDeps, body: CapabilitiesCommand, sender: Sender): Asked => ({
   command: commandOf(deps, body, sender),
-  wish: { resource_id: body.resource_id, edges: [], by_itself: true },
+  wish: { resource_id: body.resource_id, edges: [] },
   work: async (tx, stamp) => {
     const locked = await lockResource(tx, deps.registry.types, body.resource_id, { read: 'all' })
     const conflict = refuseVersion(locked.row, body.expected_version)
@@ -150,17 +152,16 @@ export const providedCapabilities = (deps: ResultDeps, body: CapabilitiesCommand
       capability_changes: body.provided_capability_changes,
       capability_mode: body.mode ?? 'merge',
     }
-    const written = await startChange(tx, deps, locked, change, causeOf(body, sender, stamp(locked.row)))
+    const written = await applyChange(tx, deps, locked, change, causeOf(body, sender, stamp(locked.row)))
     const code = written.applied ? undefined : 'no_change'
-    const result = resultOf(written.row, written.previous_version, written.applied, written.ignored, code)
-    return { ...result, writes: written.writes }
+    return resultOf(written.row, written.previous_version, written.applied, written.ignored, code)
   },
 })
 
 const MAX_AHEAD_MS = 60_000
 
 /** One observation of a resource's health; an older one than is known changes nothing. */
-export const healthObservation = (deps: ResultDeps, body: HealthObservation, sender: Sender): Asked => {
+export const healthObservation = (deps: CatalogDeps, body: HealthObservation, sender: Sender): Asked => {
   const observed_at = new Date(body.observed_at)
   if (observed_at.getTime() > deps.clock.now().getTime() + MAX_AHEAD_MS) {
     throw new AppError(
@@ -182,13 +183,13 @@ export const healthObservation = (deps: ResultDeps, body: HealthObservation, sen
     const observation = { source, check_key, status, ttl_s, summary, attributes, observed_at: body.observed_at }
     const observed = await observe(tx, deps, row, observation, cause)
     const after = observed ?? row
-    const writes = keepReferences(tx, row, row.version, cause)
+    await keepReferences(tx, row, row.version, cause)
     if (after.health_revision !== row.health_revision) {
       const details = { status: after.health_status, health_revision: after.health_revision }
-      writes.push(auditing(tx, deps, cause, { object: `resource:${row.resource_id}`, outcome: 'applied', details }))
+      await recordAudit(tx, deps, cause, { object: `resource:${row.resource_id}`, outcome: 'applied', details })
     }
-    return { ...resultOf(after, row.version, observed !== undefined, [], observed ? undefined : 'superseded'), writes }
+    return resultOf(after, row.version, observed !== undefined, [], observed ? undefined : 'superseded')
   }
-  const wish = { resource_id: body.resource_id, edges: [], by_itself: true }
+  const wish = { resource_id: body.resource_id, edges: [] }
   return { command: commandOf(deps, body, sender), wish, work }
 }

@@ -12,8 +12,9 @@ import { tryLockOf } from '../../../db/locks.ts'
 import type { CatalogDeps } from '../deps.ts'
 
 const FILL = 1000
-const EVENTS = 500
-const IDLE_MS = 500
+const EVENTS = 5000
+/** A resource that changes several times within this time is folded once. */
+const IDLE_MS = 2000
 
 type Deps = Pick<CatalogDeps, 'db' | 'telemetry'>
 
@@ -38,7 +39,7 @@ export const followSearchOnce = ({ db }: Deps): Promise<boolean> =>
     }
     const { rids, pub_seq, events } = await changedAfter(tx, position.pub_seq, EVENTS)
     if (events === 0) return false
-    await foldSearch(tx, rids)
+    for (let at = 0; at < rids.length; at += FILL) await foldSearch(tx, rids.slice(at, at + FILL))
     await writeSearchPosition(tx, { pub_seq, filling_after: null })
     return events === EVENTS
   })

@@ -16,29 +16,32 @@ export const createAround = (journal: Journal, fresh: ReadonlySet<string>) => {
 
   const keysOf = (rid: string): ReadonlySet<string> => {
     const keys = around.get(rid)
-    if (!keys) throw new Unheld()
+    if (!keys) throw new Unheld({ around: [rid] })
     return keys
   }
   const countAt = (reltype_id: number, rid: string, end: End): number => {
     const known = counts.get(countKey(end, reltype_id, rid)) ?? (around.has(rid) ? 0 : undefined)
-    if (known === undefined) throw new Unheld()
+    if (known === undefined) throw new Unheld({ counts: [{ rid, reltype_id, end }] })
     return known
   }
   const tally = (end: End, { reltype_id, ...edge }: EdgeKey, by: 1 | -1): void => {
     const key = countKey(end, reltype_id, edge[end])
     if (counts.has(key) || around.has(edge[end])) journal.put(counts, key, (counts.get(key) ?? 0) + by)
   }
-  const leaving = (reltype_id: number, rid: string): Iterable<string> =>
-    outs.get(outKey(reltype_id, rid)) ??
-    [...keysOf(rid)].flatMap((key) =>
-      key.startsWith(`${rid} ${reltype_id} `) ? [key.slice(key.lastIndexOf(' ') + 1)] : [],
-    )
+  const leaving = (reltype_id: number, rid: string): Iterable<string> => {
+    const known = outs.get(outKey(reltype_id, rid))
+    if (known) return known
+    if (!around.has(rid)) throw new Unheld({ reach: [{ rid, reltype_id }] })
+    const from = `${rid} ${reltype_id} `
+    return [...keysOf(rid)].flatMap((key) => (key.startsWith(from) ? [key.slice(from.length)] : []))
+  }
 
   return {
     around,
     counts,
     outs,
     keysOf,
+    leaving,
     /** A new resource: all its edges are known, for there are none. */
     begin: (rid: string): void => journal.put(around, rid, new Set()),
     /** Notes that an edge was opened or closed. */

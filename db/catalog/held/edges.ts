@@ -1,15 +1,15 @@
 import type { ClosedEdge, EdgeCause, EdgeKey, EdgeRow } from '../rows.ts'
 import { createAround, edgeKey } from './around.ts'
 import { type Journal, Unheld } from './journal.ts'
+import type { Ended } from './missing.ts'
 
 /** The open edges of the rows that a transaction holds (held/rows.ts). */
 export type HeldEdge = EdgeRow & { command_id: string | null; operation_id: string | null }
-export type HeldEdges = ReturnType<typeof createEdges>
 
 const byNumber = (a: string, b: string) => (BigInt(a) < BigInt(b) ? -1 : 1)
 
 export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
-  const { begin, move, count, crowding, reaches, keysOf, ...known } = createAround(journal, fresh)
+  const { begin, move, count, crowding, reaches, keysOf, leaving, ...known } = createAround(journal, fresh)
   /** undefined: there is no such edge. */
   const open = new Map<string, HeldEdge | undefined>()
   const ids = new Map<string, string>()
@@ -26,8 +26,16 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
   const touching = (rid: string): HeldEdge[] => [...keysOf(rid)].flatMap((key) => open.get(key) ?? [])
   const get = (key: EdgeKey): HeldEdge | undefined => {
     const name = edgeKey(key)
-    if (!open.has(name) && !known.around.has(key.src) && !known.around.has(key.dst)) throw new Unheld()
+    if (!open.has(name) && !known.around.has(key.src) && !known.around.has(key.dst)) throw new Unheld({ edges: [key] })
     return open.get(name)
+  }
+  const outsOf = (src: string, reltype_ids: readonly number[]): EdgeRow[] => {
+    const keys = reltype_ids.flatMap((reltype_id) =>
+      [...leaving(reltype_id, src)].map((dst) => ({ src, reltype_id, dst })),
+    )
+    const unknown = known.around.has(src) ? [] : keys.filter((key) => !open.has(edgeKey(key)))
+    if (unknown.length > 0) throw new Unheld({ edges: unknown })
+    return keys.flatMap((key) => open.get(edgeKey(key)) ?? [])
   }
   const close = (edge: HeldEdge, valid_to: string): EdgeRow => {
     const name = edgeKey(edge)
@@ -42,14 +50,39 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
     return { ...edge, rev: edge.rev + 1 }
   }
 
+  /** What was opened or closed since it was read. */
+  const changed = (): { key: EdgeKey; by: 1 | -1 }[] => [
+    ...[...pending.gone.values()].map((key) => ({ key, by: -1 as const })),
+    ...[...pending.added].flatMap((name) => {
+      const key = open.get(name)
+      return key ? [{ key, by: 1 as const }] : []
+    }),
+  ]
+
   return {
-    ...questionsOf(touching),
+    changed,
+    gained: ({ rid, reltype_id, end }: Ended): number =>
+      changed().reduce((sum, { key, by }) => (key[end] === rid && key.reltype_id === reltype_id ? sum + by : sum), 0),
+    /** What is known of a resource that is read anew; what was changed here stays. */
+    forget: (rid: string): void => {
+      known.around.delete(rid)
+      for (const map of [known.counts, known.outs])
+        for (const key of map.keys()) if (key.endsWith(` ${rid}`)) map.delete(key)
+      for (const [name, edge] of open) {
+        const touches = name.startsWith(`${rid} `) || name.endsWith(` ${rid}`)
+        const own = pending.added.has(name) || pending.revised.has(name) || pending.gone.has(name)
+        if (touches && (edge === undefined || !own) && !pending.gone.has(name)) open.delete(name)
+      }
+    },
+    ...questionsOf(touching, (rid) => known.around.has(rid)),
+    outOf: (src: string, reltype_id: number): EdgeRow | undefined => outsOf(src, [reltype_id])[0],
+    from: outsOf,
     ...{ get, begin, count, crowding, reaches },
     loaded: { ...known, open, ids, rel_nos },
     pending,
     add: (key: EdgeKey, properties: Record<string, unknown>, { at, command_id, operation_id }: EdgeCause): EdgeRow => {
-      const rel_no = rel_nos.pop()
-      if (rel_no === undefined) throw new Unheld()
+      const rel_no = journal.draw(rel_nos)
+      if (rel_no === undefined) throw new Unheld({ numbers: { rows: 0, edges: 1 } })
       const edge = { ...key, rel_no, rev: 1, properties, valid_from: at, command_id, operation_id }
       journal.put(open, edgeKey(key), edge)
       journal.add(pending.added, edgeKey(key))
@@ -81,20 +114,18 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
 }
 
 /** Questions about all open edges of a resource. */
-const questionsOf = (touching: (rid: string) => HeldEdge[]) => ({
-  outOf: (src: string, reltype_id: number): EdgeRow | undefined =>
-    touching(src).find((edge) => edge.src === src && edge.reltype_id === reltype_id),
+const questionsOf = (touching: (rid: string) => HeldEdge[], isKnown: (rid: string) => boolean) => ({
   countAll: (rid: string): number => touching(rid).length,
   to: (rid: string, reltype_ids: readonly number[], except: readonly string[]): EdgeRow[] =>
     touching(rid)
       .filter(({ src, dst, reltype_id }) => dst === rid && reltype_ids.includes(reltype_id) && !except.includes(src))
       .sort((a, b) => byNumber(a.src, b.src)),
-  from: (rid: string, reltype_ids: readonly number[]): EdgeRow[] =>
-    touching(rid).filter(({ src, reltype_id }) => src === rid && reltype_ids.includes(reltype_id)),
   cascade: (rid: string, reltype_ids: readonly number[], limit: number): string[] => {
     const found = new Set([rid])
     for (const at of found) {
       if (found.size >= limit) break
+      const unknown = [...found].filter((rid) => !isKnown(rid))
+      if (unknown.length > 0) throw new Unheld({ around: unknown })
       for (const { src, dst, reltype_id } of touching(at))
         if (dst === at && reltype_ids.includes(reltype_id)) found.add(src)
     }

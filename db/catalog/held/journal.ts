@@ -1,5 +1,17 @@
-/** A change asked for something that is not held: it is made in the database by itself. */
-export class Unheld extends Error {}
+import type { Missing } from './missing.ts'
+
+/**
+ * A change asked for something that is not held: it is read, and the change made once more. Without a name it asked for
+ * the database itself, which only a change by itself may.
+ */
+export class Unheld extends Error {
+  readonly missing: Missing | undefined
+
+  constructor(missing?: Missing) {
+    super('not held')
+    this.missing = missing
+  }
+}
 
 /** Takes changes of memory back, the last first. */
 export const createJournal = () => {
@@ -22,6 +34,12 @@ export const createJournal = () => {
     push: <V>(list: V[], value: V): void => {
       undo.push(() => list.pop())
       list.push(value)
+    },
+    /** Takes the last of a list; who does it once more is given the same. */
+    draw: <V>(list: V[]): V | undefined => {
+      const value = list.pop()
+      if (value !== undefined) undo.push(() => list.push(value))
+      return value
     },
     get length() {
       return undo.length

@@ -15,13 +15,14 @@ export const createLocks = (fresh: ReadonlySet<string>) => {
     locks,
     type_locks,
     checkLocks: (wished: ReadonlyMap<string, LockMode>): void => {
-      for (const [rid, mode] of wished) if (!isLocked(rid, mode)) throw new Unheld()
+      const lacking = [...wished].filter(([rid, mode]) => !isLocked(rid, mode))
+      if (lacking.length > 0) throw new Unheld({ locks: new Map(lacking) })
     },
     checkTypeLocks: (wished: ReadonlyMap<number, 'shared' | 'exclusive'>): void => {
-      for (const [id, mode] of wished) {
-        const known = type_locks.get(id)
-        if (known !== mode && known !== 'exclusive') throw new Unheld()
-      }
+      const lacking = [...wished].filter(
+        ([id, mode]) => type_locks.get(id) !== mode && type_locks.get(id) !== 'exclusive',
+      )
+      if (lacking.length > 0) throw new Unheld({ type_locks: new Map(lacking) })
     },
   }
 }

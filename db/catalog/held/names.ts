@@ -19,10 +19,6 @@ export const createNames = (journal: Journal, fresh: ReadonlySet<string>) => {
   /** The natural identities of new resources, and of those whose identity moved. */
   const identity = new Map<string, Buffer | null>()
 
-  const holder = (map: Map<string, string | undefined>, key: string, is_known: boolean): string | undefined => {
-    if (!is_known && !map.has(key)) throw new Unheld()
-    return map.get(key)
-  }
   const leaveIdentity = (rid: string): void => {
     for (const [key, known] of identities) if (known === rid) journal.put(identities, key, undefined)
   }
@@ -34,12 +30,19 @@ export const createNames = (journal: Journal, fresh: ReadonlySet<string>) => {
     names,
     identities,
     identity,
-    twinOf: ({ type_id, parent_rid, name, identity_hash }: WantedName): Twin | undefined => {
+    twinOf: ({ type_id, identity_hash, ...wanted }: WantedName): Twin | undefined => {
       if (type_id === null) return undefined
-      const identical = identity_hash ? holder(identities, identityKey(type_id, identity_hash), false) : undefined
-      if (identical !== undefined) return { rid: identical, what: 'identity' }
+      const { parent_rid, name } = wanted
+      const [named, identical] = [
+        nameKey(type_id, parent_rid, name),
+        identity_hash && identityKey(type_id, identity_hash),
+      ]
       const in_new = parent_rid !== null && fresh.has(parent_rid)
-      const namesake = holder(names, nameKey(type_id, parent_rid, name), in_new)
+      if ((!in_new && !names.has(named)) || (identical && !identities.has(identical)))
+        throw new Unheld({ twins: [{ type_id, identity_hash, ...wanted }] })
+      const rid = identical ? identities.get(identical) : undefined
+      if (rid !== undefined) return { rid, what: 'identity' }
+      const namesake = names.get(named)
       return namesake === undefined ? undefined : { rid: namesake, what: 'name' }
     },
     take: ({ rid, type_id, parent_rid, name }: ResourceRow, hash: Buffer | null): void => {
@@ -49,6 +52,12 @@ export const createNames = (journal: Journal, fresh: ReadonlySet<string>) => {
     move: ({ rid, type_id }: ResourceRow, hash: Buffer | null): void => {
       leaveIdentity(rid)
       takeIdentity(type_id, rid, hash)
+    },
+    /** It stands under another parent now. */
+    place: ({ rid, type_id, parent_rid, name }: ResourceRow, next: string | null): void => {
+      const [old, wanted] = [nameKey(type_id, parent_rid, name), nameKey(type_id, next, name)]
+      if (names.get(old) === rid) journal.put(names, old, undefined)
+      if (names.get(wanted) === undefined) journal.put(names, wanted, rid)
     },
     leave: ({ rid, type_id, parent_rid, name }: ResourceRow): void => {
       const key = nameKey(type_id, parent_rid, name)

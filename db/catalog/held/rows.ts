@@ -12,35 +12,39 @@ import { createWrites } from './writes.ts'
 /**
  * Rows that one transaction has locked and read for its changes, one or many. The queries that a change asks are answered
  * from here and its writes are kept here, so that `many/write.ts` sends them as one statement for each table. What is not
- * held throws `Unheld`: that change is then made in the database by itself.
+ * held throws `Unheld`: it is read, and the change made once more.
  */
 export type Held = ReturnType<typeof createHeld>
-/** A transaction whose rows are held. Its other statements are refused with `Unheld`. */
-export type HeldTx = Tx & { held: Held; keeper: Keeper }
+/** A transaction whose rows are held. Its own statements are refused: `inDatabase` says when they may be sent. */
+type HeldTx = Tx & { held: Held; keeper: Keeper; flush: () => Promise<Tx> }
 
 export const heldBy = (db: Queryable): Held | undefined => (db as Partial<HeldTx>).held
+/** What the transaction of a change holds. */
+export const heldOf = (tx: Tx): Held => (tx as HeldTx).held
 
 const refuse = {
   value: () => {
-    throw new Unheld()
+    throw new Error('a held transaction takes no statement of its own')
   },
 }
 const REFUSED = { execute: refuse, select: refuse, insert: refuse, update: refuse, delete: refuse, transaction: refuse }
 
-export const heldTx = (tx: Tx, held: Held): Tx =>
-  Object.create(tx, { ...REFUSED, held: { value: held }, keeper: { value: held.keeper } }) as Tx
-
-type Locked = { resource_id: string; row: ResourceRow | undefined }
-/** A transaction that has locked and read one resource along with its claim. */
-export const lockedTx = (tx: Tx, locked: Locked): Tx => Object.create(tx, { locked: { value: locked } }) as Tx
-/** That resource, once: afterwards it may have moved. */
-export const takeLocked = (db: Queryable, resource_id: string): Locked | undefined => {
-  const { locked } = db as { locked?: Locked }
-  if (locked?.resource_id !== resource_id) return undefined
-  const taken = { ...locked }
-  locked.resource_id = ''
-  return taken
+/** `flush` sends what is held so far; without it the rows are held for more than one change. */
+export const heldTx = (tx: Tx, held: Held, flush?: () => Promise<void>): Tx => {
+  const through = async () => {
+    if (!flush) throw new Unheld()
+    await flush()
+    return tx
+  }
+  const own = { held: { value: held }, keeper: { value: held.keeper }, flush: { value: through } }
+  return Object.create(tx, { ...REFUSED, ...own }) as Tx
 }
+
+/** The database itself, after all that the change has written so far. Throws `Unheld` among other changes. */
+export const inDatabase = async <D extends Queryable>(db: D): Promise<D> =>
+  heldBy(db) ? ((await (db as unknown as HeldTx).flush()) as D) : db
+/** The same for what no change moves, such as the id and type of a row. */
+export const underlying = (tx: Tx): Tx => Object.getPrototypeOf(tx) as Tx
 
 /** The rows themselves, those that exist and new ones. */
 const createRows = (journal: Journal) => {
@@ -52,11 +56,11 @@ const createRows = (journal: Journal) => {
   const rids: string[] = []
   const rowOf = (rid: string): ResourceRow => {
     const row = rows.get(rid)
-    if (!row) throw new Unheld()
+    if (!row) throw new Unheld({ rids: [rid] })
     return row
   }
   const ridOf = (resource_id: string): string | undefined => {
-    if (!byId.has(resource_id)) throw new Unheld()
+    if (!byId.has(resource_id)) throw new Unheld({ ids: [resource_id] })
     return byId.get(resource_id)
   }
   return {
@@ -76,12 +80,21 @@ const createRows = (journal: Journal) => {
       const rid = ridOf(resource_id)
       return rid === undefined ? undefined : rowOf(rid)
     },
-    rowsOf: (wanted: readonly string[]): ResourceRow[] => [...new Set(wanted)].map(rowOf),
+    rowsOf: (wanted: readonly string[]): ResourceRow[] => {
+      const unknown = wanted.filter((rid) => !rows.has(rid))
+      if (unknown.length > 0) throw new Unheld({ rids: unknown })
+      return [...new Set(wanted)].map(rowOf)
+    },
+    resourcesOf: (wanted: readonly string[]): ResourceRow[] => {
+      const unknown = wanted.filter((id) => !byId.has(id))
+      if (unknown.length > 0) throw new Unheld({ ids: unknown })
+      return wanted.flatMap((id) => rows.get(byId.get(id) ?? '') ?? [])
+    },
     /** Those of these that are held. */
     fixedOf: (wanted: readonly string[]): Fixed[] => wanted.flatMap((rid) => rows.get(rid) ?? []),
     newRid: (): string => {
-      const rid = rids.pop()
-      if (rid === undefined) throw new Unheld()
+      const rid = journal.draw(rids)
+      if (rid === undefined) throw new Unheld({ numbers: { rows: 1, edges: 0 } })
       return rid
     },
   }
@@ -97,11 +110,13 @@ const rowOfNew = ({ identity_hash: _, ...given }: NewResource, state: object, pa
     parent_id: parent?.resource_id ?? null,
   }) as unknown as ResourceRow
 
+type Placed = { rid: string; path: string; parent_rid: string | null; own?: boolean }
+
 export const createHeld = () => {
   const journal = createJournal()
   const writes = createWrites(journal)
   const { put, begin, ...rows } = createRows(journal)
-  const { fresh, rowOf, ridOf } = rows
+  const { fresh, rowOf, ridOf, rows: rows_ } = rows
   const names = createNames(journal, fresh)
   const locks = createLocks(fresh)
   const edges = createEdges(journal, fresh)
@@ -109,6 +124,8 @@ export const createHeld = () => {
   /** Resources that offer nothing. */
   const offerless = new Set<string>()
   const imported = new Map<string, object>()
+  /** Places of rows that moved with what contains them. */
+  const moved = new Map<string, Placed>()
 
   const update = (table: PgTable, key: object, set: Record<string, unknown>): void => {
     const row = rowOf(String((key as { rid: unknown }).rid))
@@ -128,7 +145,7 @@ export const createHeld = () => {
     /** Filled by `many/load.ts`. */
     loaded: { ...rows, ...names, ...locks, checks, offerless },
     /** Sent by `many/write.ts`. */
-    pending: { ...writes, fresh, identity: names.identity, imported },
+    pending: { ...writes, fresh, identity: names.identity, imported, moved },
     findTwin: ({ resource_id, ...wanted }: WantedName & { resource_id: string }) => {
       const same = resource_id === '' ? undefined : ridOf(resource_id)
       const twin = same === undefined ? names.twinOf(wanted) : { rid: same, what: 'resource_id' as const }
@@ -147,7 +164,7 @@ export const createHeld = () => {
     },
     checksOf: (rid: string): ObservationRow[] => {
       const known = fresh.has(rid) ? [] : checks.get(rid)
-      if (!known) throw new Unheld()
+      if (!known) throw new Unheld({ ends: [rid] })
       return known
     },
     targetsOf: (resource_id: string, relations: readonly { id: number; type_key: string }[]) => {
@@ -161,6 +178,37 @@ export const createHeld = () => {
         }))
     },
     offersNothing: (rid: string): boolean => fresh.has(rid) || offerless.has(rid),
+    /** Puts a resource and all below it, with their new paths, under a new parent or at the top. */
+    moveSubtree: (
+      child: ResourceRow,
+      rows: readonly Omit<Placed, 'parent_rid'>[],
+      parent: ResourceRow | undefined,
+    ): void => {
+      names.place(child, parent?.rid ?? null)
+      for (const { rid, path } of rows) {
+        const row = rows_.get(rid)
+        const own = rid === child.rid
+        const place = { path, ...(own && { parent_rid: parent?.rid ?? null, parent_id: parent?.resource_id ?? null }) }
+        if (row) put({ ...row, ...place })
+        const parent_rid = own ? (parent?.rid ?? null) : (row?.parent_rid ?? null)
+        if (!fresh.has(rid)) journal.put(moved, rid, { rid, path, parent_rid, own })
+      }
+    },
+    /** New rows that stand at or below a path. */
+    freshBelow: (path: string): ResourceRow[] =>
+      [...fresh].map(rowOf).filter((row) => row.path === path || row.path.startsWith(`${path}.`)),
+    /** All that is held is in the database now. */
+    settle: (): void => {
+      for (const rid of fresh) {
+        locks.locks.set(rid, 'update')
+        checks.set(rid, [])
+        offerless.add(rid)
+      }
+      for (const kept of [fresh, writes.fixed, writes.states, imported, moved, edges.pending.added]) kept.clear()
+      for (const kept of [edges.pending.revised, edges.pending.gone]) kept.clear()
+      writes.inserts.length = 0
+      edges.pending.history.length = 0
+    },
     saveImported: (row: { source_name: string; external_id: string; resource_id: string; last_seen_at: string }) => {
       const { resource_id, ...ref } = row
       const rid = ridOf(resource_id)

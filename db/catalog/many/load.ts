@@ -3,27 +3,72 @@ import type { Tx } from '../../client.ts'
 import { readChecksOf } from '../health.ts'
 import { countKey, edgeKey, outKey } from '../held/around.ts'
 import type { HeldEdge } from '../held/edges.ts'
+import type { Ended, Missing, NewName } from '../held/missing.ts'
 import { identityKey, nameKey } from '../held/names.ts'
 import type { Held } from '../held/rows.ts'
 import { MAX_EDGES } from '../relationships/rows.ts'
-import { array, getResources, getResourcesByRid, rowsOf } from '../resources/rows.ts'
+import {
+  array,
+  getResources,
+  getResourcesByRid,
+  lockRelationshipTypes,
+  lockStates,
+  rowsOf,
+  wishLock,
+} from '../resources/rows.ts'
 import type { EdgeKey, ResourceRow } from '../rows.ts'
 
-/** Reads what many changes will ask for, one statement for each kind of question. */
+/**
+ * Reads what many changes will ask for, one statement for each kind of question. What is held already stays: changes may
+ * have moved it.
+ */
+
+/** Reads what a change asked for in vain. What had to be locked first is read anew. */
+export const loadMissing = async (tx: Tx, held: Held, missing: Missing): Promise<void> => {
+  const { ids = [], rids = [], edges = [], around = [], counts = [], reach = [], twins = [], ends = [] } = missing
+  const { locks = new Map(), type_locks = new Map() } = missing
+  await lockRelationshipTypes(tx, type_locks)
+  for (const [id, mode] of type_locks) held.loaded.type_locks.set(id, mode)
+  await lockStates(tx, locks)
+  for (const [rid, mode] of locks) {
+    wishLock(held.loaded.locks, rid, mode)
+    held.edges.forget(rid)
+  }
+  const { states, fixed, moved } = held.pending
+  for (const row of await getResourcesByRid(tx, [...locks.keys()])) {
+    const known = held.loaded.rows.get(row.rid)
+    // What an earlier change of this transaction wrote stays.
+    if (states.has(row.rid) || fixed.has(row.rid)) continue
+    const place = known && { path: known.path, parent_rid: known.parent_rid, parent_id: known.parent_id }
+    keep(held, moved.has(row.rid) ? { ...row, ...place } : row)
+  }
+  await Promise.all([
+    ids.length + rids.length > 0 && loadRows(tx, held, ids, rids),
+    loadEdges(tx, held, edges),
+    loadAround(tx, held, around, MAX_AROUND),
+    loadCounts(tx, held, counts),
+    loadReach(tx, held, reach),
+    loadEnds(tx, held, ends),
+    loadTwins(tx, held, twins),
+    missing.numbers && loadNumbers(tx, held, missing.numbers),
+  ])
+}
+
+/** More edges of one resource than this are not closed in one request: the first of them suffice to say so. */
+const MAX_AROUND = 50_001
 
 /** Resources by id; those that are not there are known to be missing. */
 export const loadRows = async (tx: Tx, held: Held, ids: readonly string[], rids: readonly string[] = []) => {
   const [named, others] = await Promise.all([getResources(tx, ids), getResourcesByRid(tx, rids)])
-  for (const id of ids) held.loaded.byId.set(id, undefined)
-  for (const row of [...named, ...others]) keep(held, row)
+  const { rows, byId } = held.loaded
+  for (const id of ids) if (!byId.has(id)) byId.set(id, undefined)
+  for (const row of [...named, ...others]) if (!rows.has(row.rid)) keep(held, row)
 }
 
 export const keep = ({ loaded }: Held, row: ResourceRow): void => {
   loaded.rows.set(row.rid, row)
   loaded.byId.set(row.resource_id, row.rid)
 }
-
-export type NewName = { type_id: number; parent_rid: string | null; name: string; identity_hash: Buffer | null }
 
 /** Who holds these names and natural identities now. */
 export const loadTwins = async (tx: Tx, held: Held, wanted: readonly NewName[]): Promise<void> => {
@@ -54,12 +99,27 @@ export const loadTwins = async (tx: Tx, held: Held, wanted: readonly NewName[]):
         ),
   ])
   const { names, identities, rows } = held.loaded
-  for (const { type_id, parent_rid, name } of wanted) names.set(nameKey(type_id, parent_rid, name), undefined)
-  for (const { type_id, identity_hash } of hashes) identities.set(identityKey(type_id, identity_hash), undefined)
-  for (const { rid, type_id, parent_rid, name } of named) names.set(nameKey(type_id, parent_rid, name), rid)
-  for (const { rid, type_id, hash } of identical) identities.set(identityKey(type_id, Buffer.from(hash, 'hex')), rid)
+  // Who ended or moved away in the meantime, by an earlier change, holds neither.
+  const there = new Map(named.flatMap((row) => (stands(held, row) ? [[nameOf(row), row.rid]] : [])))
+  const same = new Map(
+    identical.flatMap(({ rid, type_id, hash }) =>
+      rows.get(rid)?.is_open === false ? [] : [[identityKey(type_id, Buffer.from(hash, 'hex')), rid]],
+    ),
+  )
+  for (const one of wanted) if (!names.has(nameOf(one))) names.set(nameOf(one), there.get(nameOf(one)))
+  for (const { type_id, identity_hash } of hashes) {
+    const key = identityKey(type_id, identity_hash)
+    if (!identities.has(key)) identities.set(key, same.get(key))
+  }
   const unknown = [...named, ...identical].map(({ rid }) => rid).filter((rid) => !rows.has(rid))
   for (const row of await getResourcesByRid(tx, unknown)) keep(held, row)
+}
+
+type Named = Pick<NewName, 'type_id' | 'parent_rid' | 'name'>
+const nameOf = ({ type_id, parent_rid, name }: Named) => nameKey(type_id, parent_rid, name)
+const stands = ({ loaded }: Held, { rid, parent_rid }: Named & { rid: string }): boolean => {
+  const row = loaded.rows.get(rid)
+  return !row || (row.is_open && row.parent_rid === parent_rid)
 }
 
 const columns = sql`e.src, e.reltype_id, e.dst, e.rel_no, e.rev, e.properties, e.valid_from, e.command_id, e.operation_id`
@@ -73,39 +133,43 @@ export const loadEdges = async (tx: Tx, held: Held, keys: readonly EdgeKey[]): P
         join catalog.relationship e using (src, reltype_id, dst)`,
   )
   const { open } = held.edges.loaded
-  for (const key of keys) if (!open.has(edgeKey(key))) open.set(edgeKey(key), undefined)
-  for (const row of rows) open.set(edgeKey(row), row)
+  const found = new Map(rows.map((row) => [edgeKey(row), row]))
+  for (const key of keys) if (!open.has(edgeKey(key))) open.set(edgeKey(key), found.get(edgeKey(key)))
 }
 
 /** All edges around these resources, unless there are more than so many. */
 export const loadAround = async (tx: Tx, held: Held, rids: readonly string[], limit: number): Promise<void> => {
   if (rids.length === 0) return
   const these = array(rids, 'bigint')
+  const [wanted, counted] = [new Set(rids), new Set<string>()]
   const rows = await rowsOf<HeldEdge & { from_id: string | null; to_id: string | null }>(
     tx,
-    sql`select ${columns}, a.resource_id as from_id, b.resource_id as to_id
+    sql`select ${columns}, (select resource_id from catalog.resource where rid = e.src) as from_id,
+          (select resource_id from catalog.resource where rid = e.dst) as to_id
         from (select * from catalog.relationship where src = any(${these})
-              union select * from catalog.relationship where dst = any(${these}) limit ${limit + 1}) e
-        left join catalog.resource a on a.rid = e.src left join catalog.resource b on b.rid = e.dst`,
+              union all select * from catalog.relationship where dst = any(${these}) and src <> all(${these})
+              limit ${limit + 1}) e`,
   )
-  if (rows.length > limit) return
   const { open, around, ids, counts } = held.edges.loaded
-  for (const rid of rids) around.set(rid, new Set())
   for (const { from_id, to_id, ...edge } of rows) {
-    open.set(edgeKey(edge), edge)
+    if (!open.has(edgeKey(edge))) open.set(edgeKey(edge), edge)
     if (from_id !== null) ids.set(edge.src, from_id)
     if (to_id !== null) ids.set(edge.dst, to_id)
+  }
+  // Of one alone the first of too many are known, else none.
+  if (rows.length > limit && limit < MAX_AROUND) return
+  for (const rid of rids) around.set(rid, new Set())
+  for (const [key, edge] of open) {
     for (const end of ['src', 'dst'] as const) {
-      const known = around.get(edge[end])
-      if (!known) continue
-      known.add(edgeKey(edge))
-      const key = countKey(end, edge.reltype_id, edge[end])
-      counts.set(key, (counts.get(key) ?? 0) + 1)
+      const known = edge && around.get(edge[end])
+      if (!known || known.has(key)) continue
+      known.add(key)
+      const name = countKey(end, edge.reltype_id, edge[end])
+      if (wanted.has(edge[end])) counts.set(name, (counted.has(name) ? (counts.get(name) ?? 0) : 0) + 1)
+      counted.add(name)
     }
   }
 }
-
-export type Ended = { rid: string; reltype_id: number; end: 'src' | 'dst' }
 
 /** How many open edges of a type these ends have, as far as anyone asks. */
 export const loadCounts = async (tx: Tx, held: Held, wanted: readonly Ended[]): Promise<void> => {
@@ -119,17 +183,18 @@ export const loadCounts = async (tx: Tx, held: Held, wanted: readonly Ended[]): 
         from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as w(rid bigint, reltype_id smallint, "end" text)`,
   )
   for (const { rid, reltype_id, end, n } of rows) {
+    const { around, counts } = held.edges.loaded
     const key = countKey(end, reltype_id, rid)
-    if (!held.edges.loaded.around.has(rid)) held.edges.loaded.counts.set(key, n)
+    if (!around.has(rid) && !counts.has(key)) counts.set(key, n + held.edges.gained({ rid, reltype_id, end }))
   }
 }
 
-/** Where edges of these types lead from these resources on, for the search of circles; undefined where that is too far. */
+/** Where edges of these types lead from these resources on, for the search of circles. */
 export const loadReach = async (
   tx: Tx,
   held: Held,
   starts: readonly { rid: string; reltype_id: number }[],
-  limit: number,
+  limit?: number,
 ): Promise<void> => {
   if (starts.length === 0) return
   const rows = await rowsOf<{ rid: string; reltype_id: number; dst: string | null }>(
@@ -139,15 +204,16 @@ export const loadReach = async (
           union
           select e.dst, way.reltype_id from way join catalog.relationship e on e.src = way.rid and e.reltype_id = way.reltype_id)
         select way.rid, way.reltype_id, e.dst from way
-        left join catalog.relationship e on e.src = way.rid and e.reltype_id = way.reltype_id limit ${limit + 1}`,
+        left join catalog.relationship e on e.src = way.rid and e.reltype_id = way.reltype_id
+        limit ${limit === undefined ? null : limit + 1}`,
   )
-  if (rows.length > limit) return
+  if (limit !== undefined && rows.length > limit) return
   const { outs } = held.edges.loaded
-  for (const { rid, reltype_id, dst } of rows) {
-    const key = outKey(reltype_id, rid)
-    const known = outs.get(key) ?? new Set()
-    outs.set(key, known)
-    if (dst !== null) known.add(dst)
+  for (const [key, all] of Map.groupBy(rows, ({ rid, reltype_id }) => outKey(reltype_id, rid))) {
+    const known = new Set(all.flatMap(({ dst }) => dst ?? []))
+    for (const { key: edge, by } of held.edges.changed())
+      if (outKey(edge.reltype_id, edge.src) === key) known[by === 1 ? 'add' : 'delete'](edge.dst)
+    if (!outs.has(key)) outs.set(key, known)
   }
 }
 
@@ -161,8 +227,8 @@ export const loadEnds = async (tx: Tx, { loaded }: Held, rids: readonly string[]
       sql`select distinct rid from catalog.provider where rid = any(${array(rids, 'bigint')}) and withdrawn_at is null`,
     ),
   ])
-  for (const rid of rids) loaded.checks.set(rid, [])
-  for (const check of checks) loaded.checks.get(check.rid)?.push(check)
+  const found = Map.groupBy(checks, ({ rid }) => rid)
+  for (const rid of rids) if (!loaded.checks.has(rid)) loaded.checks.set(rid, found.get(rid) ?? [])
   const offers = new Set(offering.map(({ rid }) => rid))
   for (const rid of rids) if (!offers.has(rid)) loaded.offerless.add(rid)
 }

@@ -4,7 +4,7 @@ import { type Tx, together } from '../../client.ts'
 import { insertRows, type Statement, updateRow } from '../../rows.ts'
 import { edgeKey } from '../held/around.ts'
 import type { Held } from '../held/rows.ts'
-import { hex, insertMany, recordset } from '../resources/batch.ts'
+import { columnNames, hex, insertMany, recordset } from '../resources/batch.ts'
 import type { ResourceRow } from '../rows.ts'
 import { outbox, relationship, relationship_history, resource, resource_state } from '../tables.ts'
 
@@ -13,10 +13,10 @@ import { outbox, relationship, relationship_history, resource, resource_state } 
  * there is more, and `writeHeld` sends it.
  */
 export const writesOf = (tx: Tx, { pending, edges }: Held): Statement[] | undefined => {
-  const { inserts, fixed, states, fresh, imported } = pending
+  const { inserts, fixed, states, fresh, imported, moved } = pending
   const { history, added, revised } = edges.pending
   const told = inserts.filter(({ table }) => table === outbox)
-  if (fresh.size + imported.size + history.length + added.size + revised.size > 0) return undefined
+  if (fresh.size + imported.size + moved.size + history.length + added.size + revised.size > 0) return undefined
   if (states.size > 1 || fixed.size > 1 || told.length > 1) return undefined
   return [
     ...[...fixed].map(([rid, set]) => updateRow(tx, resource, { rid: BigInt(rid) }, set)),
@@ -43,6 +43,7 @@ export const writeHeld = async (tx: Tx, { pending, loaded, edges }: Held): Promi
   await together(
     removeEdges(tx, [...edges.pending.gone.values()]),
     insertMany(tx, relationship_history, edges.pending.history),
+    moveRows(tx, [...pending.moved.values()]),
     updateFixed(tx, fixed),
     updateStates(
       tx,
@@ -88,59 +89,18 @@ const FIXED = [
   'field_owners',
   'is_open',
 ] as const
-const NEW = [
-  'rid',
-  'resource_id',
-  'type_id',
-  'name',
-  'parent_rid',
-  'path',
-  'created_at',
-  'created_by',
-  ...FIXED,
-] as const
-const STATE = [
-  'version',
-  'generation',
-  'observed_generation',
-  'lifecycle_status',
-  'observed_state',
-  'health_status',
-  'health_reason',
-  'health_expires_at',
-  'health_revision',
-  'capability_revision',
-  'drift_status',
-  'drift_paths',
-  'lifecycle_at',
-  'drift_at',
-  'health_at',
-  'last_operation_id',
-  'last_command_id',
-  'last_operation_at',
-  'updated_at',
-  'updated_by',
-] as const
-const EDGE = [
-  'src',
-  'reltype_id',
-  'dst',
-  'rev',
-  'properties',
-  'valid_from',
-  'command_id',
-  'operation_id',
-  'rel_no',
-] as const
+const NEW = columnNames(resource, 'identity_hash')
+const STATE = columnNames(resource_state, 'rid')
+const EDGE = columnNames(relationship)
 
-const columnsOf = (names: readonly (keyof ResourceRow)[], row: ResourceRow) =>
-  Object.fromEntries(names.map((name) => [name, row[name]]))
+const columnsOf = (names: readonly string[], row: object) =>
+  Object.fromEntries(names.map((name) => [name, (row as Record<string, unknown>)[name]]))
 const hashOf = (hash: Buffer | null | undefined) => (hash ? hex(hash) : null)
 
 const edgesIn = (open: Held['edges']['pending']['open'], keys: ReadonlySet<string>) =>
   [...keys].flatMap((key) => {
     const edge = open.get(key)
-    return edge && edgeKey(edge) === key ? [Object.fromEntries(EDGE.map((name) => [name, edge[name]]))] : []
+    return edge && edgeKey(edge) === key ? [columnsOf(EDGE, edge)] : []
   })
 
 const assignments = (names: readonly string[]) =>
@@ -157,6 +117,15 @@ const updateFixed = async (tx: Tx, rows: readonly object[]): Promise<void> => {
         from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as x(rid bigint, type_version integer, display_name text,
           owner text, labels jsonb, annotations jsonb, desired_state jsonb, field_owners jsonb, is_open boolean, moves boolean,
           identity_hash bytea)
+        where r.rid = x.rid`,
+  )
+}
+
+const moveRows = async (tx: Tx, rows: readonly object[]): Promise<void> => {
+  if (rows.length === 0) return
+  await tx.execute(
+    sql`update catalog.resource r set path = x.path, parent_rid = case when x.own then x.parent_rid else r.parent_rid end
+        from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as x(rid bigint, path ltree, parent_rid bigint, own boolean)
         where r.rid = x.rid`,
   )
 }

@@ -1,5 +1,5 @@
 import { getTableName, sql } from 'drizzle-orm'
-import type { PgTable } from 'drizzle-orm/pg-core'
+import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core'
 import type { Tx } from '../../client.ts'
 
 /** Writes of many rows: one statement for each table, whatever their number (catalog.md 8, "Bulk"). */
@@ -23,3 +23,7 @@ export const insertMany = async (tx: Tx, table: PgTable, rows: readonly object[]
 }
 
 export const hex = (bytes: Buffer): string => `\\x${bytes.toString('hex')}`
+
+/** The columns of a table but for some: what is written, read and typed follows from there. */
+export const columnNames = (table: PgTable, ...without: string[]): string[] =>
+  getTableConfig(table).columns.flatMap(({ name }) => (without.includes(name) ? [] : [name]))

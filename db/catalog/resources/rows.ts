@@ -2,23 +2,26 @@ import { type SQL, sql } from 'drizzle-orm'
 import { first, type Queryable, type Tx } from '../../client.ts'
 import { lockOfOne } from '../../locks.ts'
 import { updateRow } from '../../rows.ts'
-import { heldBy, takeLocked } from '../held/rows.ts'
-import type { Fixed, LockMode, NewResource, ResourceRow } from '../rows.ts'
+import { heldBy, heldOf, inDatabase, underlying } from '../held/rows.ts'
+import type { Fixed, LockMode, ResourceRow } from '../rows.ts'
 import { resource, resource_state } from '../tables.ts'
+import { columnNames } from './batch.ts'
 import { isBelow } from './paths.ts'
 
+const STATES = ['annotations', 'desired_state', 'field_owners', 'observed_state']
 /** The columns of ResourceRow over the tables r (resource), s (resource_state) and p (parent). */
-const columnsWith = (states: SQL) => sql`r.rid, r.resource_id, r.type_id, r.type_version, r.name, r.display_name,
-  r.owner, r.labels, ${states}, r.parent_rid, p.resource_id as parent_id, r.path::text as path, r.is_open,
-  r.created_at, r.created_by, s.version, s.generation, s.observed_generation, s.lifecycle_status, s.health_status,
-  s.health_reason, s.health_expires_at, s.health_revision, s.capability_revision, s.drift_status, s.drift_paths,
-  s.lifecycle_at, s.drift_at, s.health_at, s.last_operation_id, s.last_command_id, s.last_operation_at, s.updated_at,
-  s.updated_by`
-export const resourceColumns = columnsWith(sql`r.annotations, r.desired_state, r.field_owners, s.observed_state`)
+const columnsWith = (stateOf: (name: string, column: string) => string): SQL => {
+  const shown = (alias: string) => (name: string) => {
+    const column = `${alias}.${name}`
+    return STATES.includes(name) ? stateOf(name, column) : name === 'path' ? 'r.path::text as path' : column
+  }
+  const fixed = columnNames(resource, 'identity_hash').map(shown('r'))
+  const state = columnNames(resource_state, 'rid').map(shown('s'))
+  return sql.raw([...fixed, ...state, 'p.resource_id as parent_id'].join(', '))
+}
+export const resourceColumns = columnsWith((_, column) => column)
 /** The same with annotations and states empty, for lists that do not show them: they are most of a row. */
-export const leanColumns = columnsWith(
-  sql`'{}'::jsonb as annotations, '{}'::jsonb as desired_state, '{}'::jsonb as field_owners, '{}'::jsonb as observed_state`,
-)
+export const leanColumns = columnsWith((name) => `'{}'::jsonb as ${name}`)
 export const resourceTables = sql`catalog.resource r join catalog.resource_state s on s.rid = r.rid
   left join catalog.resource p on p.rid = r.parent_rid`
 
@@ -45,7 +48,7 @@ export const getResource = async (db: Queryable, resource_id: string): Promise<R
 export const getResources = async (db: Queryable, resource_ids: readonly string[]): Promise<ResourceRow[]> => {
   if (resource_ids.length === 0) return []
   const held = heldBy(db)
-  if (held) return resource_ids.flatMap((id) => held.resourceOf(id) ?? [])
+  if (held) return held.resourcesOf(resource_ids)
   return rowsOf(
     db,
     sql`select ${resourceColumns} from ${resourceTables} where r.resource_id = any(${array(resource_ids, 'text')})`,
@@ -69,12 +72,14 @@ export const getRids = async (db: Queryable, resource_ids: readonly string[]): P
 }
 
 export const getFixed = async (db: Queryable, rids: readonly string[]): Promise<Fixed[]> => {
-  const held = heldBy(db)
-  if (held) return held.fixedOf(rids)
-  return rowsOf(
-    db,
-    sql`select rid, resource_id, type_id from catalog.resource where rid = any(${array(rids, 'bigint')})`,
+  const known = heldBy(db)?.fixedOf(rids) ?? []
+  const rest = rids.filter((rid) => !known.some((row) => row.rid === rid))
+  if (rest.length === 0) return known
+  const read = rowsOf<Fixed>(
+    heldBy(db) ? underlying(db as Tx) : db,
+    sql`select rid, resource_id, type_id from catalog.resource where rid = any(${array(rest, 'bigint')})`,
   )
+  return [...known, ...(await read)]
 }
 
 const STRENGTH: LockMode[] = ['key share', 'no key update', 'update']
@@ -122,8 +127,6 @@ export const lockAndGet = async (
 ): Promise<ResourceRow | undefined> => {
   const held = heldBy(tx)
   if (held) return held.lockedRow(resource_id)
-  const locked = takeLocked(tx, resource_id)
-  if (locked) return locked.row
   const [found] = await rowsOf<ResourceRow & { fresh: boolean }>(
     tx,
     sql`select ${resourceColumns}, s.version = (select version from catalog.resource_state where rid = r.rid) as fresh
@@ -165,26 +168,6 @@ export const lockRelationshipTypes = async (
   }
 }
 
-export const newRid = async (tx: Tx): Promise<string> => {
-  const held = heldBy(tx)
-  if (held) return held.newRid()
-  return first(await rowsOf<{ rid: string }>(tx, sql`select nextval('catalog.resource_rid_seq') as rid`))?.rid as string
-}
-
-export const insertResource = async (
-  tx: Tx,
-  { rid, ...row }: NewResource,
-  state: Omit<typeof resource_state.$inferInsert, 'rid'>,
-): Promise<void> => {
-  const held = heldBy(tx)
-  if (held) return held.insertResource({ rid, ...row }, state)
-  await tx
-    .insert(resource)
-    .overridingSystemValue()
-    .values({ ...row, rid: BigInt(rid) })
-  await tx.insert(resource_state).values({ ...state, rid })
-}
-
 /** Writes what was given. Place in the tree is changed by moveSubtree only, since it may move at the same time. */
 export const updateResource = (
   tx: Tx,
@@ -195,54 +178,17 @@ export const updateResource = (
 export const updateState = (tx: Tx, rid: string, set: Partial<Omit<typeof resource_state.$inferInsert, 'rid'>>) =>
   updateRow(tx, resource_state, { rid }, set)
 
-/** A resource and all below it, at most so many. */
-export const getSubtree = (tx: Tx, path: string, limit: number): Promise<(Fixed & { path: string })[]> =>
-  rowsOf(
-    tx,
+/** A resource and all below it, at most so many, as they stand now. */
+export const getSubtree = async (tx: Tx, { path }: Pick<ResourceRow, 'path'>, limit: number) => {
+  const held = heldOf(tx)
+  const below = held.freshBelow(path)
+  // Where a place moved before, the database does not know it yet.
+  const db = held.pending.moved.size > 0 ? await inDatabase(tx) : underlying(tx)
+  const rows = await rowsOf<Fixed & { path: string }>(
+    db,
     sql`select rid, resource_id, type_id, path::text as path from catalog.resource
         where ${isBelow(sql`path`, sql`${path}::ltree`)} limit ${limit}`,
   )
-
-/** Puts a resource and all below it at a new path, under a new parent or at the top. */
-export const moveSubtree = async (
-  tx: Tx,
-  child: { rid: string; path: string },
-  path: string,
-  parent_rid: string | null,
-): Promise<void> => {
-  await tx.execute(sql`update catalog.resource set parent_rid = ${parent_rid} where rid = ${child.rid}`)
-  if (path !== child.path) {
-    await tx.execute(sql`update catalog.resource
-      set path = case when path = ${child.path}::ltree then ${path}::ltree
-                      else ${path}::ltree || subpath(path, nlevel(${child.path}::ltree)) end
-      where ${isBelow(sql`path`, sql`${child.path}::ltree`)}`)
-  }
-}
-
-/** Open resources that stand where a new one wants to stand, with the clash. */
-export const findTwin = async (
-  db: Queryable,
-  wanted: {
-    resource_id: string
-    type_id: number | null
-    parent_rid: string | null
-    name: string
-    identity_hash: Buffer | null
-  },
-): Promise<{ rid: string; resource_id: string; what: 'resource_id' | 'name' | 'identity' } | undefined> => {
-  const held = heldBy(db)
-  if (held) return held.findTwin(wanted)
-  return first(
-    await rowsOf(
-      db,
-      sql`select rid, resource_id, case when resource_id = ${wanted.resource_id} then 'resource_id'
-              when identity_hash = ${wanted.identity_hash} then 'identity' else 'name' end as what
-          from catalog.resource
-          where resource_id = ${wanted.resource_id}
-             or (is_open and type_id = ${wanted.type_id} and name = ${wanted.name}
-                 and parent_rid is not distinct from ${wanted.parent_rid}::bigint)
-             or (is_open and type_id = ${wanted.type_id} and identity_hash = ${wanted.identity_hash})
-          order by resource_id <> ${wanted.resource_id} limit 1`,
-    ),
-  )
+  const known = new Set(rows.map(({ rid }) => rid))
+  return [...rows, ...below.filter(({ rid }) => !known.has(rid))]
 }

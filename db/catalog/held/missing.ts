@@ -1,0 +1,19 @@
+import type { EdgeKey, LockMode } from '../rows.ts'
+
+export type NewName = { type_id: number; parent_rid: string | null; name: string; identity_hash: Buffer | null }
+export type Ended = { rid: string; reltype_id: number; end: 'src' | 'dst' }
+
+/** What a change asked for that is not held (many/load.ts). */
+export type Missing = {
+  ids?: string[]
+  rids?: string[]
+  edges?: EdgeKey[]
+  around?: string[]
+  counts?: Ended[]
+  reach?: { rid: string; reltype_id: number }[]
+  twins?: NewName[]
+  ends?: string[]
+  numbers?: { rows: number; edges: number }
+  locks?: ReadonlyMap<string, LockMode>
+  type_locks?: ReadonlyMap<number, 'shared' | 'exclusive'>
+}

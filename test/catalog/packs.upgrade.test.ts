@@ -1,0 +1,122 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { checkPacks, SHIPPED_PACKS } from '../../apps/catalog/packs/library.ts'
+import { storePacks } from '../../apps/catalog/packs/store.ts'
+import { systemClock } from '../../apps/shared/clock.ts'
+import { type Catalog, startCatalog } from './support/platform.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'signalbox-upgrade-'))
+let c: Catalog
+beforeAll(async () => {
+  c = await startCatalog()
+})
+afterAll(async () => {
+  await c.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** The pack in a version of its own; the second knows a tier, and no port below 1. */
+const packOf = (version: 1 | 2): string => {
+  const dir = join(folder, String(version))
+  mkdirSync(dir, { recursive: true })
+  const properties =
+    version === 1 ? 'port: { type: integer }' : 'port: { type: integer, minimum: 1 }, tier: { type: string }'
+  const lines = [
+    'format: signalbox.types/v1',
+    'pack: fleet2',
+    `version: ${version}.0.0`,
+    'title: Things',
+    'requires: { core: ^1.0.0 }',
+    'types:',
+    '  - type_key: fleet2.thing',
+    `    version: ${version}`,
+    '    title: Thing',
+    '    derived_from: core.resource',
+    '    writes: record',
+    '    lifecycle: record',
+    `    desired_state_schema: { type: object, additionalProperties: false, properties: { ${properties} } }`,
+  ]
+  writeFileSync(join(dir, 'fleet2.yaml'), `${lines.join('\n')}\n`)
+  return dir
+}
+/** What a start with these files does. */
+const load = async (version: 1 | 2) => {
+  const { model, faults } = checkPacks([SHIPPED_PACKS, packOf(version)])
+  expect(faults).toEqual([])
+  const changed = await storePacks(c.deps.db, model, { clock: systemClock, allow_change: false })
+  await c.deps.registry.reload()
+  return changed
+}
+
+const ROWS = 10_000
+const EACH = 500
+const idOf = (n: number) => `thing-${n}`
+const fill = async () => {
+  for (let from = 0; from < ROWS; from += EACH) {
+    const items = Array.from({ length: EACH }, (_, i) => ({
+      op: 'create',
+      change: {
+        resource_id: idOf(from + i),
+        type_key: 'fleet2.thing',
+        name: idOf(from + i),
+        desired_state: { port: (from + i) % 2 },
+      },
+    }))
+    const { body, status } = await c.as('ada').post('/v1/resources:bulk?mode=record_only', { items })
+    expect(status).toBe(200)
+    expect(body.results.filter((one: { status: number }) => one.status !== 201)).toEqual([])
+  }
+}
+
+describe('a new version of a type with many rows', () => {
+  it('comes and goes under writes: no write fails, no row is lost, and each rises when it fits', async () => {
+    expect(await load(1)).toContain('fleet2')
+    await fill()
+    const written = new Map<number, number>()
+    let stopped = false
+    const writers = Array.from({ length: 4 }, async (_, worker) => {
+      for (let n = worker; !stopped; n += 4) {
+        const version = (written.get(n) ?? 0) + 1
+        const reply = await c
+          .as('ada')
+          .patch(`/v1/resources/${idOf(n)}`, { labels: { n: `${n}` }, expected_version: version })
+        expect(reply.status, reply.text).toBe(200)
+        written.set(n, version)
+      }
+    })
+    const more = async (count: number) => {
+      const goal = written.size + count
+      while (written.size < goal) await new Promise((resolve) => setImmediate(resolve))
+    }
+    try {
+      await more(40)
+      expect(await load(2)).toEqual(['fleet2'])
+      await more(40)
+      // An older process starts again: the newer version stays for the rows that have it.
+      expect(await load(1)).toEqual([])
+      await more(40)
+      expect(await load(2)).toEqual([])
+      await more(40)
+    } finally {
+      stopped = true
+      await Promise.all(writers)
+    }
+    const rows = await c.rows<{ port: number; type_version: number; version: number; n: number }>(
+      `select (r.desired_state->>'port')::int as port, r.type_version, s.version, count(*)::int as n
+       from catalog.resource r join catalog.resource_state s using (rid)
+       where r.resource_id like 'thing-%' group by 1, 2, 3 order by 1, 2, 3`,
+    )
+    expect(rows.reduce((sum, { n }) => sum + n, 0)).toBe(ROWS)
+    expect(rows.filter(({ version }) => version === 2).reduce((sum, { n }) => sum + n, 0)).toBe(written.size)
+    // A port of 0 does not fit the second version, so its rows keep the first.
+    expect(rows.filter(({ port, type_version }) => port === 0 && type_version === 2)).toEqual([])
+    expect(rows.filter(({ port, type_version }) => port === 1 && type_version === 2)).not.toEqual([])
+    expect(rows.filter(({ version, type_version }) => version === 1 && type_version === 2)).toEqual([])
+    const risen = await c
+      .as('ada')
+      .patch(`/v1/resources/${idOf(9999)}`, { desired_state: { tier: 'a' }, expected_version: 1 })
+    expect(risen).toMatchObject({ status: 200, body: { type_version: 2, desired_state: { port: 1, tier: 'a' } } })
+  }, 300_000)
+})
