@@ -14,6 +14,7 @@ import { ssoRoutes } from './sso/routes.ts'
 import { BODY_LIMIT } from './token/grants.ts'
 import { tokenRoutes } from './token/routes.ts'
 import { sessionRpc } from './token/rpc.ts'
+import { passkeyRoutes } from './token/passkeys.routes.ts'
 import { usersRoutes } from './token/users.routes.ts'
 
 /** The public API, behind the gateway, and the internal listener: RPC, health and metrics. */
@@ -53,6 +54,7 @@ export const buildApp = (deps: SessionDeps) => {
   app.register(machineRoutes, { deps })
   app.register(sessionsRoutes, { deps })
   app.register(usersRoutes, { deps })
+  app.register(passkeyRoutes, { deps })
   app.register(adminRoutes, { deps })
   app.register(authEventsRoutes, { deps })
   app.addHook('onReady', async () => assertRoutesAuthorized(app))
