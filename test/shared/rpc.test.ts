@@ -59,6 +59,10 @@ beforeAll(async () => {
         resolveExternal: () => ({}),
         linkExternal: () => ({}),
         authenticateMachine: () => ({}),
+      listPasskeys: () => ({}),
+      addPasskey: () => ({}),
+      removePasskey: () => ({}),
+      verifyAssertion: () => ({}),
       }),
     ],
   })

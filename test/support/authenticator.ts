@@ -56,6 +56,8 @@ export const createAuthenticator = (site: Site, { kind = 'ES256', counts = true 
   const common = { id: b64(id), rawId: b64(id), type: 'public-key', clientExtensionResults: {} }
   return {
     credential_id: b64(id),
+    public_key: new Uint8Array(cbor(coseOf(publicKey))),
+    jwk: () => publicKey.export({ format: 'jwk' }) as Record<string, string>,
     attest: (challenge: string, user_id: string, bend: Bend = {}) => {
       owner = user_id
       const at = { ...site, ...bend }

@@ -221,6 +221,7 @@ const operations = table('operations', '', [
   ['POST', `${OP}/gates/{gate_id}/approve`, 'A', 'gate:decide'],
   ['POST', `${OP}/gates/{gate_id}/reject`, 'S', 'gate:decide'],
   ['POST', `${OP}/patches`, 'W', 'patch:propose'],
+  ['POST', `${OP}/ballots`, 'W', ['gate:decide', 'patch:decide']],
   ['POST', `${OP}/patches/{patch_id}/approve`, 'A', 'patch:decide'],
   ['POST', `${OP}/patches/{patch_id}/reject`, 'S', ['patch:decide', 'patch:propose']],
 ])
