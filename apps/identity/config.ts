@@ -48,7 +48,9 @@ export const loadIdentityConfig = (env: NodeJS.ProcessEnv = process.env) => {
   }
   const foreign = webauthn.origins.find((one) => !`.${new URL(one).hostname}`.endsWith(`.${webauthn.rp_id}`))
   if (foreign !== undefined)
-    throw new ConfigError(`AUTH__WEBAUTHN__RP_ID is ${webauthn.rp_id}: it must be the domain of ${foreign} or of a parent.`)
+    throw new ConfigError(
+      `AUTH__WEBAUTHN__RP_ID is ${webauthn.rp_id}: it must be the domain of ${foreign} or of a parent.`,
+    )
   return { ...config, webauthn, production: env.NODE_ENV === 'production' }
 }
 export type IdentityConfig = ReturnType<typeof loadIdentityConfig>

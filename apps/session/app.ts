@@ -12,9 +12,9 @@ import { authEventsRoutes } from './sessions/auth-events.routes.ts'
 import { sessionsRoutes } from './sessions/routes.ts'
 import { ssoRoutes } from './sso/routes.ts'
 import { BODY_LIMIT } from './token/grants.ts'
+import { passkeyRoutes } from './token/passkeys.routes.ts'
 import { tokenRoutes } from './token/routes.ts'
 import { sessionRpc } from './token/rpc.ts'
-import { passkeyRoutes } from './token/passkeys.routes.ts'
 import { usersRoutes } from './token/users.routes.ts'
 
 /** The public API, behind the gateway, and the internal listener: RPC, health and metrics. */

@@ -20,11 +20,13 @@ export const insertPasskey = (db: Queryable, row: typeof passkeys.$inferInsert) 
   db.insert(passkeys).values(row).onConflictDoNothing().returning().then(first)
 
 /** Notes a use. Undefined if the counter did not grow: the authenticator was copied, or the answer came twice. */
-export const usePasskey = (db: Queryable, id: string, counter: number, backed_up: boolean) =>
+export const notePasskeyUse = (db: Queryable, id: string, counter: number, backed_up: boolean) =>
   db
     .update(passkeys)
     .set({ counter, backed_up, last_used_at: sql`clock_timestamp()` as never })
-    .where(and(eq(passkeys.id, id), sql`(${passkeys.counter} < ${counter} or (${passkeys.counter} = 0 and ${counter} = 0))`))
+    .where(
+      and(eq(passkeys.id, id), sql`(${passkeys.counter} < ${counter} or (${passkeys.counter} = 0 and ${counter} = 0))`),
+    )
     .returning()
     .then(first)
 

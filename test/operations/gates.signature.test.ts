@@ -36,8 +36,7 @@ const waiting = async (policy: object = SIGNED) => {
   return { operation_id, path, seen, ballot, approve, sign, votes }
 }
 
-const evidenceOf = async (path: string) =>
-  (await p.as('vic').get(`${path}/evidence`)).body.records as EvidenceRecord[]
+const evidenceOf = async (path: string) => (await p.as('vic').get(`${path}/evidence`)).body.records as EvidenceRecord[]
 
 /** The chain as a server could have written it, with another content: its hashes and its head are right. */
 const verifyWith = (records: EvidenceRecord[], change: (signature: VoteSignature) => VoteSignature | undefined) => {
@@ -50,7 +49,14 @@ const verifyWith = (records: EvidenceRecord[], change: (signature: VoteSignature
   })
   const chain = chainEvidence(first.operation_id, { seq: 0, hash: first.prev_hash }, facts)
   const { seq, hash } = chain.at(-1) as EvidenceRecord
-  const head = { type: 'head', operation_id: first.operation_id, seq, hash, plan_hash: first.prev_hash, made_at: first.at } as const
+  const head = {
+    type: 'head',
+    operation_id: first.operation_id,
+    seq,
+    hash,
+    plan_hash: first.prev_hash,
+    made_at: first.at,
+  } as const
   const lines = chain.map((record) => ({ v: 1, ...record }))
   const jwk = createPublicKey(p.evidence_key.private_key).export({ format: 'jwk' })
   const keys = [{ ...jwk, kid: p.evidence_key.kid }] as JsonWebKey[]
@@ -67,23 +73,26 @@ describe('a gate that asks for a passkey', () => {
     must(await p.as('eva').post(`${path}/gates/go/reject`, { round: seen.round, comment: 'no' }), 200, 202)
   })
 
-  it.each(['ES256', 'EdDSA', 'RS256'] as const)('is approved by it, and the chain proves that offline (%s)', async (kind) => {
-    const key = p.enrol(p.people.ada.id, kind)
-    const { path, approve, ballot, votes } = await waiting()
-    const { ballot: own, credential_ids } = await ballot({}, 'ada')
-    expect(credential_ids).toContain(key.credential_id)
-    const assertion = key.assert(challengeOf(own))
-    const options = { key: `signed-by-${kind}-0123456789` }
-    const done = await approve(assertion, 'ada', options)
-    expect(done).toMatchObject({ status: 200, body: { status: 'approved' } })
-    // The same request again is answered, not judged again.
-    expect(await approve(assertion, 'ada', options)).toMatchObject({ status: 200, body: { status: 'approved' } })
-    expect(await votes()).toHaveLength(1)
-    const records = await evidenceOf(path)
-    const vote = records.find((record) => record.kind === 'vote')
-    expect(vote?.subject.signature).toMatchObject({ ballot: own, credential_id: key.credential_id, jwk: key.jwk() })
-    expect(verifyWith(records, (signature) => signature)).toMatchObject({ signed: 1, decisions: 1 })
-  })
+  it.each(['ES256', 'EdDSA', 'RS256'] as const)(
+    'is approved by it, and the chain proves that offline (%s)',
+    async (kind) => {
+      const key = p.enrol(p.people.ada.id, kind)
+      const { path, approve, ballot, votes } = await waiting()
+      const { ballot: own, credential_ids } = await ballot({}, 'ada')
+      expect(credential_ids).toContain(key.credential_id)
+      const assertion = key.assert(challengeOf(own))
+      const options = { key: `signed-by-${kind}-0123456789` }
+      const done = await approve(assertion, 'ada', options)
+      expect(done).toMatchObject({ status: 200, body: { status: 'approved' } })
+      // The same request again is answered, not judged again.
+      expect(await approve(assertion, 'ada', options)).toMatchObject({ status: 200, body: { status: 'approved' } })
+      expect(await votes()).toHaveLength(1)
+      const records = await evidenceOf(path)
+      const vote = records.find((record) => record.kind === 'vote')
+      expect(vote?.subject.signature).toMatchObject({ ballot: own, credential_id: key.credential_id, jwk: key.jwk() })
+      expect(verifyWith(records, (signature) => signature)).toMatchObject({ signed: 1, decisions: 1 })
+    },
+  )
 
   it('takes a signature where none is asked for', async () => {
     const { path, approve, sign } = await waiting({ approvals: { groups: [{ group: 'netops', min: 1 }] } })
@@ -99,7 +108,9 @@ describe('a gate that asks for a passkey', () => {
     const expired = { status: 409, body: { code: 'challenge_expired' } }
     expect(await approve(assertion)).toMatchObject(expired)
     const late = await sign(eva)
-    await p.query(`update operations.ballots set expires_at = clock_timestamp() where ballot ->> 'operation_id' = $1`, [operation_id])
+    await p.query(`update operations.ballots set expires_at = clock_timestamp() where ballot ->> 'operation_id' = $1`, [
+      operation_id,
+    ])
     expect(await approve(late)).toMatchObject(expired)
     expect(await approve(eva.assert(Buffer.alloc(32, 1).toString('base64url')))).toMatchObject(expired)
   })
@@ -116,7 +127,10 @@ describe('a gate that asks for a passkey', () => {
     ['a patch', {}, { type: 'patch' }],
   ])('refuses %s, and records no vote', async (_name, bend, changes) => {
     const { approve, sign, votes } = await waiting()
-    expect(await approve(await sign(eva, bend, changes))).toMatchObject({ status: 403, body: { code: 'assertion_invalid' } })
+    expect(await approve(await sign(eva, bend, changes))).toMatchObject({
+      status: 403,
+      body: { code: 'assertion_invalid' },
+    })
     expect(await votes()).toEqual([])
   })
 
@@ -139,8 +153,16 @@ describe('the offline verifier', () => {
     ['another voter', (s) => ({ ...s, ballot: { ...s.ballot, user_id: 'x' } }), /names another user_id/],
     ['another nonce', (s) => ({ ...s, ballot: { ...s.ballot, nonce: 'x' } }), /it is of another ballot/],
     ['another site', (s) => ({ ...s, ballot: { ...s.ballot, rp_id: 'evil.test' } }), /of another ballot/],
-    ['changed data', (s) => ({ ...s, authenticator_data: `${s.authenticator_data.slice(0, -1)}A` }), /it does not hold/],
-    ['a person who was not verified', (s) => ({ ...s, authenticator_data: bend(s.authenticator_data) }), /not verified/],
+    [
+      'changed data',
+      (s) => ({ ...s, authenticator_data: `${s.authenticator_data.slice(0, -1)}A` }),
+      /it does not hold/,
+    ],
+    [
+      'a person who was not verified',
+      (s) => ({ ...s, authenticator_data: bend(s.authenticator_data) }),
+      /not verified/,
+    ],
     ['no readable client data', (s) => ({ ...s, client_data: 'AAAA' }), /cannot be read/],
   ])('names a vote with %s', async (_name, change, why) => {
     const { path, approve, sign } = await waiting()

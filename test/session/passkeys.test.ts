@@ -107,7 +107,12 @@ describe('a passkey', () => {
       status: 409,
       body: { code: 'passkey_known' },
     })
-    for (const bend of [{ origin: 'https://evil.test' }, { rp_id: 'evil.test' }, { flags: 65 }, { type: 'webauthn.get' }])
+    for (const bend of [
+      { origin: 'https://evil.test' },
+      { rp_id: 'evil.test' },
+      { flags: 65 },
+      { type: 'webauthn.get' },
+    ])
       expect(await add(access, createAuthenticator(SITE).attest(await challenge(), id, bend))).toMatchObject({
         status: 403,
         body: { code: 'assertion_invalid' },
@@ -132,7 +137,10 @@ describe('a passkey', () => {
     const eva = await person('confirms')
     const olga = await person('stranger')
     const reauth = async (key: Authenticator) =>
-      send(`${url}/v1/token/reauth`, { body: { assertion: key.assert(await challenge()) }, headers: bearer(eva.access) })
+      send(`${url}/v1/token/reauth`, {
+        body: { assertion: key.assert(await challenge()) },
+        headers: bearer(eva.access),
+      })
     expect(await reauth(eva.key)).toMatchObject({ status: 200, body: { access_token: expect.any(String) } })
     expect(await reauth(olga.key)).toMatchObject({ status: 403, body: { code: 'assertion_invalid' } })
     const both = { assertion: eva.key.assert(await challenge()), password: PASSWORD }
@@ -157,7 +165,9 @@ describe('a second factor', () => {
     const again = (await token({ username, password: PASSWORD })).body.factor_token
     expect(await second(stranger.key, again)).toMatchObject({ status: 403, body: { code: 'assertion_invalid' } })
     expect(await second(key, again)).toMatchObject({ status: 409, body: { code: 'challenge_expired' } })
-    const rows = (await audited()).filter((row) => row.object === `user:${id}` && row.outcome === 'done' && row.action === 'login')
+    const rows = (await audited()).filter(
+      (row) => row.object === `user:${id}` && row.outcome === 'done' && row.action === 'login',
+    )
     expect(rows).toHaveLength(2)
   })
 

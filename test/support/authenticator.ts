@@ -28,19 +28,46 @@ const KINDS = {
 const coseOf = (key: KeyObject): Map<number, Cbor> => {
   const { kty, x = '', y = '', n = '', e = '' } = key.export({ format: 'jwk' })
   const raw = (text: string) => Buffer.from(text, 'base64url')
-  if (kty === 'EC') return new Map<number, Cbor>([[1, 2], [3, -7], [-1, 1], [-2, raw(x)], [-3, raw(y)]])
-  if (kty === 'OKP') return new Map<number, Cbor>([[1, 1], [3, -8], [-1, 6], [-2, raw(x)]])
-  return new Map<number, Cbor>([[1, 3], [3, -257], [-1, raw(n)], [-2, raw(e)]])
+  if (kty === 'EC')
+    return new Map<number, Cbor>([
+      [1, 2],
+      [3, -7],
+      [-1, 1],
+      [-2, raw(x)],
+      [-3, raw(y)],
+    ])
+  if (kty === 'OKP')
+    return new Map<number, Cbor>([
+      [1, 1],
+      [3, -8],
+      [-1, 6],
+      [-2, raw(x)],
+    ])
+  return new Map<number, Cbor>([
+    [1, 3],
+    [3, -257],
+    [-1, raw(n)],
+    [-2, raw(e)],
+  ])
 }
 
 type Site = { origin: string; rp_id: string }
 /** Deviations of an answer, for what must be refused. */
-export type Bend = Partial<Site> & { flags?: number; counter?: number; type?: string; user_handle?: string; tamper?: boolean }
+export type Bend = Partial<Site> & {
+  flags?: number
+  counter?: number
+  type?: string
+  user_handle?: string
+  tamper?: boolean
+}
 
 const [UP, UV, AT] = [1, 4, 64]
 
 /** One authenticator with one credential; its counter grows with each use, or stays 0 (`counts: false`). */
-export const createAuthenticator = (site: Site, { kind = 'ES256', counts = true }: { kind?: keyof typeof KINDS; counts?: boolean } = {}) => {
+export const createAuthenticator = (
+  site: Site,
+  { kind = 'ES256', counts = true }: { kind?: keyof typeof KINDS; counts?: boolean } = {},
+) => {
   const { privateKey, publicKey } = KINDS[kind]()
   const id = randomBytes(32)
   let counter = 0
@@ -63,7 +90,13 @@ export const createAuthenticator = (site: Site, { kind = 'ES256', counts = true 
       const at = { ...site, ...bend }
       const attested = Buffer.concat([Buffer.alloc(16), Buffer.from([0, id.length]), id, cbor(coseOf(publicKey))])
       const data = authData(at.rp_id, bend.flags ?? UP | UV | AT, bend.counter ?? counter, attested)
-      const object = cbor(new Map<string, Cbor>([['fmt', 'none'], ['attStmt', new Map()], ['authData', data]]))
+      const object = cbor(
+        new Map<string, Cbor>([
+          ['fmt', 'none'],
+          ['attStmt', new Map()],
+          ['authData', data],
+        ]),
+      )
       const client = clientData(bend.type ?? 'webauthn.create', challenge, at.origin)
       return { ...common, response: { clientDataJSON: b64(client), attestationObject: b64(object) } }
     },

@@ -13,11 +13,15 @@ import {
   insertPasskey,
   passkeyByCredential,
   passkeysOf,
-  usePasskey,
+  notePasskeyUse,
 } from '../../../db/identity/passkeys.ts'
 import { getUser, lockUser } from '../../../db/identity/queries.ts'
 import { type PasskeyRow, user_events } from '../../../db/identity/tables.ts'
-import type { AddPasskeyRequest, RemovePasskeyRequest, VerifyAssertionRequest } from '../../shared/contracts/gen/auth_pb.ts'
+import type {
+  AddPasskeyRequest,
+  RemovePasskeyRequest,
+  VerifyAssertionRequest,
+} from '../../shared/contracts/gen/auth_pb.ts'
 import { isUuid, uuidv7 } from '../../shared/ids.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { userMessage } from '../principal.ts'
@@ -97,7 +101,13 @@ export const removePasskey = (deps: Deps, { userId, id }: RemovePasskeyRequest, 
     return { removed: row !== undefined }
   })
 
-const note = ({ keys }: Pick<Deps, 'keys'>, tx: Parameters<typeof appendAuditTo>[0], action: string, row: PasskeyRow, request_id: string) =>
+const note = (
+  { keys }: Pick<Deps, 'keys'>,
+  tx: Parameters<typeof appendAuditTo>[0],
+  action: string,
+  row: PasskeyRow,
+  request_id: string,
+) =>
   appendAuditTo(tx, user_events, keys.audit, {
     actor: `user:${row.user_id}`,
     action,
@@ -122,10 +132,12 @@ export const verifyAssertion = async (deps: Deps, { userId, challenge, assertion
   const { credential_id: id, counter } = row
   const publicKey = new Uint8Array(Buffer.from(row.public_key, 'base64url'))
   const credential = { id, publicKey, counter }
-  const answer = await orCause(() => verifyAuthenticationResponse({ response, ...expected(deps, challenge), credential }))
+  const answer = await orCause(() =>
+    verifyAuthenticationResponse({ response, ...expected(deps, challenge), credential }),
+  )
   if (typeof answer === 'string') return { cause: answer }
   const { newCounter, credentialBackedUp } = answer.authenticationInfo
-  const used = await usePasskey(deps.db, row.id, newCounter, credentialBackedUp)
+  const used = await notePasskeyUse(deps.db, row.id, newCounter, credentialBackedUp)
   return used ? { user: userMessage(user), passkey: message(used) } : { cause: 'counter' }
 }
 

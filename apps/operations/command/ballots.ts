@@ -66,7 +66,12 @@ type Voted = Pick<Ballot, 'operation_id' | 'type' | 'id' | 'round' | 'digest' | 
 export const signatureOf = async (
   tx: Tx,
   vote: Voted,
-  { policies, assertion, proof, dry_run }: {
+  {
+    policies,
+    assertion,
+    proof,
+    dry_run,
+  }: {
     policies: readonly Pick<GatePolicy, 'signature'>[]
     assertion: Assertion | undefined
     proof: Proof
@@ -104,4 +109,6 @@ const challengeIn = (client_data: string): string => {
 }
 
 const invalid = (detail: string) =>
-  new AppError('policy_denied', 'assertion_invalid', detail, { hint: 'Ask for a new ballot and sign it with a passkey of yours.' })
+  new AppError('policy_denied', 'assertion_invalid', detail, {
+    hint: 'Ask for a new ballot and sign it with a passkey of yours.',
+  })

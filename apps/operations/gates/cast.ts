@@ -24,7 +24,12 @@ export type GateCommand = Command & { gate_id: string; caller: Caller }
 
 export type Cast = Omit<Decision, 'object' | 'before'>
 
-type NewVote = { decision: 'approve' | 'reject'; comment: string | null; as_group: string | undefined; signature?: VoteSignature | undefined }
+type NewVote = {
+  decision: 'approve' | 'reject'
+  comment: string | null
+  as_group: string | undefined
+  signature?: VoteSignature | undefined
+}
 
 type Casting = { command: GateCommand; row: GateRow; subject: Subject; command_id: string; people: People }
 /** A rejection counts no approvals. */

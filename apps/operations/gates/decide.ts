@@ -34,9 +34,7 @@ export const approveGate = (
   body: ApproveBody,
 ) =>
   withProof(deps.trust, command.caller, body.assertion, (proof) =>
-    withPeople(deps.trust, (people) =>
-      approveKnowing(deps, command, body, people, proof),
-    ),
+    withPeople(deps.trust, (people) => approveKnowing(deps, command, body, people, proof)),
   )
 
 /** Approves, knowing of these people what identity said a moment ago: those whose votes complete the quorum. */

@@ -59,9 +59,7 @@ export const approvePatch = async (
 ) => {
   try {
     return await withProof(deps.trust, command.caller, body.assertion, (proof) =>
-      withPeople(deps.trust, (people) =>
-        runCommand(deps, command, approveSteps(deps, command, body, people, proof)),
-      ),
+      withPeople(deps.trust, (people) => runCommand(deps, command, approveSteps(deps, command, body, people, proof))),
     )
   } catch (error) {
     // The refusal undid its transaction; its finding is written apart.

@@ -35,7 +35,9 @@ const SIGN_IN = { username: 'olga', password: 'Tr0mbone-Glacier-Napkin' }
 const closed = (example: unknown) => ({ additionalProperties: false, examples: [example] })
 export const TokenBody = Type.Object(
   {
-    grant_type: Type.Optional(Type.Enum(['password', 'refresh_token', 'authorization_code', 'passkey', 'second_factor'])),
+    grant_type: Type.Optional(
+      Type.Enum(['password', 'refresh_token', 'authorization_code', 'passkey', 'second_factor']),
+    ),
     username: Type.Optional(Username),
     password: Type.Optional(Password),
     refresh_token: Type.Optional(RefreshToken),

@@ -82,7 +82,10 @@ export const finishLogin = async (
 const needsPasskey = async (deps: SessionDeps, user_id: string, request_id: string): Promise<boolean> => {
   const roles: readonly string[] = deps.config.SESSION__SECOND_FACTOR__ROLES
   if (roles.length === 0) return false
-  const asked = [deps.identity.getPrincipal({ userId: user_id }, withRequestId(request_id)), deps.identity.listPasskeys({ userId: user_id }, withRequestId(request_id))] as const
+  const asked = [
+    deps.identity.getPrincipal({ userId: user_id }, withRequestId(request_id)),
+    deps.identity.listPasskeys({ userId: user_id }, withRequestId(request_id)),
+  ] as const
   const [{ principal }, { passkeys }] = await Promise.all(asked).catch((error: unknown) => {
     throw fromRpc('identity', error)
   })

@@ -1,5 +1,5 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { timestampDate } from '@bufbuild/protobuf/wkt'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { refuseStaleAuth } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
@@ -17,6 +17,16 @@ import { modeOfPerson } from './password.ts'
 /** How long ago a person who adds or removes a passkey may have signed in. */
 const FRESH_S = 300
 const tags = ['passkeys']
+const EXAMPLE = {
+  name: 'MacBook of eva',
+  attestation: {
+    id: 'q1w2e3r4t5z6u7i8',
+    rawId: 'q1w2e3r4t5z6u7i8',
+    type: 'public-key',
+    response: { clientDataJSON: 'eyJ0eXBlIjoid2ViYXV0aG4uY3JlYXRl', attestationObject: 'o2NmbXRkbm9uZWdhdHRTdG10' },
+    clientExtensionResults: {},
+  },
+}
 
 /** Passkeys of the caller, and the challenge that any passkey answers (auth.md 3.2). */
 export const passkeyRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
@@ -70,7 +80,7 @@ const changeRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (ap
         headers: CommandHeaders,
         body: Type.Object(
           { name: Type.String({ minLength: 1, maxLength: 64 }), attestation: Attestation },
-          { additionalProperties: false },
+          { additionalProperties: false, examples: [EXAMPLE] },
         ),
         response: { 201: PasskeyView, ...errorReplies },
       },

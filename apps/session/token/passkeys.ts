@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { foldUsername } from '../../shared/auth/username.ts'
 import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
 import { AppError } from '../../shared/errors.ts'
-import { foldUsername } from '../../shared/auth/username.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { Client } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
@@ -45,11 +45,23 @@ const challengeIn = (client_data: string): string | undefined => {
 }
 
 /** Who signed with a passkey, with the refusals of `action` audited. */
-const prove = async (deps: SessionDeps, assertion: Assertion, context: Context, action: 'login' | 'reauth', user_id = '') => {
+const prove = async (
+  deps: SessionDeps,
+  assertion: Assertion,
+  context: Context,
+  action: 'login' | 'reauth',
+  user_id = '',
+) => {
   const { request_id, client } = context
   const refuse = async (cause: string) => {
     if (action === 'login') deps.counts.login_failures.inc({ cause: 'passkey' })
-    const who = { actor: 'system', user_id: user_id || undefined, request_id, ip_address: client.ip_address, user_agent: client.user_agent }
+    const who = {
+      actor: 'system',
+      user_id: user_id || undefined,
+      request_id,
+      ip_address: client.ip_address,
+      user_agent: client.user_agent,
+    }
     await deps.audit({ action, outcome: 'denied', reason: 'assertion_invalid', ...who, details: { cause } })
     return assertionInvalid()
   }
@@ -76,7 +88,14 @@ export const signInByPasskey = async (deps: SessionDeps, assertion: Assertion, r
   if (!opened) throw assertionInvalid()
   deps.counts.logins.inc()
   const { ip_address, user_agent } = client
-  const who = { actor: `user:${user.id}`, user_id: user.id, session_id: opened.session_id, request_id, ip_address, user_agent }
+  const who = {
+    actor: `user:${user.id}`,
+    user_id: user.id,
+    session_id: opened.session_id,
+    request_id,
+    ip_address,
+    user_agent,
+  }
   await deps.audit({ action: 'login', outcome: 'done', ...who, details: { passkey: passkey.id } })
   return { ...opened, user_id: user.id, folded_name: foldUsername(user.username), known_device: false }
 }

@@ -17,7 +17,15 @@ const PRESENT_AND_VERIFIED = 0b101
  */
 export const voteFault = (operation_id: unknown, subject: Fields): string | undefined => {
   const { ballot, jwk, client_data, authenticator_data, signature } = subject.signature as VoteSignature
-  const stated = { operation_id, type: subject.type, id: subject.id, round: subject.round ?? null, digest: subject.digest, decision: subject.decision, user_id: subject.voter }
+  const stated = {
+    operation_id,
+    type: subject.type,
+    id: subject.id,
+    round: subject.round ?? null,
+    digest: subject.digest,
+    decision: subject.decision,
+    user_id: subject.voter,
+  }
   const other = Object.entries(stated).find(([name, value]) => (ballot as Fields)[name] !== value)
   if (other) return `its ballot names another ${other[0]}`
   const client = JSON.parse(bytesOf(client_data).toString('utf8')) as Fields

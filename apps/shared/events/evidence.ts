@@ -93,7 +93,12 @@ const verifyLines = (lines: readonly Uint8Array[], keys: readonly JsonWebKey[]):
   const [first] = lines.length > 1 ? [parsed(lines[0] as Uint8Array)] : []
   return verifyHead(
     lines,
-    { operation_id, prev, first: typeof first === 'object' ? first : undefined, recounted: { ...recount.result(), signed } },
+    {
+      operation_id,
+      prev,
+      first: typeof first === 'object' ? first : undefined,
+      recounted: { ...recount.result(), signed },
+    },
     keys,
   )
 }

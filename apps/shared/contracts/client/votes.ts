@@ -22,7 +22,14 @@ export type GateRules = {
   behind?: readonly string[]
 }
 
-export type Vote = { name: string; decision: string; digest: string; groups: (string | null)[]; involved: boolean; signed: boolean }
+export type Vote = {
+  name: string
+  decision: string
+  digest: string
+  groups: (string | null)[]
+  involved: boolean
+  signed: boolean
+}
 
 /** Why these votes do not pass a gate under its rules. */
 export const short = (

@@ -134,7 +134,12 @@ export type VoteSignature = {
   signature: string
 }
 export const BallotBody = Type.Object(
-  { type: BallotView.properties.type, id: Type.String({ minLength: 1, maxLength: 128 }), round: Nullable(Type.Integer({ minimum: 1 })), digest: Digest },
+  {
+    type: BallotView.properties.type,
+    id: Type.String({ minLength: 1, maxLength: 128 }),
+    round: Nullable(Type.Integer({ minimum: 1 })),
+    digest: Digest,
+  },
   { additionalProperties: false, examples: [{ type: 'gate', id: 'go', round: 1, digest: `sha256:${'0'.repeat(64)}` }] },
 )
 export type BallotBody = Static<typeof BallotBody>

@@ -85,12 +85,7 @@ export const ProposeBody = Type.Object(
 export type ProposeBody = Static<typeof ProposeBody>
 
 export const ApprovePatchBody = Type.Object(
-  {
-    reviewed_digest: Digest,
-    comment: Type.Optional(Comment),
-    assertion: Type.Optional(Assertion),
-    dry_run: DryRun,
-  },
+  { reviewed_digest: Digest, comment: Type.Optional(Comment), assertion: Type.Optional(Assertion), dry_run: DryRun },
   { ...closed, examples: [{ reviewed_digest: `sha256:${'0'.repeat(64)}`, comment: 'Reviewed.' }] },
 )
 export type ApprovePatchBody = Static<typeof ApprovePatchBody>
