@@ -207,7 +207,7 @@ export const machine_credentials = identitySchema.table(
 )
 export type MachineCredentialRow = typeof machine_credentials.$inferSelect
 
-/** Passkeys of people (federation.md 7): what verifies a signature, and no secret. */
+/** Passkeys of people (federation.md 8): what verifies a signature, and no secret. */
 export const passkeys = identitySchema.table(
   'passkeys',
   {

@@ -7,7 +7,7 @@ import { chainEvidence, type EvidenceRecord } from '../../db/operations/tables/e
 import type { Authenticator, Bend } from '../support/authenticator.ts'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 
-/** operations.md 2.6: an approval that a passkey signs, and what anyone can verify of it afterwards. */
+/** federation.md 8: an approval that a passkey signs, and what anyone can verify of it afterwards. */
 
 let p: Platform
 let eva: Authenticator

@@ -28,7 +28,7 @@ const EXAMPLE = {
   },
 }
 
-/** Passkeys of the caller, and the challenge that any passkey answers (auth.md 3.2). */
+/** Passkeys of the caller, and the challenge that any passkey answers (federation.md 8). */
 export const passkeyRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
   app.post(
     '/v1/token/passkey-options',
