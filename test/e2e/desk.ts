@@ -97,7 +97,10 @@ export const start = async (title: string, { signature, held = false, deadline_s
     depends_on,
   })
   const first = { ...task('first'), executor: 'http', with: { request: { method: 'GET', url: target.url } } }
-  const policy = { approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }], four_eyes: true, ...(signature && { signature }) }, deadline_s }
+  const policy = {
+    approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }], four_eyes: true, ...(signature && { signature }) },
+    deadline_s,
+  }
   const { operation_id } = await startOperation(owner ?? people.olga, title, {
     kind: 'graph',
     title,

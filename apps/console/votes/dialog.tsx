@@ -46,7 +46,15 @@ export const DecideDialog = ({
         body: { round: reviewed.round, ...(approve ? { reviewed_digest: reviewed.digest } : {}) },
       }}
       {...(approve && gate.policy.signature === 'required'
-        ? { complete: (command) => signed(command, gate.operation_id, { type: 'gate', id: gate.gate_id, round: reviewed.round, digest: reviewed.digest }) }
+        ? {
+            complete: (command) =>
+              signed(command, gate.operation_id, {
+                type: 'gate',
+                id: gate.gate_id,
+                round: reviewed.round,
+                digest: reviewed.digest,
+              }),
+          }
         : {})}
       text={{
         name: 'comment',

@@ -11,9 +11,9 @@ import {
   countPasskeys,
   deletePasskeys,
   insertPasskey,
+  notePasskeyUse,
   passkeyByCredential,
   passkeysOf,
-  notePasskeyUse,
 } from '../../../db/identity/passkeys.ts'
 import { getUser, lockUser } from '../../../db/identity/queries.ts'
 import { type PasskeyRow, user_events } from '../../../db/identity/tables.ts'

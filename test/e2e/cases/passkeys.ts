@@ -48,7 +48,12 @@ describe('a passkey', () => {
       type Records = { records: { kind: string; subject: { signature?: { ballot: object } } }[] }
       const { records } = await people.eva.get<Records>(`/v1/operations/${operation_id}/evidence`)
       const vote = records.find(({ kind }) => kind === 'vote')
-      expect(vote?.subject.signature?.ballot).toMatchObject({ operation_id, type: 'gate', id: 'go', rp_id: 'localhost' })
+      expect(vote?.subject.signature?.ballot).toMatchObject({
+        operation_id,
+        type: 'gate',
+        id: 'go',
+        rp_id: 'localhost',
+      })
 
       await page.goto(`${stack.gateway_url}/settings/passkeys`)
       await press(page, 'Remove laptop')
