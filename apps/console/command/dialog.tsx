@@ -61,7 +61,9 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
     const said = words.trim() === '' ? {} : { [text.name]: words.trim() }
     const whole = { path: command.path, body: { ...command.body, ...said } }
     if (!props.complete || phase === 'unknown') return void send(whole)
-    void props.complete(whole).then((done) => ('path' in done ? send(done) : tell({ type: 'refused', problem: done })))
+    void props
+      .complete(whole)
+      .then((done) => ('body' in done ? send(done as Command) : tell({ type: 'refused', problem: done })))
   }
   return (
     <DialogFrame
