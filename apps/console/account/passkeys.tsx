@@ -12,7 +12,9 @@ import { Heading, Page } from '../ui/page.tsx'
 import { type Column, DataTable, Listing } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAccount } from '../words/account.ts'
-import { sendPasskey } from './passkeys.api.ts'
+import { send } from './sessions.api.ts'
+
+const PATH = '/api/v1/users/me/passkeys'
 
 const words = tAccount.passkeys
 
@@ -38,7 +40,7 @@ export const PasskeysPage = () => {
     const user = currentUser()
     const known = rows.map(({ credential_id }) => credential_id)
     const attestation = user && (await makeKey(user, known))
-    return attestation ? sendPasskey('POST', '', { name: name.trim(), attestation }) : words.cancelled
+    return attestation ? send('POST', PATH, { name: name.trim(), attestation }) : words.cancelled
   }
   const submit = (event: React.FormEvent) => {
     event.preventDefault()
@@ -57,7 +59,7 @@ export const PasskeysPage = () => {
           className="button"
           aria-disabled={busy}
           aria-label={words.remove_one(row.name)}
-          onClick={() => void act(() => sendPasskey('DELETE', `/${row.id}`), words.removed)}
+          onClick={() => void act(() => send('DELETE', `${PATH}/${row.id}`), words.removed)}
         >
           {words.remove}
         </button>
