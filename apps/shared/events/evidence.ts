@@ -17,15 +17,11 @@ export type ExportHead = {
 export type SigningKey = { kid: string; private_key: KeyObject }
 /** The first thing that does not hold: its line in the file, the record's place in the chain, and why. */
 export type EvidenceFault = { line: number; seq: number; what: 'record' | 'head' | 'file'; why: string }
-<<<<<<< HEAD
 /** What an approval was bound to: gates show it, and its digest is the one that the chain states. */
 export type Shown = { gate_id: string; releases: Record<string, unknown>[] }
-type Judged = ({ records: number; head: ExportHead } & Recounted) | { fault: EvidenceFault }
-export type Verified = (Exclude<Judged, { fault: unknown }> & { shown: Shown[] }) | { fault: EvidenceFault }
-=======
 /** `signed`: votes that carry the signature of a passkey, each of which holds. */
-export type Verified = ({ records: number; head: ExportHead; signed: number } & Recounted) | { fault: EvidenceFault }
->>>>>>> afe06af (operations: a gate may ask for a passkey over its digest)
+type Judged = ({ records: number; head: ExportHead; signed: number } & Recounted) | { fault: EvidenceFault }
+export type Verified = (Exclude<Judged, { fault: unknown }> & { shown: Shown[] }) | { fault: EvidenceFault }
 
 /**
  * An evidence chain as a file: one record a line, then the signed head. Each line is canonical JSON, so one content has
@@ -103,10 +99,6 @@ const verifyLines = (lines: readonly Uint8Array[], keys: readonly JsonWebKey[]):
   )
 }
 
-<<<<<<< HEAD
-type Chain = { operation_id: unknown; prev: unknown; first: Fields | undefined; recounted: Recounted }
-const verifyHead = (lines: readonly Uint8Array[], chain: Chain, keys: readonly JsonWebKey[]): Judged => {
-=======
 /** Whether a record is a vote with a signature that holds; text: why it does not. */
 const signedVote = ({ operation_id, actor, subject }: Fields): boolean | string => {
   const vote = subject as Fields | undefined
@@ -126,8 +118,7 @@ type Chain = {
   first: Fields | undefined
   recounted: Recounted & { signed: number }
 }
-const verifyHead = (lines: readonly Uint8Array[], chain: Chain, keys: readonly JsonWebKey[]): Verified => {
->>>>>>> afe06af (operations: a gate may ask for a passkey over its digest)
+const verifyHead = (lines: readonly Uint8Array[], chain: Chain, keys: readonly JsonWebKey[]): Judged => {
   const bad = (why: string) => fault(lines.length, 'head', why)
   const last = parsed(lines.at(-1) as Uint8Array)
   if (typeof last === 'string') return bad(last)
