@@ -52,7 +52,7 @@ const coseOf = (key: KeyObject): Map<number, Cbor> => {
 }
 
 type Site = { origin: string; rp_id: string }
-/** Deviations of an answer, for what must be refused. */
+/** Deviations of an answer that must be refused. */
 export type Bend = Partial<Site> & {
   flags?: number
   counter?: number

@@ -1,6 +1,6 @@
 import { startAuthentication, startRegistration } from '@simplewebauthn/browser'
 
-/** What the browser's own dialog for passkeys is asked; null if the person closed it, or no passkey is here. */
+/** The dialog of the browser for passkeys: its answer, null if the person closed it, or no passkey is here. */
 type Challenge = { challenge: string; rp_id: string }
 const required = 'required' as const
 

@@ -11,7 +11,7 @@ import type { OperationsDeps, SignedBy, Trust } from '../deps.ts'
 
 const BALLOT_S = 300
 
-/** A ballot for the caller's passkey (federation.md 8). It says what the page shows; the vote compares it with the rows. */
+/** A ballot for the caller's passkey (federation.md 8). It states the page; the vote compares it with the rows. */
 export const issueBallot = async (
   { db, clock, trust }: Pick<OperationsDeps, 'clock' | 'db' | 'trust'>,
   { user_id }: Caller,

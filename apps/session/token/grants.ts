@@ -117,7 +117,7 @@ export const passkeyGrantOf = (body: Grant): PasskeyGrant | undefined => {
   if (assertion === undefined || (grant_type === 'second_factor') !== (factor_token !== undefined))
     throw invalid(
       'missing_grant',
-      'The request does not hold what its grant needs.',
+      'The request lacks a member of its grant.',
       'Send assertion; with grant_type second_factor also factor_token.',
     )
   return { assertion, factor_token }

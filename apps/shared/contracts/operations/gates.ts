@@ -109,7 +109,7 @@ export const InboxQuery = Type.Object(
 )
 export type InboxQuery = Static<typeof InboxQuery>
 
-/** What a passkey signs: the challenge is the SHA-256 of this in canonical JSON (federation.md 8). */
+/** The text that a passkey signs: the challenge is the SHA-256 of this in canonical JSON (federation.md 8). */
 export const BallotView = Type.Object({
   v: Type.Literal(1),
   rp_id: text('signalbox.example.com'),
