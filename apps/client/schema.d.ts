@@ -130,10 +130,30 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Confirm your password
-         * @description Proves the password again: an access token with a fresh auth_time.
+         * Confirm who you are
+         * @description Proves the password or a passkey again: an access token with a fresh auth_time.
          */
         post: operations["confirmPassword"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/token/passkey-options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Get a challenge for a passkey
+         * @description A challenge that one passkey answers once: to sign in, to confirm, or to be added.
+         */
+        post: operations["createPasskeyChallenge"];
         delete?: never;
         options?: never;
         head?: never;
@@ -299,6 +319,50 @@ export interface paths {
          */
         post: operations["changePassword"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/me/passkeys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your passkeys
+         * @description The passkeys of the caller, oldest first; at most 10.
+         */
+        get: operations["listPasskeys"];
+        put?: never;
+        /**
+         * Add a passkey
+         * @description Registers a passkey for the caller, who signed in within the last 5 min.
+         */
+        post: operations["addPasskey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/me/passkeys/{passkey_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a passkey
+         * @description Removes a passkey of the caller, who signed in within the last 5 min.
+         */
+        delete: operations["removePasskey"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2428,6 +2492,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/operations/{operation_id}/ballots": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Get a ballot to sign with a passkey
+         * @description A vote in words. A passkey signs its SHA-256 (canonical JSON), and approveGate or approvePatch takes the answer once, within 5 min.
+         */
+        post: operations["createBallot"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/operations/{operation_id}/patches/{patch_id}/approve": {
         parameters: {
             query?: never;
@@ -2635,6 +2719,7 @@ export interface components {
             round: number;
             comment?: string;
             as_group?: string;
+            assertion?: components["schemas"]["Assertion"];
             break_glass?: {
                 reason: string;
             };
@@ -2644,6 +2729,7 @@ export interface components {
         ApprovePatchBody: {
             reviewed_digest: string;
             comment?: string;
+            assertion?: components["schemas"]["Assertion"];
             /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
             dry_run?: boolean;
         };
@@ -2673,6 +2759,24 @@ export interface components {
             /** @description Position in the log of this app, as text. */
             seq: string;
         };
+        Assertion: {
+            id: string;
+            rawId: string;
+            /** @constant */
+            type: "public-key";
+            response: {
+                clientDataJSON: string;
+                authenticatorData: string;
+                signature: string;
+                userHandle?: string;
+            } & {
+                [key: string]: unknown;
+            };
+            clientExtensionResults: {
+                [key: string]: unknown;
+            };
+            authenticatorAttachment?: string;
+        };
         AttemptView: {
             attempt: number;
             /** @enum {unknown} */
@@ -2701,6 +2805,22 @@ export interface components {
                 complete: boolean;
             };
         };
+        Attestation: {
+            id: string;
+            rawId: string;
+            /** @constant */
+            type: "public-key";
+            response: {
+                clientDataJSON: string;
+                attestationObject: string;
+            } & {
+                [key: string]: unknown;
+            };
+            clientExtensionResults: {
+                [key: string]: unknown;
+            };
+            authenticatorAttachment?: string;
+        };
         AuditList: {
             items: components["schemas"]["AuditView"][];
             next_page_token: string | null;
@@ -2719,6 +2839,34 @@ export interface components {
             command_id: string | null;
             before_hash: string | null;
             after_hash: string | null;
+        };
+        BallotBody: {
+            /** @enum {unknown} */
+            type: "gate" | "patch";
+            id: string;
+            round: number | null;
+            digest: string;
+        };
+        BallotReply: {
+            ballot: components["schemas"]["BallotView"];
+            credential_ids: string[];
+        };
+        BallotView: {
+            /** @constant */
+            v: 1;
+            rp_id: string;
+            operation_id: string;
+            /** @enum {unknown} */
+            type: "gate" | "patch";
+            id: string;
+            round: number | null;
+            digest: string;
+            /** @constant */
+            decision: "approve";
+            user_id: string;
+            nonce: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            expires_at: string;
         };
         BlockedOnSchema: {
             kind: string;
@@ -3416,6 +3564,11 @@ export interface components {
                     /** @enum {unknown} */
                     reject_rule?: "any" | "majority";
                     comment_on_approve?: boolean;
+                    /**
+                     * @description Each approval needs a passkey.
+                     * @constant
+                     */
+                    signature?: "required";
                 };
                 deadline_s?: number;
                 /** @enum {unknown} */
@@ -4570,6 +4723,23 @@ export interface components {
             /** @enum {unknown} */
             relation: "eq" | "gte";
         };
+        PasskeyChallenge: {
+            challenge: string;
+            rp_id: string;
+            expires_in: number;
+        };
+        PasskeyList: {
+            items: components["schemas"]["PasskeyView"][];
+        };
+        PasskeyView: {
+            id: string;
+            credential_id: string;
+            name: string;
+            created_at: string;
+            last_used_at: string | null;
+            /** @description Kept by its provider, on several devices. */
+            backed_up: boolean;
+        };
         Patch: {
             /** Format: uuid */
             patch_id: string;
@@ -4616,6 +4786,7 @@ export interface components {
             four_eyes: boolean;
             /** @description An approval needs a comment. */
             comment_on_approve: boolean;
+            signature: string | null;
         };
         PatchChange: {
             /** @constant */
@@ -5977,7 +6148,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @enum {unknown} */
-                    grant_type?: "password" | "refresh_token" | "authorization_code";
+                    grant_type?: "password" | "refresh_token" | "authorization_code" | "passkey" | "second_factor";
                     username?: string;
                     /** @description At most 128 characters and 512 bytes. */
                     password?: string;
@@ -5985,6 +6156,8 @@ export interface operations {
                     code?: string;
                     code_verifier?: string;
                     redirect_uri?: string;
+                    assertion?: components["schemas"]["Assertion"];
+                    factor_token?: string;
                     device_token?: string;
                     /** @description Ask for a device token in the reply (JSON mode). */
                     remember_device?: boolean;
@@ -6231,7 +6404,8 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @description At most 128 characters and 512 bytes. */
-                    password: string;
+                    password?: string;
+                    assertion?: components["schemas"]["Assertion"];
                 };
             };
         };
@@ -6253,6 +6427,37 @@ export interface operations {
             414: components["responses"]["UriTooLong"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    createPasskeyChallenge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasskeyChallenge"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
@@ -6614,6 +6819,124 @@ export interface operations {
                         revoked_sessions?: number;
                     };
                 };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listPasskeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasskeyList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    addPasskey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name: string;
+                    attestation: components["schemas"]["Attestation"];
+                };
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasskeyView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    removePasskey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                passkey_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; there is nothing to say. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
@@ -12101,6 +12424,53 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    createBallot: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BallotBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BallotReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["ContentTooLarge"];
             414: components["responses"]["UriTooLong"];
             415: components["responses"]["UnsupportedMediaType"];

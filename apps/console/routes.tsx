@@ -205,6 +205,11 @@ const sessions = createRoute({
   path: '/settings/sessions',
   component: lazyPage(() => import('./account/sessions.tsx'), 'SessionsPage'),
 })
+const passkeys = createRoute({
+  getParentRoute: () => shell,
+  path: '/settings/passkeys',
+  component: lazyPage(() => import('./account/passkeys.tsx'), 'PasskeysPage'),
+})
 const password = createRoute({
   getParentRoute: () => shell,
   path: '/settings/password',
@@ -270,6 +275,7 @@ const routeTree = root.addChildren([
     resources,
     resource,
     sessions,
+    passkeys,
     password,
     topology,
     capabilities,

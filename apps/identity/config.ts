@@ -31,6 +31,7 @@ export const schema = Type.Object({
   AUTH__REAUTH__MAX_AGE_S: settings.integer(900, 1),
   GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
   ...authSettings.providers,
+  ...authSettings.webauthn,
   ...authSettings.tokens,
   ...authSettings.jwks,
   ...authSettings.services,
@@ -40,6 +41,16 @@ export const loadIdentityConfig = (env: NodeJS.ProcessEnv = process.env) => {
   const config = loadConfig(schema, env)
   const unsafe = config.AUTH__MACHINES__ISSUERS.find((issuer) => !isSafeUrl(issuer))
   if (unsafe !== undefined) throw new ConfigError(`AUTH__MACHINES__ISSUERS names ${unsafe}: use its https address.`)
-  return { ...config, production: env.NODE_ENV === 'production' }
+  const origin = new URL(config.GATEWAY__HTTP__PUBLIC_ORIGIN)
+  const webauthn = {
+    rp_id: config.AUTH__WEBAUTHN__RP_ID || origin.hostname,
+    origins: [origin.origin, ...config.AUTH__WEBAUTHN__ORIGINS],
+  }
+  const foreign = webauthn.origins.find((one) => !`.${new URL(one).hostname}`.endsWith(`.${webauthn.rp_id}`))
+  if (foreign !== undefined)
+    throw new ConfigError(
+      `AUTH__WEBAUTHN__RP_ID is ${webauthn.rp_id}: it must be the domain of ${foreign} or of a parent.`,
+    )
+  return { ...config, webauthn, production: env.NODE_ENV === 'production' }
 }
 export type IdentityConfig = ReturnType<typeof loadIdentityConfig>

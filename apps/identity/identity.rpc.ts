@@ -7,6 +7,7 @@ import { rpcContext, rpcService } from '../shared/rpc/client.ts'
 import type { IdentityDeps } from './deps.ts'
 import { linkExternal, type Resolved, resolveExternal } from './federation/external.ts'
 import { authenticateMachine, type MachineDeps } from './machines/authenticate.ts'
+import { addPasskey, listPasskeys, removePasskey, verifyAssertion } from './passkeys/passkeys.ts'
 import { principalMessage, principalsOf, userMessage } from './principal.ts'
 import { refuseUsername } from './rules.ts'
 
@@ -27,6 +28,10 @@ export const identityRpc = (deps: MachineDeps & Pick<IdentityDeps, 'keys' | 'pro
       resolveExternal: 'identity:federate',
       linkExternal: 'identity:federate',
       authenticateMachine: 'machines:authenticate',
+      listPasskeys: read,
+      addPasskey: 'passkeys:write',
+      removePasskey: 'passkeys:write',
+      verifyAssertion: 'passkeys:verify',
     },
     {
       getUser: async ({ id }) => {
@@ -43,6 +48,10 @@ export const identityRpc = (deps: MachineDeps & Pick<IdentityDeps, 'keys' | 'pro
         return principal ? { principal } : {}
       },
       authenticateMachine: (request) => authenticateMachine(deps, request),
+      listPasskeys: ({ userId }) => listPasskeys(deps, userId),
+      addPasskey: (request, context) => addPasskey(deps, request, rpcContext(context).request_id),
+      removePasskey: (request, context) => removePasskey(deps, request, rpcContext(context).request_id),
+      verifyAssertion: (request) => verifyAssertion(deps, request),
       listPrincipals: async ({ role, groupKey, pageSize, pageToken }) => {
         const limit = Math.min(Math.max(pageSize || 50, 1), MAX_PAGE)
         const after = pageToken ? keyOf(pageToken) : undefined

@@ -21,10 +21,20 @@ import type { Approvers } from './policies/approvers.ts'
 import type { Policies } from './policies/cedar.ts'
 import type { PlanPolicies } from './policies/plans.ts'
 
+/** The passkey that signed, as evidence states it. */
+export type SignedBy = { credential_id: string; jwk: Record<string, string> }
+/** What identity knows of passkeys; both throw 503 while it is away. */
+export type Passkeys = {
+  of: (user_id: string) => Promise<{ rp_id: string; credential_ids: string[] }>
+  /** Undefined if this is no answer of a passkey of this person to the challenge. */
+  verify: (user_id: string, challenge: string, assertion: string) => Promise<SignedBy | undefined>
+}
+
 /** Who is believed: how user tokens, principals and service tokens are checked. Tests give their own keys here. */
 export type Trust = {
   verifier: AccessVerifier
   principals: Principals
+  passkeys: Passkeys
   approvers: Approvers
   registry: Registry
   /** Where the projection of the catalog is filled from. */

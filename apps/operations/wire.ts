@@ -1,3 +1,4 @@
+import type { Client } from '@connectrpc/connect'
 import { createDb } from '../../db/client.ts'
 import { createFence } from '../../db/restore.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
@@ -9,7 +10,7 @@ import { Identity } from '../shared/contracts/gen/auth_pb.ts'
 import { deriveKey } from '../shared/data/digest.ts'
 import { createPages } from '../shared/http/pages.ts'
 import { measurePool } from '../shared/process/pool.ts'
-import { createRpcClient } from '../shared/rpc/client.ts'
+import { createRpcClient, fromRpc } from '../shared/rpc/client.ts'
 import { readKeyFile } from '../shared/service/keys.ts'
 import { createServiceSigner } from '../shared/service/tokens.ts'
 import { createTelemetry, type Telemetry } from '../shared/telemetry.ts'
@@ -18,7 +19,7 @@ import { createCatalogClient } from './catalog/client.ts'
 import { createCatalogProjection } from './catalog/projection.ts'
 import { createOutcomes } from './command/outcomes.ts'
 import type { OperationsConfig } from './config.ts'
-import type { OperationsDeps, Trust } from './deps.ts'
+import type { OperationsDeps, Passkeys, Trust } from './deps.ts'
 import { createRequestedIntent } from './intents/requested.ts'
 import { createNatsHolder } from './nats.ts'
 import { loadExecutorRules } from './packs/executors.ts'
@@ -69,6 +70,22 @@ export const createDeps = (
     lookback_s: config.OPERATIONS__PROVENANCE__LOOKBACK_S,
   }
 }
+const createPasskeys = (identity: Client<typeof Identity>): Passkeys => {
+  const orAway = (error: unknown): never => {
+    throw fromRpc('identity', error)
+  }
+  return {
+    of: async (userId) => {
+      const { rpId, passkeys } = await identity.listPasskeys({ userId }).catch(orAway)
+      return { rp_id: rpId, credential_ids: passkeys.map(({ credentialId }) => credentialId) }
+    },
+    verify: async (userId, challenge, assertion) => {
+      const { passkey } = await identity.verifyAssertion({ userId, challenge, assertion }).catch(orAway)
+      return passkey && { credential_id: passkey.credentialId, jwk: JSON.parse(passkey.jwk) as Record<string, string> }
+    },
+  }
+}
+
 /** Trust as it is in a running system: token's keys, identity's principals, the registry of services. */
 export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Trust => {
   const jwks = jwksOf(config, telemetry)
@@ -84,6 +101,7 @@ export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Tru
   return {
     verifier: accessVerifierOf(config, jwks),
     principals: createPrincipals({ identityClient, outage: 'internal_error' }),
+    passkeys: createPasskeys(identityClient),
     approvers: createApprovers(identityClient),
     registry,
     evidence_key: readKeyFile('OPERATIONS__EVIDENCE__KEY_FILE', config.OPERATIONS__EVIDENCE__KEY_FILE),

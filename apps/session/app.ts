@@ -12,6 +12,7 @@ import { authEventsRoutes } from './sessions/auth-events.routes.ts'
 import { sessionsRoutes } from './sessions/routes.ts'
 import { ssoRoutes } from './sso/routes.ts'
 import { BODY_LIMIT } from './token/grants.ts'
+import { passkeyRoutes } from './token/passkeys.routes.ts'
 import { tokenRoutes } from './token/routes.ts'
 import { sessionRpc } from './token/rpc.ts'
 import { usersRoutes } from './token/users.routes.ts'
@@ -53,6 +54,7 @@ export const buildApp = (deps: SessionDeps) => {
   app.register(machineRoutes, { deps })
   app.register(sessionsRoutes, { deps })
   app.register(usersRoutes, { deps })
+  app.register(passkeyRoutes, { deps })
   app.register(adminRoutes, { deps })
   app.register(authEventsRoutes, { deps })
   app.addHook('onReady', async () => assertRoutesAuthorized(app))

@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
 import { ConfigError, loadConfig, secretKeysOf, settings } from '../shared/config.ts'
+import { RoleName } from '../shared/contracts/identity/users.ts'
 import { parseRate, rateSetting } from '../shared/web/rates.ts'
 
 /** Production ends a session that nobody used for half a day, unless the setting says otherwise. */
@@ -52,6 +53,10 @@ export const schema = Type.Object({
   SESSION__REFRESH__RETRY_WINDOW_S: settings.integer(10, 0, 60),
   SESSION__CAP__PER_USER: settings.integer(20, 1, 100),
   SESSION__IDLE__LIMIT_S: settings.integer(0),
+  SESSION__SECOND_FACTOR__ROLES: Type.Array(RoleName, {
+    default: [],
+    description: 'A JSON array of roles whose holders, once they have a passkey, need it after their password.',
+  }),
   SESSION__BINDING__MODE: Type.Enum(['off', 'ua', 'ua_ip'], { default: 'ua' }),
   SESSION__BINDING__ACTION: Type.Enum(['signal', 'step_up', 'revoke'], { default: 'signal' }),
   SESSION__REDIS__TIMEOUT_MS: settings.integer(500, 10, 5000),

@@ -207,6 +207,29 @@ export const machine_credentials = identitySchema.table(
 )
 export type MachineCredentialRow = typeof machine_credentials.$inferSelect
 
+/** Passkeys of people (federation.md 8): what verifies a signature, and no secret. */
+export const passkeys = identitySchema.table(
+  'passkeys',
+  {
+    id: uuid('id').primaryKey(),
+    user_id: uuid('user_id')
+      .notNull()
+      .references(() => users.id),
+    /** As the authenticator names it, base64url. */
+    credential_id: text('credential_id').notNull(),
+    /** COSE, base64url. */
+    public_key: text('public_key').notNull(),
+    /** Grows with each use; 0 for ever if the authenticator counts none. */
+    counter: bigint('counter', { mode: 'number' }).notNull(),
+    backed_up: boolean('backed_up').notNull(),
+    name: text('name').notNull(),
+    created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
+    last_used_at: at('last_used_at'),
+  },
+  (t) => [uniqueIndex('passkeys_credential').on(t.credential_id), index().on(t.user_id, t.id)],
+)
+export type PasskeyRow = typeof passkeys.$inferSelect
+
 /** Assertions and CI tokens that were used: each counts once. */
 export const machine_assertions = identitySchema.table(
   'machine_assertions',

@@ -12,6 +12,7 @@ import './cases/artifacts.ts'
 import './cases/gates.ts'
 import './cases/search.ts'
 import './cases/session.ts'
+import './cases/passkeys.ts'
 
 it('broke no policy and threw no error on any of these pages', () => {
   // The tests themselves blocked the stream and cut the network; what could not be shown for that is told there, too.

@@ -84,9 +84,9 @@ export const tabOf = async (username: string): Promise<Page> => {
   return openTab((await desk).context)
 }
 
-type Wanted = { held?: boolean; deadline_s?: number; owner?: Person }
+type Wanted = { signature?: 'required'; held?: boolean; deadline_s?: number; owner?: Person }
 /** Two nodes, the second behind a gate; `held`: without a gate, and the first runs until `letGo`. */
-export const start = async (title: string, { held = false, deadline_s = 3600, owner }: Wanted = {}) => {
+export const start = async (title: string, { signature, held = false, deadline_s = 3600, owner }: Wanted = {}) => {
   const task = (node_id: string, depends_on: string[] = []) => ({
     node_id,
     name: `task ${node_id}`,
@@ -97,7 +97,10 @@ export const start = async (title: string, { held = false, deadline_s = 3600, ow
     depends_on,
   })
   const first = { ...task('first'), executor: 'http', with: { request: { method: 'GET', url: target.url } } }
-  const policy = { approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }], four_eyes: true }, deadline_s }
+  const policy = {
+    approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }], four_eyes: true, ...(signature && { signature }) },
+    deadline_s,
+  }
   const { operation_id } = await startOperation(owner ?? people.olga, title, {
     kind: 'graph',
     title,

@@ -37,6 +37,10 @@ beforeAll(async () => {
     listPrincipals: 'audit:read',
     resolveExternal: 'identity:federate',
     linkExternal: 'identity:federate',
+    listPasskeys: 'identity:read',
+    addPasskey: 'passkeys:write',
+    removePasskey: 'passkeys:write',
+    verifyAssertion: 'passkeys:verify',
   }
   registerRpc(app, {
     registry,
@@ -55,6 +59,10 @@ beforeAll(async () => {
         resolveExternal: () => ({}),
         linkExternal: () => ({}),
         authenticateMachine: () => ({}),
+        listPasskeys: () => ({}),
+        addPasskey: () => ({}),
+        removePasskey: () => ({}),
+        verifyAssertion: () => ({}),
       }),
     ],
   })

@@ -120,9 +120,10 @@ const shownOf = ({ shown, approved }: Held): string[] =>
   ])
 
 /** The recount of votes and starts; the chain of an older build has no votes to count. */
-const countOf = ({ counted, decisions, starts, oldest_ms }: Held): string[] =>
+const countOf = ({ counted, decisions, starts, oldest_ms, signed }: Held): string[] =>
   counted
     ? [
+        `SIGNED   ${signed} votes by passkeys; that a key is its voter's rests on the server's word`,
         `COUNTED  ${decisions} decisions by their votes, ${starts} starts behind gates; voters proved at most ${(oldest_ms / 1000).toFixed(1)} s before`,
       ]
     : ['FORM ONLY  An older build made this chain: it does not record whose votes passed its gates.']

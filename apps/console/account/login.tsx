@@ -8,7 +8,7 @@ import { signInError } from '../frame/sign-in-error.ts'
 import { Welcome } from '../frame/welcome.tsx'
 import { display } from '../kit/prefs.ts'
 import { listProviders, type Provider, signInAddress } from '../session/providers.ts'
-import { sessionPhase, signIn, startSession } from '../session/token.ts'
+import { type SignIn, sessionPhase, signIn, signInByPasskey, startSession } from '../session/token.ts'
 import { Heading } from '../ui/page.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { t } from '../words/index.ts'
@@ -42,14 +42,20 @@ const useSignIn = () => {
     setErrors(missing)
     if (missing.username) return nameField.current?.focus()
     if (missing.password) return passwordField.current?.focus()
-    setBusy(true)
-    const result = await signIn(username.trim(), password)
-    setBusy(false)
-    if (result.ok) return
-    setErrors({ form: signInError(result, display().zone) })
+    if (await enter(signIn(username.trim(), password))) return
     passwordField.current?.focus()
   }
-  return { username, setUsername, nameField, password, setPassword, passwordField, busy, errors, submit }
+  const enter = async (attempt: Promise<SignIn>): Promise<boolean> => {
+    setBusy(true)
+    const result = await attempt
+    setBusy(false)
+    if (!result.ok) setErrors({ form: signInError(result, display().zone) })
+    return result.ok
+  }
+  const byPasskey = () => {
+    if (!busy) void enter(signInByPasskey())
+  }
+  return { username, setUsername, nameField, password, setPassword, passwordField, busy, errors, submit, byPasskey }
 }
 
 /** The other ways in. */
@@ -72,7 +78,8 @@ const ProviderButtons = () => {
 
 /** Username and password, and why the last session or the last attempt ended. */
 export const Login = () => {
-  const { username, setUsername, nameField, password, setPassword, passwordField, busy, errors, submit } = useSignIn()
+  const { username, setUsername, nameField, password, setPassword, passwordField, busy, errors, submit, byPasskey } =
+    useSignIn()
   const phase = usePhase()
   const notice =
     phase.name === 'signed_out' && phase.reason !== 'none'
@@ -129,6 +136,9 @@ export const Login = () => {
         ) : null}
         <button type="submit" className="button main" aria-disabled={busy}>
           {busy ? t.login.sending : t.login.submit}
+        </button>
+        <button type="button" className="button" aria-disabled={busy} onClick={byPasskey}>
+          {t.login.passkey}
         </button>
         <ProviderButtons />
       </form>

@@ -8,10 +8,12 @@ export const endSession = (session_id: string): Promise<Problem | null> =>
 /** Signs out all other sessions. */
 export const endOtherSessions = (): Promise<Problem | null> => send('POST', '/api/v1/sessions/revoke-others')
 
-const send = async (method: 'POST' | 'DELETE', path: string): Promise<Problem | null> => {
+/** Sends a change of one's own account. Returns the refusal, or null. */
+export const send = async (method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<Problem | null> => {
   try {
-    const headers = { 'idempotency-key': crypto.randomUUID() }
-    const answer = await withSession(new Request(path, { method, headers }))
+    const headers = { 'idempotency-key': crypto.randomUUID(), ...(body ? { 'content-type': 'application/json' } : {}) }
+    const given = body ? { body: JSON.stringify(body) } : {}
+    const answer = await withSession(new Request(path, { method, headers, ...given }))
     if (answer.ok) return null
     return problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
   } catch (thrown) {

@@ -19,6 +19,8 @@ export type CommandDialogProps<Effect, Reply> = {
   command: Command
   /** The dry run of a command that is not complete yet; null: it cannot be previewed yet. */
   preview?: Command | null
+  /** Completes the command as it is sent, by a signature; a problem is shown in place of an answer. */
+  complete?: (command: Command) => Promise<Command | Problem>
   text: Text
   /** The effect, from the server's own dry run. */
   consequences?: (effect: Effect) => React.ReactNode
@@ -57,7 +59,11 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
     if (phase !== 'unknown' && wordsMissing) return field.current?.focus()
     if (typedMissing || blocked) return
     const said = words.trim() === '' ? {} : { [text.name]: words.trim() }
-    void send({ path: command.path, body: { ...command.body, ...said } })
+    const whole = { path: command.path, body: { ...command.body, ...said } }
+    if (!props.complete || phase === 'unknown') return void send(whole)
+    void props
+      .complete(whole)
+      .then((done) => ('body' in done ? send(done as Command) : tell({ type: 'refused', problem: done })))
   }
   return (
     <DialogFrame

@@ -4,7 +4,7 @@ import type { AllowedAction } from '../api/types.ts'
 import { Field } from '../forms/field.tsx'
 import { PasswordField } from '../forms/password.tsx'
 import { type Provider, proveAt, sessionProvider } from '../session/providers.ts'
-import { confirmPassword } from '../session/token.ts'
+import { confirmPasskey, confirmPassword } from '../session/token.ts'
 import { ProblemText } from '../ui/failure.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { tDecide } from '../words/decide.ts'
@@ -125,6 +125,7 @@ const ByPassword = ({ confirmed }: { confirmed: () => void }) => {
     const wrong = status === 422 || status === 401
     setError(wrong ? t.session.wrong : status === null ? t.login.no_answer : t.login.failed)
   }
+  const byPasskey = async () => ((await confirmPasskey()) ? confirmed() : setError(t.login.passkey_refused))
   return (
     <form
       noValidate
@@ -143,9 +144,14 @@ const ByPassword = ({ confirmed }: { confirmed: () => void }) => {
           errors={error === null ? [] : [error]}
         />
       </div>
-      <button type="submit" className="button">
-        {t.session.confirm}
-      </button>
+      <div className="flex flex-wrap gap-2">
+        <button type="submit" className="button">
+          {t.session.confirm}
+        </button>
+        <button type="button" className="button quiet" onClick={() => void byPasskey()}>
+          {t.login.passkey}
+        </button>
+      </div>
     </form>
   )
 }

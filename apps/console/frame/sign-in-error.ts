@@ -12,5 +12,6 @@ export const signInError = (
   const at = clockTime(now + retry_after_ms, zone, true)
   if (code === 'login_busy') return t.login.busy(at)
   if (status === 429) return t.login.later(at)
+  if (code === 'assertion_invalid' || code === 'challenge_expired') return t.login.passkey_refused
   return status >= 500 ? t.login.away(at) : t.login.wrong
 }

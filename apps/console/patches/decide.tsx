@@ -6,6 +6,7 @@ import { actionOf } from '../command/allowed.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { isMe } from '../values/person.tsx'
 import { DecideBox, useDigestCheck } from '../votes/panel.tsx'
+import { signed } from '../votes/sign.ts'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
 
@@ -82,6 +83,17 @@ const Dialog = ({
         path: `/v1/operations/${encodeURIComponent(patch.operation_id)}/patches/${encodeURIComponent(patch.patch_id)}/${verdict}`,
         body: approve ? { reviewed_digest: patch.digest } : {},
       }}
+      {...(approve && patch.required.signature
+        ? {
+            complete: (command) =>
+              signed(command, patch.operation_id, {
+                type: 'patch',
+                id: patch.patch_id,
+                round: null,
+                digest: patch.digest,
+              }),
+          }
+        : {})}
       text={{
         name: 'comment',
         label: needed ? tDecide.gate.comment : tDecide.gate.comment_optional,

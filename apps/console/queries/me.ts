@@ -21,6 +21,10 @@ export const waitingQuery = (whose: 'me' | 'all') =>
 export const waitingFor = (counts: Counts): number => counts.gates_mine + counts.patches_mine + counts.failures_mine
 type Counts = { gates_mine: number; patches_mine: number; failures_mine: number }
 
+/** The passkeys of the person. */
+export const passkeysQuery = () =>
+  queryOptions({ queryKey: ['passkeys'], queryFn: ({ signal }) => read(api.GET('/v1/users/me/passkeys', { signal })) })
+
 export const inboxQuery = (whose: 'me' | 'all') =>
   queryOptions({
     queryKey: ['inbox', whose],

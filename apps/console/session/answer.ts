@@ -13,6 +13,13 @@ export const codeOf = async (answer: Response): Promise<string | undefined> => {
   return typeof code === 'string' ? code : undefined
 }
 
+/** The token by which a passkey completes this sign-in; undefined if the answer asks for none. */
+export const factorTokenOf = async (answer: Response): Promise<string | undefined> => {
+  const body: unknown = await answer.json().catch(() => undefined)
+  const token = (body as { factor_token?: unknown } | null | undefined)?.factor_token
+  return typeof token === 'string' ? token : undefined
+}
+
 /** The claims that this page shows; only servers verify the token. */
 export const claimsOf = (token: string): { sub: string; session_id: string; username: string } => {
   const part = (token.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/')

@@ -1,4 +1,5 @@
-import { claimsOf, codeOf, retryAfter } from './answer.ts'
+import { claimsOf, codeOf, factorTokenOf, retryAfter } from './answer.ts'
+import { proveKey } from './passkeys.ts'
 import { askSiblings, type Goodbye, hear, type Session, say, type Token } from './siblings.ts'
 import { nextDelay, sleep } from './wait.ts'
 
@@ -86,6 +87,19 @@ export const renew = (refused: string | null): Promise<Refreshed> => {
 
 export const signIn = async (username: string, password: string): Promise<SignIn> => {
   const answer = await post('/v1/token?response_mode=cookie', { grant_type: 'password', username, password })
+  const half = answer?.status === 403 ? await factorTokenOf(answer.clone()) : undefined
+  return half === undefined ? entered(answer) : signInByPasskey(half)
+}
+
+/** Signs in by a passkey: alone, or after the password whose answer brought this factor token. */
+export const signInByPasskey = async (factor_token?: string): Promise<SignIn> => {
+  const assertion = await proveKey()
+  if (assertion === null) return { ok: false, status: 403, code: 'assertion_invalid', retry_after_ms: 0 }
+  const grant = factor_token === undefined ? { grant_type: 'passkey' } : { grant_type: 'second_factor', factor_token }
+  return entered(await post('/v1/token?response_mode=cookie', { ...grant, assertion }))
+}
+
+const entered = async (answer: Response | null): Promise<SignIn> => {
   if (answer === null) return { ok: false, status: null, retry_after_ms: 0 }
   if (!answer.ok) {
     const code = await codeOf(answer)
@@ -97,6 +111,14 @@ export const signIn = async (username: string, password: string): Promise<SignIn
   // Another person on this page: clear all data of the first one.
   if (before !== undefined && before !== person?.user_id) location.reload()
   return { ok: true }
+}
+
+/** Proves one of the person's passkeys again. Returns whether it was taken. */
+export const confirmPasskey = async (): Promise<boolean> => {
+  const assertion = await proveKey()
+  const answer = assertion && (await post('/v1/token/reauth', { assertion }, { bearer: true }))
+  if (answer?.ok) take(await answer.json())
+  return answer?.ok === true
 }
 
 /** Checks the password again and takes a token with a fresh authentication time. Returns the status, null for no answer. */

@@ -24,6 +24,10 @@ export const UserMenu = ({ name, signOut, startOpen }: { name: string; signOut: 
               <MonitorSmartphone size={16} aria-hidden="true" />
               {t.nav.sessions}
             </Menu.Item>
+            <Menu.Item className="popup-item" render={<Link to="/settings/passkeys" />}>
+              <KeyRound size={16} aria-hidden="true" />
+              {t.nav.passkeys}
+            </Menu.Item>
             <Menu.Item className="popup-item" render={<Link to="/settings/password" />}>
               <KeyRound size={16} aria-hidden="true" />
               {t.nav.password}

@@ -6,6 +6,7 @@ import { CommandDialog } from '../command/dialog.tsx'
 import { ChangeList } from '../values/diff.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { tDecide } from '../words/decide.ts'
+import { signed } from './sign.ts'
 import { ruleOf } from './votes.tsx'
 
 /** Confirms one decision. If its subject changes meanwhile, the difference is shown and must be reviewed first. */
@@ -44,6 +45,17 @@ export const DecideDialog = ({
         path: `/v1/operations/${encodeURIComponent(gate.operation_id)}/gates/${encodeURIComponent(gate.gate_id)}/${verdict}`,
         body: { round: reviewed.round, ...(approve ? { reviewed_digest: reviewed.digest } : {}) },
       }}
+      {...(approve && gate.policy.signature === 'required'
+        ? {
+            complete: (command) =>
+              signed(command, gate.operation_id, {
+                type: 'gate',
+                id: gate.gate_id,
+                round: reviewed.round,
+                digest: reviewed.digest,
+              }),
+          }
+        : {})}
       text={{
         name: 'comment',
         label: commentNeeded ? tDecide.gate.comment : tDecide.gate.comment_optional,
@@ -64,6 +76,7 @@ export const DecideDialog = ({
               : tDecide.gate.approve_effect(released)
             : tDecide.gate.reject_now(tDecide.gate.reject_effect[gate.on_reject] ?? gate.on_reject)}
         </p>
+        {approve && gate.policy.signature === 'required' ? <p>{tDecide.gate.needs_passkey}</p> : null}
         <p className="text-muted">{tDecide.gate.panel_binding(reviewed.round, shortDigest(reviewed.digest))}</p>
       </div>
       {moved ? (

@@ -7,6 +7,7 @@ import { operations } from '../../../db/operations/tables/index.ts'
 import type { GateFacts } from '../../../workflows/operation/rules/facts.ts'
 import { groupOfVote, outcomeOfVotes, refuseGateApprove } from '../../../workflows/operation/rules/gates.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
+import type { VoteSignature } from '../../shared/contracts/operations/gates.ts'
 import type { GateStatus } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -23,7 +24,12 @@ export type GateCommand = Command & { gate_id: string; caller: Caller }
 
 export type Cast = Omit<Decision, 'object' | 'before'>
 
-type NewVote = { decision: 'approve' | 'reject'; comment: string | null; as_group: string | undefined }
+type NewVote = {
+  decision: 'approve' | 'reject'
+  comment: string | null
+  as_group: string | undefined
+  signature?: VoteSignature | undefined
+}
 
 type Casting = { command: GateCommand; row: GateRow; subject: Subject; command_id: string; people: People }
 /** A rejection counts no approvals. */
@@ -200,7 +206,13 @@ const decisionOf = (command: GateCommand, row: GateRow, command_id: string, outc
       evidence: {
         kind: 'vote',
         statement: `${command.actor.name} ${verb} gate ${gate_id}, round ${round}`,
-        subject: { type: 'gate', id: gate_id, ...cast, voter: command.caller.user_id },
+        subject: {
+          type: 'gate',
+          id: gate_id,
+          ...cast,
+          voter: command.caller.user_id,
+          ...(vote.signature && { signature: vote.signature }),
+        },
         subject_digest: digest({ gate_id, ...cast, comment: vote.comment }),
       },
     },

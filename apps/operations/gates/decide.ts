@@ -9,6 +9,7 @@ import {
 } from '../../../workflows/operation/rules/gates.ts'
 import type { ApproveBody, RejectBody } from '../../shared/contracts/operations/gates.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
+import { type Proof, signatureOf, withProof } from '../command/ballots.ts'
 import type { Decision } from '../command/command.ts'
 import { runCommand } from '../command/run.ts'
 import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
@@ -31,7 +32,10 @@ export const approveGate = (
   deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'trust'>,
   command: GateCommand,
   body: ApproveBody,
-) => withPeople(deps.trust, (people) => approveKnowing(deps, command, body, people))
+) =>
+  withProof(deps.trust, command.caller, body.assertion, (proof) =>
+    withPeople(deps.trust, (people) => approveKnowing(deps, command, body, people, proof)),
+  )
 
 /** Approves, knowing of these people what identity said a moment ago: those whose votes complete the quorum. */
 const approveKnowing = (
@@ -39,6 +43,7 @@ const approveKnowing = (
   command: GateCommand,
   body: ApproveBody,
   people: People,
+  proof: Proof,
 ) =>
   decideGate(deps, command, async (tx, { row, facts, subject, command_id }) => {
     const action = body.break_glass ? 'gate.break_glass' : 'gate.approve'
@@ -52,7 +57,11 @@ const approveKnowing = (
     throwIfRefused(refuseDigest(facts, body.reviewed_digest))
     if (row.gate.policy.comment_on_approve && body.comment === undefined) throw commentMissing()
     if (body.break_glass) return bypass(tx, command, row, subject, command_id, body.break_glass.reason)
-    const vote = { decision: 'approve' as const, comment: body.comment ?? null, as_group: body.as_group }
+    const { gate_id: id, operation_id, policy, digest, round } = row.gate
+    const voted = { operation_id, type: 'gate' as const, id, round, digest, user_id: command.caller.user_id }
+    const given = { policies: [policy], assertion: body.assertion, proof, dry_run: body.dry_run === true }
+    const signature = await signatureOf(tx, voted, given)
+    const vote = { decision: 'approve' as const, comment: body.comment ?? null, as_group: body.as_group, signature }
     const cast = await castVote(deps, tx, { command, row, subject, command_id, people }, vote)
     return ofIntervention(deps, tx, command, row, subject, cast)
   })

@@ -8,6 +8,8 @@ import { allow } from '../../shared/auth/http.ts'
 import { DryRunReply, GateParams, OperationParams } from '../../shared/contracts/operations/common.ts'
 import {
   ApproveBody,
+  BallotBody,
+  BallotReply,
   Gate,
   GateList,
   GateListQuery,
@@ -16,7 +18,8 @@ import {
   InboxQuery,
   RejectBody,
 } from '../../shared/contracts/operations/gates.ts'
-import { errorReplies, ReadHeaders, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, ReadHeaders, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
+import { issueBallot } from '../command/ballots.ts'
 import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
@@ -39,6 +42,7 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{
   getGateRoute(app, deps)
   approveGateRoute(app, deps)
   rejectGateRoute(app, deps)
+  issueBallotRoute(app, deps)
 }
 
 const listWaitingGatesRoute = (
@@ -207,6 +211,30 @@ const rejectGateRoute = (
       const given = { kind: 'gate_decided', class: 'stop', ...req.params, reason, dry_run } as const
       const command = { ...commandOf(deps, req, given), gate_id: req.params.gate_id, caller: req.caller }
       return answer(reply)(await rejectGate(deps, command, req.body))
+    },
+  )
+}
+
+const issueBallotRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' | 'trust'>) => {
+  app.post(
+    '/v1/operations/:operation_id/ballots',
+    {
+      schema: {
+        operationId: 'createBallot',
+        summary: 'Get a ballot to sign with a passkey',
+        description:
+          'A vote in words. A passkey signs its SHA-256 (canonical JSON), and approveGate or approvePatch takes the answer once, within 5 min.',
+        tags,
+        params: OperationParams,
+        body: BallotBody,
+        headers: CommandHeaders,
+        response: { 200: BallotReply, ...errorReplies },
+      },
+      preHandler: allow(['gate:decide', 'patch:decide'], { kind: 'W' }),
+    },
+    async (req) => {
+      await requireVisible(deps, req.caller, req.params.operation_id)
+      return issueBallot(deps, req.caller, req.params.operation_id, req.body)
     },
   )
 }

@@ -183,6 +183,7 @@ export const policyProperties = {
         four_eyes: Type.Optional(Type.Boolean()),
         reject_rule: Type.Optional(Words('any', 'majority')),
         comment_on_approve: Type.Optional(Type.Boolean()),
+        signature: Type.Optional(Type.Literal('required')),
       },
       closed,
     ),

@@ -19,6 +19,7 @@ import { refuseDigestOf } from '../../../workflows/operation/rules/patches.ts'
 import type { ApprovePatchBody, PatchChange } from '../../shared/contracts/operations/patches.ts'
 import { AppError } from '../../shared/errors.ts'
 import { askHeads } from '../catalog/heads.ts'
+import { type Proof, signatureOf, withProof } from '../command/ballots.ts'
 import type { Decision, Steps } from '../command/command.ts'
 import { runCommand } from '../command/run.ts'
 import { lockVisible, type Subject } from '../command/subject.ts'
@@ -57,8 +58,8 @@ export const approvePatch = async (
   body: ApprovePatchBody,
 ) => {
   try {
-    return await withPeople(deps.trust, (people) =>
-      runCommand(deps, command, approveSteps(deps, command, body, people)),
+    return await withProof(deps.trust, command.caller, body.assertion, (proof) =>
+      withPeople(deps.trust, (people) => runCommand(deps, command, approveSteps(deps, command, body, people, proof))),
     )
   } catch (error) {
     // The refusal undid its transaction; its finding is written apart.
@@ -73,6 +74,7 @@ const approveSteps = (
   command: PatchCommand,
   body: ApprovePatchBody,
   people: People,
+  proof: Proof,
 ): Steps<Subject> => {
   const heads = askHeads(deps, () => listTargets(deps.db, command.operation_id))
   const steps = onPatch(deps, command, 'approve', async (tx, subject, patch, command_id) => {
@@ -94,6 +96,10 @@ const approveSteps = (
     if (outlook.result_hash !== patch.result_hash)
       throw refused(notApplicable('unsound', 'The effect of the patch has changed since your review.'))
     const { user_id, groups } = command.caller
+    const { operation_id, patch_id: id, digest, required: policies } = patch
+    const voted = { operation_id, type: 'patch' as const, id, round: null, digest, user_id }
+    const given = { policies, assertion: body.assertion, proof, dry_run: body.dry_run === true }
+    const signature = await signatureOf(tx, voted, given)
     const vote = { user_id, decision: 'approve' as const, groups }
     const others = patch.votes.filter((other) => other.user_id !== user_id && other.decision === 'approve')
     const complete = outcomeOfPatch(patch.required, [...others, vote]) === 'approved'
@@ -115,12 +121,12 @@ const approveSteps = (
       actor: command.actor,
       command_id,
     })
-    const voted = [
+    const events = [
       ...voidedPatchVotes(patch.patch_id, lost),
-      voteEvent(command, command_id, patch, 'approve', body.comment ?? null),
+      voteEvent(command, command_id, patch, 'approve', body.comment ?? null, signature),
     ]
-    if (status === 'awaiting_approval') return { payload: null, events: voted, effect }
-    return apply(deps, tx, { command, subject, patch, outlook, command_id, voted })
+    if (status === 'awaiting_approval') return { payload: null, events, effect }
+    return apply(deps, tx, { command, subject, patch, outlook, command_id, voted: events })
   })
   return { ...steps, ahead: heads.ahead }
 }

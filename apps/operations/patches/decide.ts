@@ -6,6 +6,7 @@ import { liftHolds, movePatch, type PatchRow, saveVote } from '../../../db/opera
 import type { EvidenceSubject } from '../../../db/operations/tables/evidence.ts'
 import { refusePatchDecision } from '../../../workflows/operation/rules/patches.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
+import type { VoteSignature } from '../../shared/contracts/operations/gates.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import type { RejectPatchBody } from '../../shared/contracts/operations/patches.ts'
 import { digest } from '../../shared/data/digest.ts'
@@ -151,6 +152,7 @@ export const voteEvent = (
   patch: PatchRow,
   decision: 'approve' | 'reject',
   comment: string | null,
+  signature?: VoteSignature,
 ): TimelineEvent => ({
   ...said(command, command_id),
   type: 'patch.voted',
@@ -166,6 +168,7 @@ export const voteEvent = (
       digest: patch.digest,
       voter: command.caller.user_id,
       groups: command.caller.groups,
+      ...(signature && { signature }),
     },
     subject_digest: digest({ patch_id: patch.patch_id, decision, comment, digest: patch.digest }),
   },

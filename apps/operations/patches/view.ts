@@ -60,6 +60,7 @@ export const viewPatch = (
       policies: required.map(({ key }) => key),
       four_eyes: object.four_eyes,
       comment_on_approve: required.some(({ comment_on_approve }) => comment_on_approve),
+      signature: required.some(({ signature }) => signature) ? 'required' : null,
     },
     votes: votes.map(({ user_id: _user, groups: _groups, ...vote }) => vote),
     decided: decided_by && decided_at ? { by: decided_by, at: decided_at } : null,

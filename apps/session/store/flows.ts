@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { sha256Hex } from '../../shared/data/digest.ts'
-import { type Federated, guarded } from './store.ts'
+import { type Charge, type Federated, guarded } from './store.ts'
 
 /** An app outside the browser that waits for a code: where, for which proof (PKCE), and its own state. */
 export type Native = { redirect_uri: string; code_challenge: string; state: string }
@@ -25,6 +25,16 @@ export type SignedIn = { user_id: string; username: string; provider_id: string 
 /** A sign-in that an app finishes with the verifier of its code. */
 export type Offer = SignedIn & Pick<Native, 'redirect_uri' | 'code_challenge'>
 
+/** How long a passkey may take to answer. */
+export const CHALLENGE_S = 300
+
+/** A person whose password was right, and who still has to prove a passkey. */
+export type HalfSignedIn = {
+  user: { user_id: string; username: string; mode: 'json' | 'cookie'; password_version: number }
+  folded_name: string
+  charge: Charge
+}
+
 /** How long a sign-in through a provider may take. */
 export const FLOW_S = 600
 const CODE_S = 60
@@ -46,6 +56,11 @@ export const createFlows = (redis: Redis, prefix: string) => {
     spend: (code: string, session: { user_id: string; session_id: string }) =>
       put(keyOf('ospent', code), session, FLOW_S),
     spent: (code: string) => take<{ user_id: string; session_id: string }>(keyOf('ospent', code)),
+    ask: (challenge: string) => put(keyOf('passkey', challenge), {}, CHALLENGE_S),
+    /** Whether the challenge is one of ours that was not answered yet. */
+    answer: async (challenge: string) => (await redis.del(keyOf('passkey', challenge))) === 1,
+    halve: (factor_token: string, row: HalfSignedIn) => put(keyOf('factor', factor_token), row, CHALLENGE_S),
+    complete: (factor_token: string) => take<HalfSignedIn>(keyOf('factor', factor_token)),
     /** True the first time within these seconds. */
     once: async (name: string, seconds: number) =>
       (await redis.set(keyOf('ojti', name), '1', 'EX', seconds, 'NX')) === 'OK',

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
+import { Assertion } from '../../shared/contracts/session/passkeys.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
 import type { SessionDeps } from '../deps.ts'
 import type { CodeGrant } from './code.ts'
@@ -34,11 +35,15 @@ const SIGN_IN = { username: 'olga', password: 'Tr0mbone-Glacier-Napkin' }
 const closed = (example: unknown) => ({ additionalProperties: false, examples: [example] })
 export const TokenBody = Type.Object(
   {
-    grant_type: Type.Optional(Type.Enum(['password', 'refresh_token', 'authorization_code'])),
+    grant_type: Type.Optional(
+      Type.Enum(['password', 'refresh_token', 'authorization_code', 'passkey', 'second_factor']),
+    ),
     username: Type.Optional(Username),
     password: Type.Optional(Password),
     refresh_token: Type.Optional(RefreshToken),
     ...Code,
+    assertion: Type.Optional(Assertion),
+    factor_token: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
     ...Device,
   },
   closed({ grant_type: 'password', ...SIGN_IN }),
@@ -48,7 +53,11 @@ export const RefreshBody = Type.Object(
   { refresh_token: RefreshToken },
   closed({ refresh_token: 'eyJhbGciOiJSUzI1NiIsImtpZCI6Ik56Yk…' }),
 )
-export const ReauthBody = Type.Object({ password: Password }, closed({ password: SIGN_IN.password }))
+/** One of both. */
+export const ReauthBody = Type.Object(
+  { password: Type.Optional(Password), assertion: Type.Optional(Assertion) },
+  closed({ password: SIGN_IN.password }),
+)
 
 type Grant = Type.Static<typeof TokenBody>
 
@@ -95,6 +104,23 @@ export const codeGrantOf = (body: Grant, mode: Mode): CodeGrant | undefined => {
   if (code === undefined || code_verifier === undefined || redirect_uri === undefined)
     throw invalid('missing_grant', 'code, code_verifier and redirect_uri belong together.', 'Send all three.')
   return { code, code_verifier, redirect_uri }
+}
+
+export type PasskeyGrant = { assertion: Assertion; factor_token: string | undefined }
+
+/** The grant of a passkey, by itself or after a password; undefined for the other grants. */
+export const passkeyGrantOf = (body: Grant): PasskeyGrant | undefined => {
+  const { grant_type, assertion, factor_token } = body
+  if (grant_type !== 'passkey' && grant_type !== 'second_factor') return undefined
+  if (body.username !== undefined || body.refresh_token !== undefined)
+    throw invalid('ambiguous_grant', 'A passkey is sent by itself.', 'Leave out password and refresh token.')
+  if (assertion === undefined || (grant_type === 'second_factor') !== (factor_token !== undefined))
+    throw invalid(
+      'missing_grant',
+      'The request lacks a member of its grant.',
+      'Send assertion; with grant_type second_factor also factor_token.',
+    )
+  return { assertion, factor_token }
 }
 
 /** Each mode reads its own place only. In cookie mode, without `grant_type`, a missing cookie means that no grant was sent. */

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Revocation } from '../../../db/session/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
@@ -8,6 +9,7 @@ import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { addressKey } from '../../shared/web/addresses.ts'
 import type { Client } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
+import type { HalfSignedIn } from '../store/flows.ts'
 import type { Charge, Federated, NewSession } from '../store/store.ts'
 import type { TokenPair } from './issue.ts'
 
@@ -42,24 +44,64 @@ export const login = async (deps: SessionDeps, request: LoginRequest): Promise<L
   const charge = await beginAttempt(deps, request, folded_name)
   const { user, ok, cause, password_version } = await checkPassword(deps, request, charge)
   if (!ok || !user) throw await refuseLogin(deps, request, charge, started, cause, user?.id)
-  await deps.store.loginSucceeded(charge)
+  const half = {
+    user: { user_id: user.id, username: user.username, mode: request.mode, password_version },
+    folded_name,
+    charge,
+  }
+  if (await needsPasskey(deps, user.id, request.request_id)) throw await secondFactorRequired(deps, half)
+  const done = await finishLogin(deps, half, request)
+  if (!done) throw await refuseLogin(deps, request, charge, started, 'overtaken', user.id)
+  return done
+}
 
-  const session = { user_id: user.id, username: user.username, mode: request.mode, password_version }
-  const opened = await openSession(deps, session, request.client, request.request_id)
-  if (!opened) throw await refuseLogin(deps, request, charge, started, 'overtaken', user.id)
+/** Opens the session of a person who has proved all that is asked for; undefined if the account changed meanwhile. */
+export const finishLogin = async (
+  deps: SessionDeps,
+  { user, folded_name, charge }: HalfSignedIn,
+  request: Pick<LoginRequest, 'client' | 'request_id'>,
+  details?: Record<string, string>,
+): Promise<Login | undefined> => {
+  await deps.store.loginSucceeded(charge)
+  const opened = await openSession(deps, user, request.client, request.request_id)
+  if (!opened) return undefined
   deps.counts.logins.inc()
   await deps.audit({
     action: 'login',
     outcome: 'done',
-    actor: `user:${user.id}`,
-    user_id: user.id,
+    actor: `user:${user.user_id}`,
+    user_id: user.user_id,
     session_id: opened.session_id,
     ...contextOf(request),
+    ...(details && { details }),
   })
-  return { ...opened, user_id: user.id, folded_name, known_device: charge.device !== undefined }
+  return { ...opened, user_id: user.user_id, folded_name, known_device: charge.device !== undefined }
 }
 
-const contextOf = ({ request_id, client }: LoginRequest) => ({
+/** Whether a policy asks this person for a passkey after the password: one who has none yet signs in and adds one. */
+const needsPasskey = async (deps: SessionDeps, user_id: string, request_id: string): Promise<boolean> => {
+  const roles: readonly string[] = deps.config.SESSION__SECOND_FACTOR__ROLES
+  if (roles.length === 0) return false
+  const asked = [
+    deps.identity.getPrincipal({ userId: user_id }, withRequestId(request_id)),
+    deps.identity.listPasskeys({ userId: user_id }, withRequestId(request_id)),
+  ] as const
+  const [{ principal }, { passkeys }] = await Promise.all(asked).catch((error: unknown) => {
+    throw fromRpc('identity', error)
+  })
+  return passkeys.length > 0 && (principal?.grants ?? []).some(({ role }) => roles.includes(role))
+}
+
+const secondFactorRequired = async (deps: SessionDeps, half: HalfSignedIn) => {
+  const factor_token = randomBytes(32).toString('base64url')
+  await deps.flows.halve(factor_token, half)
+  return new AppError('policy_denied', 'second_factor_required', 'Your role needs your passkey besides the password.', {
+    hint: 'Sign a challenge with a passkey and send it with factor_token, grant_type second_factor.',
+    extra: { factor_token },
+  })
+}
+
+const contextOf = ({ request_id, client }: Pick<LoginRequest, 'client' | 'request_id'>) => ({
   request_id,
   ip_address: client.ip_address,
   user_agent: client.user_agent,

@@ -105,7 +105,7 @@ export const reauthenticate = async (
   request: PasswordRequest & { password: string },
 ): Promise<string> => {
   const { caller, request_id } = request
-  const mode = modeOfPerson(caller)
+  modeOfPerson(caller)
   await chargePassword(deps, request)
   const { isValid } = await deps.credential
     .verifyPassword(
@@ -116,6 +116,13 @@ export const reauthenticate = async (
       throw fromRpc('credential', error)
     })
   if (!isValid) throw await refuseWrongPassword(deps, request, 'reauth')
+  return freshAccess(deps, request)
+}
+
+/** A new access token for the caller's session, whose person has just been proved again. */
+export const freshAccess = async (deps: SessionDeps, request: PasswordRequest): Promise<string> => {
+  const { caller, request_id } = request
+  const mode = modeOfPerson(caller)
   const auth_time = Math.floor(deps.clock.now().getTime() / 1000)
   const key = { user_id: caller.user_id, session_id: caller.session_id }
   if (!(await deps.store.touchAuthTime(key, auth_time))) throw sessionGone()

@@ -16,6 +16,8 @@ import {
   LoginBody,
   type Mode,
   modeFrom,
+  type PasskeyGrant,
+  passkeyGrantOf,
   ReauthBody,
   RefreshBody,
   refuseLongPassword,
@@ -24,7 +26,8 @@ import {
   tokenFrom,
 } from './grants.ts'
 import { hashOf } from './issue.ts'
-import { login } from './login.ts'
+import { type Login, login } from './login.ts'
+import { completeLogin, reauthenticateByPasskey, signInByPasskey } from './passkeys.ts'
 import { personRequired, reauthenticate } from './password.ts'
 import { isOver, refresh } from './refresh.ts'
 import { EXPIRES_IN, sendTokens } from './replies.ts'
@@ -62,6 +65,8 @@ const grantRoutes: Routes = async (app, { deps }) => {
       if (mode === 'cookie') refuseForeign(deps, req)
       const code = codeGrantOf(req.body, mode)
       if (code) return sendTokens(deps, reply, await redeemCode(deps, code, contextOf(req)), mode)
+      const passkey = passkeyGrantOf(req.body)
+      if (passkey) return withPasskey(deps, req, reply, passkey, mode)
       return grantKind(req.body, mode) === 'password'
         ? signIn(deps, req, reply, req.body, mode)
         : renew(deps, req, reply, tokenFrom(deps, req, req.body, mode), mode)
@@ -156,21 +161,25 @@ const sessionRoutes: Routes = async (app, { deps }) => {
       preHandler: allow('self', { kind: 'W' }),
       schema: {
         operationId: 'confirmPassword',
-        summary: 'Confirm your password',
+        summary: 'Confirm who you are',
         tags: ['tokens'],
         'x-errors': [422],
-        description: 'Proves the password again: an access token with a fresh auth_time.',
+        description: 'Proves the password or a passkey again: an access token with a fresh auth_time.',
         body: ReauthBody,
         response: { 200: AccessReply, ...errorReplies },
       },
     },
     async (req) => {
-      refuseLongPassword(req.body.password)
-      const access_token = await reauthenticate(deps, {
-        ...contextOf(req),
-        caller: req.caller,
-        password: req.body.password,
-      })
+      const { password, assertion } = req.body
+      const request = { ...contextOf(req), caller: req.caller }
+      if ((password === undefined) === (assertion === undefined))
+        throw new AppError('validation_error', 'schema_violation', 'The request proves no one.', {
+          hint: 'Send password or assertion.',
+        })
+      refuseLongPassword(password ?? '')
+      const access_token = assertion
+        ? await reauthenticateByPasskey(deps, request, assertion)
+        : await reauthenticate(deps, { ...request, password: password ?? '' })
       return { access_token, token_type: 'Bearer' as const, expires_in: EXPIRES_IN }
     },
   )
@@ -207,6 +216,35 @@ const signIn = async (
   refuseLongPassword(password)
   const device_token = mode === 'cookie' ? deps.cookies.readDevice(req.headers.cookie) : body.device_token
   const done = await login(deps, { ...contextOf(req), username, password, mode, device_token })
+  return sendLogin(deps, reply, done, mode, { device_token, remember_device })
+}
+
+const withPasskey = async (
+  deps: SessionDeps,
+  req: FastifyRequest,
+  reply: FastifyReply,
+  { assertion, factor_token }: PasskeyGrant,
+  mode: Mode,
+) => {
+  const body = req.body as { device_token?: string; remember_device?: boolean }
+  const device_token = mode === 'cookie' ? deps.cookies.readDevice(req.headers.cookie) : body.device_token
+  const request = { ...contextOf(req), mode }
+  const done =
+    factor_token === undefined
+      ? await signInByPasskey(deps, assertion, request)
+      : await completeLogin(deps, factor_token, assertion, request)
+  return sendLogin(deps, reply, done, mode, { device_token, remember_device: body.remember_device })
+}
+
+type Device = { device_token: string | undefined; remember_device: boolean | undefined }
+
+const sendLogin = (
+  deps: SessionDeps,
+  reply: FastifyReply,
+  done: Login,
+  mode: Mode,
+  { device_token, remember_device }: Device,
+) => {
   const device = mode === 'cookie' || remember_device || done.known_device
   const issued = device ? deps.devices.issue(done.user_id, done.folded_name, device_token) : undefined
   return sendTokens(deps, reply, done, mode, issued)

@@ -31,6 +31,17 @@ export const authSettings = {
       Type.String({ minLength: 1, description: 'The YAML file of identity providers; without it, passwords only.' }),
     ),
   },
+  webauthn: {
+    AUTH__WEBAUTHN__RP_ID: Type.String({
+      default: '',
+      pattern: '^[a-z0-9.-]*$',
+      description: 'The domain of passkeys; empty: the host of the public origin. A change ends all passkeys.',
+    }),
+    AUTH__WEBAUTHN__ORIGINS: Type.Array(Type.String({ pattern: '^https?://[^/]+$' }), {
+      default: [],
+      description: 'A JSON array of origins besides the public one where passkeys may be used.',
+    }),
+  },
   keyFile: (app: string) =>
     Type.String({
       default: `.signalbox/keys/${app}.json`,

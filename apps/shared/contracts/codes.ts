@@ -192,6 +192,18 @@ export const CODES = {
     ],
     second_person: ['You have already approved this.', 'Another person must approve it.'],
     not_eligible: ['You are in none of the groups that decide.', 'Ask one of the eligible people.'],
+    assertion_invalid: [
+      'The answer of the passkey is refused.',
+      'Use a passkey of your own, on this site, with your PIN, fingerprint or face.',
+    ],
+    second_factor_required: [
+      'The password is right; your role also needs a passkey.',
+      'Sign challenge with a passkey and send it with factor_token, grant_type second_factor.',
+    ],
+    signature_required: [
+      'This gate needs your passkey.',
+      'Approve it in the console, or sign a ballot of the gate. Without a passkey, add one under Passkeys first.',
+    ],
     tainted_right: [
       'Someone who takes part in the operation gave you the right to decide.',
       'Another person must decide.',
@@ -246,6 +258,9 @@ export const CODES = {
     in_progress: ['The same request, or one on the same object, is in flight.', WAIT],
     version_mismatch: ['The object has another version.', READ, 409, 412],
     revision_moved: ['The operation has changed since you read it.', READ, 412],
+    challenge_expired: ['The request for a passkey has expired, or was answered already.', 'Start again.'],
+    passkey_known: ['This passkey is registered already.', 'Use it, or choose another authenticator.'],
+    too_many_passkeys: ['A person has at most 10 passkeys.', 'Remove one first.'],
     digest_moved: ['What you reviewed has changed.', READ, 412],
     plan_hash_moved: ['The plan is not the one you reviewed.', READ, 412],
     generation_moved: ['The node has run again since you read it.', READ, 412],

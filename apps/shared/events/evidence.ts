@@ -2,6 +2,7 @@ import { createPublicKey, type JsonWebKey, type KeyObject, sign, verify } from '
 import { createRecount, type Recounted } from '../contracts/client/recount.ts'
 import type { Fields } from '../contracts/client/votes.ts'
 import { canonicalJson, digest } from '../data/digest.ts'
+import { voteFault } from './ballots.ts'
 
 /** What the last line of an export says of the chain before it, signed (operations.md 6.3). */
 export type ExportHead = {
@@ -18,7 +19,8 @@ export type SigningKey = { kid: string; private_key: KeyObject }
 export type EvidenceFault = { line: number; seq: number; what: 'record' | 'head' | 'file'; why: string }
 /** What an approval was bound to: gates show it, and its digest is the one that the chain states. */
 export type Shown = { gate_id: string; releases: Record<string, unknown>[] }
-type Judged = ({ records: number; head: ExportHead } & Recounted) | { fault: EvidenceFault }
+/** `signed`: votes that carry the signature of a passkey, each of which holds. */
+type Judged = ({ records: number; head: ExportHead; signed: number } & Recounted) | { fault: EvidenceFault }
 export type Verified = (Exclude<Judged, { fault: unknown }> & { shown: Shown[] }) | { fault: EvidenceFault }
 
 /**
@@ -63,6 +65,7 @@ const BESIDE = '{"approved":'
 const verifyLines = (lines: readonly Uint8Array[], keys: readonly JsonWebKey[]): Judged => {
   let operation_id: unknown
   let prev: unknown
+  let signed = 0
   const recount = createRecount()
   for (const [index, bytes] of lines.slice(0, -1).entries()) {
     const bad = (why: string) => fault(index + 1, 'record', why)
@@ -77,18 +80,44 @@ const verifyLines = (lines: readonly Uint8Array[], keys: readonly JsonWebKey[]):
     if (digest(rest) !== hash) return bad('its content does not have its hash')
     if (index > 0 && record.prev_hash !== prev) return bad('it does not follow the record before it')
     prev = hash
+    const unsigned = signedVote(record)
+    if (typeof unsigned === 'string') return bad(unsigned)
+    if (unsigned) signed += 1
     const unfounded = recount.take(record)
     if (unfounded !== undefined) return bad(unfounded)
   }
   const [first] = lines.length > 1 ? [parsed(lines[0] as Uint8Array)] : []
   return verifyHead(
     lines,
-    { operation_id, prev, first: typeof first === 'object' ? first : undefined, recounted: recount.result() },
+    {
+      operation_id,
+      prev,
+      first: typeof first === 'object' ? first : undefined,
+      recounted: { ...recount.result(), signed },
+    },
     keys,
   )
 }
 
-type Chain = { operation_id: unknown; prev: unknown; first: Fields | undefined; recounted: Recounted }
+/** Whether a record is a vote with a signature that holds; text: why it does not. */
+const signedVote = ({ operation_id, actor, subject }: Fields): boolean | string => {
+  const vote = subject as Fields | undefined
+  if (vote?.signature === undefined) return false
+  const name = `the signature of the vote of ${JSON.stringify((actor as Fields | undefined)?.name)} on ${JSON.stringify(vote.id)}`
+  try {
+    const why = voteFault(operation_id, vote)
+    return why === undefined ? true : `${name} does not fit: ${why}`
+  } catch {
+    return `${name} cannot be read`
+  }
+}
+
+type Chain = {
+  operation_id: unknown
+  prev: unknown
+  first: Fields | undefined
+  recounted: Recounted & { signed: number }
+}
 const verifyHead = (lines: readonly Uint8Array[], chain: Chain, keys: readonly JsonWebKey[]): Judged => {
   const bad = (why: string) => fault(lines.length, 'head', why)
   const last = parsed(lines.at(-1) as Uint8Array)

@@ -1,14 +1,14 @@
 /** Which app may ask what of which app (auth.md 5): caller -> target -> scopes. The registry of a new set-up is made from it. */
 export const SERVICE_SCOPES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   session: {
-    identity: ['identity:read', 'identity:federate', 'machines:authenticate'],
+    identity: ['identity:read', 'identity:federate', 'machines:authenticate', 'passkeys:write', 'passkeys:verify'],
     credential: ['password:verify', 'password:change'],
     token: ['token:issue'],
   },
   identity: { credential: ['password:set', 'enrolment:create'] },
   gateway: { identity: ['identity:read'] },
   catalog: { identity: ['identity:read'], operations: ['events:read'] },
-  operations: { identity: ['identity:read'], catalog: ['catalog:read'] },
+  operations: { identity: ['identity:read', 'passkeys:verify'], catalog: ['catalog:read'] },
   worker: {
     catalog: ['results:apply', 'capabilities:report', 'health:report', 'catalog:read'],
     operations: ['artifacts:write', 'gates:recheck'],

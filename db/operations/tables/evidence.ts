@@ -1,4 +1,5 @@
 import type { GateRules } from '../../../apps/shared/contracts/client/votes.ts'
+import type { VoteSignature } from '../../../apps/shared/contracts/operations/gates.ts'
 import type { Actor, PlanGate } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
@@ -38,6 +39,8 @@ export type EvidenceSubject = {
   voter?: string
   group?: string | null
   groups?: readonly string[]
+  /** Of an approval: the voter's passkey over a ballot that holds the digest. */
+  signature?: VoteSignature
   why?: string
   /** Of a gate that asks again: whose votes carry over into this round. */
   kept?: string[]
@@ -65,6 +68,7 @@ export const rulesOf = ({ gate_id, kind, policy }: Pick<PlanGate, 'gate_id' | 'k
   ...pick(policy, 'four_eyes', 'reject_rule', 'on_timeout'),
   ...(policy.on_voter_loss && { on_voter_loss: policy.on_voter_loss }),
   ...(policy.check && { service: policy.check.service }),
+  ...(policy.signature && { signature: policy.signature }),
 })
 
 /** What a fact proves. `subject_digest` covers the whole object: the plan, the vote, the outputs. */

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { boolean, index, integer, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
+import type { Ballot } from '../../../apps/shared/contracts/operations/gates.ts'
 import type { Actor, GateSubject, PlanGate } from '../../../apps/shared/contracts/operations/graph.ts'
 import { at, count, json, now } from '../../columns.ts'
 import { operationsSchema } from './schema.ts'
@@ -97,6 +98,17 @@ export const patch_votes = t(
     at: now('at'),
   },
   (c) => [primaryKey({ columns: [c.operation_id, c.patch_id, c.user_id] })],
+)
+
+/** Ballots that wait for a passkey, by their challenge; the vote that brings the answer takes the row out. */
+export const ballots = t(
+  'ballots',
+  {
+    challenge: text('challenge').primaryKey(),
+    ballot: json<Ballot>('ballot').notNull(),
+    expires_at: at('expires_at').notNull(),
+  },
+  (c) => [index('ballots_expired').on(c.expires_at)],
 )
 
 /** One person, one vote per round; the newest counts. */

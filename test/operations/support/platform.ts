@@ -32,6 +32,7 @@ import { serverUrl, testDatabase } from '../../support/database.ts'
 import { startLink } from '../../support/link.ts'
 import { testServices } from '../../support/services.ts'
 import { until } from '../../support/until.ts'
+import { createTestPasskeys } from './passkeys.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const ISSUER = 'http://localhost'
@@ -201,6 +202,7 @@ export const startPlatform = async ({
     nobody: person('nobody', []),
   }
   const identity = identityOf(people)
+  const { passkeys, enrol } = createTestPasskeys()
   const telemetry = () => createTelemetry('operations')
   const config = loadOperationsConfig({
     OPERATIONS__DATABASE__URL: link?.url ?? database.url,
@@ -225,6 +227,7 @@ export const startPlatform = async ({
       clock: systemClock,
     }),
     principals: createPrincipals({ identityClient: identity as never, ttl_ms: 50, outage: 'internal_error' }),
+    passkeys,
     approvers: createApprovers(identity as never),
     registry: loadRegistry(services.registry_file),
     evidence_key,
@@ -370,6 +373,9 @@ export const startPlatform = async ({
     database_url: database.url,
     people,
     identity,
+    /** Gives a person a passkey. */
+    enrol,
+    evidence_key,
     config,
     prefix,
     running,

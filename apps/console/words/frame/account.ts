@@ -16,6 +16,22 @@ export const sessions = {
   ended_others: 'Signed out everywhere else.',
 }
 
+export const passkeys = {
+  title: 'Passkeys',
+  note: 'A passkey signs you in without a password, and signs approvals at gates that ask for it.',
+  name: 'Name of the new passkey',
+  add: 'Add a passkey',
+  added: 'Passkey added.',
+  remove: 'Remove',
+  remove_one: (name: string) => `Remove ${name}`,
+  removed: 'Passkey removed.',
+  since: 'Added',
+  last_used: 'Last used',
+  missing_name: 'Name the passkey.',
+  cancelled: 'No passkey was used. Try again, or use another one.',
+  empty: 'You have no passkeys.',
+}
+
 export const password = {
   title: 'Change password',
   note: 'This signs out all your other sessions.',

@@ -96,6 +96,9 @@ export const gate = {
   decide: 'Decide',
   approve_title: 'Approve this gate?',
   reject_title: 'Reject this gate?',
+  needs_passkey: 'Your passkey signs this approval.',
+  unsigned: 'No passkey signed this. Try again.',
+  no_passkey: 'You have no passkey. Add one under Passkeys, then approve.',
   approve_effect: (n: number) =>
     count(n, 'One node may start as soon as it is approved.', '{n} nodes may start as soon as it is approved.'),
   approve_quorum: (missing: number) =>

@@ -10,6 +10,7 @@ const TAGS: Record<string, string> = {
   sso: 'Sign in through an identity provider, and be signed out by it.',
   sessions: 'Your own sessions.',
   password: 'Your own password.',
+  passkeys: 'Your own passkeys, and the challenge that one answers.',
   administration: 'Accounts and sessions of others.',
   users: 'People: your own account, administration, enrolment.',
   groups: 'Groups of people.',

@@ -106,6 +106,7 @@ const vote = (chain: Chain, votes: Round, { actor, subject }: Entry): string | u
     digest: String(subject.digest),
     groups: 'groups' in subject ? listOf(subject.groups).map(String) : [textOf(subject.group)],
     involved: chain.involved.has(voter),
+    signed: isFields(subject.signature),
   })
   return undefined
 }

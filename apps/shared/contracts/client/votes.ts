@@ -14,13 +14,22 @@ export type GateRules = {
   on_voter_loss?: string
   /** The service that answers instead of people. */
   service?: string
+  /** Whether each vote needs the voter's passkey. */
+  signature?: string
   /** Of an intervention: who asked for it, and so cannot agree to it. */
   author?: string
   /** The people behind it, if it is a machine. */
   behind?: readonly string[]
 }
 
-export type Vote = { name: string; decision: string; digest: string; groups: (string | null)[]; involved: boolean }
+export type Vote = {
+  name: string
+  decision: string
+  digest: string
+  groups: (string | null)[]
+  involved: boolean
+  signed: boolean
+}
 
 /** Why these votes do not pass a gate under its rules. */
 export const short = (
@@ -38,6 +47,7 @@ export const short = (
     // No person has such a name.
     if (given.name.startsWith('machine:')) out.push(`${given.name} is a machine`)
     else if (rule.four_eyes && own) out.push(`${given.name} takes part in the operation`)
+    else if (rule.signature === 'required' && !given.signed) out.push(`${given.name} did not sign with a passkey`)
     else if (rule.groups.length > 0 && !given.groups.some((group) => group !== null && eligible.has(group)))
       out.push(`${given.name} is in none of its groups`)
     else return true

@@ -15,7 +15,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file auth.proto.
  */
 export const file_auth: GenFile = /*@__PURE__*/
-  fileDesc("CgphdXRoLnByb3RvEhFzaWduYWxib3guYXV0aC52MSLlAQoEVXNlchIKCgJpZBgBIAEoCRIQCgh1c2VybmFtZRgCIAEoCRItCgZzdGF0dXMYAyABKA4yHS5zaWduYWxib3guYXV0aC52MS5Vc2VyU3RhdHVzEi4KCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2Rpc2FibGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgRraW5kGAcgASgOMhsuc2lnbmFsYm94LmF1dGgudjEuVXNlcktpbmRKBAgFEAYiywEKBVNjb3BlEhYKCXJlZ2lvbl9pZBgBIAEoCUgAiAEBEhoKDWRhdGFjZW50ZXJfaWQYAiABKAlIAYgBARIVCghsYXllcl9pZBgDIAEoCUgCiAEBEhcKCnNlZ21lbnRfaWQYBCABKAlIA4gBARIVCgh0eXBlX2tleRgFIAEoCUgEiAEBQgwKCl9yZWdpb25faWRCEAoOX2RhdGFjZW50ZXJfaWRCCwoJX2xheWVyX2lkQg0KC19zZWdtZW50X2lkQgsKCV90eXBlX2tleSLfAQoFR3JhbnQSCgoCaWQYASABKAkSDAoEcm9sZRgCIAEoCRInCgVzY29wZRgDIAEoCzIYLnNpZ25hbGJveC5hdXRoLnYxLlNjb3BlEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhoKDXZpYV9ncm91cF9rZXkYBSABKAlIAIgBARIpCgVzaW5jZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYByADKAlCEAoOX3ZpYV9ncm91cF9rZXkiVgoKTWVtYmVyc2hpcBIRCglncm91cF9rZXkYASABKAkSKQoFc2luY2UYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmJ5GAMgAygJIkUKD0NyZWRlbnRpYWxSZXNldBImCgJhdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYAiADKAkikgIKCVByaW5jaXBhbBIlCgR1c2VyGAEgASgLMhcuc2lnbmFsYm94LmF1dGgudjEuVXNlchIoCgZncmFudHMYAiADKAsyGC5zaWduYWxib3guYXV0aC52MS5HcmFudBISCgpncm91cF9rZXlzGAMgAygJEg8KB3ZlcnNpb24YBCABKAMSMgoLbWVtYmVyc2hpcHMYBSADKAsyHS5zaWduYWxib3guYXV0aC52MS5NZW1iZXJzaGlwEjEKBXJlc2V0GAYgASgLMiIuc2lnbmFsYm94LmF1dGgudjEuQ3JlZGVudGlhbFJlc2V0EhgKEHJlbmV3YWxfcmVxdWlyZWQYByABKAgSDgoGYmVoaW5kGAggAygJInYKFlJlc29sdmVFeHRlcm5hbFJlcXVlc3QSEwoLcHJvdmlkZXJfaWQYASABKAkSDwoHc3ViamVjdBgCIAEoCRIQCgh1c2VybmFtZRgDIAEoCRIOCgZncm91cHMYBCADKAkSFAoMZ3JvdXBzX2tub3duGAUgASgIIkwKE0xpbmtFeHRlcm5hbFJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRITCgtwcm92aWRlcl9pZBgCIAEoCRIPCgdzdWJqZWN0GAMgASgJIlEKF1Jlc29sdmVFeHRlcm5hbFJlc3BvbnNlEiUKBHVzZXIYASABKAsyFy5zaWduYWxib3guYXV0aC52MS5Vc2VyEg8KB3JlZnVzZWQYAiABKAkigAEKGkF1dGhlbnRpY2F0ZU1hY2hpbmVSZXF1ZXN0Eg8KB2FwaV9rZXkYASABKAkSGAoQY2xpZW50X2Fzc2VydGlvbhgCIAEoCRIVCg1zdWJqZWN0X3Rva2VuGAMgASgJEg8KB21hY2hpbmUYBCABKAkSDwoHYWRkcmVzcxgFIAEoCSLoAQobQXV0aGVudGljYXRlTWFjaGluZVJlc3BvbnNlEiUKBHVzZXIYASABKAsyFy5zaWduYWxib3guYXV0aC52MS5Vc2VyEhUKDWNyZWRlbnRpYWxfaWQYAiABKAkSDgoGbWV0aG9kGAMgASgJEhMKC3Blcm1pc3Npb25zGAQgAygJEicKBXNjb3BlGAUgASgLMhguc2lnbmFsYm94LmF1dGgudjEuU2NvcGUSLgoKZXhwaXJlc19hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFY2F1c2UYByABKAkiHAoOR2V0VXNlclJlcXVlc3QSCgoCaWQYASABKAkiLAoYR2V0VXNlckJ5VXNlcm5hbWVSZXF1ZXN0EhAKCHVzZXJuYW1lGAEgASgJIjgKD0dldFVzZXJSZXNwb25zZRIlCgR1c2VyGAEgASgLMhcuc2lnbmFsYm94LmF1dGgudjEuVXNlciImChNHZXRQcmluY2lwYWxSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiRwoUR2V0UHJpbmNpcGFsUmVzcG9uc2USLwoJcHJpbmNpcGFsGAEgASgLMhwuc2lnbmFsYm94LmF1dGgudjEuUHJpbmNpcGFsIoABChVMaXN0UHJpbmNpcGFsc1JlcXVlc3QSEQoEcm9sZRgBIAEoCUgAiAEBEhYKCWdyb3VwX2tleRgCIAEoCUgBiAEBEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJQgcKBV9yb2xlQgwKCl9ncm91cF9rZXkiYwoWTGlzdFByaW5jaXBhbHNSZXNwb25zZRIwCgpwcmluY2lwYWxzGAEgAygLMhwuc2lnbmFsYm94LmF1dGgudjEuUHJpbmNpcGFsEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIyChFQYXNzd29yZFZpb2xhdGlvbhIMCgRjb2RlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkiXQoVVmVyaWZ5UGFzc3dvcmRSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEAoIcGFzc3dvcmQYAiABKAkSEQoJcXVldWVfa2V5GAMgASgJEg4KBnVyZ2VudBgEIAEoCCJEChZWZXJpZnlQYXNzd29yZFJlc3BvbnNlEhAKCGlzX3ZhbGlkGAEgASgIEhgKEHBhc3N3b3JkX3ZlcnNpb24YAiABKAUijAEKElNldFBhc3N3b3JkUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhQKDG5ld19wYXNzd29yZBgCIAEoCRIXCg9lbnJvbG1lbnRfdG9rZW4YAyABKAkSEQoJY2hhbmdlX2lkGAQgASgJEhAKCHVzZXJuYW1lGAUgASgJEhEKCXF1ZXVlX2tleRgGIAEoCSJsChNTZXRQYXNzd29yZFJlc3BvbnNlEjgKCnZpb2xhdGlvbnMYASADKAsyJC5zaWduYWxib3guYXV0aC52MS5QYXNzd29yZFZpb2xhdGlvbhIbChNlbnJvbG1lbnRfY2hhbmdlX2lkGAIgASgJIqkBChVDaGFuZ2VQYXNzd29yZFJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRIYChBjdXJyZW50X3Bhc3N3b3JkGAIgASgJEhQKDG5ld19wYXNzd29yZBgDIAEoCRIXCg9rZWVwX3Nlc3Npb25faWQYBCABKAkSEQoJY2hhbmdlX2lkGAUgASgJEhAKCHVzZXJuYW1lGAYgASgJEhEKCXF1ZXVlX2tleRgHIAEoCSKMAQoWQ2hhbmdlUGFzc3dvcmRSZXNwb25zZRI4Cgp2aW9sYXRpb25zGAEgAygLMiQuc2lnbmFsYm94LmF1dGgudjEuUGFzc3dvcmRWaW9sYXRpb24SGAoQY3VycmVudF9pc192YWxpZBgDIAEoCBIYChBwYXNzd29yZF92ZXJzaW9uGAQgASgFSgQIAhADIoABChtDcmVhdGVFbnJvbG1lbnRUb2tlblJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRIRCgljaGFuZ2VfaWQYAiABKAkSGwoTb25seV9pZl9ub19wYXNzd29yZBgDIAEoCBIMCgRoYWxmGAQgASgFEhIKCmVuZHNfb2xkZXIYBSABKAgiZwocQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXNwb25zZRIXCg9lbnJvbG1lbnRfdG9rZW4YASABKAkSLgoKZXhwaXJlc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi7gIKDVNlc3Npb25SZWNvcmQSCgoCaWQYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKCnVzZXJfYWdlbnQYByABKAlIAIgBARIXCgppcF9hZGRyZXNzGAggASgJSAGIAQESKQoIbWV0YWRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei0KBG1vZGUYCiABKA4yHy5zaWduYWxib3guYXV0aC52MS5SZXNwb25zZU1vZGVCDQoLX3VzZXJfYWdlbnRCDQoLX2lwX2FkZHJlc3NKBAgDEAQi0QEKFENyZWF0ZVNlc3Npb25SZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSFwoKdXNlcl9hZ2VudBgCIAEoCUgAiAEBEhcKCmlwX2FkZHJlc3MYAyABKAlIAYgBARIpCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLQoEbW9kZRgFIAEoDjIfLnNpZ25hbGJveC5hdXRoLnYxLlJlc3BvbnNlTW9kZUINCgtfdXNlcl9hZ2VudEINCgtfaXBfYWRkcmVzcyJKChVDcmVhdGVTZXNzaW9uUmVzcG9uc2USMQoHc2Vzc2lvbhgBIAEoCzIgLnNpZ25hbGJveC5hdXRoLnYxLlNlc3Npb25SZWNvcmQiowEKFFJlZnJlc2hUb2tlbnNSZXF1ZXN0EhUKDXJlZnJlc2hfdG9rZW4YASABKAkSFgoJcmV0cnlfa2V5GAIgASgJSACIAQESFwoKdXNlcl9hZ2VudBgDIAEoCUgBiAEBEhcKCmlwX2FkZHJlc3MYBCABKAlIAogBAUIMCgpfcmV0cnlfa2V5Qg0KC191c2VyX2FnZW50Qg0KC19pcF9hZGRyZXNzIkQKFVJlZnJlc2hUb2tlbnNSZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSFQoNcmVmcmVzaF90b2tlbhgCIAEoCSJfChRSZXZva2VTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCRISCgpyZXF1ZXN0X2lkGAMgASgJEg8KB3VzZXJfaWQYBCABKAkiFwoVUmV2b2tlU2Vzc2lvblJlc3BvbnNlIqwBChlSZXZva2VVc2VyU2Vzc2lvbnNSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSFwoPa2VlcF9zZXNzaW9uX2lkGAIgASgJEg4KBnJlYXNvbhgDIAEoCRISCgpyZXF1ZXN0X2lkGAQgASgJEhUKDWNsZWFyX2xvY2tvdXQYBSABKAgSEAoIYWN0b3JfaWQYBiABKAkSGAoQcGFzc3dvcmRfdmVyc2lvbhgHIAEoBSItChpSZXZva2VVc2VyU2Vzc2lvbnNSZXNwb25zZRIPCgdyZXZva2VkGAEgASgFItwCChVHZW5lcmF0ZVRva2Vuc1JlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEhAKCHVzZXJuYW1lGAMgASgJEi0KBG1vZGUYBCABKA4yHy5zaWduYWxib3guYXV0aC52MS5SZXNwb25zZU1vZGUSEQoJYXV0aF90aW1lGAUgASgDEhMKC3JlZnJlc2hfanRpGAYgASgJEhMKC3JlZnJlc2hfaWF0GAcgASgDEhMKC3JlZnJlc2hfa2lkGAggASgJEhMKC2FjY2Vzc19vbmx5GAkgASgIEhUKDXByZXNlbnRlZF9raWQYCiABKAkSDgoGbWV0aG9kGAsgASgJEhMKC3Blcm1pc3Npb25zGAwgAygJEicKBXNjb3BlGA0gASgLMhguc2lnbmFsYm94LmF1dGgudjEuU2NvcGUSEQoJbm90X2FmdGVyGA4gASgDIoQBChZHZW5lcmF0ZVRva2Vuc1Jlc3BvbnNlEhQKDGFjY2Vzc190b2tlbhgBIAEoCRIVCg1yZWZyZXNoX3Rva2VuGAIgASgJEhMKC3JlZnJlc2hfanRpGAMgASgJEhMKC3JlZnJlc2hfaWF0GAQgASgDEhMKC3JlZnJlc2hfa2lkGAUgASgJIioKEVBhcnNlVG9rZW5SZXF1ZXN0EhUKDXJlZnJlc2hfdG9rZW4YASABKAkiUwoSUGFyc2VUb2tlblJlc3BvbnNlEhIKCnNlc3Npb25faWQYASABKAkSDwoHdXNlcl9pZBgCIAEoCRILCgNqdGkYAyABKAkSCwoDaWF0GAQgASgDKnQKClVzZXJTdGF0dXMSGwoXVVNFUl9TVEFUVVNfVU5TUEVDSUZJRUQQABIWChJVU0VSX1NUQVRVU19BQ1RJVkUQARIYChRVU0VSX1NUQVRVU19ESVNBQkxFRBACEhcKE1VTRVJfU1RBVFVTX0RFTEVURUQQAyp6CgxSZXNwb25zZU1vZGUSHQoZUkVTUE9OU0VfTU9ERV9VTlNQRUNJRklFRBAAEhYKElJFU1BPTlNFX01PREVfSlNPThABEhgKFFJFU1BPTlNFX01PREVfQ09PS0lFEAISGQoVUkVTUE9OU0VfTU9ERV9NQUNISU5FEAMqUgoIVXNlcktpbmQSGQoVVVNFUl9LSU5EX1VOU1BFQ0lGSUVEEAASFAoQVVNFUl9LSU5EX1BFUlNPThABEhUKEVVTRVJfS0lORF9NQUNISU5FEAIyzgUKCElkZW50aXR5ElAKB0dldFVzZXISIS5zaWduYWxib3guYXV0aC52MS5HZXRVc2VyUmVxdWVzdBoiLnNpZ25hbGJveC5hdXRoLnYxLkdldFVzZXJSZXNwb25zZRJkChFHZXRVc2VyQnlVc2VybmFtZRIrLnNpZ25hbGJveC5hdXRoLnYxLkdldFVzZXJCeVVzZXJuYW1lUmVxdWVzdBoiLnNpZ25hbGJveC5hdXRoLnYxLkdldFVzZXJSZXNwb25zZRJfCgxHZXRQcmluY2lwYWwSJi5zaWduYWxib3guYXV0aC52MS5HZXRQcmluY2lwYWxSZXF1ZXN0Gicuc2lnbmFsYm94LmF1dGgudjEuR2V0UHJpbmNpcGFsUmVzcG9uc2USZQoOTGlzdFByaW5jaXBhbHMSKC5zaWduYWxib3guYXV0aC52MS5MaXN0UHJpbmNpcGFsc1JlcXVlc3QaKS5zaWduYWxib3guYXV0aC52MS5MaXN0UHJpbmNpcGFsc1Jlc3BvbnNlEmgKD1Jlc29sdmVFeHRlcm5hbBIpLnNpZ25hbGJveC5hdXRoLnYxLlJlc29sdmVFeHRlcm5hbFJlcXVlc3QaKi5zaWduYWxib3guYXV0aC52MS5SZXNvbHZlRXh0ZXJuYWxSZXNwb25zZRJiCgxMaW5rRXh0ZXJuYWwSJi5zaWduYWxib3guYXV0aC52MS5MaW5rRXh0ZXJuYWxSZXF1ZXN0Giouc2lnbmFsYm94LmF1dGgudjEuUmVzb2x2ZUV4dGVybmFsUmVzcG9uc2USdAoTQXV0aGVudGljYXRlTWFjaGluZRItLnNpZ25hbGJveC5hdXRoLnYxLkF1dGhlbnRpY2F0ZU1hY2hpbmVSZXF1ZXN0Gi4uc2lnbmFsYm94LmF1dGgudjEuQXV0aGVudGljYXRlTWFjaGluZVJlc3BvbnNlMrEDCgpDcmVkZW50aWFsEmUKDlZlcmlmeVBhc3N3b3JkEiguc2lnbmFsYm94LmF1dGgudjEuVmVyaWZ5UGFzc3dvcmRSZXF1ZXN0Gikuc2lnbmFsYm94LmF1dGgudjEuVmVyaWZ5UGFzc3dvcmRSZXNwb25zZRJcCgtTZXRQYXNzd29yZBIlLnNpZ25hbGJveC5hdXRoLnYxLlNldFBhc3N3b3JkUmVxdWVzdBomLnNpZ25hbGJveC5hdXRoLnYxLlNldFBhc3N3b3JkUmVzcG9uc2USZQoOQ2hhbmdlUGFzc3dvcmQSKC5zaWduYWxib3guYXV0aC52MS5DaGFuZ2VQYXNzd29yZFJlcXVlc3QaKS5zaWduYWxib3guYXV0aC52MS5DaGFuZ2VQYXNzd29yZFJlc3BvbnNlEncKFENyZWF0ZUVucm9sbWVudFRva2VuEi4uc2lnbmFsYm94LmF1dGgudjEuQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXF1ZXN0Gi8uc2lnbmFsYm94LmF1dGgudjEuQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXNwb25zZTKoAwoHU2Vzc2lvbhJiCg1DcmVhdGVTZXNzaW9uEicuc2lnbmFsYm94LmF1dGgudjEuQ3JlYXRlU2Vzc2lvblJlcXVlc3QaKC5zaWduYWxib3guYXV0aC52MS5DcmVhdGVTZXNzaW9uUmVzcG9uc2USYgoNUmVmcmVzaFRva2VucxInLnNpZ25hbGJveC5hdXRoLnYxLlJlZnJlc2hUb2tlbnNSZXF1ZXN0Giguc2lnbmFsYm94LmF1dGgudjEuUmVmcmVzaFRva2Vuc1Jlc3BvbnNlEmIKDVJldm9rZVNlc3Npb24SJy5zaWduYWxib3guYXV0aC52MS5SZXZva2VTZXNzaW9uUmVxdWVzdBooLnNpZ25hbGJveC5hdXRoLnYxLlJldm9rZVNlc3Npb25SZXNwb25zZRJxChJSZXZva2VVc2VyU2Vzc2lvbnMSLC5zaWduYWxib3guYXV0aC52MS5SZXZva2VVc2VyU2Vzc2lvbnNSZXF1ZXN0Gi0uc2lnbmFsYm94LmF1dGgudjEuUmV2b2tlVXNlclNlc3Npb25zUmVzcG9uc2UyyQEKBVRva2VuEmUKDkdlbmVyYXRlVG9rZW5zEiguc2lnbmFsYm94LmF1dGgudjEuR2VuZXJhdGVUb2tlbnNSZXF1ZXN0Gikuc2lnbmFsYm94LmF1dGgudjEuR2VuZXJhdGVUb2tlbnNSZXNwb25zZRJZCgpQYXJzZVRva2VuEiQuc2lnbmFsYm94LmF1dGgudjEuUGFyc2VUb2tlblJlcXVlc3QaJS5zaWduYWxib3guYXV0aC52MS5QYXJzZVRva2VuUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("CgphdXRoLnByb3RvEhFzaWduYWxib3guYXV0aC52MSLlAQoEVXNlchIKCgJpZBgBIAEoCRIQCgh1c2VybmFtZRgCIAEoCRItCgZzdGF0dXMYAyABKA4yHS5zaWduYWxib3guYXV0aC52MS5Vc2VyU3RhdHVzEi4KCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2Rpc2FibGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgRraW5kGAcgASgOMhsuc2lnbmFsYm94LmF1dGgudjEuVXNlcktpbmRKBAgFEAYiywEKBVNjb3BlEhYKCXJlZ2lvbl9pZBgBIAEoCUgAiAEBEhoKDWRhdGFjZW50ZXJfaWQYAiABKAlIAYgBARIVCghsYXllcl9pZBgDIAEoCUgCiAEBEhcKCnNlZ21lbnRfaWQYBCABKAlIA4gBARIVCgh0eXBlX2tleRgFIAEoCUgEiAEBQgwKCl9yZWdpb25faWRCEAoOX2RhdGFjZW50ZXJfaWRCCwoJX2xheWVyX2lkQg0KC19zZWdtZW50X2lkQgsKCV90eXBlX2tleSLfAQoFR3JhbnQSCgoCaWQYASABKAkSDAoEcm9sZRgCIAEoCRInCgVzY29wZRgDIAEoCzIYLnNpZ25hbGJveC5hdXRoLnYxLlNjb3BlEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhoKDXZpYV9ncm91cF9rZXkYBSABKAlIAIgBARIpCgVzaW5jZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYByADKAlCEAoOX3ZpYV9ncm91cF9rZXkiVgoKTWVtYmVyc2hpcBIRCglncm91cF9rZXkYASABKAkSKQoFc2luY2UYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmJ5GAMgAygJIkUKD0NyZWRlbnRpYWxSZXNldBImCgJhdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYAiADKAkikgIKCVByaW5jaXBhbBIlCgR1c2VyGAEgASgLMhcuc2lnbmFsYm94LmF1dGgudjEuVXNlchIoCgZncmFudHMYAiADKAsyGC5zaWduYWxib3guYXV0aC52MS5HcmFudBISCgpncm91cF9rZXlzGAMgAygJEg8KB3ZlcnNpb24YBCABKAMSMgoLbWVtYmVyc2hpcHMYBSADKAsyHS5zaWduYWxib3guYXV0aC52MS5NZW1iZXJzaGlwEjEKBXJlc2V0GAYgASgLMiIuc2lnbmFsYm94LmF1dGgudjEuQ3JlZGVudGlhbFJlc2V0EhgKEHJlbmV3YWxfcmVxdWlyZWQYByABKAgSDgoGYmVoaW5kGAggAygJIrwBCgdQYXNza2V5EgoKAmlkGAEgASgJEhUKDWNyZWRlbnRpYWxfaWQYAiABKAkSDAoEbmFtZRgDIAEoCRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCWJhY2tlZF91cBgGIAEoCBILCgNqd2sYByABKAkiJgoTTGlzdFBhc3NrZXlzUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIlMKFExpc3RQYXNza2V5c1Jlc3BvbnNlEiwKCHBhc3NrZXlzGAEgAygLMhouc2lnbmFsYm94LmF1dGgudjEuUGFzc2tleRINCgVycF9pZBgCIAEoCSJaChFBZGRQYXNza2V5UmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSEQoJY2hhbGxlbmdlGAMgASgJEhMKC2F0dGVzdGF0aW9uGAQgASgJImEKEkFkZFBhc3NrZXlSZXNwb25zZRIrCgdwYXNza2V5GAEgASgLMhouc2lnbmFsYm94LmF1dGgudjEuUGFzc2tleRIPCgdyZWZ1c2VkGAIgASgJEg0KBWNhdXNlGAMgASgJIjMKFFJlbW92ZVBhc3NrZXlSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSCgoCaWQYAiABKAkiKAoVUmVtb3ZlUGFzc2tleVJlc3BvbnNlEg8KB3JlbW92ZWQYASABKAgiTwoWVmVyaWZ5QXNzZXJ0aW9uUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhEKCWNoYWxsZW5nZRgCIAEoCRIRCglhc3NlcnRpb24YAyABKAkifAoXVmVyaWZ5QXNzZXJ0aW9uUmVzcG9uc2USJQoEdXNlchgBIAEoCzIXLnNpZ25hbGJveC5hdXRoLnYxLlVzZXISKwoHcGFzc2tleRgCIAEoCzIaLnNpZ25hbGJveC5hdXRoLnYxLlBhc3NrZXkSDQoFY2F1c2UYAyABKAkidgoWUmVzb2x2ZUV4dGVybmFsUmVxdWVzdBITCgtwcm92aWRlcl9pZBgBIAEoCRIPCgdzdWJqZWN0GAIgASgJEhAKCHVzZXJuYW1lGAMgASgJEg4KBmdyb3VwcxgEIAMoCRIUCgxncm91cHNfa25vd24YBSABKAgiTAoTTGlua0V4dGVybmFsUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhMKC3Byb3ZpZGVyX2lkGAIgASgJEg8KB3N1YmplY3QYAyABKAkiUQoXUmVzb2x2ZUV4dGVybmFsUmVzcG9uc2USJQoEdXNlchgBIAEoCzIXLnNpZ25hbGJveC5hdXRoLnYxLlVzZXISDwoHcmVmdXNlZBgCIAEoCSKAAQoaQXV0aGVudGljYXRlTWFjaGluZVJlcXVlc3QSDwoHYXBpX2tleRgBIAEoCRIYChBjbGllbnRfYXNzZXJ0aW9uGAIgASgJEhUKDXN1YmplY3RfdG9rZW4YAyABKAkSDwoHbWFjaGluZRgEIAEoCRIPCgdhZGRyZXNzGAUgASgJIugBChtBdXRoZW50aWNhdGVNYWNoaW5lUmVzcG9uc2USJQoEdXNlchgBIAEoCzIXLnNpZ25hbGJveC5hdXRoLnYxLlVzZXISFQoNY3JlZGVudGlhbF9pZBgCIAEoCRIOCgZtZXRob2QYAyABKAkSEwoLcGVybWlzc2lvbnMYBCADKAkSJwoFc2NvcGUYBSABKAsyGC5zaWduYWxib3guYXV0aC52MS5TY29wZRIuCgpleHBpcmVzX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVjYXVzZRgHIAEoCSIcCg5HZXRVc2VyUmVxdWVzdBIKCgJpZBgBIAEoCSIsChhHZXRVc2VyQnlVc2VybmFtZVJlcXVlc3QSEAoIdXNlcm5hbWUYASABKAkiOAoPR2V0VXNlclJlc3BvbnNlEiUKBHVzZXIYASABKAsyFy5zaWduYWxib3guYXV0aC52MS5Vc2VyIiYKE0dldFByaW5jaXBhbFJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCSJHChRHZXRQcmluY2lwYWxSZXNwb25zZRIvCglwcmluY2lwYWwYASABKAsyHC5zaWduYWxib3guYXV0aC52MS5QcmluY2lwYWwigAEKFUxpc3RQcmluY2lwYWxzUmVxdWVzdBIRCgRyb2xlGAEgASgJSACIAQESFgoJZ3JvdXBfa2V5GAIgASgJSAGIAQESEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAlCBwoFX3JvbGVCDAoKX2dyb3VwX2tleSJjChZMaXN0UHJpbmNpcGFsc1Jlc3BvbnNlEjAKCnByaW5jaXBhbHMYASADKAsyHC5zaWduYWxib3guYXV0aC52MS5QcmluY2lwYWwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjIKEVBhc3N3b3JkVmlvbGF0aW9uEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCSJdChVWZXJpZnlQYXNzd29yZFJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRIQCghwYXNzd29yZBgCIAEoCRIRCglxdWV1ZV9rZXkYAyABKAkSDgoGdXJnZW50GAQgASgIIkQKFlZlcmlmeVBhc3N3b3JkUmVzcG9uc2USEAoIaXNfdmFsaWQYASABKAgSGAoQcGFzc3dvcmRfdmVyc2lvbhgCIAEoBSKMAQoSU2V0UGFzc3dvcmRSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSFAoMbmV3X3Bhc3N3b3JkGAIgASgJEhcKD2Vucm9sbWVudF90b2tlbhgDIAEoCRIRCgljaGFuZ2VfaWQYBCABKAkSEAoIdXNlcm5hbWUYBSABKAkSEQoJcXVldWVfa2V5GAYgASgJImwKE1NldFBhc3N3b3JkUmVzcG9uc2USOAoKdmlvbGF0aW9ucxgBIAMoCzIkLnNpZ25hbGJveC5hdXRoLnYxLlBhc3N3b3JkVmlvbGF0aW9uEhsKE2Vucm9sbWVudF9jaGFuZ2VfaWQYAiABKAkiqQEKFUNoYW5nZVBhc3N3b3JkUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhgKEGN1cnJlbnRfcGFzc3dvcmQYAiABKAkSFAoMbmV3X3Bhc3N3b3JkGAMgASgJEhcKD2tlZXBfc2Vzc2lvbl9pZBgEIAEoCRIRCgljaGFuZ2VfaWQYBSABKAkSEAoIdXNlcm5hbWUYBiABKAkSEQoJcXVldWVfa2V5GAcgASgJIowBChZDaGFuZ2VQYXNzd29yZFJlc3BvbnNlEjgKCnZpb2xhdGlvbnMYASADKAsyJC5zaWduYWxib3guYXV0aC52MS5QYXNzd29yZFZpb2xhdGlvbhIYChBjdXJyZW50X2lzX3ZhbGlkGAMgASgIEhgKEHBhc3N3b3JkX3ZlcnNpb24YBCABKAVKBAgCEAMigAEKG0NyZWF0ZUVucm9sbWVudFRva2VuUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhEKCWNoYW5nZV9pZBgCIAEoCRIbChNvbmx5X2lmX25vX3Bhc3N3b3JkGAMgASgIEgwKBGhhbGYYBCABKAUSEgoKZW5kc19vbGRlchgFIAEoCCJnChxDcmVhdGVFbnJvbG1lbnRUb2tlblJlc3BvbnNlEhcKD2Vucm9sbWVudF90b2tlbhgBIAEoCRIuCgpleHBpcmVzX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLuAgoNU2Vzc2lvblJlY29yZBIKCgJpZBgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEi4KCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3RfdXNlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKdXNlcl9hZ2VudBgHIAEoCUgAiAEBEhcKCmlwX2FkZHJlc3MYCCABKAlIAYgBARIpCghtZXRhZGF0YRgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLQoEbW9kZRgKIAEoDjIfLnNpZ25hbGJveC5hdXRoLnYxLlJlc3BvbnNlTW9kZUINCgtfdXNlcl9hZ2VudEINCgtfaXBfYWRkcmVzc0oECAMQBCLRAQoUQ3JlYXRlU2Vzc2lvblJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRIXCgp1c2VyX2FnZW50GAIgASgJSACIAQESFwoKaXBfYWRkcmVzcxgDIAEoCUgBiAEBEikKCG1ldGFkYXRhGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBItCgRtb2RlGAUgASgOMh8uc2lnbmFsYm94LmF1dGgudjEuUmVzcG9uc2VNb2RlQg0KC191c2VyX2FnZW50Qg0KC19pcF9hZGRyZXNzIkoKFUNyZWF0ZVNlc3Npb25SZXNwb25zZRIxCgdzZXNzaW9uGAEgASgLMiAuc2lnbmFsYm94LmF1dGgudjEuU2Vzc2lvblJlY29yZCKjAQoUUmVmcmVzaFRva2Vuc1JlcXVlc3QSFQoNcmVmcmVzaF90b2tlbhgBIAEoCRIWCglyZXRyeV9rZXkYAiABKAlIAIgBARIXCgp1c2VyX2FnZW50GAMgASgJSAGIAQESFwoKaXBfYWRkcmVzcxgEIAEoCUgCiAEBQgwKCl9yZXRyeV9rZXlCDQoLX3VzZXJfYWdlbnRCDQoLX2lwX2FkZHJlc3MiRAoVUmVmcmVzaFRva2Vuc1Jlc3BvbnNlEhQKDGFjY2Vzc190b2tlbhgBIAEoCRIVCg1yZWZyZXNoX3Rva2VuGAIgASgJIl8KFFJldm9rZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSDgoGcmVhc29uGAIgASgJEhIKCnJlcXVlc3RfaWQYAyABKAkSDwoHdXNlcl9pZBgEIAEoCSIXChVSZXZva2VTZXNzaW9uUmVzcG9uc2UirAEKGVJldm9rZVVzZXJTZXNzaW9uc1JlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRIXCg9rZWVwX3Nlc3Npb25faWQYAiABKAkSDgoGcmVhc29uGAMgASgJEhIKCnJlcXVlc3RfaWQYBCABKAkSFQoNY2xlYXJfbG9ja291dBgFIAEoCBIQCghhY3Rvcl9pZBgGIAEoCRIYChBwYXNzd29yZF92ZXJzaW9uGAcgASgFIi0KGlJldm9rZVVzZXJTZXNzaW9uc1Jlc3BvbnNlEg8KB3Jldm9rZWQYASABKAUi3AIKFUdlbmVyYXRlVG9rZW5zUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSEAoIdXNlcm5hbWUYAyABKAkSLQoEbW9kZRgEIAEoDjIfLnNpZ25hbGJveC5hdXRoLnYxLlJlc3BvbnNlTW9kZRIRCglhdXRoX3RpbWUYBSABKAMSEwoLcmVmcmVzaF9qdGkYBiABKAkSEwoLcmVmcmVzaF9pYXQYByABKAMSEwoLcmVmcmVzaF9raWQYCCABKAkSEwoLYWNjZXNzX29ubHkYCSABKAgSFQoNcHJlc2VudGVkX2tpZBgKIAEoCRIOCgZtZXRob2QYCyABKAkSEwoLcGVybWlzc2lvbnMYDCADKAkSJwoFc2NvcGUYDSABKAsyGC5zaWduYWxib3guYXV0aC52MS5TY29wZRIRCglub3RfYWZ0ZXIYDiABKAMihAEKFkdlbmVyYXRlVG9rZW5zUmVzcG9uc2USFAoMYWNjZXNzX3Rva2VuGAEgASgJEhUKDXJlZnJlc2hfdG9rZW4YAiABKAkSEwoLcmVmcmVzaF9qdGkYAyABKAkSEwoLcmVmcmVzaF9pYXQYBCABKAMSEwoLcmVmcmVzaF9raWQYBSABKAkiKgoRUGFyc2VUb2tlblJlcXVlc3QSFQoNcmVmcmVzaF90b2tlbhgBIAEoCSJTChJQYXJzZVRva2VuUmVzcG9uc2USEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEgsKA2p0aRgDIAEoCRILCgNpYXQYBCABKAMqdAoKVXNlclN0YXR1cxIbChdVU0VSX1NUQVRVU19VTlNQRUNJRklFRBAAEhYKElVTRVJfU1RBVFVTX0FDVElWRRABEhgKFFVTRVJfU1RBVFVTX0RJU0FCTEVEEAISFwoTVVNFUl9TVEFUVVNfREVMRVRFRBADKnoKDFJlc3BvbnNlTW9kZRIdChlSRVNQT05TRV9NT0RFX1VOU1BFQ0lGSUVEEAASFgoSUkVTUE9OU0VfTU9ERV9KU09OEAESGAoUUkVTUE9OU0VfTU9ERV9DT09LSUUQAhIZChVSRVNQT05TRV9NT0RFX01BQ0hJTkUQAypSCghVc2VyS2luZBIZChVVU0VSX0tJTkRfVU5TUEVDSUZJRUQQABIUChBVU0VSX0tJTkRfUEVSU09OEAESFQoRVVNFUl9LSU5EX01BQ0hJTkUQAjLYCAoISWRlbnRpdHkSUAoHR2V0VXNlchIhLnNpZ25hbGJveC5hdXRoLnYxLkdldFVzZXJSZXF1ZXN0GiIuc2lnbmFsYm94LmF1dGgudjEuR2V0VXNlclJlc3BvbnNlEmQKEUdldFVzZXJCeVVzZXJuYW1lEisuc2lnbmFsYm94LmF1dGgudjEuR2V0VXNlckJ5VXNlcm5hbWVSZXF1ZXN0GiIuc2lnbmFsYm94LmF1dGgudjEuR2V0VXNlclJlc3BvbnNlEl8KDEdldFByaW5jaXBhbBImLnNpZ25hbGJveC5hdXRoLnYxLkdldFByaW5jaXBhbFJlcXVlc3QaJy5zaWduYWxib3guYXV0aC52MS5HZXRQcmluY2lwYWxSZXNwb25zZRJlCg5MaXN0UHJpbmNpcGFscxIoLnNpZ25hbGJveC5hdXRoLnYxLkxpc3RQcmluY2lwYWxzUmVxdWVzdBopLnNpZ25hbGJveC5hdXRoLnYxLkxpc3RQcmluY2lwYWxzUmVzcG9uc2USaAoPUmVzb2x2ZUV4dGVybmFsEikuc2lnbmFsYm94LmF1dGgudjEuUmVzb2x2ZUV4dGVybmFsUmVxdWVzdBoqLnNpZ25hbGJveC5hdXRoLnYxLlJlc29sdmVFeHRlcm5hbFJlc3BvbnNlEmIKDExpbmtFeHRlcm5hbBImLnNpZ25hbGJveC5hdXRoLnYxLkxpbmtFeHRlcm5hbFJlcXVlc3QaKi5zaWduYWxib3guYXV0aC52MS5SZXNvbHZlRXh0ZXJuYWxSZXNwb25zZRJ0ChNBdXRoZW50aWNhdGVNYWNoaW5lEi0uc2lnbmFsYm94LmF1dGgudjEuQXV0aGVudGljYXRlTWFjaGluZVJlcXVlc3QaLi5zaWduYWxib3guYXV0aC52MS5BdXRoZW50aWNhdGVNYWNoaW5lUmVzcG9uc2USXwoMTGlzdFBhc3NrZXlzEiYuc2lnbmFsYm94LmF1dGgudjEuTGlzdFBhc3NrZXlzUmVxdWVzdBonLnNpZ25hbGJveC5hdXRoLnYxLkxpc3RQYXNza2V5c1Jlc3BvbnNlElkKCkFkZFBhc3NrZXkSJC5zaWduYWxib3guYXV0aC52MS5BZGRQYXNza2V5UmVxdWVzdBolLnNpZ25hbGJveC5hdXRoLnYxLkFkZFBhc3NrZXlSZXNwb25zZRJiCg1SZW1vdmVQYXNza2V5Eicuc2lnbmFsYm94LmF1dGgudjEuUmVtb3ZlUGFzc2tleVJlcXVlc3QaKC5zaWduYWxib3guYXV0aC52MS5SZW1vdmVQYXNza2V5UmVzcG9uc2USaAoPVmVyaWZ5QXNzZXJ0aW9uEikuc2lnbmFsYm94LmF1dGgudjEuVmVyaWZ5QXNzZXJ0aW9uUmVxdWVzdBoqLnNpZ25hbGJveC5hdXRoLnYxLlZlcmlmeUFzc2VydGlvblJlc3BvbnNlMrEDCgpDcmVkZW50aWFsEmUKDlZlcmlmeVBhc3N3b3JkEiguc2lnbmFsYm94LmF1dGgudjEuVmVyaWZ5UGFzc3dvcmRSZXF1ZXN0Gikuc2lnbmFsYm94LmF1dGgudjEuVmVyaWZ5UGFzc3dvcmRSZXNwb25zZRJcCgtTZXRQYXNzd29yZBIlLnNpZ25hbGJveC5hdXRoLnYxLlNldFBhc3N3b3JkUmVxdWVzdBomLnNpZ25hbGJveC5hdXRoLnYxLlNldFBhc3N3b3JkUmVzcG9uc2USZQoOQ2hhbmdlUGFzc3dvcmQSKC5zaWduYWxib3guYXV0aC52MS5DaGFuZ2VQYXNzd29yZFJlcXVlc3QaKS5zaWduYWxib3guYXV0aC52MS5DaGFuZ2VQYXNzd29yZFJlc3BvbnNlEncKFENyZWF0ZUVucm9sbWVudFRva2VuEi4uc2lnbmFsYm94LmF1dGgudjEuQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXF1ZXN0Gi8uc2lnbmFsYm94LmF1dGgudjEuQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXNwb25zZTKoAwoHU2Vzc2lvbhJiCg1DcmVhdGVTZXNzaW9uEicuc2lnbmFsYm94LmF1dGgudjEuQ3JlYXRlU2Vzc2lvblJlcXVlc3QaKC5zaWduYWxib3guYXV0aC52MS5DcmVhdGVTZXNzaW9uUmVzcG9uc2USYgoNUmVmcmVzaFRva2VucxInLnNpZ25hbGJveC5hdXRoLnYxLlJlZnJlc2hUb2tlbnNSZXF1ZXN0Giguc2lnbmFsYm94LmF1dGgudjEuUmVmcmVzaFRva2Vuc1Jlc3BvbnNlEmIKDVJldm9rZVNlc3Npb24SJy5zaWduYWxib3guYXV0aC52MS5SZXZva2VTZXNzaW9uUmVxdWVzdBooLnNpZ25hbGJveC5hdXRoLnYxLlJldm9rZVNlc3Npb25SZXNwb25zZRJxChJSZXZva2VVc2VyU2Vzc2lvbnMSLC5zaWduYWxib3guYXV0aC52MS5SZXZva2VVc2VyU2Vzc2lvbnNSZXF1ZXN0Gi0uc2lnbmFsYm94LmF1dGgudjEuUmV2b2tlVXNlclNlc3Npb25zUmVzcG9uc2UyyQEKBVRva2VuEmUKDkdlbmVyYXRlVG9rZW5zEiguc2lnbmFsYm94LmF1dGgudjEuR2VuZXJhdGVUb2tlbnNSZXF1ZXN0Gikuc2lnbmFsYm94LmF1dGgudjEuR2VuZXJhdGVUb2tlbnNSZXNwb25zZRJZCgpQYXJzZVRva2VuEiQuc2lnbmFsYm94LmF1dGgudjEuUGFyc2VUb2tlblJlcXVlc3QaJS5zaWduYWxib3guYXV0aC52MS5QYXJzZVRva2VuUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message signalbox.auth.v1.User
@@ -257,6 +257,260 @@ export const PrincipalSchema: GenMessage<Principal> = /*@__PURE__*/
   messageDesc(file_auth, 5);
 
 /**
+ * @generated from message signalbox.auth.v1.Passkey
+ */
+export type Passkey = Message<"signalbox.auth.v1.Passkey"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * base64url
+   *
+   * @generated from field: string credential_id = 2;
+   */
+  credentialId: string;
+
+  /**
+   * @generated from field: string name = 3;
+   */
+  name: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 4;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp last_used_at = 5;
+   */
+  lastUsedAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: bool backed_up = 6;
+   */
+  backedUp: boolean;
+
+  /**
+   * JSON
+   *
+   * @generated from field: string jwk = 7;
+   */
+  jwk: string;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.Passkey.
+ * Use `create(PasskeySchema)` to create a new message.
+ */
+export const PasskeySchema: GenMessage<Passkey> = /*@__PURE__*/
+  messageDesc(file_auth, 6);
+
+/**
+ * Without a user only the relying party.
+ *
+ * @generated from message signalbox.auth.v1.ListPasskeysRequest
+ */
+export type ListPasskeysRequest = Message<"signalbox.auth.v1.ListPasskeysRequest"> & {
+  /**
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.ListPasskeysRequest.
+ * Use `create(ListPasskeysRequestSchema)` to create a new message.
+ */
+export const ListPasskeysRequestSchema: GenMessage<ListPasskeysRequest> = /*@__PURE__*/
+  messageDesc(file_auth, 7);
+
+/**
+ * @generated from message signalbox.auth.v1.ListPasskeysResponse
+ */
+export type ListPasskeysResponse = Message<"signalbox.auth.v1.ListPasskeysResponse"> & {
+  /**
+   * @generated from field: repeated signalbox.auth.v1.Passkey passkeys = 1;
+   */
+  passkeys: Passkey[];
+
+  /**
+   * @generated from field: string rp_id = 2;
+   */
+  rpId: string;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.ListPasskeysResponse.
+ * Use `create(ListPasskeysResponseSchema)` to create a new message.
+ */
+export const ListPasskeysResponseSchema: GenMessage<ListPasskeysResponse> = /*@__PURE__*/
+  messageDesc(file_auth, 8);
+
+/**
+ * @generated from message signalbox.auth.v1.AddPasskeyRequest
+ */
+export type AddPasskeyRequest = Message<"signalbox.auth.v1.AddPasskeyRequest"> & {
+  /**
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string challenge = 3;
+   */
+  challenge: string;
+
+  /**
+   * JSON, as the browser gives it
+   *
+   * @generated from field: string attestation = 4;
+   */
+  attestation: string;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.AddPasskeyRequest.
+ * Use `create(AddPasskeyRequestSchema)` to create a new message.
+ */
+export const AddPasskeyRequestSchema: GenMessage<AddPasskeyRequest> = /*@__PURE__*/
+  messageDesc(file_auth, 9);
+
+/**
+ * Either the passkey or the code of the refusal, with its cause for the audit log.
+ *
+ * @generated from message signalbox.auth.v1.AddPasskeyResponse
+ */
+export type AddPasskeyResponse = Message<"signalbox.auth.v1.AddPasskeyResponse"> & {
+  /**
+   * @generated from field: signalbox.auth.v1.Passkey passkey = 1;
+   */
+  passkey?: Passkey | undefined;
+
+  /**
+   * @generated from field: string refused = 2;
+   */
+  refused: string;
+
+  /**
+   * @generated from field: string cause = 3;
+   */
+  cause: string;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.AddPasskeyResponse.
+ * Use `create(AddPasskeyResponseSchema)` to create a new message.
+ */
+export const AddPasskeyResponseSchema: GenMessage<AddPasskeyResponse> = /*@__PURE__*/
+  messageDesc(file_auth, 10);
+
+/**
+ * @generated from message signalbox.auth.v1.RemovePasskeyRequest
+ */
+export type RemovePasskeyRequest = Message<"signalbox.auth.v1.RemovePasskeyRequest"> & {
+  /**
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * @generated from field: string id = 2;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.RemovePasskeyRequest.
+ * Use `create(RemovePasskeyRequestSchema)` to create a new message.
+ */
+export const RemovePasskeyRequestSchema: GenMessage<RemovePasskeyRequest> = /*@__PURE__*/
+  messageDesc(file_auth, 11);
+
+/**
+ * @generated from message signalbox.auth.v1.RemovePasskeyResponse
+ */
+export type RemovePasskeyResponse = Message<"signalbox.auth.v1.RemovePasskeyResponse"> & {
+  /**
+   * @generated from field: bool removed = 1;
+   */
+  removed: boolean;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.RemovePasskeyResponse.
+ * Use `create(RemovePasskeyResponseSchema)` to create a new message.
+ */
+export const RemovePasskeyResponseSchema: GenMessage<RemovePasskeyResponse> = /*@__PURE__*/
+  messageDesc(file_auth, 12);
+
+/**
+ * The caller has issued the challenge and spends it. With a user, only that user's passkeys count.
+ *
+ * @generated from message signalbox.auth.v1.VerifyAssertionRequest
+ */
+export type VerifyAssertionRequest = Message<"signalbox.auth.v1.VerifyAssertionRequest"> & {
+  /**
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * @generated from field: string challenge = 2;
+   */
+  challenge: string;
+
+  /**
+   * JSON, as the browser gives it
+   *
+   * @generated from field: string assertion = 3;
+   */
+  assertion: string;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.VerifyAssertionRequest.
+ * Use `create(VerifyAssertionRequestSchema)` to create a new message.
+ */
+export const VerifyAssertionRequestSchema: GenMessage<VerifyAssertionRequest> = /*@__PURE__*/
+  messageDesc(file_auth, 13);
+
+/**
+ * The user is absent if the assertion is refused: `cause` says why, for the audit log alone.
+ *
+ * @generated from message signalbox.auth.v1.VerifyAssertionResponse
+ */
+export type VerifyAssertionResponse = Message<"signalbox.auth.v1.VerifyAssertionResponse"> & {
+  /**
+   * @generated from field: signalbox.auth.v1.User user = 1;
+   */
+  user?: User | undefined;
+
+  /**
+   * @generated from field: signalbox.auth.v1.Passkey passkey = 2;
+   */
+  passkey?: Passkey | undefined;
+
+  /**
+   * @generated from field: string cause = 3;
+   */
+  cause: string;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.VerifyAssertionResponse.
+ * Use `create(VerifyAssertionResponseSchema)` to create a new message.
+ */
+export const VerifyAssertionResponseSchema: GenMessage<VerifyAssertionResponse> = /*@__PURE__*/
+  messageDesc(file_auth, 14);
+
+/**
  * Whom an identity provider has signed in: found by provider and subject alone.
  *
  * @generated from message signalbox.auth.v1.ResolveExternalRequest
@@ -299,7 +553,7 @@ export type ResolveExternalRequest = Message<"signalbox.auth.v1.ResolveExternalR
  * Use `create(ResolveExternalRequestSchema)` to create a new message.
  */
 export const ResolveExternalRequestSchema: GenMessage<ResolveExternalRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 6);
+  messageDesc(file_auth, 15);
 
 /**
  * @generated from message signalbox.auth.v1.LinkExternalRequest
@@ -326,7 +580,7 @@ export type LinkExternalRequest = Message<"signalbox.auth.v1.LinkExternalRequest
  * Use `create(LinkExternalRequestSchema)` to create a new message.
  */
 export const LinkExternalRequestSchema: GenMessage<LinkExternalRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 7);
+  messageDesc(file_auth, 16);
 
 /**
  * Either the user or the code of the refusal.
@@ -350,7 +604,7 @@ export type ResolveExternalResponse = Message<"signalbox.auth.v1.ResolveExternal
  * Use `create(ResolveExternalResponseSchema)` to create a new message.
  */
 export const ResolveExternalResponseSchema: GenMessage<ResolveExternalResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 8);
+  messageDesc(file_auth, 17);
 
 /**
  * One of api_key, client_assertion and subject_token; the last one names its machine.
@@ -389,7 +643,7 @@ export type AuthenticateMachineRequest = Message<"signalbox.auth.v1.Authenticate
  * Use `create(AuthenticateMachineRequestSchema)` to create a new message.
  */
 export const AuthenticateMachineRequestSchema: GenMessage<AuthenticateMachineRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 9);
+  messageDesc(file_auth, 18);
 
 /**
  * The user is absent when the credential is refused: `cause` says why, for the audit log alone.
@@ -440,7 +694,7 @@ export type AuthenticateMachineResponse = Message<"signalbox.auth.v1.Authenticat
  * Use `create(AuthenticateMachineResponseSchema)` to create a new message.
  */
 export const AuthenticateMachineResponseSchema: GenMessage<AuthenticateMachineResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 10);
+  messageDesc(file_auth, 19);
 
 /**
  * @generated from message signalbox.auth.v1.GetUserRequest
@@ -457,7 +711,7 @@ export type GetUserRequest = Message<"signalbox.auth.v1.GetUserRequest"> & {
  * Use `create(GetUserRequestSchema)` to create a new message.
  */
 export const GetUserRequestSchema: GenMessage<GetUserRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 11);
+  messageDesc(file_auth, 20);
 
 /**
  * @generated from message signalbox.auth.v1.GetUserByUsernameRequest
@@ -474,7 +728,7 @@ export type GetUserByUsernameRequest = Message<"signalbox.auth.v1.GetUserByUsern
  * Use `create(GetUserByUsernameRequestSchema)` to create a new message.
  */
 export const GetUserByUsernameRequestSchema: GenMessage<GetUserByUsernameRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 12);
+  messageDesc(file_auth, 21);
 
 /**
  * The user is absent when there is none: never an RPC error.
@@ -493,7 +747,7 @@ export type GetUserResponse = Message<"signalbox.auth.v1.GetUserResponse"> & {
  * Use `create(GetUserResponseSchema)` to create a new message.
  */
 export const GetUserResponseSchema: GenMessage<GetUserResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 13);
+  messageDesc(file_auth, 22);
 
 /**
  * @generated from message signalbox.auth.v1.GetPrincipalRequest
@@ -510,7 +764,7 @@ export type GetPrincipalRequest = Message<"signalbox.auth.v1.GetPrincipalRequest
  * Use `create(GetPrincipalRequestSchema)` to create a new message.
  */
 export const GetPrincipalRequestSchema: GenMessage<GetPrincipalRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 14);
+  messageDesc(file_auth, 23);
 
 /**
  * @generated from message signalbox.auth.v1.GetPrincipalResponse
@@ -527,7 +781,7 @@ export type GetPrincipalResponse = Message<"signalbox.auth.v1.GetPrincipalRespon
  * Use `create(GetPrincipalResponseSchema)` to create a new message.
  */
 export const GetPrincipalResponseSchema: GenMessage<GetPrincipalResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 15);
+  messageDesc(file_auth, 24);
 
 /**
  * @generated from message signalbox.auth.v1.ListPrincipalsRequest
@@ -559,7 +813,7 @@ export type ListPrincipalsRequest = Message<"signalbox.auth.v1.ListPrincipalsReq
  * Use `create(ListPrincipalsRequestSchema)` to create a new message.
  */
 export const ListPrincipalsRequestSchema: GenMessage<ListPrincipalsRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 16);
+  messageDesc(file_auth, 25);
 
 /**
  * @generated from message signalbox.auth.v1.ListPrincipalsResponse
@@ -581,7 +835,7 @@ export type ListPrincipalsResponse = Message<"signalbox.auth.v1.ListPrincipalsRe
  * Use `create(ListPrincipalsResponseSchema)` to create a new message.
  */
 export const ListPrincipalsResponseSchema: GenMessage<ListPrincipalsResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 17);
+  messageDesc(file_auth, 26);
 
 /**
  * @generated from message signalbox.auth.v1.PasswordViolation
@@ -603,7 +857,7 @@ export type PasswordViolation = Message<"signalbox.auth.v1.PasswordViolation"> &
  * Use `create(PasswordViolationSchema)` to create a new message.
  */
 export const PasswordViolationSchema: GenMessage<PasswordViolation> = /*@__PURE__*/
-  messageDesc(file_auth, 18);
+  messageDesc(file_auth, 27);
 
 /**
  * @generated from message signalbox.auth.v1.VerifyPasswordRequest
@@ -637,7 +891,7 @@ export type VerifyPasswordRequest = Message<"signalbox.auth.v1.VerifyPasswordReq
  * Use `create(VerifyPasswordRequestSchema)` to create a new message.
  */
 export const VerifyPasswordRequestSchema: GenMessage<VerifyPasswordRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 19);
+  messageDesc(file_auth, 28);
 
 /**
  * Produced in constant time.
@@ -663,7 +917,7 @@ export type VerifyPasswordResponse = Message<"signalbox.auth.v1.VerifyPasswordRe
  * Use `create(VerifyPasswordResponseSchema)` to create a new message.
  */
 export const VerifyPasswordResponseSchema: GenMessage<VerifyPasswordResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 20);
+  messageDesc(file_auth, 29);
 
 /**
  * @generated from message signalbox.auth.v1.SetPasswordRequest
@@ -705,7 +959,7 @@ export type SetPasswordRequest = Message<"signalbox.auth.v1.SetPasswordRequest">
  * Use `create(SetPasswordRequestSchema)` to create a new message.
  */
 export const SetPasswordRequestSchema: GenMessage<SetPasswordRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 21);
+  messageDesc(file_auth, 30);
 
 /**
  * @generated from message signalbox.auth.v1.SetPasswordResponse
@@ -729,7 +983,7 @@ export type SetPasswordResponse = Message<"signalbox.auth.v1.SetPasswordResponse
  * Use `create(SetPasswordResponseSchema)` to create a new message.
  */
 export const SetPasswordResponseSchema: GenMessage<SetPasswordResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 22);
+  messageDesc(file_auth, 31);
 
 /**
  * @generated from message signalbox.auth.v1.ChangePasswordRequest
@@ -776,7 +1030,7 @@ export type ChangePasswordRequest = Message<"signalbox.auth.v1.ChangePasswordReq
  * Use `create(ChangePasswordRequestSchema)` to create a new message.
  */
 export const ChangePasswordRequestSchema: GenMessage<ChangePasswordRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 23);
+  messageDesc(file_auth, 32);
 
 /**
  * @generated from message signalbox.auth.v1.ChangePasswordResponse
@@ -805,7 +1059,7 @@ export type ChangePasswordResponse = Message<"signalbox.auth.v1.ChangePasswordRe
  * Use `create(ChangePasswordResponseSchema)` to create a new message.
  */
 export const ChangePasswordResponseSchema: GenMessage<ChangePasswordResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 24);
+  messageDesc(file_auth, 33);
 
 /**
  * @generated from message signalbox.auth.v1.CreateEnrolmentTokenRequest
@@ -846,7 +1100,7 @@ export type CreateEnrolmentTokenRequest = Message<"signalbox.auth.v1.CreateEnrol
  * Use `create(CreateEnrolmentTokenRequestSchema)` to create a new message.
  */
 export const CreateEnrolmentTokenRequestSchema: GenMessage<CreateEnrolmentTokenRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 25);
+  messageDesc(file_auth, 34);
 
 /**
  * @generated from message signalbox.auth.v1.CreateEnrolmentTokenResponse
@@ -868,7 +1122,7 @@ export type CreateEnrolmentTokenResponse = Message<"signalbox.auth.v1.CreateEnro
  * Use `create(CreateEnrolmentTokenResponseSchema)` to create a new message.
  */
 export const CreateEnrolmentTokenResponseSchema: GenMessage<CreateEnrolmentTokenResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 26);
+  messageDesc(file_auth, 35);
 
 /**
  * Field 3 would be refresh_token_hash, which never leaves the store.
@@ -927,7 +1181,7 @@ export type SessionRecord = Message<"signalbox.auth.v1.SessionRecord"> & {
  * Use `create(SessionRecordSchema)` to create a new message.
  */
 export const SessionRecordSchema: GenMessage<SessionRecord> = /*@__PURE__*/
-  messageDesc(file_auth, 27);
+  messageDesc(file_auth, 36);
 
 /**
  * @generated from message signalbox.auth.v1.CreateSessionRequest
@@ -964,7 +1218,7 @@ export type CreateSessionRequest = Message<"signalbox.auth.v1.CreateSessionReque
  * Use `create(CreateSessionRequestSchema)` to create a new message.
  */
 export const CreateSessionRequestSchema: GenMessage<CreateSessionRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 28);
+  messageDesc(file_auth, 37);
 
 /**
  * @generated from message signalbox.auth.v1.CreateSessionResponse
@@ -981,7 +1235,7 @@ export type CreateSessionResponse = Message<"signalbox.auth.v1.CreateSessionResp
  * Use `create(CreateSessionResponseSchema)` to create a new message.
  */
 export const CreateSessionResponseSchema: GenMessage<CreateSessionResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 29);
+  messageDesc(file_auth, 38);
 
 /**
  * @generated from message signalbox.auth.v1.RefreshTokensRequest
@@ -1013,7 +1267,7 @@ export type RefreshTokensRequest = Message<"signalbox.auth.v1.RefreshTokensReque
  * Use `create(RefreshTokensRequestSchema)` to create a new message.
  */
 export const RefreshTokensRequestSchema: GenMessage<RefreshTokensRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 30);
+  messageDesc(file_auth, 39);
 
 /**
  * @generated from message signalbox.auth.v1.RefreshTokensResponse
@@ -1035,7 +1289,7 @@ export type RefreshTokensResponse = Message<"signalbox.auth.v1.RefreshTokensResp
  * Use `create(RefreshTokensResponseSchema)` to create a new message.
  */
 export const RefreshTokensResponseSchema: GenMessage<RefreshTokensResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 31);
+  messageDesc(file_auth, 40);
 
 /**
  * @generated from message signalbox.auth.v1.RevokeSessionRequest
@@ -1069,7 +1323,7 @@ export type RevokeSessionRequest = Message<"signalbox.auth.v1.RevokeSessionReque
  * Use `create(RevokeSessionRequestSchema)` to create a new message.
  */
 export const RevokeSessionRequestSchema: GenMessage<RevokeSessionRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 32);
+  messageDesc(file_auth, 41);
 
 /**
  * @generated from message signalbox.auth.v1.RevokeSessionResponse
@@ -1082,7 +1336,7 @@ export type RevokeSessionResponse = Message<"signalbox.auth.v1.RevokeSessionResp
  * Use `create(RevokeSessionResponseSchema)` to create a new message.
  */
 export const RevokeSessionResponseSchema: GenMessage<RevokeSessionResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 33);
+  messageDesc(file_auth, 42);
 
 /**
  * @generated from message signalbox.auth.v1.RevokeUserSessionsRequest
@@ -1131,7 +1385,7 @@ export type RevokeUserSessionsRequest = Message<"signalbox.auth.v1.RevokeUserSes
  * Use `create(RevokeUserSessionsRequestSchema)` to create a new message.
  */
 export const RevokeUserSessionsRequestSchema: GenMessage<RevokeUserSessionsRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 34);
+  messageDesc(file_auth, 43);
 
 /**
  * @generated from message signalbox.auth.v1.RevokeUserSessionsResponse
@@ -1148,7 +1402,7 @@ export type RevokeUserSessionsResponse = Message<"signalbox.auth.v1.RevokeUserSe
  * Use `create(RevokeUserSessionsResponseSchema)` to create a new message.
  */
 export const RevokeUserSessionsResponseSchema: GenMessage<RevokeUserSessionsResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 35);
+  messageDesc(file_auth, 44);
 
 /**
  * refresh_jti, refresh_iat and refresh_kid: all three or none; given, exactly that refresh token is signed again.
@@ -1236,7 +1490,7 @@ export type GenerateTokensRequest = Message<"signalbox.auth.v1.GenerateTokensReq
  * Use `create(GenerateTokensRequestSchema)` to create a new message.
  */
 export const GenerateTokensRequestSchema: GenMessage<GenerateTokensRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 36);
+  messageDesc(file_auth, 45);
 
 /**
  * @generated from message signalbox.auth.v1.GenerateTokensResponse
@@ -1273,7 +1527,7 @@ export type GenerateTokensResponse = Message<"signalbox.auth.v1.GenerateTokensRe
  * Use `create(GenerateTokensResponseSchema)` to create a new message.
  */
 export const GenerateTokensResponseSchema: GenMessage<GenerateTokensResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 37);
+  messageDesc(file_auth, 46);
 
 /**
  * @generated from message signalbox.auth.v1.ParseTokenRequest
@@ -1290,7 +1544,7 @@ export type ParseTokenRequest = Message<"signalbox.auth.v1.ParseTokenRequest"> &
  * Use `create(ParseTokenRequestSchema)` to create a new message.
  */
 export const ParseTokenRequestSchema: GenMessage<ParseTokenRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 38);
+  messageDesc(file_auth, 47);
 
 /**
  * @generated from message signalbox.auth.v1.ParseTokenResponse
@@ -1322,7 +1576,7 @@ export type ParseTokenResponse = Message<"signalbox.auth.v1.ParseTokenResponse">
  * Use `create(ParseTokenResponseSchema)` to create a new message.
  */
 export const ParseTokenResponseSchema: GenMessage<ParseTokenResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 39);
+  messageDesc(file_auth, 48);
 
 /**
  * UNSPECIFIED is refused everywhere as not ACTIVE.
@@ -1496,6 +1750,38 @@ export const Identity: GenService<{
     methodKind: "unary";
     input: typeof AuthenticateMachineRequestSchema;
     output: typeof AuthenticateMachineResponseSchema;
+  },
+  /**
+   * @generated from rpc signalbox.auth.v1.Identity.ListPasskeys
+   */
+  listPasskeys: {
+    methodKind: "unary";
+    input: typeof ListPasskeysRequestSchema;
+    output: typeof ListPasskeysResponseSchema;
+  },
+  /**
+   * @generated from rpc signalbox.auth.v1.Identity.AddPasskey
+   */
+  addPasskey: {
+    methodKind: "unary";
+    input: typeof AddPasskeyRequestSchema;
+    output: typeof AddPasskeyResponseSchema;
+  },
+  /**
+   * @generated from rpc signalbox.auth.v1.Identity.RemovePasskey
+   */
+  removePasskey: {
+    methodKind: "unary";
+    input: typeof RemovePasskeyRequestSchema;
+    output: typeof RemovePasskeyResponseSchema;
+  },
+  /**
+   * @generated from rpc signalbox.auth.v1.Identity.VerifyAssertion
+   */
+  verifyAssertion: {
+    methodKind: "unary";
+    input: typeof VerifyAssertionRequestSchema;
+    output: typeof VerifyAssertionResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_auth, 0);

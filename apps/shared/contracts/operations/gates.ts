@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { Affected } from '../catalog/affected.ts'
+import { Assertion } from '../session/passkeys.ts'
 import { text } from '../text.ts'
 import {
   ActorSchema,
@@ -108,6 +109,43 @@ export const InboxQuery = Type.Object(
 )
 export type InboxQuery = Static<typeof InboxQuery>
 
+/** The text that a passkey signs: the challenge is the SHA-256 of this in canonical JSON (federation.md 8). */
+export const BallotView = Type.Object({
+  v: Type.Literal(1),
+  rp_id: text('signalbox.example.com'),
+  operation_id: text('0195f0c2-0000-7000-8000-000000000001'),
+  type: Type.Enum(['gate', 'patch']),
+  id: text('go'),
+  round: Nullable(Type.Integer()),
+  digest: text('sha256:3333333333333333333333333333333333333333333333333333333333333333'),
+  decision: Type.Literal('approve'),
+  user_id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),
+  nonce: text('q1w2e3r4t5z6u7i8o9p0a1'),
+  expires_at: Time,
+})
+export type Ballot = Static<typeof BallotView>
+/** A ballot with the answer of a passkey, as evidence carries it: enough to verify it offline. */
+export type VoteSignature = {
+  ballot: Ballot
+  credential_id: string
+  jwk: Record<string, string>
+  client_data: string
+  authenticator_data: string
+  signature: string
+}
+export const BallotBody = Type.Object(
+  {
+    type: BallotView.properties.type,
+    id: Type.String({ minLength: 1, maxLength: 128 }),
+    round: Nullable(Type.Integer({ minimum: 1 })),
+    digest: Digest,
+  },
+  { additionalProperties: false, examples: [{ type: 'gate', id: 'go', round: 1, digest: `sha256:${'0'.repeat(64)}` }] },
+)
+export type BallotBody = Static<typeof BallotBody>
+export const BallotReply = Type.Object({ ballot: BallotView, credential_ids: Type.Array(Type.String()) })
+export type BallotReply = Static<typeof BallotReply>
+
 const round = Type.Integer({ minimum: 1, description: 'The round that you decide.' })
 export const ApproveBody = Type.Object(
   {
@@ -115,6 +153,7 @@ export const ApproveBody = Type.Object(
     round,
     comment: Type.Optional(Comment),
     as_group: Type.Optional(Type.String({ maxLength: 63 })),
+    assertion: Type.Optional(Assertion),
     break_glass: Type.Optional(Type.Object({ reason: Comment }, { additionalProperties: false })),
     dry_run: DryRun,
   },

@@ -166,6 +166,8 @@ export type GatePolicy = {
   four_eyes: boolean
   reject_rule: 'any' | 'majority'
   comment_on_approve: boolean
+  /** An approval counts only with the voter's passkey over the digest. */
+  signature?: 'required'
   deadline_s: number
   escalation: { after_s: number; add_groups: string[] }[]
   on_timeout: 'reject' | 'hold' | 'approve'

@@ -161,6 +161,7 @@ const InlinePolicy = Type.Object(
           four_eyes: Type.Optional(Type.Boolean()),
           reject_rule: Type.Optional(Type.Enum(['any', 'majority'])),
           comment_on_approve: Type.Optional(Type.Boolean()),
+          signature: Type.Optional(Type.Literal('required', { description: 'Each approval needs a passkey.' })),
         },
         closed,
       ),

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { Assertion } from '../session/passkeys.ts'
 import { text } from '../text.ts'
 import {
   ActorSchema,
@@ -84,7 +85,7 @@ export const ProposeBody = Type.Object(
 export type ProposeBody = Static<typeof ProposeBody>
 
 export const ApprovePatchBody = Type.Object(
-  { reviewed_digest: Digest, comment: Type.Optional(Comment), dry_run: DryRun },
+  { reviewed_digest: Digest, comment: Type.Optional(Comment), assertion: Type.Optional(Assertion), dry_run: DryRun },
   { ...closed, examples: [{ reviewed_digest: `sha256:${'0'.repeat(64)}`, comment: 'Reviewed.' }] },
 )
 export type ApprovePatchBody = Static<typeof ApprovePatchBody>
@@ -132,6 +133,7 @@ export const PatchApproval = Type.Object({
   policies: Type.Array(text('cutover')),
   four_eyes: Type.Boolean(),
   comment_on_approve: Type.Boolean({ description: 'An approval needs a comment.' }),
+  signature: Nullable(text('required')),
 })
 export const PatchDecision = Type.Object({ by: ActorSchema, at: Time })
 export const PatchRebase = Type.Object(

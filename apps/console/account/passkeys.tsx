@@ -1,0 +1,101 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Problem } from '../../shared/contracts/client/problem.ts'
+import type { PasskeyView } from '../../shared/contracts/session/passkeys.ts'
+import { PasswordAgain } from '../command/fields.tsx'
+import { Field } from '../forms/field.tsx'
+import { passkeysQuery } from '../queries/me.ts'
+import { makeKey } from '../session/passkeys.ts'
+import { currentUser } from '../session/token.ts'
+import { ProblemText } from '../ui/failure.tsx'
+import { Heading, Page } from '../ui/page.tsx'
+import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { TimeText } from '../values/time.tsx'
+import { tAccount } from '../words/account.ts'
+import { send } from './sessions.api.ts'
+
+const PATH = '/api/v1/users/me/passkeys'
+
+const words = tAccount.passkeys
+
+/** One's own passkeys: added by the browser's dialog, removed one by one; both need a fresh sign-in. */
+export const PasskeysPage = () => {
+  const list = useQuery(passkeysQuery())
+  const client = useQueryClient()
+  const [name, setName] = useState('')
+  const [missing, setMissing] = useState(false)
+  const [busy, setBusy] = useState(false)
+  const [said, setSaid] = useState<string | Problem | null>(null)
+  const rows = list.data?.items ?? []
+  const act = async (work: () => Promise<Problem | string | null>, done: string) => {
+    if (busy) return
+    setBusy(true)
+    const answer = await work()
+    setSaid(answer ?? done)
+    if (answer === null) setName('')
+    await client.invalidateQueries({ queryKey: ['passkeys'] })
+    setBusy(false)
+  }
+  const add = async () => {
+    const user = currentUser()
+    const known = rows.map(({ credential_id }) => credential_id)
+    const attestation = user && (await makeKey(user, known))
+    return attestation ? send('POST', PATH, { name: name.trim(), attestation }) : words.cancelled
+  }
+  const submit = (event: React.FormEvent) => {
+    event.preventDefault()
+    setMissing(name.trim() === '')
+    if (name.trim() !== '') void act(add, words.added)
+  }
+  const columns: Column<PasskeyView>[] = [
+    { name: words.title, kind: 'lead', cell: (row) => row.name },
+    { name: words.since, cell: ({ created_at }) => <TimeText at={created_at} /> },
+    { name: words.last_used, cell: ({ last_used_at }) => (last_used_at ? <TimeText at={last_used_at} /> : '–') },
+    {
+      name: words.remove,
+      cell: (row) => (
+        <button
+          type="button"
+          className="button"
+          aria-disabled={busy}
+          aria-label={words.remove_one(row.name)}
+          onClick={() => void act(() => send('DELETE', `${PATH}/${row.id}`), words.removed)}
+        >
+          {words.remove}
+        </button>
+      ),
+    },
+  ]
+  const stale = typeof said === 'object' && said?.code === 'reauth_required'
+  return (
+    <Page>
+      <div>
+        <Heading title={words.title}>{words.title}</Heading>
+        <p className="text-muted">{words.note}</p>
+      </div>
+      <div role="status">
+        {typeof said === 'string' ? <p>{said}</p> : said && !stale ? <ProblemText problem={said} /> : null}
+      </div>
+      {stale ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
+      <Listing list={list} empty={rows.length === 0 ? words.empty : undefined}>
+        <DataTable caption={words.title} columns={columns} rows={rows} keyOf={({ id }) => id} />
+      </Listing>
+      <form noValidate onSubmit={submit} className="flex max-w-96 flex-col gap-3">
+        <Field id="passkey-name" label={words.name} error={missing ? words.missing_name : null}>
+          <input
+            id="passkey-name"
+            className="input"
+            maxLength={64}
+            value={name}
+            onChange={(event) => setName(event.target.value)}
+            aria-invalid={missing}
+            aria-describedby="passkey-name-error"
+          />
+        </Field>
+        <button type="submit" className="button main" aria-disabled={busy}>
+          {words.add}
+        </button>
+      </form>
+    </Page>
+  )
+}

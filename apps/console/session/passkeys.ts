@@ -1,0 +1,46 @@
+import { startAuthentication, startRegistration } from '@simplewebauthn/browser'
+
+/** The dialog of the browser for passkeys: its answer, null if the person closed it, or no passkey is here. */
+type Challenge = { challenge: string; rp_id: string }
+const required = 'required' as const
+
+const askChallenge = async (): Promise<Challenge | null> => {
+  const headers = { 'content-type': 'application/json' }
+  const answer = await fetch('/v1/token/passkey-options', { method: 'POST', headers, body: '{}' }).catch(() => null)
+  return answer?.ok ? ((await answer.json()) as Challenge) : null
+}
+
+/** Signs this challenge with a passkey of the site: any that the person chooses, or one of these. */
+export const signWith = ({ challenge, rp_id }: Challenge, credential_ids: readonly string[] = []) =>
+  startAuthentication({
+    optionsJSON: {
+      challenge,
+      rpId: rp_id,
+      userVerification: required,
+      allowCredentials: credential_ids.map((id) => ({ id, type: 'public-key' as const })),
+    },
+  }).catch(() => null)
+
+/** Proves a passkey to the server: to sign in, or to confirm. */
+export const proveKey = async () => {
+  const asked = await askChallenge()
+  return asked && signWith(asked)
+}
+
+/** Makes a new passkey for this person, other than those that are registered. */
+export const makeKey = async (user: { user_id: string; username: string }, known: readonly string[]) => {
+  const asked = await askChallenge()
+  if (asked === null) return null
+  const id = btoa(user.user_id).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+  return startRegistration({
+    optionsJSON: {
+      challenge: asked.challenge,
+      rp: { id: asked.rp_id, name: 'Signalbox' },
+      user: { id, name: user.username, displayName: user.username },
+      pubKeyCredParams: [-8, -7, -257].map((alg) => ({ alg, type: 'public-key' as const })),
+      excludeCredentials: known.map((one) => ({ id: one, type: 'public-key' as const })),
+      authenticatorSelection: { residentKey: required, requireResidentKey: true, userVerification: required },
+      attestation: 'none',
+    },
+  }).catch(() => null)
+}

@@ -1,0 +1,147 @@
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
+import {
+  type AuthenticationResponseJSON,
+  type RegistrationResponseJSON,
+  verifyAuthenticationResponse,
+  verifyRegistrationResponse,
+} from '@simplewebauthn/server'
+import { appendAuditTo } from '../../../db/audit.ts'
+import type { Queryable } from '../../../db/client.ts'
+import {
+  countPasskeys,
+  deletePasskeys,
+  insertPasskey,
+  notePasskeyUse,
+  passkeyByCredential,
+  passkeysOf,
+} from '../../../db/identity/passkeys.ts'
+import { getUser, lockUser } from '../../../db/identity/queries.ts'
+import { type PasskeyRow, user_events } from '../../../db/identity/tables.ts'
+import type {
+  AddPasskeyRequest,
+  RemovePasskeyRequest,
+  VerifyAssertionRequest,
+} from '../../shared/contracts/gen/auth_pb.ts'
+import { isUuid, uuidv7 } from '../../shared/ids.ts'
+import type { IdentityDeps } from '../deps.ts'
+import { userMessage } from '../principal.ts'
+import { jwkOf } from './jwk.ts'
+
+type Deps = Pick<IdentityDeps, 'config' | 'db' | 'keys'>
+
+/** EdDSA, ES256, RS256: the algorithms that plain crypto verifies offline. */
+const ALGORITHMS = [-8, -7, -257]
+const MOST = 10
+
+const message = (row: PasskeyRow) => ({
+  id: row.id,
+  credentialId: row.credential_id,
+  name: row.name,
+  createdAt: timestampFromDate(new Date(row.created_at)),
+  ...(row.last_used_at && { lastUsedAt: timestampFromDate(new Date(row.last_used_at)) }),
+  backedUp: row.backed_up,
+  jwk: JSON.stringify(jwkOf(row.public_key)),
+})
+
+export const listPasskeys = async ({ config, db }: Deps, user_id: string) => ({
+  passkeys: isUuid(user_id) ? (await passkeysOf(db, user_id)).map(message) : [],
+  rpId: config.webauthn.rp_id,
+})
+
+const expected = ({ config: { webauthn } }: Deps, challenge: string) => ({
+  expectedChallenge: challenge,
+  expectedOrigin: webauthn.origins,
+  expectedRPID: webauthn.rp_id,
+  requireUserVerification: true,
+})
+
+/** The answer of the library, or why it refuses: it throws on everything that does not fit. */
+const orCause = async <T extends { verified: boolean }>(verify: () => Promise<T>): Promise<T | string> => {
+  try {
+    const answer = await verify()
+    return answer.verified ? answer : 'signature'
+  } catch (error) {
+    return (error as Error).message.slice(0, 200)
+  }
+}
+
+/** Registers a passkey of a person; the caller has spent the challenge. */
+export const addPasskey = async (deps: Deps, request: AddPasskeyRequest, request_id: string) => {
+  const { userId: user_id, name, challenge, attestation } = request
+  const response = JSON.parse(attestation) as RegistrationResponseJSON
+  const answer = await orCause(() =>
+    verifyRegistrationResponse({ response, ...expected(deps, challenge), supportedAlgorithmIDs: ALGORITHMS }),
+  )
+  if (typeof answer === 'string' || !answer.registrationInfo)
+    return { refused: 'assertion_invalid', cause: String(answer) }
+  const { credential, credentialBackedUp } = answer.registrationInfo
+  return deps.db.transaction(async (tx) => {
+    const user = await lockUser(tx, user_id)
+    if (user?.status !== 'ACTIVE' || user.kind !== 'person') return { refused: 'assertion_invalid', cause: 'account' }
+    if ((await countPasskeys(tx, user_id)) >= MOST) return { refused: 'too_many_passkeys' }
+    const row = await insertPasskey(tx, {
+      id: uuidv7(),
+      user_id,
+      credential_id: credential.id,
+      public_key: Buffer.from(credential.publicKey).toString('base64url'),
+      counter: credential.counter,
+      backed_up: credentialBackedUp,
+      name,
+    })
+    if (!row) return { refused: 'passkey_known' }
+    await note(deps, tx, 'user.passkey_added', row, request_id)
+    return { passkey: message(row) }
+  })
+}
+
+export const removePasskey = (deps: Deps, { userId, id }: RemovePasskeyRequest, request_id: string) =>
+  deps.db.transaction(async (tx) => {
+    const [row] = isUuid(id) ? await deletePasskeys(tx, userId, id) : []
+    if (row) await note(deps, tx, 'user.passkey_removed', row, request_id)
+    return { removed: row !== undefined }
+  })
+
+const note = (
+  { keys }: Pick<Deps, 'keys'>,
+  tx: Parameters<typeof appendAuditTo>[0],
+  action: string,
+  row: PasskeyRow,
+  request_id: string,
+) =>
+  appendAuditTo(tx, user_events, keys.audit, {
+    actor: `user:${row.user_id}`,
+    action,
+    object: `user:${row.user_id}`,
+    outcome: 'done',
+    after: { passkey: row.id, credential_id: row.credential_id, name: row.name },
+    request_id,
+  })
+
+/**
+ * Whose passkey signed this challenge here, with the person verified. The caller has issued the challenge and lets it
+ * count once; the counter of the authenticator is moved by compare-and-set.
+ */
+export const verifyAssertion = async (deps: Deps, { userId, challenge, assertion }: VerifyAssertionRequest) => {
+  const response = JSON.parse(assertion) as AuthenticationResponseJSON
+  const row = await passkeyByCredential(deps.db, String(response.id))
+  if (!row || (userId && row.user_id !== userId)) return { cause: row ? 'other_user' : 'unknown' }
+  const { userHandle } = response.response
+  if (userHandle && Buffer.from(userHandle, 'base64url').toString() !== row.user_id) return { cause: 'user_handle' }
+  const user = await active(deps.db, row.user_id)
+  if (!user) return { cause: 'account' }
+  const { credential_id: id, counter } = row
+  const publicKey = new Uint8Array(Buffer.from(row.public_key, 'base64url'))
+  const credential = { id, publicKey, counter }
+  const answer = await orCause(() =>
+    verifyAuthenticationResponse({ response, ...expected(deps, challenge), credential }),
+  )
+  if (typeof answer === 'string') return { cause: answer }
+  const { newCounter, credentialBackedUp } = answer.authenticationInfo
+  const used = await notePasskeyUse(deps.db, row.id, newCounter, credentialBackedUp)
+  return used ? { user: userMessage(user), passkey: message(used) } : { cause: 'counter' }
+}
+
+const active = async (db: Queryable, user_id: string) => {
+  const user = await getUser(db, user_id)
+  return user?.status === 'ACTIVE' ? user : undefined
+}

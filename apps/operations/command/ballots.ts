@@ -1,0 +1,114 @@
+import { randomBytes } from 'node:crypto'
+import type { Tx } from '../../../db/client.ts'
+import { insertBallot, spendBallot } from '../../../db/operations/gates/ballots.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
+import type { Ballot, BallotBody, BallotReply, VoteSignature } from '../../shared/contracts/operations/gates.ts'
+import type { GatePolicy } from '../../shared/contracts/operations/graph.ts'
+import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
+import { AppError } from '../../shared/errors.ts'
+import { challengeOf } from '../../shared/events/ballots.ts'
+import type { OperationsDeps, SignedBy, Trust } from '../deps.ts'
+
+const BALLOT_S = 300
+
+/** A ballot for the caller's passkey (federation.md 8). It states the page; the vote compares it with the rows. */
+export const issueBallot = async (
+  { db, clock, trust }: Pick<OperationsDeps, 'clock' | 'db' | 'trust'>,
+  { user_id }: Caller,
+  operation_id: string,
+  { type, id, round, digest }: BallotBody,
+): Promise<BallotReply> => {
+  const { rp_id, credential_ids } = await trust.passkeys.of(user_id)
+  const nonce = randomBytes(16).toString('base64url')
+  const expires_at = new Date(clock.now().getTime() + 1000 * BALLOT_S).toISOString()
+  const decision = 'approve' as const
+  const ballot: Ballot = { v: 1, rp_id, operation_id, type, id, round, digest, decision, user_id, nonce, expires_at }
+  await insertBallot(db, challengeOf(ballot), ballot)
+  return { ballot, credential_ids }
+}
+
+/** Whose passkey answered the challenge of this vote; undefined until identity was asked. */
+export type Proof = { challenge: string; by: SignedBy } | undefined
+
+/** Identity was not asked about this answer yet. */
+class Unproved extends Error {
+  readonly challenge: string
+  constructor(challenge: string) {
+    super('identity was not asked about this signature')
+    this.challenge = challenge
+  }
+}
+
+/** Runs `work`, which may find that a signature counts: identity verifies it without a lock being held, then it runs again. */
+export const withProof = async <T>(
+  { passkeys }: Pick<Trust, 'passkeys'>,
+  { user_id }: Caller,
+  assertion: Assertion | undefined,
+  work: (proof: Proof) => Promise<T>,
+): Promise<T> => {
+  try {
+    return await work(undefined)
+  } catch (error) {
+    if (!(error instanceof Unproved) || !assertion) throw error
+    const { challenge } = error
+    const by = await passkeys.verify(user_id, challenge, JSON.stringify(assertion))
+    if (!by) throw invalid('The answer of the passkey is refused.')
+    return work({ challenge, by })
+  }
+}
+
+type Voted = Pick<Ballot, 'operation_id' | 'type' | 'id' | 'round' | 'digest' | 'user_id'>
+
+/**
+ * The signature of a vote, whose ballot is spent with it. Throws if a policy asks for one and there is none, and for one
+ * that is not of exactly this vote. A dry run needs none.
+ */
+export const signatureOf = async (
+  tx: Tx,
+  vote: Voted,
+  {
+    policies,
+    assertion,
+    proof,
+    dry_run,
+  }: {
+    policies: readonly Pick<GatePolicy, 'signature'>[]
+    assertion: Assertion | undefined
+    proof: Proof
+    dry_run: boolean
+  },
+): Promise<VoteSignature | undefined> => {
+  if (dry_run) return undefined
+  if (!assertion) {
+    if (policies.every(({ signature }) => signature !== 'required')) return undefined
+    throw new AppError('policy_denied', 'signature_required', 'This gate needs your passkey.', {
+      hint: 'Approve it in the console, which asks for the passkey. Without one, add it under Passkeys first.',
+    })
+  }
+  const { response } = assertion
+  const challenge = challengeIn(response.clientDataJSON)
+  const ballot = await spendBallot(tx, challenge)
+  if (!ballot)
+    throw new AppError('version_conflict', 'challenge_expired', 'The ballot has expired or was used.', {
+      hint: 'Ask for a new ballot and sign it.',
+    })
+  const other = (Object.keys(vote) as (keyof Voted)[]).find((name) => ballot[name] !== vote[name])
+  if (other) throw invalid(`The passkey signed another ${other} than you vote on.`)
+  if (proof?.challenge !== challenge) throw new Unproved(challenge)
+  const { credential_id, jwk } = proof.by
+  const { clientDataJSON: client_data, authenticatorData: authenticator_data, signature } = response
+  return { ballot, credential_id, jwk, client_data, authenticator_data, signature }
+}
+
+const challengeIn = (client_data: string): string => {
+  try {
+    return String(JSON.parse(Buffer.from(client_data, 'base64url').toString('utf8')).challenge)
+  } catch {
+    throw invalid('The answer of the passkey cannot be read.')
+  }
+}
+
+const invalid = (detail: string) =>
+  new AppError('policy_denied', 'assertion_invalid', detail, {
+    hint: 'Ask for a new ballot and sign it with a passkey of yours.',
+  })

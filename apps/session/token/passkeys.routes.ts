@@ -1,0 +1,156 @@
+import { timestampDate } from '@bufbuild/protobuf/wkt'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { refuseStaleAuth } from '../../shared/auth/caller.ts'
+import { allow } from '../../shared/auth/http.ts'
+import type { Passkey } from '../../shared/contracts/gen/auth_pb.ts'
+import { Attestation, PasskeyChallenge, PasskeyList, PasskeyView } from '../../shared/contracts/session/passkeys.ts'
+import { text } from '../../shared/contracts/text.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { withRequestId } from '../../shared/rpc/client.ts'
+import type { SessionDeps } from '../deps.ts'
+import { commandOf, runOnce } from '../sessions/commands.ts'
+import { assertionInvalid, newChallenge, orProblem, spendChallenge } from './passkeys.ts'
+import { modeOfPerson } from './password.ts'
+
+/** How long ago a person who adds or removes a passkey may have signed in. */
+const FRESH_S = 300
+const tags = ['passkeys']
+const EXAMPLE = {
+  name: 'MacBook of eva',
+  attestation: {
+    id: 'q1w2e3r4t5z6u7i8',
+    rawId: 'q1w2e3r4t5z6u7i8',
+    type: 'public-key',
+    response: { clientDataJSON: 'eyJ0eXBlIjoid2ViYXV0aG4uY3JlYXRl', attestationObject: 'o2NmbXRkbm9uZWdhdHRTdG10' },
+    clientExtensionResults: {},
+  },
+}
+
+/** Passkeys of the caller, and the challenge that any passkey answers (federation.md 8). */
+export const passkeyRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+  app.post(
+    '/v1/token/passkey-options',
+    {
+      preHandler: allow('none', { kind: 'R' }),
+      schema: {
+        operationId: 'createPasskeyChallenge',
+        summary: 'Get a challenge for a passkey',
+        tags,
+        description: 'A challenge that one passkey answers once: to sign in, to confirm, or to be added.',
+        response: { 200: PasskeyChallenge, ...errorReplies },
+      },
+    },
+    (req) => newChallenge(deps, String(req.id)),
+  )
+
+  app.get(
+    '/v1/users/me/passkeys',
+    {
+      preHandler: allow('self', { kind: 'R' }),
+      schema: {
+        operationId: 'listPasskeys',
+        summary: 'List your passkeys',
+        tags,
+        description: 'The passkeys of the caller, oldest first; at most 10.',
+        response: { 200: PasskeyList, ...errorReplies },
+      },
+    },
+    async (req) => {
+      const request = { userId: req.caller.user_id }
+      const { passkeys } = await orProblem(deps.identity.listPasskeys(request, withRequestId(String(req.id))))
+      return { items: passkeys.map(viewOf) }
+    },
+  )
+  app.register(changeRoutes, { deps })
+}
+
+const changeRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+  app.post(
+    '/v1/users/me/passkeys',
+    {
+      preHandler: allow('self', { kind: 'W' }),
+      schema: {
+        operationId: 'addPasskey',
+        summary: 'Add a passkey',
+        tags,
+        'x-errors': [403, 409],
+        description: 'Registers a passkey for the caller, who signed in within the last 5 min.',
+        headers: CommandHeaders,
+        body: Type.Object(
+          { name: Type.String({ minLength: 1, maxLength: 64 }), attestation: Attestation },
+          { additionalProperties: false, examples: [EXAMPLE] },
+        ),
+        response: { 201: PasskeyView, ...errorReplies },
+      },
+    },
+    async (req, reply) => {
+      refuseStale(deps, req.caller)
+      const { name, attestation } = req.body
+      const answer = await runOnce(
+        deps,
+        commandOf(req),
+        async () => {
+          const challenge = await spendChallenge(deps, attestation.response.clientDataJSON)
+          const request = { userId: req.caller.user_id, name, challenge, attestation: JSON.stringify(attestation) }
+          const added = await orProblem(deps.identity.addPasskey(request, withRequestId(String(req.id))))
+          if (!added.passkey) throw refusalOf(added.refused)
+          return { status: 201, body: viewOf(added.passkey) }
+        },
+        { needs_row: true },
+      )
+      return sendStored(reply, answer)
+    },
+  )
+
+  app.delete(
+    '/v1/users/me/passkeys/:passkey_id',
+    {
+      preHandler: allow('self', { kind: 'W' }),
+      schema: {
+        operationId: 'removePasskey',
+        summary: 'Remove a passkey',
+        tags,
+        'x-errors': [403, 404],
+        description: 'Removes a passkey of the caller, who signed in within the last 5 min.',
+        params: Type.Object({ passkey_id: text('0195f0c2-0000-7000-8000-000000000021', { maxLength: 64 }) }),
+        headers: CommandHeaders,
+        response: { 204: Type.Null(), ...errorReplies },
+      },
+    },
+    async (req, reply) => {
+      refuseStale(deps, req.caller)
+      const request = { userId: req.caller.user_id, id: req.params.passkey_id }
+      const answer = await runOnce(deps, commandOf(req), async () => {
+        const { removed } = await orProblem(deps.identity.removePasskey(request, withRequestId(String(req.id))))
+        if (!removed) throw notFound('passkey', request.id, 'not_found')
+        return { status: 204, body: undefined }
+      })
+      return sendStored(reply, answer)
+    },
+  )
+}
+
+const refuseStale = ({ clock }: Pick<SessionDeps, 'clock'>, caller: Parameters<typeof modeOfPerson>[0]) => {
+  modeOfPerson(caller)
+  const stale = refuseStaleAuth(caller, FRESH_S, clock.now())
+  if (stale) throw stale
+}
+
+const refusalOf = (code: string) => {
+  if (code === 'passkey_known')
+    return new AppError('version_conflict', code, 'This passkey is registered already.', { hint: 'Use it.' })
+  if (code === 'too_many_passkeys')
+    return new AppError('version_conflict', code, 'You have 10 passkeys.', { hint: 'Remove one first.' })
+  return assertionInvalid()
+}
+
+const viewOf = ({ id, credentialId, name, createdAt, lastUsedAt, backedUp }: Passkey): PasskeyView => ({
+  id,
+  credential_id: credentialId,
+  name,
+  created_at: createdAt ? timestampDate(createdAt).toISOString() : '',
+  last_used_at: lastUsedAt ? timestampDate(lastUsedAt).toISOString() : null,
+  backed_up: backedUp,
+})

@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto'
+import { foldUsername } from '../../shared/auth/username.ts'
+import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
+import { AppError } from '../../shared/errors.ts'
+import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import type { Client } from '../browser/client.ts'
+import type { SessionDeps } from '../deps.ts'
+import { CHALLENGE_S } from '../store/flows.ts'
+import { finishLogin, type Login, openSession } from './login.ts'
+import { freshAccess, type PasswordRequest } from './password.ts'
+
+type Request = { client: Client; request_id: string; mode: 'json' | 'cookie' }
+type Context = Omit<Request, 'mode'>
+
+/** Throws its problem for a call of identity that failed. */
+export const orProblem = <T>(call: Promise<T>): Promise<T> =>
+  call.catch((error: unknown) => {
+    throw fromRpc('identity', error)
+  })
+
+/** A challenge that one passkey may answer once: to sign in, to confirm, or to be registered. */
+export const newChallenge = async (deps: SessionDeps, request_id: string) => {
+  const { rpId } = await orProblem(deps.identity.listPasskeys({}, withRequestId(request_id)))
+  const challenge = randomBytes(32).toString('base64url')
+  await deps.flows.ask(challenge)
+  return { challenge, rp_id: rpId, expires_in: CHALLENGE_S }
+}
+
+/** Spends the challenge that the browser says it was asked; whatever is wrong with the rest, it counts once. */
+export const spendChallenge = async (deps: SessionDeps, client_data: string): Promise<string> => {
+  const challenge = challengeIn(client_data)
+  if (challenge !== undefined && (await deps.flows.answer(challenge))) return challenge
+  throw new AppError('version_conflict', 'challenge_expired', 'The request for a passkey has expired or was used.', {
+    hint: 'Start again.',
+  })
+}
+
+const challengeIn = (client_data: string): string | undefined => {
+  try {
+    const { challenge } = JSON.parse(Buffer.from(client_data, 'base64url').toString('utf8')) as { challenge?: unknown }
+    return typeof challenge === 'string' ? challenge : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Who signed with a passkey, with the refusals of `action` audited. */
+const prove = async (
+  deps: SessionDeps,
+  assertion: Assertion,
+  context: Context,
+  action: 'login' | 'reauth',
+  user_id = '',
+) => {
+  const { request_id, client } = context
+  const refuse = async (cause: string) => {
+    if (action === 'login') deps.counts.login_failures.inc({ cause: 'passkey' })
+    const who = {
+      actor: 'system',
+      user_id: user_id || undefined,
+      request_id,
+      ip_address: client.ip_address,
+      user_agent: client.user_agent,
+    }
+    await deps.audit({ action, outcome: 'denied', reason: 'assertion_invalid', ...who, details: { cause } })
+    return assertionInvalid()
+  }
+  const challenge = await spendChallenge(deps, assertion.response.clientDataJSON)
+  const request = { userId: user_id, challenge, assertion: JSON.stringify(assertion) }
+  const answer = await orProblem(deps.identity.verifyAssertion(request, withRequestId(request_id)))
+  const { user, passkey } = answer
+  if (!user || !passkey) throw await refuse(answer.cause)
+  return { user, passkey }
+}
+
+export const assertionInvalid = () =>
+  new AppError('policy_denied', 'assertion_invalid', 'The answer of the passkey is refused.', {
+    hint: 'Use a passkey of your own, on this site, with your PIN, fingerprint or face.',
+  })
+
+/** Signs in by a passkey alone, which says whose it is: no password, no lockout of a name. */
+export const signInByPasskey = async (deps: SessionDeps, assertion: Assertion, request: Request): Promise<Login> => {
+  const { client, request_id, mode } = request
+  const { user, passkey } = await prove(deps, assertion, request, 'login')
+  const metadata = JSON.stringify({ passkey: passkey.id })
+  const owner = { user_id: user.id, username: user.username, mode, metadata }
+  const opened = await openSession(deps, owner, client, request_id)
+  if (!opened) throw assertionInvalid()
+  deps.counts.logins.inc()
+  const { ip_address, user_agent } = client
+  const who = {
+    actor: `user:${user.id}`,
+    user_id: user.id,
+    session_id: opened.session_id,
+    request_id,
+    ip_address,
+    user_agent,
+  }
+  await deps.audit({ action: 'login', outcome: 'done', ...who, details: { passkey: passkey.id } })
+  return { ...opened, user_id: user.id, folded_name: foldUsername(user.username), known_device: false }
+}
+
+/** Completes a sign-in whose password was right. A refused passkey means: start again with the password. */
+export const completeLogin = async (
+  deps: SessionDeps,
+  factor_token: string,
+  assertion: Assertion,
+  request: Request,
+): Promise<Login> => {
+  const half = await deps.flows.complete(factor_token)
+  if (half?.user.mode !== request.mode)
+    throw new AppError('version_conflict', 'challenge_expired', 'The sign-in has expired or was used.', {
+      hint: 'Start again with your password.',
+    })
+  const { passkey } = await prove(deps, assertion, request, 'login', half.user.user_id)
+  const done = await finishLogin(deps, half, request, { passkey: passkey.id })
+  if (!done) throw assertionInvalid()
+  return done
+}
+
+/** Proves a passkey of the caller again: a new access token with a fresh auth_time. */
+export const reauthenticateByPasskey = async (deps: SessionDeps, request: PasswordRequest, assertion: Assertion) => {
+  await prove(deps, assertion, request, 'reauth', request.caller.user_id)
+  return freshAccess(deps, request)
+}

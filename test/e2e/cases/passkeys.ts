@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest'
+import { accessibilityOf } from '../../support/browser.ts'
+import { until } from '../../support/until.ts'
+import { dialogOf, nodesOf, PATIENCE_MS, people, press, sitDown, stack, start } from '../desk.ts'
+
+describe('a passkey', () => {
+  it(
+    'is added, signs in after a sign-out, signs an approval, and goes',
+    async () => {
+      const { context, page } = await sitDown('eva')
+      const cdp = await context.newCDPSession(page)
+      await cdp.send('WebAuthn.enable')
+      await cdp.send('WebAuthn.addVirtualAuthenticator', {
+        options: {
+          protocol: 'ctap2',
+          transport: 'internal',
+          hasResidentKey: true,
+          hasUserVerification: true,
+          isUserVerified: true,
+          automaticPresenceSimulation: true,
+        },
+      })
+      await page.goto(`${stack.gateway_url}/settings/passkeys`)
+      await page.getByText('You have no passkeys.').waitFor()
+      await page.getByLabel('Name of the new passkey').fill('laptop')
+      await press(page, 'Add a passkey')
+      await page.getByText('Passkey added.').waitFor()
+      await page.getByRole('button', { name: 'Remove laptop' }).waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+
+      await page.getByRole('button', { name: /Signed in as eva/ }).click()
+      await page.getByRole('menuitem', { name: 'Sign out' }).click()
+      await press(page, 'Use a passkey')
+      await page.getByRole('button', { name: /Signed in as eva/ }).waitFor()
+
+      const { operation_id, gate } = await start('signed', { signature: 'required' })
+      await until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
+      await page.goto(gate)
+      await press(page, 'Approve')
+      const dialog = dialogOf(page)
+      await dialog.getByText('Your passkey signs this approval.').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await dialog.getByRole('button', { name: 'Approve' }).click()
+      await until(async () => (await nodesOf(operation_id)).second === 'succeeded', {
+        timeout_ms: 30_000,
+        what: 'the node behind the signed gate',
+      })
+      type Records = { records: { kind: string; subject: { signature?: { ballot: object } } }[] }
+      const { records } = await people.eva.get<Records>(`/v1/operations/${operation_id}/evidence`)
+      const vote = records.find(({ kind }) => kind === 'vote')
+      expect(vote?.subject.signature?.ballot).toMatchObject({
+        operation_id,
+        type: 'gate',
+        id: 'go',
+        rp_id: 'localhost',
+      })
+
+      await page.goto(`${stack.gateway_url}/settings/passkeys`)
+      await press(page, 'Remove laptop')
+      await page.getByText('Passkey removed.').waitFor()
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+})

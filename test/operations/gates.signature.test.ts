@@ -1,0 +1,178 @@
+import { createPublicKey, type JsonWebKey } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Ballot, VoteSignature } from '../../apps/shared/contracts/operations/gates.ts'
+import { challengeOf } from '../../apps/shared/events/ballots.ts'
+import { exportEvidence, verifyEvidence } from '../../apps/shared/events/evidence.ts'
+import { chainEvidence, type EvidenceRecord } from '../../db/operations/tables/evidence.ts'
+import type { Authenticator, Bend } from '../support/authenticator.ts'
+import { gated, must, type Platform, startPlatform } from './support/platform.ts'
+
+/** federation.md 8: an approval that a passkey signs, and what anyone can verify of it afterwards. */
+
+let p: Platform
+let eva: Authenticator
+beforeAll(async () => {
+  p = await startPlatform()
+  eva = p.enrol(p.people.eva.id)
+})
+afterAll(() => p.stop())
+
+const SIGNED = { approvals: { groups: [{ group: 'netops', min: 1 }], signature: 'required' } }
+const waiting = async (policy: object = SIGNED) => {
+  const { operation_id } = await p.startOperation(gated(policy as Record<string, unknown>))
+  await p.openGate(operation_id, 'go')
+  const path = `/v1/operations/${operation_id}`
+  const seen = await p.seen(operation_id, 'go')
+  const ballot = async (changes: object = {}, who: 'eva' | 'ada' = 'eva') => {
+    const body = { type: 'gate', id: 'go', round: seen.round, digest: seen.reviewed_digest, ...changes }
+    const reply = must(await p.as(who).post(`${path}/ballots`, body), 200).body
+    return reply as { ballot: Ballot; credential_ids: string[] }
+  }
+  const approve = (assertion?: object, who: 'eva' | 'ada' = 'eva', options = {}) =>
+    p.as(who).post(`${path}/gates/go/approve`, { ...seen, ...(assertion && { assertion }) }, options)
+  const sign = async (key: Authenticator, bend?: Bend, changes?: object) =>
+    key.assert(challengeOf((await ballot(changes)).ballot), bend)
+  const votes = async () => (await p.as('eva').get(`${path}/gates/go`)).body.votes as unknown[]
+  return { operation_id, path, seen, ballot, approve, sign, votes }
+}
+
+const evidenceOf = async (path: string) => (await p.as('vic').get(`${path}/evidence`)).body.records as EvidenceRecord[]
+
+/** The chain as a server could have written it, with another content: its hashes and its head are right. */
+const verifyWith = (records: EvidenceRecord[], change: (signature: VoteSignature) => VoteSignature | undefined) => {
+  const [first] = records
+  if (!first) throw new Error('there are no records')
+  const facts = records.map((record) => {
+    const { signature, ...subject } = record.subject
+    const changed = signature && change(signature)
+    return { ...record, subject: { ...subject, ...(changed && { signature: changed }) } }
+  })
+  const chain = chainEvidence(first.operation_id, { seq: 0, hash: first.prev_hash }, facts)
+  const { seq, hash } = chain.at(-1) as EvidenceRecord
+  const head = {
+    type: 'head',
+    operation_id: first.operation_id,
+    seq,
+    hash,
+    plan_hash: first.prev_hash,
+    made_at: first.at,
+  } as const
+  const lines = chain.map((record) => ({ v: 1, ...record }))
+  const jwk = createPublicKey(p.evidence_key.private_key).export({ format: 'jwk' })
+  const keys = [{ ...jwk, kid: p.evidence_key.kid }] as JsonWebKey[]
+  return verifyEvidence(Buffer.from(exportEvidence(lines, head, p.evidence_key)), keys)
+}
+
+describe('a gate that asks for a passkey', () => {
+  it('refuses an approval without one, and says what to do; a rejection and a dry run need none', async () => {
+    const { path, seen, approve } = await waiting()
+    const refused = await approve()
+    expect(refused).toMatchObject({ status: 403, body: { code: 'signature_required' } })
+    expect(refused.body.hint).toContain('console')
+    expect((await p.as('eva').post(`${path}/gates/go/approve`, { ...seen, dry_run: true })).status).toBe(200)
+    must(await p.as('eva').post(`${path}/gates/go/reject`, { round: seen.round, comment: 'no' }), 200, 202)
+  })
+
+  it.each(['ES256', 'EdDSA', 'RS256'] as const)(
+    'is approved by it, and the chain proves that offline (%s)',
+    async (kind) => {
+      const key = p.enrol(p.people.ada.id, kind)
+      const { path, approve, ballot, votes } = await waiting()
+      const { ballot: own, credential_ids } = await ballot({}, 'ada')
+      expect(credential_ids).toContain(key.credential_id)
+      const assertion = key.assert(challengeOf(own))
+      const options = { key: `signed-by-${kind}-0123456789` }
+      const done = await approve(assertion, 'ada', options)
+      expect(done).toMatchObject({ status: 200, body: { status: 'approved' } })
+      // The same request again is answered, not judged again.
+      expect(await approve(assertion, 'ada', options)).toMatchObject({ status: 200, body: { status: 'approved' } })
+      expect(await votes()).toHaveLength(1)
+      const records = await evidenceOf(path)
+      const vote = records.find((record) => record.kind === 'vote')
+      expect(vote?.subject.signature).toMatchObject({ ballot: own, credential_id: key.credential_id, jwk: key.jwk() })
+      expect(verifyWith(records, (signature) => signature)).toMatchObject({ signed: 1, decisions: 1 })
+    },
+  )
+
+  it('takes a signature where none is asked for', async () => {
+    const { path, approve, sign } = await waiting({ approvals: { groups: [{ group: 'netops', min: 1 }] } })
+    must(await approve(await sign(eva)), 200)
+    expect(verifyWith(await evidenceOf(path), (signature) => signature)).toMatchObject({ signed: 1 })
+  })
+
+  it('counts an answer once, in its time', async () => {
+    const policy = { approvals: { ...SIGNED.approvals, quorum: 2 } }
+    const { operation_id, approve, sign } = await waiting(policy)
+    const assertion = await sign(eva)
+    must(await approve(assertion), 200)
+    const expired = { status: 409, body: { code: 'challenge_expired' } }
+    expect(await approve(assertion)).toMatchObject(expired)
+    const late = await sign(eva)
+    await p.query(`update operations.ballots set expires_at = clock_timestamp() where ballot ->> 'operation_id' = $1`, [
+      operation_id,
+    ])
+    expect(await approve(late)).toMatchObject(expired)
+    expect(await approve(eva.assert(Buffer.alloc(32, 1).toString('base64url')))).toMatchObject(expired)
+  })
+
+  it.each<[string, Bend, object]>([
+    ['another origin', { origin: 'https://evil.test' }, {}],
+    ['another relying party', { rp_id: 'evil.test' }, {}],
+    ['no verified person', { flags: 1 }, {}],
+    ['another signature', { tamper: true }, {}],
+    ['a counter that goes back', { counter: 0 }, {}],
+    ['another digest', {}, { digest: `sha256:${'0'.repeat(64)}` }],
+    ['another gate', {}, { id: 'other' }],
+    ['another round', {}, { round: 7 }],
+    ['a patch', {}, { type: 'patch' }],
+  ])('refuses %s, and records no vote', async (_name, bend, changes) => {
+    const { approve, sign, votes } = await waiting()
+    expect(await approve(await sign(eva, bend, changes))).toMatchObject({
+      status: 403,
+      body: { code: 'assertion_invalid' },
+    })
+    expect(await votes()).toEqual([])
+  })
+
+  it('refuses the passkey and the ballot of another person', async () => {
+    const { approve, ballot, sign } = await waiting()
+    const ada = p.enrol(p.people.ada.id)
+    const refused = { status: 403, body: { code: 'assertion_invalid' } }
+    expect(await approve(await sign(ada))).toMatchObject(refused)
+    expect(await approve(eva.assert(challengeOf((await ballot({}, 'ada')).ballot)))).toMatchObject(refused)
+    expect(await approve(ada.assert(challengeOf((await ballot({}, 'ada')).ballot)), 'eva')).toMatchObject(refused)
+  })
+})
+
+describe('the offline verifier', () => {
+  const other = { digest: `sha256:${'0'.repeat(64)}` }
+  it.each<[string, (signature: VoteSignature) => VoteSignature | undefined, RegExp]>([
+    ['no signature', () => undefined, /did not sign with a passkey/],
+    ['another key', (s) => ({ ...s, jwk: p.enrol('x').jwk() }), /vote of "eva" on "go" does not fit: it does not hold/],
+    ['another digest in its ballot', (s) => ({ ...s, ballot: { ...s.ballot, ...other } }), /names another digest/],
+    ['another voter', (s) => ({ ...s, ballot: { ...s.ballot, user_id: 'x' } }), /names another user_id/],
+    ['another nonce', (s) => ({ ...s, ballot: { ...s.ballot, nonce: 'x' } }), /it is of another ballot/],
+    ['another site', (s) => ({ ...s, ballot: { ...s.ballot, rp_id: 'evil.test' } }), /of another ballot/],
+    [
+      'changed data',
+      (s) => ({ ...s, authenticator_data: `${s.authenticator_data.slice(0, -1)}A` }),
+      /it does not hold/,
+    ],
+    [
+      'a person who was not verified',
+      (s) => ({ ...s, authenticator_data: bend(s.authenticator_data) }),
+      /not verified/,
+    ],
+    ['no readable client data', (s) => ({ ...s, client_data: 'AAAA' }), /cannot be read/],
+  ])('names a vote with %s', async (_name, change, why) => {
+    const { path, approve, sign } = await waiting()
+    must(await approve(await sign(eva)), 200)
+    expect(verifyWith(await evidenceOf(path), change)).toMatchObject({ fault: { why: expect.stringMatching(why) } })
+  })
+})
+
+const bend = (data: string): string => {
+  const bytes = Buffer.from(data, 'base64url')
+  bytes[32] = 1
+  return bytes.toString('base64url')
+}

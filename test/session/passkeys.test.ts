@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { user_events } from '../../db/identity/tables.ts'
+import { type Authenticator, type Bend, createAuthenticator } from '../support/authenticator.ts'
+import { type Auth, bearer, ORIGIN, PASSWORD, send, startAuth } from './support/auth.ts'
+
+/** federation.md 8: passkeys through the gateway, and each answer of one that must not count. */
+
+const SITE = { origin: ORIGIN, rp_id: 'console.test' }
+let auth: Auth
+let url: string
+beforeAll(async () => {
+  auth = await startAuth({ SESSION__SECOND_FACTOR__ROLES: '["approver"]' })
+  url = (await auth.addGateway()).url
+})
+afterAll(() => auth?.stop())
+
+const challenge = async () => String((await send(`${url}/v1/token/passkey-options`, { body: {} })).body.challenge)
+const token = (body: object, mode = 'json') =>
+  send(`${url}/v1/token?response_mode=${mode}`, { body, headers: { origin: ORIGIN } })
+const keyed = (access: unknown) => ({ ...bearer(access), 'idempotency-key': randomUUID() })
+const add = async (access: unknown, attestation: object, headers = keyed(access)) =>
+  send(`${url}/api/v1/users/me/passkeys`, { body: { name: 'key of a test', attestation }, headers })
+const list = async (access: unknown) =>
+  (await send(`${url}/api/v1/users/me/passkeys`, { headers: bearer(access) })).body.items as { id: string }[]
+const byPasskey = async (key: Authenticator, bend?: Bend) =>
+  token({ grant_type: 'passkey', assertion: key.assert(await challenge(), bend) })
+
+/** A person with a passkey, signed in by password. */
+const person = async (username: string, roles: string[] = ['viewer'], kind?: 'EdDSA' | 'RS256') => {
+  const { id } = await auth.addUser(username, roles)
+  const signed_in = await token({ username, password: PASSWORD })
+  const key = createAuthenticator(SITE, kind && { kind })
+  const access = signed_in.body.access_token
+  const added = await add(access, key.attest(await challenge(), id))
+  expect(added).toMatchObject({ status: 201 })
+  return { id, username, key, access, passkey: added.body as { id: string } }
+}
+const audited = async (): Promise<Record<string, unknown>[]> =>
+  (await auth.redis.xrange(`${auth.prefix}auth:audit`, '-', '+')).map(([, [, row]]) => JSON.parse(row ?? '{}'))
+
+describe('a passkey', () => {
+  it.each([undefined, 'EdDSA', 'RS256'] as const)('is added, listed, signs in and goes (%s)', async (kind) => {
+    const { id, key, access, passkey, username } = await person(`pk-${kind ?? 'es'}`.toLowerCase(), ['viewer'], kind)
+    expect(await list(access)).toMatchObject([{ id: passkey.id, credential_id: key.credential_id, last_used_at: null }])
+    const done = await token({ grant_type: 'passkey', assertion: key.assert(await challenge()) }, 'cookie')
+    expect(done).toMatchObject({ status: 200, body: { csrf_token: expect.any(String) } })
+    expect(String(done.headers['set-cookie'])).toMatch(/refresh_token=.*HttpOnly; Secure; SameSite=Strict/)
+    const me = await send(`${url}/api/v1/users/me`, { headers: bearer(done.body.access_token) })
+    expect(me.body).toMatchObject({ id, username })
+    const sessions = await send(`${url}/api/v1/sessions`, { headers: bearer(done.body.access_token) })
+    expect(sessions.body.items).toContainEqual(expect.objectContaining({ metadata: { passkey: passkey.id } }))
+    const gone = await send(`${url}/api/v1/users/me/passkeys/${passkey.id}`, {
+      method: 'DELETE',
+      headers: keyed(access),
+    })
+    expect(gone.status).toBe(204)
+    expect(await byPasskey(key)).toMatchObject({ status: 403, body: { code: 'assertion_invalid' } })
+    const rows = await auth.identity_deps.db.select().from(user_events)
+    const own = rows.filter(({ object }) => object === `user:${id}`).map(({ action }) => action)
+    expect(own).toEqual(expect.arrayContaining(['user.passkey_added', 'user.passkey_removed']))
+  })
+
+  it('answers a challenge once, and one of ours only', async () => {
+    const { key } = await person('once')
+    const assertion = key.assert(await challenge())
+    expect((await token({ grant_type: 'passkey', assertion })).status).toBe(200)
+    const expired = { status: 409, body: { code: 'challenge_expired' } }
+    expect(await token({ grant_type: 'passkey', assertion })).toMatchObject(expired)
+    const own = key.assert(Buffer.alloc(32, 7).toString('base64url'))
+    expect(await token({ grant_type: 'passkey', assertion: own })).toMatchObject(expired)
+    const late = await challenge()
+    await auth.redis.del(await auth.redis.keys(`${auth.prefix}passkey:*`))
+    expect(await token({ grant_type: 'passkey', assertion: key.assert(late) })).toMatchObject(expired)
+  })
+
+  it.each<[string, Bend, RegExp]>([
+    ['another origin', { origin: 'https://evil.test' }, /origin/i],
+    ['another relying party', { rp_id: 'evil.test' }, /RP ID/i],
+    ['no verified person', { flags: 1 }, /verif/i],
+    ['a registration as a sign-in', { type: 'webauthn.create' }, /type/i],
+    ['another signature', { tamper: true }, /cause[^a-z]+signature/],
+    ['another user handle', { user_handle: 'someone' }, /cause[^a-z]+user_handle/],
+    ['a counter that goes back', { counter: 1 }, /counter/],
+  ])('with %s is refused, and the cause is in the audit log alone', async (name, bend, cause) => {
+    const { key } = await person(name.replaceAll(' ', '-'))
+    expect((await byPasskey(key)).status).toBe(200)
+    const refused = await byPasskey(key, bend)
+    expect(refused).toMatchObject({ status: 403, body: { code: 'assertion_invalid' } })
+    expect(refused.text).not.toMatch(/evil|counter|handle/)
+    const last = (await audited()).filter(({ action }) => action === 'login').at(-1)
+    expect(last).toMatchObject({ outcome: 'denied', reason: 'assertion_invalid' })
+    expect(JSON.stringify(last)).toMatch(cause)
+  })
+
+  it('of a disabled person signs nobody in', async () => {
+    const { id, key } = await person('gone')
+    const { sql } = await import('drizzle-orm')
+    await auth.identity_deps.db.execute(sql`update identity.users set status = 'DISABLED' where id = ${id}`)
+    expect(await byPasskey(key)).toMatchObject({ status: 403, body: { code: 'assertion_invalid' } })
+  })
+
+  it('is registered here only, once, and by a fresh sign-in', async () => {
+    const { id, key, access } = await person('adder')
+    const other = await person('other')
+    expect(await add(other.access, key.attest(await challenge(), other.id))).toMatchObject({
+      status: 409,
+      body: { code: 'passkey_known' },
+    })
+    for (const bend of [
+      { origin: 'https://evil.test' },
+      { rp_id: 'evil.test' },
+      { flags: 65 },
+      { type: 'webauthn.get' },
+    ])
+      expect(await add(access, createAuthenticator(SITE).attest(await challenge(), id, bend))).toMatchObject({
+        status: 403,
+        body: { code: 'assertion_invalid' },
+      })
+    const again = keyed(access)
+    const attestation = createAuthenticator(SITE).attest(await challenge(), id)
+    const first = await add(access, attestation, again)
+    expect(await add(access, attestation, again)).toMatchObject({ status: 201, body: first.body })
+    expect(await add(access, attestation)).toMatchObject({ status: 409, body: { code: 'challenge_expired' } })
+    for (let n = 2; n < 10; n++)
+      expect((await add(access, createAuthenticator(SITE).attest(await challenge(), id))).status).toBe(201)
+    const eleventh = await add(access, createAuthenticator(SITE).attest(await challenge(), id))
+    expect(eleventh).toMatchObject({ status: 409, body: { code: 'too_many_passkeys' } })
+    const foreign = await send(`${url}/api/v1/users/me/passkeys/${other.passkey.id}`, {
+      method: 'DELETE',
+      headers: keyed(access),
+    })
+    expect(foreign.status).toBe(404)
+  })
+
+  it('confirms who its owner is, and no one else', async () => {
+    const eva = await person('confirms')
+    const olga = await person('stranger')
+    const reauth = async (key: Authenticator) =>
+      send(`${url}/v1/token/reauth`, {
+        body: { assertion: key.assert(await challenge()) },
+        headers: bearer(eva.access),
+      })
+    expect(await reauth(eva.key)).toMatchObject({ status: 200, body: { access_token: expect.any(String) } })
+    expect(await reauth(olga.key)).toMatchObject({ status: 403, body: { code: 'assertion_invalid' } })
+    const both = { assertion: eva.key.assert(await challenge()), password: PASSWORD }
+    const headers = bearer(eva.access)
+    expect((await send(`${url}/v1/token/reauth`, { body: both, headers })).status).toBe(400)
+    expect((await send(`${url}/v1/token/reauth`, { body: {}, headers })).status).toBe(400)
+  })
+})
+
+describe('a second factor', () => {
+  it('follows the password of a role that needs it, once there is a passkey', async () => {
+    const { username, key, id } = await person('factor', ['approver'])
+    const halved = await token({ username, password: PASSWORD })
+    expect(halved).toMatchObject({ status: 403, body: { code: 'second_factor_required' } })
+    expect(halved.text).not.toContain('eyJ')
+    const { factor_token } = halved.body
+    const second = async (by: Authenticator, with_token: unknown = factor_token) =>
+      token({ grant_type: 'second_factor', factor_token: with_token, assertion: by.assert(await challenge()) })
+    expect(await second(key)).toMatchObject({ status: 200, body: { access_token: expect.any(String) } })
+    expect(await second(key)).toMatchObject({ status: 409, body: { code: 'challenge_expired' } })
+    const stranger = await person('no-factor')
+    const again = (await token({ username, password: PASSWORD })).body.factor_token
+    expect(await second(stranger.key, again)).toMatchObject({ status: 403, body: { code: 'assertion_invalid' } })
+    expect(await second(key, again)).toMatchObject({ status: 409, body: { code: 'challenge_expired' } })
+    const rows = (await audited()).filter(
+      (row) => row.object === `user:${id}` && row.outcome === 'done' && row.action === 'login',
+    )
+    expect(rows).toHaveLength(2)
+  })
+
+  it('is sent whole or not at all', async () => {
+    const { key, username } = await person('whole')
+    const assertion = key.assert(await challenge())
+    for (const [body, code] of [
+      [{ grant_type: 'passkey' }, 'missing_grant'],
+      [{ grant_type: 'second_factor', assertion }, 'missing_grant'],
+      [{ grant_type: 'passkey', assertion, factor_token: 'x' }, 'missing_grant'],
+      [{ grant_type: 'passkey', assertion, username, password: PASSWORD }, 'ambiguous_grant'],
+    ] as const)
+      expect(await token(body)).toMatchObject({ status: 400, body: { code } })
+  })
+})
