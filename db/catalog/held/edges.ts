@@ -1,5 +1,5 @@
 import type { ClosedEdge, EdgeCause, EdgeKey, EdgeRow } from '../rows.ts'
-import { createAround, edgeKey } from './around.ts'
+import { createAround, edgeKey, outKey } from './around.ts'
 import { type Journal, Unheld } from './journal.ts'
 import type { Ended } from './missing.ts'
 
@@ -71,7 +71,12 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
       for (const [name, edge] of open) {
         const touches = name.startsWith(`${rid} `) || name.endsWith(` ${rid}`)
         const own = pending.added.has(name) || pending.revised.has(name) || pending.gone.has(name)
-        if (touches && (edge === undefined || !own) && !pending.gone.has(name)) open.delete(name)
+        if (!touches || (edge !== undefined && own) || pending.gone.has(name)) continue
+        open.delete(name)
+        // Whoever else this edge belongs to does not know all of its own edges any longer.
+        const [src = '', reltype_id, dst = ''] = name.split(' ')
+        known.outs.delete(outKey(Number(reltype_id), src))
+        for (const end of [src, dst]) known.around.delete(end)
       }
     },
     ...questionsOf(touching, (rid) => known.around.has(rid)),
