@@ -2341,7 +2341,7 @@ export interface paths {
         };
         /**
          * Read what concerns the caller
-         * @description Permissions and groups as they are now, counts of what waits, and parts that are not ready.
+         * @description Permissions and groups as they are now, counts of waiting items, and parts that are not ready.
          */
         get: operations["getCaller"];
         put?: never;
@@ -6279,7 +6279,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; there is nothing to say. */
+            /** @description Done, without a body. */
             204: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6753,7 +6753,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; there is nothing to say. */
+            /** @description Done, without a body. */
             204: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6929,7 +6929,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; there is nothing to say. */
+            /** @description Done, without a body. */
             204: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6969,7 +6969,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; there is nothing to say. */
+            /** @description Done, without a body. */
             204: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7043,7 +7043,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; there is nothing to say. */
+            /** @description Done, without a body. */
             204: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7084,7 +7084,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; there is nothing to say. */
+            /** @description Done, without a body. */
             204: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7209,7 +7209,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done; there is nothing to say. */
+            /** @description Done, without a body. */
             204: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7691,7 +7691,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; there is nothing to say. */
+            /** @description Done, without a body. */
             204: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7793,7 +7793,7 @@ export interface operations {
                     "application/json": components["schemas"]["Pending"];
                 };
             };
-            /** @description Done; there is nothing to say. */
+            /** @description Done, without a body. */
             204: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7834,7 +7834,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; there is nothing to say. */
+            /** @description Done, without a body. */
             204: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7968,7 +7968,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; there is nothing to say. */
+            /** @description Done, without a body. */
             204: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8330,7 +8330,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; there is nothing to say. */
+            /** @description Done, without a body. */
             204: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8486,7 +8486,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; there is nothing to say. */
+            /** @description Done, without a body. */
             204: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -11889,7 +11889,7 @@ export interface operations {
                     "application/json": components["schemas"]["Work"];
                 };
             };
-            /** @description Done; there is nothing to say. */
+            /** @description Done, without a body. */
             204: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];

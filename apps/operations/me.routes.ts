@@ -24,7 +24,7 @@ export const meRoutes: FastifyPluginAsyncTypebox<{
       schema: {
         operationId: 'getCaller',
         summary: 'Read what concerns the caller',
-        description: 'Permissions and groups as they are now, counts of what waits, and parts that are not ready.',
+        description: 'Permissions and groups as they are now, counts of waiting items, and parts that are not ready.',
         tags: ['me'],
         response: { 200: Me, ...errorReplies },
       },

@@ -1,7 +1,7 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
 import type { Queryable, Tx } from '../client.ts'
-import { heldBy, inDatabase } from './held/rows.ts'
+import { inDatabase } from './held/rows.ts'
 import { accessSql, type RowAccess } from './resources/lists.ts'
 import { array, rowsOf } from './resources/rows.ts'
 import { provider } from './tables.ts'
@@ -40,9 +40,6 @@ export const reviseProvider = async (
     .set({ ...set, swept: false, rev: sql`${provider.rev} + 1`, valid_from: at })
     .where(eq(provider.provider_id, provider_id))
 }
-
-/** Whether it is known without a look that a resource offers nothing: of those that are held. */
-export const offersNothing = (tx: Tx, rid: string): boolean => heldBy(tx)?.offersNothing(rid) ?? false
 
 export const withdrawProviders = async (tx: Tx, rid: string, at: string, command_id: string | null): Promise<void> => {
   const db = await inDatabase(tx)

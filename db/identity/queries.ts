@@ -99,7 +99,7 @@ export const listUsers = (
     .limit(limit)
 }
 
-/** Serialises every change of users, groups and grants: what could take away the last administrator, or add a second. */
+/** Serializes every change of users, groups and grants: what could take away the last administrator, or add a second. */
 export const lockAdmins = (tx: Tx) => tx.execute(sql`select ${lockOf('admins')}`)
 
 type Administrator = { id: string; link_shown: boolean }

@@ -2,7 +2,7 @@ import { createElement } from 'react'
 import { renderToStaticMarkup } from 'react-dom/server'
 import { expect, it } from 'vitest'
 import { isPreview, PreviewView } from '../../apps/console/gates/preview.tsx'
-import type { Preview } from '../../apps/shared/contracts/operations/preview.ts'
+import type { Preview } from '../../apps/shared/contracts/client/preview.ts'
 
 const preview: Preview = {
   format: 'signalbox/preview@1',

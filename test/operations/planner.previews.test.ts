@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Warning } from '../../apps/operations/graph/types.ts'
 import { policyOf } from '../../apps/operations/packs/defaults.ts'
-import { bindPreviews } from '../../apps/operations/planner/previews.ts'
+import { bindPreviews } from '../../apps/operations/packs/previews.ts'
 import type { PlanGate, PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
 
 const node = (node_id: string, depends_on: string[], inputs: object = {}) =>

@@ -11,7 +11,7 @@ import { holdFor, holdRows, type View, type Wish } from './hold.ts'
 
 /** So many changes that are made by themselves go alone before the rest does, too. */
 const MAX_BY_THEMSELVES = 8
-/** So often a change is made once more for what was not held, before it is given up. */
+/** So often a change is made once more after a read of missing rows, before it is given up. */
 const MAX_ASKED = 1000
 const TRIES = 5
 
@@ -119,7 +119,7 @@ export const makeEach = async <T>(
 
 /**
  * Makes changes in memory up to the first that asks the database itself, and writes them. undefined: the database saw
- * a clash that could not be seen before, with what someone else wrote in between; all of it was taken back.
+ * a clash that could not be seen before, with a write of someone else in between; all of it was taken back.
  */
 const makeHeld = async <T>(
   tx: Tx,

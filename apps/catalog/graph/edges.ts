@@ -3,7 +3,7 @@ import type { GraphArrays } from './arrays.ts'
 
 /** One end of an open edge, seen from a node. */
 export type Arc = { type: number; out: boolean; peer: number; no: number }
-/** A place in a node's order of neighbours. */
+/** A place in a node's order of neighbors. */
 export type Position = { type: number; out: boolean; peer: number }
 export type Direction = 'out' | 'in' | 'both'
 

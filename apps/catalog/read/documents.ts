@@ -65,7 +65,7 @@ export const storedDocument = (document: ResourceDocument): JsonObject =>
 
 const BOOKKEEPING = /^(version|(observed_)?generation|drift|last_operation|updated_(at|by))$/
 
-/** Pointers of what a change says; what the server counts and derives is left out, and null is as good as absent. */
+/** Pointers that a change names; what the server counts and derives is left out, and null is as good as absent. */
 export const factsChanged = (before: ResourceDocument, after: ResourceDocument): string[] => {
   const [old, next] = [before, after] as Record<string, unknown>[]
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort()

@@ -1,6 +1,6 @@
+import type { Preview } from '../../shared/contracts/client/preview.ts'
 import type { Gate, GateSummary, InboxItem } from '../../shared/contracts/operations/gates.ts'
 import type { GateSubject } from '../../shared/contracts/operations/graph.ts'
-import type { Preview } from '../../shared/contracts/operations/preview.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
@@ -172,7 +172,7 @@ const previewLines = (value: unknown): string[] => {
   ])
   const more = changes_count > changes.length || lines.length > MAX_SHOWN
   return [
-    `  ${no_change ? 'The saved plan changes nothing.' : `The saved plan makes ${changes_count} changes, on serial ${base.serial}; it runs byte for byte:`}`,
+    `  ${no_change ? 'The saved plan makes no changes.' : `The saved plan makes ${changes_count} changes, on serial ${base.serial}; it runs byte for byte:`}`,
     ...lines.slice(0, MAX_SHOWN),
     ...(more ? [dim('  … more: -o json shows all')] : []),
     `  plan   sha256:${plan.content_sha256}`,

@@ -1,4 +1,4 @@
-import type { Preview, PreviewField } from '../../shared/contracts/operations/preview.ts'
+import type { Preview, PreviewField } from '../../shared/contracts/client/preview.ts'
 import { ChangeMark, FieldDiffs } from '../values/diff.tsx'
 import { tDecide } from '../words/decide.ts'
 

@@ -81,7 +81,7 @@ export const takeArtifact = async (
   return { sha256, size, duplicate: known }
 }
 
-/** The bytes of what an earlier attempt of the same operation has made, such as a saved plan. */
+/** The bytes that an earlier attempt of the same operation has made, such as a saved plan. */
 export const giveArtifact = async (
   { artifacts, db }: Pick<OperationsDeps, 'artifacts' | 'db'>,
   { token_sha256 }: Bringer,

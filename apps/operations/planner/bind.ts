@@ -4,6 +4,7 @@ import { coneOf, ranksOf } from '../graph/graph.ts'
 import { byText } from '../graph/order.ts'
 import type { Library, PlannerInput, TargetDiff, Warning } from '../graph/types.ts'
 import { rejectingInTime } from '../packs/defaults.ts'
+import { bindPreviews } from '../packs/previews.ts'
 import type { JudgedPlan, PlanFacts } from '../policies/plans.ts'
 import {
   entryPlace,
@@ -16,7 +17,6 @@ import {
   wantedGates,
   withBarriers,
 } from './gates.ts'
-import { bindPreviews } from './previews.ts'
 import { dependentsOfTargets, exceeds, type Risk, riskOf } from './risk.ts'
 
 /**

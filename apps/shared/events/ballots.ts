@@ -12,8 +12,8 @@ const bytesOf = (text: unknown): Buffer => Buffer.from(String(text), 'base64url'
 const PRESENT_AND_VERIFIED = 0b101
 
 /**
- * Why the signature of an approval does not fit its record, or undefined: the ballot must be of this vote, and the
- * passkey whose public key the record carries must have signed it on the site that the ballot names.
+ * Why the signature of an approval does not fit its record, or undefined. The ballot must be of this vote, signed
+ * on the site that it names by the passkey whose public key the record carries.
  */
 export const voteFault = (operation_id: unknown, subject: Fields): string | undefined => {
   const { ballot, jwk, client_data, authenticator_data, signature } = subject.signature as VoteSignature

@@ -220,7 +220,7 @@ const MEANING: Record<string, string> = {
   200: 'Done; the answer.',
   201: 'Created.',
   202: 'Accepted, and not yet carried out.',
-  204: 'Done; there is nothing to say.',
+  204: 'Done, without a body.',
   304: 'Unchanged since the ETag that was sent.',
 }
 const HEADERS = Object.fromEntries(

@@ -43,7 +43,7 @@ export const heldTx = (tx: Tx, held: Held, flush?: () => Promise<void>): Tx => {
 /** The database itself, after all that the change has written so far. Throws `Unheld` among other changes. */
 export const inDatabase = async <D extends Queryable>(db: D): Promise<D> =>
   heldBy(db) ? ((await (db as unknown as HeldTx).flush()) as D) : db
-/** The same for what no change moves, such as the id and type of a row. */
+/** The same for columns that no change moves, such as the id and type of a row. */
 export const underlying = (tx: Tx): Tx => Object.getPrototypeOf(tx) as Tx
 
 /** The rows themselves, those that exist and new ones. */
@@ -124,7 +124,7 @@ export const createHeld = () => {
   /** Resources that offer nothing. */
   const offerless = new Set<string>()
   const imported = new Map<string, object>()
-  /** Places of rows that moved with what contains them. */
+  /** Places of rows that moved with their container. */
   const moved = new Map<string, Placed>()
 
   const update = (table: PgTable, key: object, set: Record<string, unknown>): void => {

@@ -2,7 +2,7 @@ import pg from 'pg'
 
 /**
  * The whole graph out of one snapshot, in pieces: ranges of the tables' pages, each as arrays in one binary COPY row.
- * A message a row costs a process about as much as the row itself, and sorting in the database four times the reading,
+ * A message a row costs a process about as much as the row itself. Sorting in the database four times the reading,
  * so neither is done (catalog.md 10).
  */
 export type Piece =

@@ -54,7 +54,7 @@ export const listWaitingPatches = (db: Queryable, { visible, mine, only_mine }: 
 /** Nodes whose failure holds their operation. */
 const HOLDING = sql`${nodes.operation_id} = ${operations.operation_id} and not ${nodes.removed}
   and (${nodes.state} in ('outcome_unknown', 'compensation_failed') or (${nodes.state} = 'failed' and ${nodes.spec} ->> 'on_failure' = 'hold'))`
-/** An open patch of the operation is taken for the answer to its failure: then the patch is what waits. */
+/** An open patch of the operation is taken for the answer to its failure: then the patch waits instead. */
 const HAS_FAILURE = and(
   isNull(operations.ended_at),
   sql`exists (select 1 from ${nodes} where ${HOLDING})`,

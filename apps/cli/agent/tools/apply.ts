@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto'
 import { chownSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Value } from 'typebox/value'
-import { Preview } from '../../../shared/contracts/operations/preview.ts'
+import { Preview } from '../../../shared/contracts/client/preview.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
 import { baseOf, Ended, type Module, openModule } from './module.ts'
 import { seal, unseal } from './seal.ts'
 import { failed, type Job, refusedBy, type Tool, type Verdict } from './types.ts'
 
 const LOCK_WAIT_S = 30
-const STALE = 'Nothing was changed. Retry the preview: the gate asks with the new plan.'
+const STALE = 'No change was made. Retry the preview: the gate asks with the new plan.'
 const stale = (what: string): Verdict => failed('preview_stale', `${what} ${STALE}`, false)
 
 /** `opentofu.apply`: carries out exactly the plan file that was previewed, and none on a state or a source that has moved. */
@@ -42,10 +42,10 @@ export const apply: Tool = async (job) => {
 const planOf = async (job: Job, { plan }: Preview): Promise<Buffer | Verdict> => {
   const opened = unseal(job.file.state_dir, job.work.operation_id, await job.fetch(plan.sha256))
   if (!opened)
-    return refusedBy('The saved plan does not open: another key sealed it, or it was changed. Nothing was changed.')
+    return refusedBy('The saved plan does not open: another key sealed it, or it was changed. No change was made.')
   const digest = createHash('sha256').update(opened).digest('hex')
   if (digest !== plan.content_sha256)
-    return refusedBy('The saved plan has another digest than the one that was approved. Nothing was changed.')
+    return refusedBy('The saved plan has another digest than the one that was approved. No change was made.')
   return opened
 }
 
@@ -104,6 +104,6 @@ const carryOut = async (job: Job, module: Module, plan: string): Promise<Verdict
   const [first = 'apply failed: see the log.'] = said.errors
   if (said.begun.size > 0) return failed('partial', `${progress} ${first}`, false)
   if (/saved plan is stale/i.test(first)) return stale('The state moved since this plan was made.')
-  if (/state lock/i.test(first)) return failed('locked', `The state is locked. Nothing was changed. ${first}`, true)
-  return failed('tool_failed', `${first} Nothing was changed.`, false)
+  if (/state lock/i.test(first)) return failed('locked', `The state is locked. No change was made. ${first}`, true)
+  return failed('tool_failed', `${first} No change was made.`, false)
 }

@@ -1,4 +1,4 @@
-import type { PreviewChange, PreviewField } from '../../../shared/contracts/operations/preview.ts'
+import type { PreviewChange, PreviewField } from '../../../shared/contracts/client/preview.ts'
 import { digest } from '../../../shared/data/digest.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
 

@@ -28,7 +28,7 @@ const SKIPPED = /^(\.terraform|\.git|.*\.tfstate(\..*)?)$/
 /** `show -json` is one line. */
 const MAX_JSON = 64 * 1024 * 1024
 
-/** Copies the named source, initialises it and selects the workspace. */
+/** Copies the named source, initializes it and selects the workspace. */
 export const openModule = async (job: Job): Promise<Module> => {
   const { tofu: rules, state_dir, uid } = job.file
   const { source, workspace = 'default' } = job.work.inputs as Record<string, unknown>

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Preview } from '../../../shared/contracts/operations/preview.ts'
+import type { Preview } from '../../../shared/contracts/client/preview.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
 import { changesOf } from './changes.ts'
 import { baseOf, Ended, openModule } from './module.ts'

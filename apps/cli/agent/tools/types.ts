@@ -53,8 +53,8 @@ type Run = {
 const BIG = { file_blocks: 8_388_608, open_files: 4096 }
 
 /**
- * Runs a program of a job in a process group of its own: it is interrupted when the work is to be stopped or its time
- * ends, killed after its grace, and killed at once when this agent dies.
+ * Runs a program of a job in a process group of its own. It is interrupted when the work is to be stopped or its time
+ * ends, and killed after its grace. It is killed at once when this agent dies.
  */
 export const runTool = (job: Job, { grace_s, env = {}, log = job.log, timeout_s, uid, ...run }: Run) => {
   const left_ms = Math.max(Date.parse(job.work.deadline_at) - Date.now(), 0)

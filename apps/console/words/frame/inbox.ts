@@ -21,10 +21,10 @@ export const inbox = {
     return gates_all > 0
       ? count(
           gates_all,
-          'Nothing waits for you. One gate waits for others.',
-          'Nothing waits for you. {n} gates wait for others.',
+          'Your inbox is empty. One gate waits for others.',
+          'Your inbox is empty. {n} gates wait for others.',
         )
-      : 'Nothing waits.'
+      : 'The inbox is empty.'
   },
   patch: 'Patch',
   failure: 'Failure',
@@ -34,8 +34,8 @@ export const inbox = {
   mine: 'For me',
   all: 'All',
   filter: 'Whose',
-  empty: 'Nothing waits for you.',
-  empty_all: 'Nothing waits.',
+  empty: 'Your inbox is empty.',
+  empty_all: 'The inbox is empty.',
   see_others: (n: number) => count(n, 'One gate is waiting for others', '{n} gates are waiting for others'),
   see_operations: 'See running operations',
   waiting_since: 'Waiting since',

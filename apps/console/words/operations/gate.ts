@@ -36,7 +36,7 @@ export const gate = {
   no_changes: 'No resource changes.',
   outputs: 'Bound outputs',
   preview: {
-    none: 'The saved plan changes nothing',
+    none: 'The saved plan makes no changes',
     changes: (count: number) =>
       count === 1 ? 'The saved plan makes 1 change' : `The saved plan makes ${count} changes`,
     exact: 'This plan file runs, byte for byte.',

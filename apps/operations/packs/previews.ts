@@ -1,7 +1,7 @@
 import type { PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { coneOf } from '../graph/graph.ts'
 import type { Warning } from '../graph/types.ts'
-import { withBinds } from '../packs/defaults.ts'
+import { withBinds } from './defaults.ts'
 
 const PREVIEW = /"\$from":"nodes\/([^/"]+)\/outputs\/preview"/g
 
@@ -35,7 +35,7 @@ export const bindPreviews = (gates: PlanGate[], nodes: readonly PlanNode[], warn
     if (!guarded.has(node_id))
       warnings.push({
         code: 'preview_unguarded',
-        message: `No gate stands between the preview and "${node_id}": it carries out what nobody has read.`,
+        message: `No gate is between the preview and "${node_id}": it carries out what nobody has read.`,
       })
   return bound
 }
