@@ -358,6 +358,12 @@ describe('policies', () => {
     expect(risky.document.gates[0]?.policy.on_timeout).toBe('reject')
     expect(risky.document.gates[0]?.policy.digest).not.toBe('sha256:approve')
     expect(risky.warnings).toMatchObject([{ code: 'silence_rejects' }])
+    // No one signs by silence, however low the risk.
+    policies.set('cutover', { ...silent, policy: { ...silent.policy, signature: 'required' } })
+    const signed = made()
+    expect(signed.risk.level).toBe('low')
+    expect(signed.document.gates).toMatchObject([{ policy: { on_timeout: 'reject', signature: 'required' } }])
+    expect(signed.warnings).toMatchObject([{ code: 'silence_rejects' }])
   })
 
   it('refuses what is riskier than the intent allows', () => {

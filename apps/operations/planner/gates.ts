@@ -174,13 +174,18 @@ export const graphGates = (given: GraphGate[], { policies }: Library, violations
     }
   })
 
-/** Silence approves only what is of low risk (operations.md 2.5); elsewhere such a gate rejects in time, and the plan says so. */
+/**
+ * Silence approves only at low risk and never in place of a signature (operations.md 2.5); elsewhere such a gate rejects in
+ * time, and the plan says so.
+ */
 export const refuseSilence = (gates: PlanGate[], risk: RiskLevel, warnings: Warning[]): PlanGate[] =>
   gates.map((gate) => {
-    if (gate.policy.on_timeout !== 'approve' || risk === 'low') return gate
+    const { on_timeout, signature } = gate.policy
+    if (on_timeout !== 'approve' || (risk === 'low' && signature !== 'required')) return gate
+    const why = signature === 'required' ? 'without a signature' : `at risk ${risk}`
     warnings.push({
       code: 'silence_rejects',
-      message: `The gate "${gate.gate_id}" would approve by itself in time; at risk ${risk} it rejects.`,
+      message: `The gate "${gate.gate_id}" would approve by itself in time; ${why} it rejects.`,
     })
     return { ...gate, policy: rejectingInTime(gate.policy) }
   })
