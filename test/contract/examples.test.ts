@@ -24,7 +24,7 @@ const faultsOf = (schema: object, value: unknown): string[] => {
 const endpoints = apis.flatMap((api) => api.endpoints.map((endpoint) => ({ api, endpoint, name: endpoint.name })))
 
 const REDIRECTS = new Set(ROUTES.filter(({ redirects }) => redirects).map(({ method, path }) => `${method} ${path}`))
-/** What an agent alone may ask for, with work under way: `test/agent` runs it. */
+/** What an agent alone may ask for, with work in flight: `test/agent` runs it. */
 const AT_WORK = new Set(['POST /v1/pools/{pool}/work', 'GET /internal/v1/artifacts/{sha256}'])
 /** How an operation may succeed: browsers are led on by 303, on the few routes that the gateway lets redirect. */
 const successOf = ({ name }: Endpoint) => (REDIRECTS.has(name) ? /^(2\d\d|303)$/ : /^2\d\d$/)
