@@ -88,7 +88,7 @@ it('refuses what its own file does not list, and a machine that the pool does no
   expect(await stranger.ended).toBe(7)
   expect(stranger.said()).toContain('machine:stranger is no agent of the pool "infra"')
   const person = await lab.p.as('olga').post('/v1/pools/infra/work', {})
-  expect([person.status, person.body.code]).toEqual([403, 'permission_missing'])
+  expect([person.status, person.body.code]).toEqual([403, 'not_an_agent'])
 }, 90_000)
 
 it('two agents: each piece of work is done once', async () => {

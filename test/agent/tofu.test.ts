@@ -212,4 +212,4 @@ it('an agent that is killed within the apply: the outcome is unknown, the tool i
   agent = lab.startAgent(file)
   await lab.reaches(path, 'outcome_unknown', 'apply')
   expect(lab.linesOf('begun')).toHaveLength(before + 1)
-}, 120_000)
+}, 200_000)

@@ -83,8 +83,8 @@ const OPEN_QUERY = new Set(['GET /v1/sso/{provider}/callback'])
 const OPEN_BODY = new Set(['POST /v1/sso/{provider}/backchannel-logout'])
 /** The routes that a case leaves out. */
 export const EXCEPTED = [...OPEN_QUERY, ...OPEN_BODY]
-/** Chosen by who calls: a PUT makes what is not there, and a DELETE of nothing is done already. */
-const CHOSEN = new Set(['freeze_id'])
+/** Chosen by who calls: a PUT makes what is not there, and a DELETE of nothing is done already. A pool has a name and no id. */
+const CHOSEN = new Set(['freeze_id', 'pool'])
 const DOCUMENTED_4XX = [400, 401, 403, 404, 405, 409, 412, 413, 414, 415, 422, 428]
 
 /** Who calls is asked before anything of the request is judged: a stranger's broken body is 401 too. */

@@ -25,7 +25,10 @@ const endpoints = apis.flatMap((api) => api.endpoints.map((endpoint) => ({ api, 
 
 const REDIRECTS = new Set(ROUTES.filter(({ redirects }) => redirects).map(({ method, path }) => `${method} ${path}`))
 /** What an agent alone may ask for, with work in flight: `test/agent` runs it. */
-const AT_WORK = new Set(['POST /v1/pools/{pool}/work', 'GET /internal/v1/artifacts/{sha256}'])
+const AT_WORK = ['POST /v1/pools/{pool}/work', 'GET /internal/v1/artifacts/{sha256}']
+/** What needs an authenticator: `test/session/passkeys.test.ts` has one. */
+const WITH_PASSKEY = ['POST /v1/users/me/passkeys', 'DELETE /v1/users/me/passkeys/{passkey_id}']
+const ELSEWHERE = new Set([...AT_WORK, ...WITH_PASSKEY])
 /** How an operation may succeed: browsers are led on by 303, on the few routes that the gateway lets redirect. */
 const successOf = ({ name }: Endpoint) => (REDIRECTS.has(name) ? /^(2\d\d|303)$/ : /^2\d\d$/)
 
@@ -144,7 +147,7 @@ const leadsOn = (link: string): Promise<void> => {
 }
 
 describe('every example', () => {
-  it.concurrent.each(endpoints.filter(({ name }) => !AT_WORK.has(name)))(
+  it.concurrent.each(endpoints.filter(({ name }) => !ELSEWHERE.has(name)))(
     'of $name gets what is documented',
     async ({ api, endpoint }) => {
       const { status, headers, text, body } = await replay(api, endpoint)

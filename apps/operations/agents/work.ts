@@ -25,7 +25,7 @@ export const takeWork = async (
 ): Promise<Work | undefined> => {
   // One answer for all: who may not take from a pool does not learn whether it exists.
   if (caller.kind !== 'machine' || !deps.agentsOf(pool).has(caller.username))
-    throw new AppError('policy_denied', 'permission_missing', `${caller.username} is no agent of the pool "${pool}".`, {
+    throw new AppError('policy_denied', 'not_an_agent', `${caller.username} is no agent of the pool "${pool}".`, {
       status: 403,
       hint: 'Name the machine in `agents` of the pool in the policy of the executors.',
     })

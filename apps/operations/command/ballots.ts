@@ -18,6 +18,10 @@ export const issueBallot = async (
   operation_id: string,
   { type, id, round, digest }: BallotBody,
 ): Promise<BallotReply> => {
+  if (type === 'gate' && round === null)
+    throw new AppError('validation_error', 'schema_violation', 'A ballot for a gate names its round.', {
+      violations: [{ pointer: '/round', code: 'required', message: 'is the round that the gate shows' }],
+    })
   const { rp_id, credential_ids } = await trust.passkeys.of(user_id)
   const nonce = randomBytes(16).toString('base64url')
   const expires_at = new Date(clock.now().getTime() + 1000 * BALLOT_S).toISOString()

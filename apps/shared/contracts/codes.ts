@@ -167,6 +167,7 @@ export const CODES = {
       'Sign in as the same person, or ask an administrator.',
     ],
     reauth_failed: ['The provider did not ask for your credentials again.', 'Start again.'],
+    not_an_agent: ['The pool lists you as no agent.', 'Name the machine under the agents of the pool.'],
     permission_missing: ['You lack a permission.', 'Ask an administrator for a role that has it.'],
     out_of_scope: ['Your roles do not cover this object.', 'Ask for a role that covers it.'],
     reauth_required: ['Your sign-in is too long ago.', 'Confirm your password and repeat the request.'],

@@ -117,7 +117,7 @@ export const startLab = async (pools: readonly string[]) => {
           if (node.state === state) return node
           throw new Error(`${node.state}: ${node.error_message}`)
         },
-        { timeout_ms: 60_000, what: `${node_id} ${state}` },
+        { timeout_ms: 110_000, what: `${node_id} ${state}` },
       ),
     /** Cancels, and at once by force. */
     force: async (path: string) => {
