@@ -172,7 +172,7 @@ describe('goes in and comes out equal', { timeout: LONG_MS }, () => {
   })
 
   const files = PUBLIC === undefined ? [] : readdirSync(PUBLIC).filter((name) => /\.(json|ya?ml)$/.test(name))
-  it.skipIf(files.length === 0).each(files.length > 0 ? files : ['none'])('public data: %s', async (file) => {
+  it.each(files)('public data: %s', async (file) => {
     const { documents } = parseSource(readSource(join(PUBLIC ?? '', file)))
     const name = `public-${files.indexOf(file)}`
     const into = { resource_id: 'eu1-a-web', type_key: 'topology.segment' }

@@ -221,7 +221,8 @@ describe('a session in the browser', () => {
         await route.continue(headers ? { headers } : {})
       })
       await page.getByRole('link', { name: 'Resources' }).click()
-      await page.getByText('No resources yet.').waitFor()
+      // Other cases of this platform may have made some already.
+      await page.getByText('No resources yet.').or(page.getByRole('table')).first().waitFor()
       // At least twice: news from the stream may ask for the list once more.
       expect(calls).toBeGreaterThanOrEqual(2)
       expect(refreshes).toBe(2)
