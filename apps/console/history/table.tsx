@@ -1,7 +1,6 @@
-import { Link } from '@tanstack/react-router'
 import type { TimelineEvent } from '../api/types.ts'
 import { type Column, DataTable } from '../ui/table.tsx'
-import { GateLink, NodeLink } from '../values/links.tsx'
+import { GateLink, NodeLink, PatchLink } from '../values/links.tsx'
 import { Person } from '../values/person.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -65,9 +64,9 @@ const columnsOf = (operation_id: string, names: ReadonlyMap<string, string>): Co
       ) : event.gate_id ? (
         <GateLink operation_id={operation_id} gate_id={event.gate_id} />
       ) : event.patch_id ? (
-        <Link to="/operations/$operation_id/patches/$patch_id" params={{ operation_id, patch_id: event.patch_id }}>
+        <PatchLink operation_id={operation_id} patch_id={event.patch_id}>
           {tChange.patch.page}
-        </Link>
+        </PatchLink>
       ) : null,
   },
   { name: tOperation.timeline.who, cell: (event) => <Person who={event.actor} /> },

@@ -1,6 +1,5 @@
-import { Link } from '@tanstack/react-router'
 import type { Waiting } from '../api/types.ts'
-import { NodeLink, OperationLink } from '../values/links.tsx'
+import { NodeLink, OperationLink, PatchLink } from '../values/links.tsx'
 import { nameOf } from '../values/person.tsx'
 import { ShapeIcon, Status } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -48,14 +47,9 @@ const Patch = ({ patch }: { patch: Waiting['patches'][number] }) => {
     <li className={LINE}>
       <ShapeIcon shape="diamond" tone="wait" />
       <span>{tDecide.inbox.patch}</span>
-      <Link
-        to="/operations/$operation_id/patches/$patch_id"
-        params={{ operation_id, patch_id }}
-        data-row=""
-        className="font-semibold wrap-anywhere"
-      >
+      <PatchLink operation_id={operation_id} patch_id={patch_id} data-row="" className="font-semibold wrap-anywhere">
         {reason}
-      </Link>
+      </PatchLink>
       <span>{tDecide.inbox.patch_changes(change_count)}</span>
       <span>{nameOf(proposer)}</span>
       <span className="tabular-nums">{t.of(approvals, quorum)}</span>

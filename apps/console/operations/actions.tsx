@@ -4,7 +4,7 @@ import type { Operation } from '../api/types.ts'
 import { ActionButton, actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
 import { interventionsOfOperation } from '../interventions/offered.ts'
 import { lazyPart } from '../ui/lazy.ts'
-import { GateLink } from '../values/links.tsx'
+import { GateLink, PatchLink } from '../values/links.tsx'
 import { tChange } from '../words/change.ts'
 import { tOperation } from '../words/operation.ts'
 import type { OperationCommand } from './dialogs.tsx'
@@ -37,13 +37,13 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
         </GateLink>
       ) : null}
       {patch ? (
-        <Link
-          to="/operations/$operation_id/patches/$patch_id"
-          params={{ operation_id: operation.operation_id, patch_id: patch.patch_id }}
+        <PatchLink
+          operation_id={operation.operation_id}
+          patch_id={patch.patch_id}
           className={gate ? 'button' : 'button main'}
         >
           {tChange.patch.review}
-        </Link>
+        </PatchLink>
       ) : null}
       {ended ? null : (
         <>

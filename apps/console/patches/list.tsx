@@ -7,6 +7,7 @@ import { patchesQuery } from '../queries/changes.ts'
 import { operationQuery } from '../queries/operations.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { type Column, ListTable } from '../ui/table.tsx'
+import { PatchLink } from '../values/links.tsx'
 import { Person } from '../values/person.tsx'
 import { Status } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -43,14 +44,9 @@ const COLUMNS: Column<Patch>[] = [
     name: tChange.patch.columns.patch,
     kind: 'lead',
     cell: ({ operation_id, patch_id, reason }) => (
-      <Link
-        to="/operations/$operation_id/patches/$patch_id"
-        params={{ operation_id, patch_id }}
-        data-row=""
-        className="font-medium wrap-anywhere"
-      >
+      <PatchLink operation_id={operation_id} patch_id={patch_id} data-row="" className="font-medium wrap-anywhere">
         {reason}
-      </Link>
+      </PatchLink>
     ),
   },
   { name: tChange.patch.columns.status, cell: ({ status }) => <Status state={status} /> },

@@ -32,6 +32,17 @@ export const NodeLink = ({
   </Link>
 )
 
+export const PatchLink = ({
+  operation_id,
+  patch_id,
+  children = patch_id,
+  ...rest
+}: Props & { operation_id: string; patch_id: string }) => (
+  <Link to="/operations/$operation_id/patches/$patch_id" params={{ operation_id, patch_id }} {...rest}>
+    {children}
+  </Link>
+)
+
 export const GateLink = ({
   operation_id,
   gate_id,

@@ -24,12 +24,13 @@ export const artifactsRoutes: FastifyPluginAsyncTypebox<{
 }> = async (app, { deps }) => {
   app.addContentTypeParser('application/octet-stream', (_req, payload, done) => done(null, new Bytes(payload)))
   const bringers = new WeakMap<FastifyRequest, Bringer>()
+  const onRequest = async (req: FastifyRequest) => {
+    bringers.set(req, await bringerOf(deps, req.headers.authorization))
+  }
   app.put(
     '/internal/v1/artifacts/:sha256',
     {
-      onRequest: async (req) => {
-        bringers.set(req, await bringerOf(deps, req.headers.authorization))
-      },
+      onRequest,
       schema: {
         operationId: 'uploadArtifact',
         summary: 'Bring the bytes of an artifact',
@@ -49,9 +50,7 @@ export const artifactsRoutes: FastifyPluginAsyncTypebox<{
   app.get(
     '/internal/v1/artifacts/:sha256',
     {
-      onRequest: async (req) => {
-        bringers.set(req, await bringerOf(deps, req.headers.authorization))
-      },
+      onRequest,
       schema: {
         operationId: 'fetchArtifact',
         summary: 'Fetch what an earlier attempt has made',

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Tx } from '../../../db/client.ts'
 import { insertBallot, spendBallot } from '../../../db/operations/gates/ballots.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
+import { clientDataOf } from '../../shared/auth/client-data.ts'
 import type { Ballot, BallotBody, BallotReply, VoteSignature } from '../../shared/contracts/operations/gates.ts'
 import type { GatePolicy } from '../../shared/contracts/operations/graph.ts'
 import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
@@ -90,7 +91,9 @@ export const signatureOf = async (
     })
   }
   const { response } = assertion
-  const challenge = challengeIn(response.clientDataJSON)
+  const stated = clientDataOf(response.clientDataJSON)
+  if (!stated) throw invalid('The answer of the passkey cannot be read.')
+  const challenge = String(stated.challenge)
   const ballot = await spendBallot(tx, challenge)
   if (!ballot)
     throw new AppError('version_conflict', 'challenge_expired', 'The ballot has expired or was used.', {
@@ -102,14 +105,6 @@ export const signatureOf = async (
   const { credential_id, jwk } = proof.by
   const { clientDataJSON: client_data, authenticatorData: authenticator_data, signature } = response
   return { ballot, credential_id, jwk, client_data, authenticator_data, signature }
-}
-
-const challengeIn = (client_data: string): string => {
-  try {
-    return String(JSON.parse(Buffer.from(client_data, 'base64url').toString('utf8')).challenge)
-  } catch {
-    throw invalid('The answer of the passkey cannot be read.')
-  }
 }
 
 const invalid = (detail: string) =>

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { clientDataOf } from '../../shared/auth/client-data.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -28,20 +29,11 @@ export const newChallenge = async (deps: SessionDeps, request_id: string) => {
 
 /** Spends the challenge that the browser says it was asked; whatever is wrong with the rest, it counts once. */
 export const spendChallenge = async (deps: SessionDeps, client_data: string): Promise<string> => {
-  const challenge = challengeIn(client_data)
-  if (challenge !== undefined && (await deps.flows.answer(challenge))) return challenge
+  const challenge = clientDataOf(client_data)?.challenge
+  if (typeof challenge === 'string' && (await deps.flows.answer(challenge))) return challenge
   throw new AppError('version_conflict', 'challenge_expired', 'The request for a passkey has expired or was used.', {
     hint: 'Start again.',
   })
-}
-
-const challengeIn = (client_data: string): string | undefined => {
-  try {
-    const { challenge } = JSON.parse(Buffer.from(client_data, 'base64url').toString('utf8')) as { challenge?: unknown }
-    return typeof challenge === 'string' ? challenge : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** Who signed with a passkey, with the refusals of `action` audited. */

@@ -21,7 +21,7 @@ const votesOf = (decision: 'approve' | 'reject', more: SQL = sql``) =>
  */
 export const patchVotableBy = (user_id: string, groups: readonly string[]): SQL => sql`
   ${patches.proposer_id} <> ${user_id}
-  and (not exists (select 1 from jsonb_array_elements(${patches.required}) p where jsonb_array_length(p -> 'groups') > 0)
+  and (jsonb_array_length(${patches.required}) = 0
     or exists (select 1 from jsonb_array_elements(${patches.required}) p where jsonb_array_length(p -> 'groups') = 0)
     or exists (select 1 from jsonb_array_elements(${patches.required}) p, jsonb_array_elements(p -> 'groups') g
                where g ->> 'group' = any(${sql.param(groups)}::text[])))
