@@ -45,7 +45,7 @@ const ROOMS = {
     ['contracts/engine', 'data'],
     ['expressions'],
     ['http', 'web'],
-    ['events', 'rpc'],
+    ['events', 'evidence', 'rpc'],
     ['auth'],
   ],
   'apps/platform': [

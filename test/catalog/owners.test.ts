@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ownersAfter, refuseOwned, unstated } from '../../apps/catalog/rules/owners.ts'
+import { ownersAfter, refuseOwned, unstated } from '../../apps/catalog/rules/field-owners.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 
 let c: Catalog

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { type ChainRecord, verifyChain } from '../../apps/shared/contracts/client/chain.ts'
+import { type ChainRecord, verifyChain } from '../../apps/shared/contracts/client/browser-chain.ts'
 import { digest } from '../../apps/shared/data/digest.ts'
-import { exportEvidence, verifyEvidence } from '../../apps/shared/events/evidence.ts'
+import { exportEvidence, verifyEvidence } from '../../apps/shared/evidence/verify.ts'
 
 const operation_id = '0195f0c2-0000-7000-8000-000000000001'
 const plan_hash = digest('the plan')

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { makeKey } from '../../apps/identity/machines/keys.ts'
+import { makeKey } from '../../apps/identity/machines/key-format.ts'
 import { EXAMPLE_RESULT } from '../../apps/shared/contracts/catalog/commands.ts'
 import type { Projections } from '../../apps/shared/contracts/catalog/projections.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'

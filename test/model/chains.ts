@@ -1,6 +1,6 @@
 import type { JsonWebKey } from 'node:crypto'
 import { digest } from '../../apps/shared/data/digest.ts'
-import { type ExportHead, exportEvidence, type SigningKey, verifyEvidence } from '../../apps/shared/events/evidence.ts'
+import { type ExportHead, exportEvidence, type SigningKey, verifyEvidence } from '../../apps/shared/evidence/verify.ts'
 import type { Dice } from '../chaos/dice.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a chain is read as a stranger reads it

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { exportEvidence, verifyEvidence } from '../../apps/shared/events/evidence.ts'
+import { exportEvidence, verifyEvidence } from '../../apps/shared/evidence/verify.ts'
 import { archiveLogs, expireBodies } from '../../db/operations/history/archive.ts'
 import { brokenLink, hashOf } from '../../db/operations/tables/evidence.ts'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'

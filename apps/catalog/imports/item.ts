@@ -20,7 +20,7 @@ import type { Change } from '../resources/versions.ts'
 import { applyChange } from '../resources/write.ts'
 import { identityHash } from '../rules/change.ts'
 import { checkNotes, type Notes } from '../rules/notes.ts'
-import { refuseOwned, unstated } from '../rules/owners.ts'
+import { refuseOwned, unstated } from '../rules/field-owners.ts'
 import { differences } from './results.ts'
 
 /** One item of an import: created, changed, found unchanged or refused. */

@@ -25,7 +25,7 @@ import { changedPaths, isObject, type JsonObject, parsePointer } from '../docume
 import { documentOf, viewOf } from '../read/documents.ts'
 import { checkImmutable, checkReadOnly, fittingType, refuseTerminal, violated } from '../rules/change.ts'
 import { checkNotes, NOTES, type Notes } from '../rules/notes.ts'
-import { refuseOwned } from '../rules/owners.ts'
+import { refuseOwned } from '../rules/field-owners.ts'
 import { tried } from './create.ts'
 import { requestIntent } from './intents.ts'
 import { lockToWrite, refuseVersion } from './lock.ts'

@@ -11,7 +11,7 @@ import { fewPaths, type JsonObject } from '../document/pointers.ts'
 import type { StoredType } from '../packs/registry.ts'
 import { documentDelta, documentOf, factsChanged, storedDocument } from '../read/documents.ts'
 import { identityHash } from '../rules/change.ts'
-import { ownersAfter } from '../rules/owners.ts'
+import { ownersAfter } from '../rules/field-owners.ts'
 
 /** What a version says in each table: worked out in memory, written by one command or by a batch of them. */
 

@@ -1,4 +1,4 @@
-import { type Chain, verifyChain } from '../../shared/contracts/client/chain.ts'
+import { type Chain, verifyChain } from '../../shared/contracts/client/browser-chain.ts'
 
 /** Recomputes an evidence chain beside the page; answers once, with the result. */
 self.onmessage = ({ data }: MessageEvent<Chain>) => {

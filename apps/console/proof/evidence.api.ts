@@ -1,4 +1,4 @@
-import type { Chain, ChainResult } from '../../shared/contracts/client/chain.ts'
+import type { Chain, ChainResult } from '../../shared/contracts/client/browser-chain.ts'
 import { api, read } from '../api/client.ts'
 import type { Operation } from '../api/types.ts'
 import { workerUrl } from '../kit/worker-url.ts'

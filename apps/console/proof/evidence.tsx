@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { ChainResult } from '../../shared/contracts/client/chain.ts'
+import type { ChainResult } from '../../shared/contracts/client/browser-chain.ts'
 import { shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { problemOf } from '../api/client.ts'

@@ -9,7 +9,7 @@ import { isUuid } from '../../shared/ids.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { scopeMessage, userMessage } from '../principal.ts'
 import { claimedBy, type Foreign, MachineRefused, verifyForeign } from './foreign.ts'
-import { idOfKey, isKey } from './keys.ts'
+import { idOfKey, isKey } from './key-format.ts'
 
 export type MachineDeps = Pick<IdentityDeps, 'db' | 'clock' | 'config' | 'issuers'>
 

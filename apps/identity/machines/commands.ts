@@ -23,7 +23,7 @@ import type { IdentityDeps } from '../deps.ts'
 import { changeOnce, rolesChanged } from '../mutations.ts'
 import { throwIf } from '../rules.ts'
 import { usernameTaken } from '../users/new.ts'
-import { makeKey } from './keys.ts'
+import { makeKey } from './key-format.ts'
 import { credentialMeasure, credentialView, lockMachine, noteShown } from './measures.ts'
 
 const invalid = (

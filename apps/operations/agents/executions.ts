@@ -12,7 +12,7 @@ import {
   knownAnswer,
   lockExecution,
   noteMessage,
-} from '../../../db/operations/nodes/results.ts'
+} from '../../../db/operations/agents/results.ts'
 import type { ExecutionReply, ExecutionResult } from '../../shared/contracts/engine/executions.ts'
 import type { Actor, NodeError, RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { digest, sha256Hex } from '../../shared/data/digest.ts'

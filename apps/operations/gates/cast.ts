@@ -16,8 +16,8 @@ import type { Subject } from '../command/subject.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { throwIfRefused } from '../policies/authority.ts'
 import { loadPlaces } from '../policies/visibility.ts'
-import type { LostVote, People } from '../policies/voters.ts'
-import { eligibleGroups, gateFacts, operationFactsOf, votingGroups } from '../policies/votes.ts'
+import type { LostVote, People } from '../policies/lost-rights.ts'
+import { eligibleGroups, gateFacts, operationFactsOf, votingGroups } from '../policies/footing.ts'
 import { approvalsOf, lostAmong, voidedEvents } from './standing.ts'
 
 export type GateCommand = Command & { gate_id: string; caller: Caller }

@@ -9,7 +9,7 @@ import type { Command, Steps } from '../command/command.ts'
 import { lockVisible, type Subject } from '../command/subject.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { throwIfRefused } from '../policies/authority.ts'
-import { gateFacts } from '../policies/votes.ts'
+import { gateFacts } from '../policies/footing.ts'
 
 /** The answer of an outer check to the gate that waits for it: passed or failed decides, running only shows. */
 export const checkResultSteps = (

@@ -11,7 +11,7 @@ import { listConflicts } from '../plans/conflicts.ts'
 import { impactFor } from '../plans/preview.ts'
 import type { PlanReport } from '../plans/types.ts'
 import { isVisible, placesFor } from '../policies/visibility.ts'
-import { operationFactsOf } from '../policies/votes.ts'
+import { operationFactsOf } from '../policies/footing.ts'
 import { viewGate } from './view.ts'
 
 /**

@@ -19,7 +19,7 @@ import {
   RejectBody,
 } from '../../shared/contracts/operations/gates.ts'
 import { CommandHeaders, errorReplies, ReadHeaders, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
-import { issueBallot } from '../command/ballots.ts'
+import { issueBallot } from '../command/vote-signature.ts'
 import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'

@@ -18,8 +18,8 @@ import { outcomeOfVotes } from '../../../workflows/operation/rules/gates.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { loadPlaces } from '../policies/visibility.ts'
-import { type LostVote, lossOf, type People, requireAsked, withPeople, wordsOf } from '../policies/voters.ts'
-import { isDelegated, type Measure, taintOf } from '../policies/votes.ts'
+import { type LostVote, lossOf, type People, requireAsked, withPeople, wordsOf } from '../policies/lost-rights.ts'
+import { isDelegated, type Measure, taintOf } from '../policies/footing.ts'
 
 /** The votes of the gate's round that count so far. */
 const votesOf = ({ gate }: Pick<GateRow, 'gate'>): Vote[] => gate.votes.filter(({ round }) => round === gate.round)

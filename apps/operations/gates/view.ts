@@ -9,7 +9,7 @@ import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { type Authority, allowedAction, refuseByPolicy } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
-import { lossOf, refuseTainted } from '../policies/voters.ts'
+import { lossOf, refuseTainted } from '../policies/lost-rights.ts'
 import {
   externalOnly,
   footingOf,
@@ -19,7 +19,7 @@ import {
   type Measure,
   operationFactsOf,
   votingGroups,
-} from '../policies/votes.ts'
+} from '../policies/footing.ts'
 
 const ELIGIBLE_SHOWN = 50
 

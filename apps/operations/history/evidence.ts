@@ -5,7 +5,7 @@ import { listEvidence } from '../../../db/operations/history/timeline.ts'
 import { getOperation } from '../../../db/operations/operations/read.ts'
 import { actorOfCaller, type Caller } from '../../shared/auth/caller.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { exportEvidence } from '../../shared/events/evidence.ts'
+import { exportEvidence } from '../../shared/evidence/verify.ts'
 import type { OperationsDeps } from '../deps.ts'
 
 const PAGE = 1000

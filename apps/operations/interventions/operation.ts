@@ -11,7 +11,7 @@ import { isFrozen } from '../../shared/data/calendar.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { refuseOn } from '../operations/control.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
-import { externalOnly, gateFacts, gateObject, votingGroups } from '../policies/votes.ts'
+import { externalOnly, gateFacts, gateObject, votingGroups } from '../policies/footing.ts'
 import type { Intervened, Intervening, InterventionDeps } from './types.ts'
 
 type Payload = InterventionBody['payload']

@@ -1,7 +1,7 @@
 import { type Tx, together } from '../../../db/client.ts'
 import { SYSTEM, type TimelineEvent } from '../../../db/operations/facts/timeline.ts'
 import { type Blocker, blockedOnLeases } from '../../../db/operations/leases/rows.ts'
-import { insertOperation } from '../../../db/operations/nodes/start.ts'
+import { insertOperation } from '../../../db/operations/operations/insert.ts'
 import { type Intent, moveIntent, movePlan, type Plan } from '../../../db/operations/plans/rows.ts'
 import { rulesOf } from '../../../db/operations/tables/evidence.ts'
 import type { Place } from '../../shared/auth/scope.ts'

@@ -19,7 +19,7 @@ import { refuseDigestOf } from '../../../workflows/operation/rules/patches.ts'
 import type { ApprovePatchBody, PatchChange } from '../../shared/contracts/operations/patches.ts'
 import { AppError } from '../../shared/errors.ts'
 import { askHeads } from '../catalog/heads.ts'
-import { type Proof, signatureOf, withProof } from '../command/ballots.ts'
+import { type Proof, signatureOf, withProof } from '../command/vote-signature.ts'
 import type { Decision, Steps } from '../command/command.ts'
 import { runCommand } from '../command/run.ts'
 import { lockVisible, type Subject } from '../command/subject.ts'
@@ -35,7 +35,7 @@ import {
   revisionOf,
 } from '../plans/ahead.ts'
 import { refused, throwIfRefused } from '../policies/authority.ts'
-import { type People, refuseTainted, withPeople } from '../policies/voters.ts'
+import { type People, refuseTainted, withPeople } from '../policies/lost-rights.ts'
 import {
   evidenceOf,
   onPatch,

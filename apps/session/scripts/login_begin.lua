@@ -1,4 +1,4 @@
--- include: lockout.lua
+-- include: lockout.lib.lua
 -- Charges an attempt before the password is checked, so that parallel guesses cannot outrun the lock.
 -- Input also: free, max_s, close_at. Returns {'allowed', bucket, lock before, lock now} or {'locked', ms}.
 if device_key and tonumber(redis.call('HGET', device_key, 'n') or '0') < DEVICE_FAILURES then

@@ -1,4 +1,4 @@
--- include: lockout.lua
+-- include: lockout.lib.lua
 -- Takes back a charge whose attempt could not be checked. Input also: bucket, close_at, and the two locks of login_begin.
 local key = input.bucket == 'device' and device_key or name_key
 local n = tonumber(redis.call('HGET', key, 'n') or '0') - 1

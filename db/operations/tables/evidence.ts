@@ -23,7 +23,7 @@ export type EvidenceKind =
 /**
  * What a record is about. A decided gate says its round and the digest that was decided on; a node that ran says when
  * it began and on which approvals. So anyone can check the one against the other offline
- * (apps/shared/events/evidence.ts).
+ * (apps/shared/evidence/verify.ts).
  */
 export type EvidenceSubject = {
   type: string

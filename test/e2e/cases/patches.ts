@@ -1,7 +1,7 @@
 import type { JsonWebKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { verifyEvidence } from '../../../apps/shared/events/evidence.ts'
+import { verifyEvidence } from '../../../apps/shared/evidence/verify.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { confirm, dialogOf, nodesOf, PATIENCE_MS, people, press, start, tabOf } from '../desk.ts'
 

@@ -28,7 +28,7 @@ import { createDb } from '../../../db/client.ts'
 import { appendCommand } from '../../../db/operations/commands/rows.ts'
 import { SYSTEM } from '../../../db/operations/facts/timeline.ts'
 import { type Lease, takeLeases } from '../../../db/operations/leases/rows.ts'
-import { insertOperation } from '../../../db/operations/nodes/start.ts'
+import { insertOperation } from '../../../db/operations/operations/insert.ts'
 import { intents, operation_control, plans } from '../../../db/operations/tables/index.ts'
 import {
   bookkeepingQueue,

@@ -2,7 +2,7 @@ import { createPublicKey, type JsonWebKey, type KeyObject, sign, verify } from '
 import { createRecount, type Recounted } from '../contracts/client/recount.ts'
 import type { Fields } from '../contracts/client/votes.ts'
 import { canonicalJson, digest } from '../data/digest.ts'
-import { voteFault } from './ballots.ts'
+import { voteFault } from './vote-signature.ts'
 
 /** What the last line of an export says of the chain before it, signed (operations.md 6.3). */
 export type ExportHead = {

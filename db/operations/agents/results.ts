@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Control, NodeError, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { Tx } from '../../client.ts'
-import type { LogLine } from './attempts.ts'
+import type { LogLine } from '../nodes/attempts.ts'
 
 /** A hand-over, its attempt and its node, locked against other messages and against the looks of the executor. */
 export type Handed = {

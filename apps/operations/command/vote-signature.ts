@@ -7,7 +7,7 @@ import type { Ballot, BallotBody, BallotReply, VoteSignature } from '../../share
 import type { GatePolicy } from '../../shared/contracts/operations/graph.ts'
 import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
 import { AppError } from '../../shared/errors.ts'
-import { challengeOf } from '../../shared/events/ballots.ts'
+import { challengeOf } from '../../shared/evidence/vote-signature.ts'
 import type { OperationsDeps, SignedBy, Trust } from '../deps.ts'
 
 const BALLOT_S = 300

@@ -5,7 +5,7 @@ import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { operationObject } from './authority.ts'
 import type { PolicyObject } from './cedar.ts'
-import type { Footing, Taint } from './voters.ts'
+import type { Footing, Taint } from './lost-rights.ts'
 
 /** Groups whose members' votes count now: those of the policy and those that escalation has added. None: everybody's. */
 export const eligibleGroups = ({ policy, escalation_level }: GateRow['gate']): string[] =>
