@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { ApplicationFailure, Context } from '@temporalio/activity'
 import { type NodeError, RETRYABLE } from '../../apps/shared/contracts/operations/graph.ts'
 import { crashPoint } from '../../apps/shared/crash.ts'
+import { maskerOf } from '../../apps/shared/data/mask.ts'
 import { CelError } from '../../apps/shared/expressions/cel.ts'
 import { takeOutputs } from '../../apps/shared/expressions/outputs.ts'
 import { ValueError } from '../../apps/shared/expressions/values.ts'
@@ -25,7 +26,7 @@ import { type AttemptInput, createAims } from './aim.ts'
 import { inputsOf, isWanted, namesOfWork, type Work, workOf } from './inputs.ts'
 import { CHUNK_BYTES, createLog } from './logs.ts'
 import { type Look, lookOf, refuseTarget } from './read.ts'
-import { allowSecrets, maskerOf, resolveSecrets, SecretError } from './secrets.ts'
+import { allowSecrets, resolveSecrets, SecretError } from './secrets.ts'
 
 /** Tries of one activity: the workflow sets the same number (operations.md 8). */
 export const ACTIVITY_TRIES = 5
@@ -168,7 +169,7 @@ const prepare = async (
     wanted,
     inputs,
     with: refers ? inputs : wanted ? inputsOf(work, nodes, secrets) : {},
-    mask: maskerOf(secrets),
+    mask: maskerOf(Object.values(secrets)),
     look: read && lookOf(read, secrets),
   }
 }

@@ -53,20 +53,3 @@ const readSecret = async (file: string): Promise<string | undefined> => {
     throw error
   }
 }
-
-export const MASK = '•••'
-
-const SHORT_LINE = 8
-/** Logs are lines: of a key of many lines each is known by itself. */
-const linesOf = (value: string): string[] =>
-  value.includes('\n') ? value.split(/\r?\n/).filter((line) => line.length >= SHORT_LINE) : []
-
-/** Replaces known secret values, and the credential behind a scheme such as "Bearer", wherever they turn up. */
-export const maskerOf = (secrets: Record<string, string>): ((text: string) => string) => {
-  const values = Object.values(secrets)
-    .flatMap((value) => [value, value.replace(/^\S+\s+/, ''), ...linesOf(value)])
-    .flatMap((value) => [value, JSON.stringify(value).slice(1, -1)])
-    .filter((value) => value.length > 0)
-    .sort((a, b) => b.length - a.length)
-  return (text) => values.reduce((masked, value) => masked.replaceAll(value, MASK), text)
-}

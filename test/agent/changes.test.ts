@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { changesOf } from '../../apps/cli/agent/tools/changes.ts'
-import { maskerOf } from '../../apps/cli/agent/tools/mask.ts'
 import { seal, unseal } from '../../apps/cli/agent/tools/seal.ts'
+import { maskerOf } from '../../apps/shared/data/mask.ts'
 
 const SECRET = 'hunter2-is-one'
 const plain = (text: string) => text
@@ -44,7 +44,7 @@ it('reads only listed members, and masks credentials in every spelling', () => {
   }
   const text = JSON.stringify(changesOf(plan, mask))
   for (const one of [...spelled, JSON.stringify(value).slice(1, -1)]) expect(text).not.toContain(one)
-  expect(text.match(/\[masked\]/g)).toHaveLength(3)
+  expect(text.match(/•••/g)).toHaveLength(3)
 })
 
 it('what is known after apply is said at its path, in lists too', () => {

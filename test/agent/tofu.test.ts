@@ -108,7 +108,7 @@ it('the saved plan that was approved is applied, and no secret of it is anywhere
         fields: expect.arrayContaining([
           { path: '/input/size', after: 10 },
           { path: '/input/password', sensitive: true },
-          { path: '/input/token', after: 'by [masked]' },
+          { path: '/input/token', after: 'by •••' },
           { path: '/id', unknown: true },
         ]),
       },

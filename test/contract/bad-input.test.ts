@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { statusesOf } from '../../apps/shared/errors.ts'
+import { statusesOf } from '../../apps/shared/contracts/categories.ts'
 import { newJti, signToken } from '../../apps/shared/jwt/sign.ts'
 import { until } from '../support/until.ts'
 import { CASES, EXCEPTED, type Side } from './cases.ts'

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Work } from '../../shared/contracts/engine/executions.ts'
+import { maskerOf } from '../../shared/data/mask.ts'
 import { createReporter } from './report.ts'
 import { apply } from './tools/apply.ts'
 import { command } from './tools/command.ts'
 import { type AgentFile, environmentOf } from './tools/file.ts'
-import { maskerOf } from './tools/mask.ts'
 import { preview } from './tools/preview.ts'
 import { failed, type Job, refusedBy, type Tool, type Verdict } from './tools/types.ts'
 
@@ -65,7 +65,8 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   )
 
   const env = environmentOf(file, work.inputs.credentials, work.job)
-  const mask = maskerOf(typeof env === 'string' ? [] : Object.values(env))
+  // Shorter ones would mask parts of words.
+  const mask = maskerOf(typeof env === 'string' ? [] : Object.values(env).filter(({ length }) => length >= 4))
   const log: Job['log'] = (text, { stream = 'log', level = 'info' } = {}) => {
     seq += 1
     lines.push({ seq, time: new Date().toISOString(), stream, level, text: mask(text).slice(0, MAX_TEXT) })

@@ -15,7 +15,8 @@ import { text } from '../../shared/contracts/text.ts'
 import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import type { IdentityDeps } from '../deps.ts'
-import { addOwner, createCredential, createMachine, pageOfMachines, revokeCredential, rotateKey } from './commands.ts'
+import { addOwner, createMachine, pageOfMachines } from './commands.ts'
+import { createCredential, revokeCredential, rotateKey } from './credentials.ts'
 
 const uuid = (n: number) => text(`0195f0c2-0000-7000-8000-00000000000${n}`, { maxLength: 64 })
 const MachineParams = Type.Object({ machine_id: uuid(1) })

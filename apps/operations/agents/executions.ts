@@ -1,9 +1,5 @@
 import type { Tx } from '../../../db/client.ts'
 import { announceArtifacts } from '../../../db/operations/agents/artifacts.ts'
-import { offerPlaces } from '../../../db/operations/commands/places.ts'
-import { tellEngine } from '../../../db/operations/commands/rows.ts'
-import { stateFacts } from '../../../db/operations/facts/state.ts'
-import type { LogLine } from '../../../db/operations/nodes/attempts.ts'
 import {
   appendLines,
   endExecution,
@@ -13,6 +9,10 @@ import {
   lockExecution,
   noteMessage,
 } from '../../../db/operations/agents/results.ts'
+import { offerPlaces } from '../../../db/operations/commands/places.ts'
+import { tellEngine } from '../../../db/operations/commands/rows.ts'
+import { stateFacts } from '../../../db/operations/facts/state.ts'
+import type { LogLine } from '../../../db/operations/nodes/attempts.ts'
 import type { ExecutionReply, ExecutionResult } from '../../shared/contracts/engine/executions.ts'
 import type { Actor, NodeError, RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { digest, sha256Hex } from '../../shared/data/digest.ts'

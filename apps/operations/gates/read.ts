@@ -10,8 +10,8 @@ import type { OperationsDeps } from '../deps.ts'
 import { listConflicts } from '../plans/conflicts.ts'
 import { impactFor } from '../plans/preview.ts'
 import type { PlanReport } from '../plans/types.ts'
-import { isVisible, placesFor } from '../policies/visibility.ts'
 import { operationFactsOf } from '../policies/footing.ts'
+import { isVisible, placesFor } from '../policies/visibility.ts'
 import { viewGate } from './view.ts'
 
 /**

@@ -14,12 +14,12 @@ import {
 } from '../../../db/operations/gates/rows.ts'
 import { listDue, listVotedBy, markProved, markStanding, readClock } from '../../../db/operations/gates/standing.ts'
 import { gates, operations } from '../../../db/operations/tables/index.ts'
-import { outcomeOfVotes } from '../../../workflows/operation/rules/gates.ts'
+import { outcomeOfVotes } from '../../../workflows/operation/rules/quorum.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { loadPlaces } from '../policies/visibility.ts'
-import { type LostVote, lossOf, type People, requireAsked, withPeople, wordsOf } from '../policies/lost-rights.ts'
 import { isDelegated, type Measure, taintOf } from '../policies/footing.ts'
+import { type LostVote, lossOf, type People, requireAsked, withPeople, wordsOf } from '../policies/lost-rights.ts'
+import { loadPlaces } from '../policies/visibility.ts'
 
 /** The votes of the gate's round that count so far. */
 const votesOf = ({ gate }: Pick<GateRow, 'gate'>): Vote[] => gate.votes.filter(({ round }) => round === gate.round)

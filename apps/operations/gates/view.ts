@@ -1,6 +1,7 @@
 import type { GateRow } from '../../../db/operations/gates/rows.ts'
 import type { GateFacts } from '../../../workflows/operation/rules/facts.ts'
-import { missingVotes, refuseGateApprove, refuseGateReject } from '../../../workflows/operation/rules/gates.ts'
+import { refuseGateApprove, refuseGateReject } from '../../../workflows/operation/rules/gates.ts'
+import { missingVotes } from '../../../workflows/operation/rules/quorum.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Principal } from '../../shared/auth/principals.ts'
 import type { Place } from '../../shared/auth/scope.ts'
@@ -9,7 +10,6 @@ import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { type Authority, allowedAction, refuseByPolicy } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
-import { lossOf, refuseTainted } from '../policies/lost-rights.ts'
 import {
   externalOnly,
   footingOf,
@@ -20,6 +20,7 @@ import {
   operationFactsOf,
   votingGroups,
 } from '../policies/footing.ts'
+import { lossOf, refuseTainted } from '../policies/lost-rights.ts'
 
 const ELIGIBLE_SHOWN = 50
 

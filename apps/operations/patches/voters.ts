@@ -5,8 +5,8 @@ import { partiesOf } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { Subject } from '../command/subject.ts'
 import { patchGroups } from '../plans/ahead.ts'
-import { loadPlaces } from '../policies/visibility.ts'
 import { type Footing, type LostVote, lossOf, type People, requireAsked, wordsOf } from '../policies/lost-rights.ts'
+import { loadPlaces } from '../policies/visibility.ts'
 
 /** The grounds of a vote for a patch. No right counts that its proposer gave, or with four eyes any participant. */
 export const patchFooting = (subject: Subject, { required, proposer }: PatchRow, lookback_s: number): Footing => {

@@ -9,17 +9,8 @@ import type { OperationsDeps } from '../deps.ts'
 import { isVisible, maySeeResource, placesFor } from '../policies/visibility.ts'
 import { countsFor } from '../waiting/mine.ts'
 import { type LiveChange, resourceFrame } from './frames.ts'
+import { type Cursor, encodeCursor } from './resume.ts'
 import type { Topics } from './topics.ts'
-
-/** Where a stream stands in each source; sent as the opaque frame id and given back as Last-Event-ID. */
-export type Cursor = {
-  /** pub_seq of the own outbox. */
-  p: number
-  /** Change counter of the catalog's projection. */
-  c: number
-  /** Last line of each log that is followed, by a short name of its topic: the whole has to fit into a header. */
-  l: Record<string, number>
-}
 
 const MAX_BUFFERED = 1_048_576
 const LOG_LINES = 200
@@ -135,18 +126,3 @@ const framesFor = async (
 }
 
 const shortName = (topic: string): string => sha256Hex(topic).slice(0, 12)
-
-export const encodeCursor = (cursor: Cursor): string => Buffer.from(JSON.stringify(cursor)).toString('base64url')
-
-/** Reads a cursor that a client sent back; undefined if it is invalid. */
-export const decodeCursor = (text: string): Cursor | undefined => {
-  try {
-    const value = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Partial<Cursor> | null
-    const isPosition = (n: unknown): n is number => Number.isSafeInteger(n) && (n as number) >= 0
-    if (!value || !isPosition(value.p) || !isPosition(value.c)) return undefined
-    const logs = Object.entries(value.l ?? {}).filter((entry): entry is [string, number] => isPosition(entry[1]))
-    return { p: value.p, c: value.c, l: Object.fromEntries(logs) }
-  } catch {
-    return undefined
-  }
-}

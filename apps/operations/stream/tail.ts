@@ -1,18 +1,15 @@
 import type { Db } from '../../../db/client.ts'
 import { type LogRef, listLogHeads } from '../../../db/operations/history/logs.ts'
 import { listChangedResources, listChanges, readLogEnds } from '../../../db/operations/history/tail.ts'
-import type { Fence } from '../../../db/restore.ts'
-import { prefixed } from '../../shared/events/events.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { rightsChanged } from '../gates/standing.ts'
 import { loadFrames } from './frames.ts'
-import type { Cursor, Stream } from './stream.ts'
+import { type Cursor, isResumable } from './resume.ts'
+import { followRights } from './rights.ts'
+import type { Stream } from './stream.ts'
 
 const POLL_MS = 50
 const HEARTBEAT_MS = 15_000
 const BATCH = 200
-/** A reader that is further behind than this fetches anew instead. */
-const MAX_CATCH_UP = 5000
 /** The catalog's counter is drawn before commit, so a late commit can show up behind the newest number. */
 const RESOURCE_WINDOW = 500
 
@@ -106,15 +103,6 @@ export const createTail = (
 }
 export type Tail = ReturnType<typeof createTail>
 
-type Log = { first: number; last: number; lost: Fence['lost'] }
-
-/** Whether the log still holds all events after this position. */
-const isResumable = (p: number, { first, last, lost }: Log): boolean => {
-  // It has seen events that a restore of the database removed.
-  const astray = lost !== null && p >= lost.from && p <= lost.to
-  return !astray && p <= last && p + 1 >= Math.min(first, last + 1) && last - p <= MAX_CATCH_UP
-}
-
 /** From the position of the stream that is furthest behind; each takes what is new to it. */
 const turnEvents = async (db: Db, streams: Streams, forAll: ForAll): Promise<boolean> => {
   const from = Math.min(...[...streams.keys()].map(({ cursor }) => cursor.p))
@@ -153,38 +141,5 @@ const turnLogs = async (db: Db, streams: Streams, forAll: ForAll) => {
   await forAll(async (stream) => {
     for (const head of heads)
       await stream.deliverLog(`log:${head.operation_id}/${head.node_id}/${head.attempt}`, head.last_seq)
-  })
-}
-
-/** Ends streams whose rights have changed: they come back and are decided anew. */
-const followRights = (
-  deps: Pick<OperationsDeps, 'config' | 'db' | 'lookback_s' | 'nats' | 'telemetry' | 'trust'>,
-  streams: () => Stream[],
-) => {
-  deps.nats.onConnect((nc) => {
-    const on = (subject: string, take: (message: Record<string, unknown>) => void) =>
-      nc.subscribe(prefixed(deps.config.SIGNALBOX__NATS__PREFIX, subject), {
-        callback: (error, message) => {
-          if (!error) take(message.json<Record<string, unknown>>())
-        },
-      })
-    on('auth.session.revoked.v1', ({ session_id }) => {
-      for (const stream of streams()) if (stream.caller.session_id === session_id) stream.end('revoked')
-    })
-    const changed = ({ user_ids, user_id, all }: Record<string, unknown>) => {
-      const ids = Array.isArray(user_ids) ? user_ids.map(String) : user_id === undefined ? [] : [String(user_id)]
-      deps.trust.principals.drop(all === true ? 'all' : ids)
-      deps.trust.approvers.drop()
-      // Best effort: missed changes are found before the next vote counts and before the next node starts.
-      rightsChanged(deps, all === true ? 'all' : ids).catch((error: unknown) =>
-        deps.telemetry.log.warn({ err: error }, 'votes could not be proved again'),
-      )
-      // Its contents were decided with the old rights.
-      for (const stream of streams())
-        if (all === true || ids.includes(stream.caller.user_id)) stream.end('shutdown', 100)
-    }
-    on('auth.user.roles_changed.v1', changed)
-    on('auth.user.status_changed.v1', changed)
-    on('auth.key.revoked.v1', ({ kid }) => deps.trust.dropKey(String(kid)))
   })
 }

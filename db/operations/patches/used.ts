@@ -1,7 +1,7 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import type { PlanGate } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
-import { fillGate } from '../../../workflows/operation/rules/gates.ts'
+import { fillGate } from '../../../workflows/operation/rules/quorum.ts'
 import { coneOf } from '../../../workflows/operation/rules/nodes.ts'
 import type { Tx } from '../../client.ts'
 import type { TimelineEvent } from '../facts/timeline.ts'

@@ -1,7 +1,8 @@
 import type { CancelMode, NodeError, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import { backoffOf } from '../rules/retry.ts'
 import { cancelGates } from './gates.ts'
 import { at as item } from './graph.ts'
-import { backoff, enter, isFlying, loseSight, move, noteNode, setDue, stopHere, tellAgent } from './nodes.ts'
+import { enter, isFlying, loseSight, move, noteNode, setDue, stopHere, tellAgent } from './nodes.ts'
 import type { Ending, State } from './types.ts'
 
 const STARTABLE: ReadonlySet<NodeState> = new Set<NodeState>(['pending', 'gated', 'ready', 'backoff'])
@@ -130,7 +131,7 @@ export const failUndoAttempt = (s: State, i: number, error: NodeError, at: numbe
   if (!error.retryable || node.undo_tries >= retry.max_attempts || !mayUndo(s)) return failUndo(s, i, error, at)
   move(s, i, 'compensating', 'delay')
   node.error = error
-  setDue(s, i, at + 1000 * backoff(retry, node.undo_tries))
+  setDue(s, i, at + 1000 * backoffOf(retry, node.undo_tries))
 }
 
 export const failUndo = (s: State, i: number, error: NodeError, at: number) => {

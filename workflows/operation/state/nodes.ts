@@ -1,4 +1,5 @@
 import { type NodeError, type NodeState, TARGET_DRIFTED } from '../../../apps/shared/contracts/operations/graph.ts'
+import { backoffOf } from '../rules/retry.ts'
 import type { Change, Role } from './events.ts'
 import { at as item } from './graph.ts'
 import { BAD, type Doing, GOOD, type NodeRun, OPEN, type Settled, type State } from './types.ts'
@@ -183,14 +184,11 @@ export const failAttempt = (
   const again = retry.retry_on?.length ? retry.retry_on.includes(error.class) : error.retryable
   if (!again || error.class === TARGET_DRIFTED || node.tries >= retry.max_attempts || s.control === 'cancel')
     return fail(s, i, error, at, extra)
-  const due = at + 1000 * Math.max(backoff(retry, node.tries), retry_after_s)
+  const due = at + 1000 * Math.max(backoffOf(retry, node.tries), retry_after_s)
   node.error = error
   enter(s, i, 'backoff', at, { ...extra, error, due })
   setDue(s, i, due)
 }
-
-export const backoff = (retry: { initial_s: number; factor: number; max_s: number }, tries: number): number =>
-  Math.min(retry.initial_s * retry.factor ** Math.max(tries - 1, 0), retry.max_s)
 
 /** A definite end without success: what it means for the rest is the node's `on_failure`. */
 export const fail = (s: State, i: number, error: NodeError, at: number, extra: Extra = {}) => {

@@ -24,7 +24,7 @@ export type ChainResult = ({ records: number; hash: string } & Recounted) | { fa
 /**
  * Recomputes a whole chain (operations.md 6.3): dense numbers from 1, each hash as the digest of the record without it,
  * each link to the record before. The first links to the plan, the last to the head. Also checks by whose right its
- * gates were passed (recount.ts). Uses WebCrypto: the browser runs it, and proves what it shows. Files are checked by apps/shared/evidence
+ * gates were passed (recount.ts). Uses WebCrypto, because the browser runs it; apps/shared/evidence/verify.ts checks files.
  */
 export const verifyChain = async ({ operation_id, records, plan_hash, head }: Chain): Promise<ChainResult> => {
   let prev = plan_hash

@@ -1,0 +1,162 @@
+import { createPublicKey } from 'node:crypto'
+import { eq, sql } from 'drizzle-orm'
+import type { FastifyRequest } from 'fastify'
+import type Type from 'typebox'
+import { credentialsOf, lockCredential } from '../../../db/identity/machines.ts'
+import { machine_credentials, outbox } from '../../../db/identity/tables.ts'
+import { appendOutbox } from '../../../db/outbox.ts'
+import type { CredentialRequest, NewCredential, Rotation } from '../../shared/contracts/identity/machines.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import { isUuid, uuidv7 } from '../../shared/ids.ts'
+import { perform } from '../control/changes.ts'
+import { lockControl } from '../control/dual.ts'
+import type { IdentityDeps } from '../deps.ts'
+import { changeOnce } from '../mutations.ts'
+import { throwIf } from '../rules.ts'
+import { makeKey } from './key-format.ts'
+import { credentialMeasure, credentialView, lockMachine, noteShown } from './measures.ts'
+
+const invalid = (code: 'schema_violation' | 'issuer_not_trusted', detail: string, hint: string) =>
+  new AppError('validation_error', code, detail, { status: 422, hint })
+
+const DAY_MS = 86_400_000
+
+/** POST adm/machines/{machine_id}/credentials: the credential, or the change that waits. A key is in this answer alone. */
+export const createCredential = async (
+  deps: IdentityDeps,
+  req: FastifyRequest,
+  machine_id: string,
+  wanted: Type.Static<typeof NewCredential>,
+) => {
+  const { kind, name, permissions, scope = {}, expires_in_days, jwk = null, trust = null } = wanted
+  if ((kind === 'jwk') !== (jwk !== null) || (kind === 'trust') !== (trust !== null))
+    throw invalid(
+      'schema_violation',
+      `A credential of kind ${kind} does not go with this body.`,
+      'Send jwk for jwk, trust for trust, neither for key.',
+    )
+  if (jwk) throwIf(refuseJwk(jwk))
+  if (trust) throwIf(refuseTrust(deps, trust))
+  const expires_at = new Date(deps.clock.now().getTime() + expires_in_days * DAY_MS).toISOString()
+  return make(deps, req, { machine_id, kind, name, permissions, scope, expires_at, jwk, trust, replaces: null })
+}
+
+/** POST …/credentials/{credential_id}/rotate: a second key with the same rights; the first ends after the overlap. */
+export const rotateKey = async (
+  deps: IdentityDeps,
+  req: FastifyRequest,
+  { machine_id, credential_id }: { machine_id: string; credential_id: string },
+  { overlap_s, expires_in_days }: Type.Static<typeof Rotation>,
+) => {
+  const known = isUuid(machine_id) ? await credentialsOf(deps.db, [machine_id]) : []
+  const old = known.find(({ id, kind }) => id === credential_id && kind === 'key')
+  if (!old) throw notFound('key', credential_id, 'not_found')
+  const now = deps.clock.now().getTime()
+  const { name, permissions, scope } = old
+  return make(deps, req, {
+    machine_id,
+    kind: 'key',
+    name,
+    permissions,
+    scope: scope as CredentialRequest['scope'],
+    expires_at: new Date(now + expires_in_days * DAY_MS).toISOString(),
+    jwk: null,
+    trust: null,
+    replaces: { credential_id, until: new Date(now + overlap_s * 1000).toISOString() },
+  })
+}
+
+const make = async (
+  deps: IdentityDeps,
+  req: FastifyRequest,
+  wanted: Omit<CredentialRequest, 'credential_id' | 'secret_hash'>,
+) => {
+  const credential_id = uuidv7()
+  const made = wanted.kind === 'key' ? makeKey(credential_id) : undefined
+  const request: CredentialRequest = { ...wanted, credential_id, secret_hash: made?.secret_hash ?? null }
+  const stored = await perform(deps, req, { kind: 'machine.credential', request }, credentialMeasure)
+  const body = JSON.parse(stored.body.toString('utf8')) as object
+  const shown = made && !stored.replayed ? { key: made.key } : {}
+  return { replayed: stored.replayed, status: stored.status, body: { ...body, ...shown } }
+}
+
+const PRIVATE = { OKP: 'ed25519', EC: 'ec', RSA: 'rsa' } as const
+const ALG = { EdDSA: 'ed25519', ES256: 'ec', RS256: 'rsa' } as const
+
+/** The key must be what it says: Ed25519, P-256, or RSA of 2048 bits and more. */
+const refuseJwk = (jwk: NonNullable<CredentialRequest['jwk']>) => {
+  try {
+    const { asymmetricKeyType: type, asymmetricKeyDetails } = createPublicKey({ key: jwk as never, format: 'jwk' })
+    const { modulusLength = 0, namedCurve } = asymmetricKeyDetails ?? {}
+    const fits = type === PRIVATE[jwk.kty] && type === ALG[jwk.alg]
+    if (fits && (type !== 'rsa' || modulusLength >= 2048) && (type !== 'ec' || namedCurve === 'prime256v1'))
+      return undefined
+  } catch {}
+  return invalid(
+    'schema_violation',
+    'The jwk is not a public key of its algorithm.',
+    'Send an Ed25519, P-256 or RSA key (2048 bits or more).',
+  )
+}
+
+/** Claims that outlive a rename: names of repositories can be taken over by others. */
+const PINNED: Record<string, readonly (readonly string[])[]> = {
+  'https://token.actions.githubusercontent.com': [
+    ['repository_id', 'repository_owner_id', 'environment'],
+    ['repository_id', 'repository_owner_id', 'job_workflow_ref', 'ref'],
+  ],
+  'https://gitlab.com': [['project_id', 'namespace_id', 'ref_protected']],
+}
+
+const refuseTrust = ({ issuers }: IdentityDeps, { issuer, claims }: NonNullable<CredentialRequest['trust']>) => {
+  if (!issuers.has(issuer))
+    return invalid(
+      'issuer_not_trusted',
+      `This installation does not trust ${issuer}.`,
+      'The deployer adds it to AUTH__MACHINES__ISSUERS.',
+    )
+  const sets = PINNED[issuer]
+  if (!sets || sets.some((names) => names.every((name) => name in claims))) return undefined
+  const wanted = sets.map((names) => names.join(', ')).join('; or ')
+  return invalid(
+    'schema_violation',
+    'The trust does not pin the claims that outlive a rename.',
+    `Name these claims: ${wanted}.`,
+  )
+}
+
+/** DELETE …/credentials/{credential_id}: at once, by one administrator. The event ends its tokens. */
+export const revokeCredential = (
+  deps: IdentityDeps,
+  req: FastifyRequest,
+  { machine_id, credential_id }: { machine_id: string; credential_id: string },
+) =>
+  changeOnce(deps, req, { arming: false }, async (tx) => {
+    await lockControl(deps, tx)
+    const machine = await lockMachine(tx, machine_id)
+    const row = isUuid(credential_id) ? await lockCredential(tx, machine.id, credential_id) : undefined
+    if (!row) throw notFound('credential', credential_id, 'not_found')
+    if (row.revoked_at === null) {
+      await tx
+        .update(machine_credentials)
+        .set({ revoked_at: sql`clock_timestamp()` as never })
+        .where(eq(machine_credentials.id, row.id))
+      await noteShown(tx, machine.id)
+      await appendOutbox(tx, outbox, {
+        event_id: uuidv7(),
+        agg_type: 'credential',
+        agg_id: row.id,
+        agg_version: 1,
+        type: 'auth.user.credential_revoked.v1',
+        payload: { user_id: machine.id, credential_id: row.id, actor: { type: 'user', id: req.caller.user_id } },
+        request_id: String(req.id),
+      })
+    }
+    return {
+      status: 204,
+      body: undefined,
+      action: 'machine.credential_revoked',
+      object: `user:${machine.id}`,
+      before: credentialView(row),
+    }
+  })

@@ -1,0 +1,37 @@
+import { prefixed } from '../../shared/events/events.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { rightsChanged } from '../gates/standing.ts'
+import type { Stream } from './stream.ts'
+
+/** Ends streams whose rights have changed: they come back and are decided anew. */
+export const followRights = (
+  deps: Pick<OperationsDeps, 'config' | 'db' | 'lookback_s' | 'nats' | 'telemetry' | 'trust'>,
+  streams: () => Stream[],
+) => {
+  deps.nats.onConnect((nc) => {
+    const on = (subject: string, take: (message: Record<string, unknown>) => void) =>
+      nc.subscribe(prefixed(deps.config.SIGNALBOX__NATS__PREFIX, subject), {
+        callback: (error, message) => {
+          if (!error) take(message.json<Record<string, unknown>>())
+        },
+      })
+    on('auth.session.revoked.v1', ({ session_id }) => {
+      for (const stream of streams()) if (stream.caller.session_id === session_id) stream.end('revoked')
+    })
+    const changed = ({ user_ids, user_id, all }: Record<string, unknown>) => {
+      const ids = Array.isArray(user_ids) ? user_ids.map(String) : user_id === undefined ? [] : [String(user_id)]
+      deps.trust.principals.drop(all === true ? 'all' : ids)
+      deps.trust.approvers.drop()
+      // Best effort: missed changes are found before the next vote counts and before the next node starts.
+      rightsChanged(deps, all === true ? 'all' : ids).catch((error: unknown) =>
+        deps.telemetry.log.warn({ err: error }, 'votes could not be proved again'),
+      )
+      // Its contents were decided with the old rights.
+      for (const stream of streams())
+        if (all === true || ids.includes(stream.caller.user_id)) stream.end('shutdown', 100)
+    }
+    on('auth.user.roles_changed.v1', changed)
+    on('auth.user.status_changed.v1', changed)
+    on('auth.key.revoked.v1', ({ kid }) => deps.trust.dropKey(String(kid)))
+  })
+}
