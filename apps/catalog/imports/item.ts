@@ -19,8 +19,8 @@ import { lockResource, lockToWrite } from '../resources/lock.ts'
 import type { Change } from '../resources/versions.ts'
 import { applyChange } from '../resources/write.ts'
 import { identityHash } from '../rules/change.ts'
-import { checkNotes, type Notes } from '../rules/notes.ts'
 import { refuseOwned, unstated } from '../rules/field-owners.ts'
+import { checkNotes, type Notes } from '../rules/notes.ts'
 import { differences } from './results.ts'
 
 /** One item of an import: created, changed, found unchanged or refused. */

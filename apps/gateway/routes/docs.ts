@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { type Category, CODES, type Entry as CodeEntry } from '../../shared/contracts/codes.ts'
 import { CATEGORIES, describeCategory } from '../../shared/contracts/categories.ts'
+import { type Category, CODES, type Entry as CodeEntry } from '../../shared/contracts/codes.ts'
 import { fileOf, type StaticFile } from '../files/static.ts'
 
 /** The documents that the routes are described in; they are part of the source. */

@@ -10,11 +10,11 @@ import fastify, {
   LogController,
 } from 'fastify'
 import Type, { type TSchema } from 'typebox'
+import { CATEGORIES } from '../contracts/categories.ts'
 import { text } from '../contracts/text.ts'
 import { addFormats } from '../data/formats.ts'
 import { JSON_LIMITS, type JsonLimits } from '../data/json.ts'
 import { AppError, unavailable } from '../errors.ts'
-import { CATEGORIES } from '../contracts/categories.ts'
 import { Deadline, withinDeadline } from '../process/deadline.ts'
 import { createAnswered, type Edge, requestIdOf } from '../process/edge.ts'
 import { isAdmitted, type Mtls, mtlsOfProcess, serverTls } from '../process/mtls.ts'

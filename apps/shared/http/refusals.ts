@@ -1,6 +1,6 @@
+import { CATEGORIES, describeCategory } from '../contracts/categories.ts'
 import { CODES, type Entry } from '../contracts/codes.ts'
 import { AppError, type Category, type Code, problemOf } from '../errors.ts'
-import { CATEGORIES, describeCategory } from '../contracts/categories.ts'
 
 /** The refusals of the API by status: what the document calls each, what it means, and one that was sent. */
 type Refusal = { name: string; description: string; example: [category: Category, code: Code, detail: string] }
