@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
 import { ConfigError, loadConfig, secretKeysOf, settings } from '../shared/config.ts'
 import { RoleName } from '../shared/contracts/identity/users.ts'
+import { TOKEN_KINDS } from '../shared/jwt/claims.ts'
 import { parseRate, rateSetting } from '../shared/web/rates.ts'
 
 /** Production ends a session that nobody used for half a day, unless the setting says otherwise. */
@@ -68,8 +69,10 @@ export const loadSessionConfig = (env: NodeJS.ProcessEnv = process.env) => {
   const idle_default = env.NODE_ENV === 'production' ? { SESSION__IDLE__LIMIT_S: PRODUCTION_IDLE_S } : {}
   const config = loadConfig(schema, { ...idle_default, ...env })
   const idle = config.SESSION__IDLE__LIMIT_S
-  if (idle !== 0 && idle < 900) {
-    throw new ConfigError(`SESSION__IDLE__LIMIT_S is ${idle}: it must be 0 (off) or at least 900, the life of a token.`)
+  if (idle !== 0 && idle < TOKEN_KINDS.access.lifetime_s) {
+    throw new ConfigError(
+      `SESSION__IDLE__LIMIT_S is ${idle}: it must be 0 (off) or at least ${TOKEN_KINDS.access.lifetime_s}, the life of a token.`,
+    )
   }
   if (env.NODE_ENV === 'production') refuseWeakCookies(config)
   return {

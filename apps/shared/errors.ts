@@ -1,4 +1,4 @@
-import { HINT, HINTS, STATUS, TITLES } from './contracts/categories.ts'
+import { HINT, HINTS, STATUS, statusesOf, TITLES } from './contracts/categories.ts'
 import type { Category, Code, CodeOf } from './contracts/codes.ts'
 
 export type { Category, Code, CodeOf } from './contracts/codes.ts'
@@ -17,7 +17,10 @@ export type ErrorOptions = {
   cause?: unknown
 }
 
-/** The one error class that crosses a layer. The cause is for the log and never sent. */
+/**
+ * The one error class that crosses a layer. Its status is the code's, where that has one alone. The cause is for the log
+ * and never sent.
+ */
 export class AppError<C extends Category = Category> extends Error {
   readonly category: Category
   readonly code: Code
@@ -29,7 +32,8 @@ export class AppError<C extends Category = Category> extends Error {
     this.name = 'AppError'
     this.category = category
     this.code = code
-    this.status = options.status ?? STATUS[category]
+    const [own, ...others] = statusesOf(category, code)
+    this.status = options.status ?? (others.length === 0 && own !== undefined ? own : STATUS[category])
     this.options = options
   }
 }

@@ -3,7 +3,7 @@ import { scopeOf } from '../shared/auth/principals.ts'
 import type { Clock } from '../shared/clock.ts'
 import { type GenerateTokensRequest, ResponseMode } from '../shared/contracts/gen/auth_pb.ts'
 import { isUuid } from '../shared/ids.ts'
-import type { AccessClaims, RefreshClaims } from '../shared/jwt/claims.ts'
+import { type AccessClaims, type RefreshClaims, TOKEN_KINDS } from '../shared/jwt/claims.ts'
 import { newJti, signToken } from '../shared/jwt/sign.ts'
 import { TokenRejected, verifyToken } from '../shared/jwt/verifier.ts'
 import type { Keyring } from './keyring.ts'
@@ -47,7 +47,7 @@ const accessClaims = (settings: TokenSettings, request: GenerateTokensRequest, n
   aud: settings.audience,
   type: 'access',
   iat: now,
-  exp: now + 900,
+  exp: now + TOKEN_KINDS.access.lifetime_s,
   jti: newJti(),
   username: request.username,
   session_id: request.sessionId,
@@ -57,9 +57,9 @@ const accessClaims = (settings: TokenSettings, request: GenerateTokensRequest, n
   ...(request.mode === ResponseMode.MACHINE && machineClaims(request, now)),
 })
 
-/** A machine's token lives as long as its credential, 900 s at most, and says what that credential permits. */
+/** A machine's token lives as long as its credential, at most as long as a person's, and says what that credential permits. */
 const machineClaims = ({ method, permissions, scope, notAfter }: GenerateTokensRequest, now: number) => ({
-  exp: Math.min(now + 900, Number(notAfter)),
+  exp: Math.min(now + TOKEN_KINDS.access.lifetime_s, Number(notAfter)),
   amr: [method],
   cm: 'machine' as const,
   scope: permissions,

@@ -19,7 +19,11 @@ import { testServices } from '../support/services.ts'
 
 const authority = createAuthority()
 const foreign = createAuthority()
-const as = (papers: Papers, allowed: string[] = []): Mtls => ({ ...papers, allowed_sans: new Set(allowed) })
+const as = (papers: Papers, allowed: string[] = []): Mtls => ({
+  ...papers,
+  allowed_sans: new Set(allowed),
+  public_sans: new Set(['DNS:gateway']),
+})
 const telemetry = createTelemetry('test', { level: 'silent' })
 let services: ReturnType<typeof testServices>
 let registry: Registry
@@ -162,6 +166,7 @@ describe('the settings of mutual TLS', () => {
       key: papers.key.trim(),
       ca: papers.ca.trim(),
       allowed_sans: new Set(['DNS:gateway']),
+      public_sans: new Set(['DNS:gateway']),
     })
     const { AUTH__TLS__KEY_FILE: _, ...partial } = env
     expect(() => loadMtls(partial)).toThrow('AUTH__TLS__KEY_FILE')

@@ -1,3 +1,5 @@
+import { TOKEN_KINDS } from '../../shared/jwt/claims.ts'
+
 const CAP = 100_000
 const SWEEP_MS = 30_000
 /** How long a denial must be remembered: the life of an access token and the spread of clocks. */
@@ -22,7 +24,7 @@ export const createDenylist = ({
   return {
     add: (session_id: string, access_valid_until: string | undefined): void => {
       const end = Date.parse(access_valid_until ?? '')
-      const last = Number.isFinite(end) ? end + DENY_MS - 900_000 : Date.now() + DENY_MS
+      const last = Number.isFinite(end) ? end + DENY_MS - 1000 * TOKEN_KINDS.access.lifetime_s : Date.now() + DENY_MS
       if (last < Date.now()) return
       until.delete(session_id)
       if (until.size >= CAP) {

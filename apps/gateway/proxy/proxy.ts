@@ -3,6 +3,7 @@ import { type Readable, Transform } from 'node:stream'
 import { type Dispatcher, Pool } from 'undici'
 import { AppError, unavailable } from '../../shared/errors.ts'
 import { type WatchedDependency, watchDependency } from '../../shared/process/dependency.ts'
+import { clientTls, mtlsOfProcess } from '../../shared/process/mtls.ts'
 import type { Telemetry } from '../../shared/telemetry.ts'
 import { type BySeated, createSeats, measureSeats, type Seats } from './seats.ts'
 
@@ -41,6 +42,7 @@ export const createProxy = (
   { connect_ms, reply_ms, seats, queues }: ProxySettings,
   telemetry: Telemetry,
 ) => {
+  const mtls = mtlsOfProcess()
   const connections = SPARE_CONNECTIONS + Object.values(seats).reduce((sum, count) => sum + count, 0)
   const watched = Object.fromEntries(
     Object.keys(urls).map((name) => [name, watchDependency(telemetry, name)]),
@@ -52,7 +54,7 @@ export const createProxy = (
         new Pool(url, {
           connections,
           pipelining: 1,
-          connect: { timeout: connect_ms },
+          connect: { timeout: connect_ms, ...clientTls(mtls, url) },
           headersTimeout: reply_ms,
           bodyTimeout: reply_ms,
           keepAliveTimeout: KEEP_ALIVE_MS,

@@ -17,14 +17,14 @@ import { ROOT } from '../base/paths.ts'
 
 /** The reference of all settings, generated from the schemas by which the apps read them. */
 const FILE = 'apps/platform/deploy/SETTINGS.md'
-const APPS = { gateway, session, identity, credential, token, catalog, operations, worker, relay, fleet }
-const EVERY_APP = { ...pressure.properties, ...mtls.properties } as Record<string, Setting>
+export const SCHEMAS = { gateway, session, identity, credential, token, catalog, operations, worker, relay, fleet }
+export const EVERY_APP = { ...pressure.properties, ...mtls.properties } as Record<string, Setting>
 
 type Row = { name: string; setting: Setting; apps: string[] }
 
 const rowsOf = (): Row[] => {
   const rows = new Map<string, Row>()
-  for (const [app, { properties }] of Object.entries(APPS))
+  for (const [app, { properties }] of Object.entries(SCHEMAS))
     for (const [name, setting] of Object.entries(properties) as [string, Setting][]) {
       const row = rows.get(name) ?? { name, setting, apps: [] }
       row.apps.push(app)
@@ -67,7 +67,7 @@ const table = (rows: Row[], shared: boolean): string[] => [
 const reference = (): string => {
   const rows = rowsOf()
   const isShared = ({ apps }: Row) => apps.length > 1 || apps[0] === 'every app'
-  const parts = Object.keys(APPS).flatMap((app) => {
+  const parts = Object.keys(SCHEMAS).flatMap((app) => {
     const own = rows.filter((row) => !isShared(row) && row.apps[0] === app)
     return own.length > 0 ? [`## ${app}`, '', ...table(own, false), ''] : []
   })

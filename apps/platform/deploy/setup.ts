@@ -1,22 +1,79 @@
-import { prepareDatabase } from '../base/database.ts'
-import { ensureInstallation } from '../base/installation.ts'
-import { createScreen } from '../base/screen.ts'
-import { writeAppEnv } from '../run/app-env.ts'
-import { APPS } from '../run/apps.ts'
-import { ensureKeys } from '../run/keys.ts'
-import { startServers } from '../servers/up.ts'
-import { containerContext } from './containers.ts'
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { type Production, TO_FILL, writeProduction } from './production.ts'
 
 /**
- * The first container of docker-compose.yml: makes the development keys, brings the database up to date and writes each
- * app's environment, then ends. The servers are those that the environment names; apps reach one another by name.
+ * `npm run setup -- production --out DIR --origin URL`: writes all that a production installation needs before its first
+ * start. Works offline; a second run changes no byte and adds what is missing.
  */
-const dir = process.env.SIGNALBOX_DIR ?? '/data'
-const keys = ensureKeys(dir)
-const programs = { postgres: undefined, redis: undefined, nats: undefined, temporal: undefined }
-const installation = ensureInstallation(dir)
-const servers = await startServers({ dir, installation, programs, secrets: keys.servers, screen: createScreen() })
-const { admin_url, password } = servers.postgres
-const roles = await prepareDatabase({ admin_url, database: 'signalbox', password })
-writeAppEnv(APPS, containerContext(dir, keys, servers, roles))
-console.log(`The environment of ${APPS.length} apps stands in ${dir}/keys/env.`)
+const USAGE = `usage: npm run setup -- production --out DIR --origin https://signalbox.example.com [options]
+
+  --at PATH           where the folder will be on the hosts (DIR)
+  --data PATH         where apps keep files of their own (/var/lib/signalbox)
+  --hosts PATTERN     where an app is reached by the others ({app})
+  --listen ADDRESS    the address that apps listen on (0.0.0.0)
+  --postgres URL      the server, without account (postgres://TO_FILL:5432?sslmode=verify-full)
+  --redis URL         (rediss://TO_FILL:6379)
+  --nats URL          (tls://TO_FILL:4222)
+  --temporal ADDRESS  host:port of the frontend (TO_FILL:7233)
+  --namespace NAME    Temporal's namespace (signalbox)
+  --ca CERT,KEY       PEM files of your authority; without it, one is made`
+
+const refuse = (why: string): never => {
+  console.error(`${why}\n\n${USAGE}`)
+  process.exit(2)
+}
+
+const read = () => {
+  try {
+    const text = { type: 'string' } as const
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        out: text,
+        origin: text,
+        at: text,
+        data: { ...text, default: '/var/lib/signalbox' },
+        hosts: { ...text, default: '{app}' },
+        listen: { ...text, default: '0.0.0.0' },
+        postgres: { ...text, default: 'postgres://TO_FILL:5432?sslmode=verify-full' },
+        redis: { ...text, default: 'rediss://TO_FILL:6379' },
+        nats: { ...text, default: 'tls://TO_FILL:4222' },
+        temporal: { ...text, default: 'TO_FILL:7233' },
+        namespace: { ...text, default: 'signalbox' },
+        ca: text,
+      },
+    })
+  } catch (error) {
+    return refuse((error as Error).message)
+  }
+}
+
+const { positionals, values } = read()
+const { out, origin = '', ca, at, ...rest } = values
+if (positionals.join(' ') !== 'production') refuse('What to set up is missing: production.')
+if (!out) refuse('--out is missing: the folder to write.')
+if (!/^https:\/\/[^/]+$/.test(origin))
+  refuse('--origin must be an https origin, such as https://signalbox.example.com.')
+for (const name of ['postgres', 'redis', 'nats'] as const)
+  if (!URL.canParse(rest[name])) refuse(`--${name} is no URL: ${rest[name]}`)
+const [cert_file = '', key_file = ''] = ca?.split(',') ?? []
+if (ca !== undefined && ![cert_file, key_file].every((file) => existsSync(file)))
+  refuse('--ca names two files, CERT,KEY: one is missing.')
+const folder = resolve(out as string)
+const asked: Production = {
+  ...rest,
+  origin,
+  out: folder,
+  at: at ?? folder,
+  authority: ca === undefined ? undefined : { cert_file, key_file },
+}
+const kept = await writeProduction(asked)
+console.log(`${folder} holds the configuration. The steps that are left: ${folder}/NEXT.md`)
+const open = (['postgres', 'redis', 'nats', 'temporal'] as const).filter((name) => asked[name].includes(TO_FILL))
+if (kept.length > 0) console.log(`These settings stay as they were written before:\n  ${kept.join('\n  ')}`)
+if (open.length > 0)
+  console.log(
+    `${TO_FILL} marks the address of ${open.join(', ')}. Say ${open.map((name) => `--${name}`).join(' ')} and run it again, or edit ${folder}/env.`,
+  )

@@ -96,7 +96,7 @@ export type AppContext = {
   ports: Record<string, AppPorts>
   fleet_port_base: number
   /** Where an app is reached by the others, and the address it listens on; loopback unless said. */
-  network?: { host: (app: string) => string; listen: string }
+  network?: { host: (app: string) => string; listen: string; scheme?: 'https' }
   /** Prefixes that keep several platforms on the same servers apart; empty for `npm start`. */
   prefix: { nats: string; redis: string; queue: string }
   overrides?: NodeJS.ProcessEnv
@@ -147,7 +147,15 @@ const inherited = (app: string): NodeJS.ProcessEnv => {
  * The environment of one app: its own settings and keys and those that all share, never those of another. What the
  * environment of `npm start` itself says, such as SESSION__LIMITS__REFRESH, stands above the defaults made here.
  */
-export const envFor = (app: App, context: AppContext): NodeJS.ProcessEnv => {
+export const envFor = (app: App, context: AppContext): NodeJS.ProcessEnv => ({
+  ...settingsFor(app, context),
+  ...inherited(app.name),
+  ...portsOf(app, context.ports),
+  ...context.overrides,
+})
+
+/** What follows from the context alone, whatever environment this process has. */
+export const settingsFor = (app: App, context: AppContext): Record<string, string> => {
   const { ports, servers, keys, prefix } = context
   const upper = app.name.toUpperCase()
   const database = servers.postgres.url(context.roles ? app.name : undefined, context.database)
@@ -167,8 +175,8 @@ export const envFor = (app: App, context: AppContext): NodeJS.ProcessEnv => {
     ...sharedAuth(context),
     ...special(app.name, context),
   }
-  const set = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined))
-  return { ...set, ...inherited(app.name), ...portsOf(app, ports), ...context.overrides }
+  const set = Object.entries(own).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  return { ...Object.fromEntries(set), ...portsOf(app, ports) }
 }
 
 /** The ports that were taken stand even above the environment, whose wish may not have been free. */
@@ -181,10 +189,10 @@ const LOOPBACK = '127.0.0.1'
 
 /** The addresses of the apps' listeners. */
 const addresses = ({ ports, network }: AppContext) => {
-  const host = (app: string) => network?.host(app) ?? LOOPBACK
+  const base = (app: string) => `${network?.scheme ?? 'http'}://${network?.host(app) ?? LOOPBACK}`
   return {
-    http: (app: string, path = '') => `http://${host(app)}:${ports[app]?.http}${path}`,
-    internal: (app: string) => `http://${host(app)}:${ports[app]?.internal}`,
+    http: (app: string, path = '') => `${base(app)}:${ports[app]?.http}${path}`,
+    internal: (app: string) => `${base(app)}:${ports[app]?.internal}`,
   }
 }
 

@@ -47,8 +47,8 @@ type Stored = {
   servers: ServerSecrets
 }
 
-/** Reads the keys below `dir`, and makes those that are missing. */
-export const ensureKeys = (dir: string): Keys => {
+/** Reads the keys below `dir`, and makes those that are missing; without `demo`, none of the demo. */
+export const ensureKeys = (dir: string, demo = true): Keys => {
   const keys = join(dir, 'keys')
   const secrets_dir = join(dir, 'secrets')
   for (const folder of [keys, secrets_dir]) {
@@ -57,10 +57,11 @@ export const ensureKeys = (dir: string): Keys => {
   }
   const serviceKeyFile = (app: string) => join(keys, `${app}.json`)
   const services_file = join(keys, 'services.json')
-  writeRegistry(services_file, serviceKeyFile)
+  const callers = Object.keys(SERVICE_SCOPES).filter((app) => demo || !/^(fleet|demo-)/.test(app))
+  writeRegistry(services_file, serviceKeyFile, callers)
   const stored = storedSecrets(join(keys, 'secrets.json'))
   const fleet_token_file = join(secrets_dir, 'fleet-token.1')
-  keep(fleet_token_file, () => `Bearer ${randomBytes(24).toString('base64url')}\n`)
+  if (demo) keep(fleet_token_file, () => `Bearer ${randomBytes(24).toString('base64url')}\n`)
   return {
     serviceKeyFile,
     services_file,
@@ -88,10 +89,14 @@ const signingKey = (file: string): string => {
 }
 
 /** Every caller has a key and is in the registry with its audiences and scopes; other entries stay as they are. */
-const writeRegistry = (services_file: string, serviceKeyFile: (app: string) => string): void => {
+const writeRegistry = (
+  services_file: string,
+  serviceKeyFile: (app: string) => string,
+  callers: readonly string[],
+): void => {
   const before = existsSync(services_file) ? readFileSync(services_file, 'utf8') : '{}'
   const registry = JSON.parse(before) as Record<string, RegistryEntry>
-  for (const app of Object.keys(SERVICE_SCOPES)) {
+  for (const app of callers) {
     keep(serviceKeyFile(app), () => JSON.stringify(createServiceKey().private_jwk))
     registry[app] = registryEntryOf(app, [publicPart(serviceKeyFile(app))])
   }

@@ -59,11 +59,6 @@ export type NatsUser = { name: string; password: string; rights: NatsRights }
 export const writeNatsConfig = (dir: string, port: number, users: NatsUser[], name = 'signalbox'): string => {
   mkdirSync(dir, { recursive: true })
   const file = join(dir, 'nats.conf')
-  const list = users.map(
-    ({ name, password, rights }) =>
-      `    {user: ${JSON.stringify(name)}, password: ${JSON.stringify(password)}, permissions: ${JSON.stringify(rights)}}`,
-  )
-  const authorization = list.length > 0 ? `authorization {\n  users: [\n${list.join('\n')}\n  ]\n}\n` : ''
   const text = `host: 127.0.0.1
 port: ${port}
 server_name: ${JSON.stringify(name)}
@@ -73,7 +68,16 @@ jetstream {
   max_file_store: 1TB
   sync_interval: always
 }
-${authorization}`
+${users.length > 0 ? authorizationOf(users) : ''}`
   writeFileSync(file, text, { mode: 0o600 })
   return file
+}
+
+/** The accounts, as the server's configuration spells them. */
+export const authorizationOf = (users: readonly NatsUser[]): string => {
+  const list = users.map(
+    ({ name, password, rights }) =>
+      `    {user: ${JSON.stringify(name)}, password: ${JSON.stringify(password)}, permissions: ${JSON.stringify(rights)}}`,
+  )
+  return `authorization {\n  users: [\n${list.join('\n')}\n  ]\n}\n`
 }

@@ -74,11 +74,15 @@ export const writeRedisConfig = (dir: string, port: number, password: string, us
     // A title is written over the environment, by which a run of the tests finds what it has left.
     'set-proc-title no',
     `user default on #${sha256(password)} ~* &* +@all`,
-    ...users.map((user) => `user ${user.name} on #${sha256(user.password)} &* ${user.rules}`),
+    ...users.map(userLine),
   ]
   const file = join(dir, 'redis.conf')
   writeFileSync(file, `${lines.join('\n')}\n`, { mode: 0o600 })
   return file
 }
+
+/** An account in the words of a Redis ACL file: the digest of its password alone. */
+export const userLine = ({ name, password, rules }: RedisUser): string =>
+  `user ${name} on #${sha256(password)} &* ${rules}`
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')

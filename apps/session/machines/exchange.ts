@@ -1,6 +1,7 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import { UserStatus } from '../../shared/contracts/gen/auth_pb.ts'
 import { AppError } from '../../shared/errors.ts'
+import { TOKEN_KINDS } from '../../shared/jwt/claims.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { addressKey } from '../../shared/web/addresses.ts'
 import { rateLimited } from '../../shared/web/rates.ts'
@@ -16,7 +17,7 @@ export type Exchange = {
 }
 type Deps = Pick<SessionDeps, 'identity' | 'issuer' | 'store' | 'audit' | 'clock' | 'config' | 'nameOf'>
 
-const LIFETIME_S = 900
+const LIFETIME_S = TOKEN_KINDS.access.lifetime_s
 
 /**
  * Swaps a credential of a machine for a short access token. Its session bears the credential's id, so that whatever

@@ -5,6 +5,7 @@ local input = cjson.decode(ARGV[2])
 local now = now_us()
 
 local LIFETIME_S = 2592000
+-- TOKEN_KINDS of apps/shared/jwt/claims.ts
 local ACCESS_S = 900
 local DENY_S = 960
 

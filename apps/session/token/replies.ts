@@ -1,10 +1,11 @@
 import type { FastifyReply } from 'fastify'
+import { TOKEN_KINDS } from '../../shared/jwt/claims.ts'
 import type { SessionDeps } from '../deps.ts'
 import type { Mode } from './grants.ts'
 import type { TokenPair } from './issue.ts'
 
 /** Life of an access token in seconds. */
-export const EXPIRES_IN = 900
+export const EXPIRES_IN = TOKEN_KINDS.access.lifetime_s
 
 /** The reply of the mode: the refresh token in the body, or in the cookie beside a CSRF token. */
 export const tokensOf = (

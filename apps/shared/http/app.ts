@@ -52,9 +52,9 @@ export type HttpOptions = {
   codes: EdgeCodes
   /** Bytes; 1 MiB unless said. */
   body_limit?: number
-  /** A listener for our own apps alone: behind mutual TLS where that is set. */
+  /** A listener for our own apps alone; the others serve the public behind the gateway. */
   internal?: true
-  /** For an internal listener; that of the process unless said. */
+  /** That of the process unless said. */
   mtls?: Mtls | undefined
   json_limits?: JsonLimits
   /** Milliseconds until a request is answered, with 503 if need be (reliability.md 2.4); 8 s unless said. */
@@ -72,7 +72,8 @@ const DEADLINE_MS = 8000
 /** A Fastify app with our conventions: TypeBox schemas, strict bodies, problem+json, request ids, request metrics. */
 export const createHttpApp = (options: HttpOptions) => {
   const { telemetry, codes } = options
-  const mtls = options.internal && ('mtls' in options ? options.mtls : mtlsOfProcess())
+  const mtls = 'mtls' in options ? options.mtls : mtlsOfProcess()
+  const callers = (options.internal ? mtls?.allowed_sans : mtls?.public_sans) ?? EVERY_APP
   const tls: object = mtls ? { https: serverTls(mtls) } : {}
   const app = fastify({
     ...tls,
@@ -90,7 +91,7 @@ export const createHttpApp = (options: HttpOptions) => {
     },
   }).withTypeProvider<TypeBoxTypeProvider>()
 
-  if (mtls) admitOurs(app, codes, mtls)
+  if (mtls) admitOurs(app, codes, callers)
   boundTime(app, telemetry, codes, options.deadline_ms ?? DEADLINE_MS)
   app.setValidatorCompiler(validators())
   app.addHook('onRoute', closeInputs)
@@ -115,7 +116,7 @@ export const createHttpApp = (options: HttpOptions) => {
   const endIdle = idleConnections(app.server)
   app.addHook('preClose', async () => endIdle())
   shedLoad(plain, telemetry, codes)
-  app.decorate('edge', { admits: (req) => !mtls || isAdmitted(req.socket as TLSSocket, mtls), answered })
+  app.decorate('edge', { admits: (req) => !mtls || isAdmitted(req.socket as TLSSocket, callers), answered })
   return app
 }
 export type HttpApp = ReturnType<typeof createHttpApp>
@@ -136,17 +137,21 @@ const validators = (): FastifySchemaCompiler<TSchema> => {
   return ({ schema, httpPart }) => (httpPart === 'body' ? strict : coercing).compile(schema as object)
 }
 
+const EVERY_APP: ReadonlySet<string> = new Set()
+
 /**
  * Nobody without a certificate that may call gets further than to learn whether the app lives: the probes of an
- * orchestrator have none.
+ * orchestrator have none. Each of our apps reads the keys of user tokens.
  */
-const admitOurs = (app: HttpApp, codes: EdgeCodes, mtls: Mtls) => {
+const admitOurs = (app: HttpApp, codes: EdgeCodes, callers: ReadonlySet<string>) => {
   app.addHook('onRequest', async (req) => {
-    if (req.routeOptions.url?.startsWith('/health/') || isAdmitted(req.raw.socket as TLSSocket, mtls)) return
+    const { url } = req.routeOptions
+    if (url?.startsWith('/health/')) return
+    if (isAdmitted(req.raw.socket as TLSSocket, url?.endsWith('/jwks') ? EVERY_APP : callers)) return
     const category = codes.categories.includes('invalid_token') ? 'invalid_token' : 'policy_denied'
     throw new AppError(category, 'certificate_required', 'This listener takes calls of our own apps only.', {
       status: 401,
-      hint: 'Call with a client certificate of the authority in AUTH__TLS__CA_FILE whose name is in AUTH__TLS__ALLOWED_SANS.',
+      hint: 'Call with a client certificate of the authority in AUTH__TLS__CA_FILE whose name is in AUTH__TLS__ALLOWED_SANS or, behind the gateway, AUTH__TLS__PUBLIC_SANS.',
     })
   })
 }

@@ -3,23 +3,34 @@ import Type from 'typebox'
 import { Agent, setGlobalDispatcher } from 'undici'
 import { ConfigError, loadConfig, readTextFile } from '../config.ts'
 
+const NAME = Type.String({ pattern: '^(DNS|URI|IP Address):' })
 const file = (what: string) => Type.Optional(Type.String({ production: 'required', description: what }))
 export const schema = Type.Object({
   AUTH__TLS__CERT_FILE: file('A PEM file: the certificate that this app shows to others, as server and as caller.'),
   AUTH__TLS__KEY_FILE: file('A PEM file: the private key of that certificate.'),
   AUTH__TLS__CA_FILE: file('A PEM file: the authority that signs the certificates of all our apps.'),
-  AUTH__TLS__ALLOWED_SANS: Type.Array(Type.String({ pattern: '^(DNS|URI|IP Address):' }), {
+  AUTH__TLS__ALLOWED_SANS: Type.Array(NAME, {
     default: [],
     description:
       'A JSON array of names such as "DNS:session" that may call; empty: every certificate of the authority.',
   }),
+  AUTH__TLS__PUBLIC_SANS: Type.Array(NAME, {
+    default: ['DNS:gateway'],
+    description: 'A JSON array of names that may call what the gateway serves to the public: no one goes round it.',
+  }),
 })
 
 /** Who this app is to the others, and whom it believes. Texts are PEM. */
-export type Mtls = { cert: string; key: string; ca: string; allowed_sans: ReadonlySet<string> }
+export type Mtls = {
+  cert: string
+  key: string
+  ca: string
+  allowed_sans: ReadonlySet<string>
+  public_sans: ReadonlySet<string>
+}
 
 /**
- * Mutual TLS of RPC and internal listeners and of their callers (auth.md 1): off unless set, which production
+ * Mutual TLS of every listener but the gateway's own, and of their callers (auth.md 1): off unless set, which production
  * refuses; a part of it is a mistake. The files are read at the start: a new certificate needs a restart.
  */
 export const loadMtls = (env: NodeJS.ProcessEnv = process.env): Mtls | undefined => {
@@ -29,7 +40,8 @@ export const loadMtls = (env: NodeJS.ProcessEnv = process.env): Mtls | undefined
   if (missing.length === files.length) return undefined
   if (missing.length > 0) throw new ConfigError(`${missing.join(' and ')} must be set too: mutual TLS needs all three.`)
   const [cert = '', key = '', ca = ''] = files.map((name) => readTextFile(name, config[name] ?? ''))
-  return { cert, key, ca, allowed_sans: new Set(config.AUTH__TLS__ALLOWED_SANS) }
+  const { AUTH__TLS__ALLOWED_SANS: allowed, AUTH__TLS__PUBLIC_SANS: behind_gateway } = config
+  return { cert, key, ca, allowed_sans: new Set(allowed), public_sans: new Set(behind_gateway) }
 }
 
 let of_process: { mtls: Mtls | undefined } | undefined
@@ -46,18 +58,21 @@ export const mtlsOfProcess = (): Mtls | undefined => {
 export const serverTls = ({ cert, key, ca }: Mtls) =>
   ({ cert, key, ca, requestCert: true, rejectUnauthorized: false, minVersion: 'TLSv1.3' }) as const
 
-const admitted = new WeakMap<TLSSocket, boolean>()
+const shown = new WeakMap<TLSSocket, readonly string[]>()
 
-/** Whether the other side of a connection showed a certificate of our authority with a name that may call. */
-export const isAdmitted = (socket: TLSSocket, { allowed_sans }: Mtls): boolean => {
-  const before = admitted.get(socket)
-  if (before !== undefined) return before
+/** The names in the certificate that the other side of a connection showed; none where it is not of our authority. */
+const namesOf = (socket: TLSSocket): readonly string[] => {
+  const before = shown.get(socket)
+  if (before) return before
   // A name with a comma in it arrives in quotes, so no name can pass for two.
-  const names = socket.getPeerCertificate()?.subjectaltname?.split(', ') ?? []
-  const answer = socket.authorized && (allowed_sans.size === 0 || names.some((name) => allowed_sans.has(name)))
-  admitted.set(socket, answer)
-  return answer
+  const names = socket.authorized ? (socket.getPeerCertificate()?.subjectaltname?.split(', ') ?? []) : []
+  shown.set(socket, names)
+  return names
 }
+
+/** Whether the other side of a connection showed a certificate of our authority with one of these names; none: with any. */
+export const isAdmitted = (socket: TLSSocket, admitted: ReadonlySet<string>): boolean =>
+  socket.authorized && (admitted.size === 0 || namesOf(socket).some((name) => admitted.has(name)))
 
 /** How a caller connects: it shows its certificate, and believes a server of our authority that has the name of the URL. */
 export const clientTls = (mtls: Mtls | undefined, url: string) => {

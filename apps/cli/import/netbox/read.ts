@@ -1,8 +1,8 @@
 import type { ImportItem } from '../../../shared/contracts/imports/imports.ts'
 import { collect, type Reader, textOf } from '../items.ts'
 import { type Cables, cablesOf, isPanelPort } from './cables.ts'
+import { cluster, device, machine, networkPort } from './devices.ts'
 import { type Place, partOf, plain } from './item.ts'
-import { cluster, device, machine, networkPort } from './machines.ts'
 import { rack, site, vlan } from './places.ts'
 import { type Index, idOf, indexOf, isOwn, type Row, rowsOf } from './rows.ts'
 

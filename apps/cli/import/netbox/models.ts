@@ -75,7 +75,7 @@ export const REFS: Record<string, string> = {
   vrf: 'ipam.vrf',
 }
 
-/** Models with a type of their own; those that need more than this table are in read.ts. */
+/** Models with a type of their own; those that need more than this table are in devices.ts and places.ts; read.ts chooses. */
 export const MODELS: Record<string, Model> = {
   'extras.tag': { type: 'dcim.tag', members: COLOR },
   'dcim.region': { type: 'topology.region', members: { slug: 'code' }, refs: { parent: 'dcim.region' } },

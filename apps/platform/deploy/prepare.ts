@@ -1,0 +1,22 @@
+import { prepareDatabase } from '../base/database.ts'
+import { ensureInstallation } from '../base/installation.ts'
+import { createScreen } from '../base/screen.ts'
+import { writeAppEnv } from '../run/app-env.ts'
+import { APPS } from '../run/apps.ts'
+import { ensureKeys } from '../run/keys.ts'
+import { startServers } from '../servers/up.ts'
+import { containerContext } from './containers.ts'
+
+/**
+ * The first container of docker-compose.yml: makes the development keys, brings the database up to date and writes each
+ * app's environment, then ends. The servers are those that the environment names; apps reach one another by name.
+ */
+const dir = process.env.SIGNALBOX_DIR ?? '/data'
+const keys = ensureKeys(dir)
+const programs = { postgres: undefined, redis: undefined, nats: undefined, temporal: undefined }
+const installation = ensureInstallation(dir)
+const servers = await startServers({ dir, installation, programs, secrets: keys.servers, screen: createScreen() })
+const { admin_url, password } = servers.postgres
+const roles = await prepareDatabase({ admin_url, database: 'signalbox', password })
+writeAppEnv(APPS, containerContext(dir, keys, servers, roles))
+console.log(`The environment of ${APPS.length} apps stands in ${dir}/keys/env.`)

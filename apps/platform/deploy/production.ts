@@ -1,0 +1,213 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { allowed, type Setting, type SettingOptions } from '../../shared/config.ts'
+import { DATABASE_ROLES, databaseUrl, roleOf } from '../base/database.ts'
+import { APPS, type App, type AppContext, type AppPorts, settingsFor } from '../run/apps.ts'
+import { ensureKeys, type Keys } from '../run/keys.ts'
+import { authorizationOf } from '../servers/nats.ts'
+import { userLine } from '../servers/redis.ts'
+import { natsRights, redisRules } from '../servers/rights.ts'
+import { SEARCH_ATTRIBUTES } from '../servers/temporal.ts'
+import { type AuthorityFiles, ensureCertificates } from './certificates.ts'
+import { EVERY_APP, SCHEMAS } from './reference.ts'
+
+/** What the files are made for. URLs of servers carry no account: each app gets its own. */
+export type Production = {
+  out: string
+  /** Where the folder will be on the hosts. */
+  at: string
+  /** Where apps keep files of their own, on a volume. */
+  data: string
+  /** The address that people open. */
+  origin: string
+  /** Where an app is reached by the others; `{app}` is its name. */
+  hosts: string
+  listen: string
+  postgres: string
+  redis: string
+  nats: string
+  temporal: string
+  namespace: string
+  authority: AuthorityFiles | undefined
+}
+
+const DATABASE = 'signalbox'
+/** What only a person knows. */
+export const TO_FILL = 'TO_FILL'
+/** The demo fleet has no place in production. */
+const PRODUCTION_APPS = APPS.filter(({ name }) => name !== 'fleet')
+
+/**
+ * Writes the configuration of a production installation below `out`: an environment file for each app, keys,
+ * certificates, the accounts of the servers and the steps that are left. All files have mode 0600. What exists stays, and
+ * so does what a person changed in the environment files: a second run adds what is missing. Answers the settings that
+ * would be otherwise now, by app.
+ */
+export const writeProduction = async (asked: Production): Promise<string[]> => {
+  const { out, hosts } = asked
+  const keys = ensureKeys(out, false)
+  await ensureCertificates(
+    join(out, 'tls'),
+    new Map(PRODUCTION_APPS.map(({ name }) => [name, hosts.replaceAll('{app}', name)])),
+    asked.authority,
+  )
+  const context = contextOf(asked, keys)
+  write(join(out, 'keys/payload.json'), payloadFile(keys))
+  const kept: string[] = []
+  for (const app of PRODUCTION_APPS) {
+    const lines = linesFor(app, { ...settingsFor(app, context), ...ownOf(app.name, asked) }, asked)
+    for (const secret of [false, true]) {
+      const file = join(out, `env/${app.name}${secret ? '.secret' : ''}.env`)
+      const others = writeEnv(
+        file,
+        lines.filter((line) => line.secret === secret),
+      )
+      kept.push(...others.map((name) => `${app.name}: ${name}`))
+    }
+  }
+  const users = Object.entries(keys.servers.users)
+  write(
+    join(out, 'redis/users.acl'),
+    [
+      'user default off',
+      ...users.map(([name, password]) => userLine({ name, password, rules: redisRules(name) })),
+      '',
+    ].join('\n'),
+  )
+  write(
+    join(out, 'nats/accounts.conf'),
+    authorizationOf(users.map(([name, password]) => ({ name, password, rights: natsRights(name) }))),
+  )
+  write(join(out, 'NEXT.md'), nextSteps(asked))
+  return kept
+}
+
+/** Lines are added, and those that still say TO_FILL are filled. Answers the names of those that stay and differ. */
+const writeEnv = (file: string, lines: readonly Line[]): string[] => {
+  const before = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : []
+  const given = new Map(lines.map(({ name, value }) => [name, `${name}=${quoted(value)}`]))
+  const kept = before.map((line) => (line.includes(TO_FILL) ? (given.get(line.split('=', 1)[0] ?? '') ?? line) : line))
+  const added = lines.filter(({ name }) => !before.some((line) => line.startsWith(`${name}=`)))
+  const text = [...kept, ...added.flatMap(({ name, means }) => [`# ${means}`, given.get(name)])]
+  write(file, `${text.join('\n')}\n`)
+  return [...given].flatMap(([name, line]) => (text.includes(line) ? [] : [name]))
+}
+
+const write = (file: string, text: string): void => {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  writeFileSync(file, text, { mode: 0o600 })
+}
+
+const withAccount = (url: string, user: string, password: string): string => {
+  const made = new URL(url)
+  made.username = user
+  made.password = password
+  return made.href
+}
+
+/** The wiring of `npm start`, with other addresses. */
+const contextOf = (asked: Production, keys: Keys): AppContext => {
+  const { users } = keys.servers
+  const account = (url: string) => (app?: string) => (app ? withAccount(url, app, users[app] ?? '') : url)
+  return {
+    dir: asked.data,
+    keys,
+    roles: true,
+    database: DATABASE,
+    ports: Object.fromEntries(
+      APPS.map(({ name, http, internal }): [string, AppPorts] => [name, { http: http?.[1], internal: internal[1] }]),
+    ),
+    network: { host: (app) => asked.hosts.replaceAll('{app}', app), listen: asked.listen, scheme: 'https' },
+    fleet_port_base: 0,
+    prefix: { nats: '', redis: '', queue: '' },
+    servers: {
+      postgres: {
+        admin_url: asked.postgres,
+        url: (app = '', database = DATABASE) =>
+          withAccount(databaseUrl(asked.postgres, database), roleOf(app), users[app] ?? ''),
+        password: (app) => users[app] ?? '',
+        own: false,
+      },
+      redis: { url: account(asked.redis), own: false },
+      nats: { url: account(asked.nats), agents: {}, own: false },
+      temporal: { address: asked.temporal, ui_url: undefined, namespace: asked.namespace, own: false },
+      managed: [],
+      stop: async () => {},
+    },
+  }
+}
+
+/** What production says and development does not. */
+const ownOf = (app: string, { origin, out }: Production): Record<string, string> => ({
+  NODE_ENV: 'production',
+  GATEWAY__HTTP__PUBLIC_ORIGIN: origin,
+  AUTH__TOKENS__ISSUER: origin,
+  GATEWAY__CONSOLE__ENVIRONMENT: new URL(origin).hostname,
+  GATEWAY__CONSOLE__TIER: 'prod',
+  // That of the image, or what `npm run console` has built.
+  GATEWAY__CONSOLE__DIR: '/signalbox/console',
+  AUTH__TLS__CERT_FILE: join(out, 'tls', `${app}.pem`),
+  AUTH__TLS__KEY_FILE: join(out, 'tls', `${app}.key`),
+  AUTH__TLS__CA_FILE: join(out, 'tls/ca.pem'),
+  [`${app.toUpperCase()}__TEMPORAL__PAYLOAD_KEYS`]: join(out, 'keys/payload.json'),
+})
+
+const payloadFile = ({ payload_keys }: Keys): string => {
+  const [key = ''] = JSON.parse(payload_keys) as string[]
+  return `${JSON.stringify({ current: '1', keys: { 1: Buffer.from(key, 'base64').toString('base64url') } })}\n`
+}
+
+type Line = { name: string; value: string; means: string; secret: boolean }
+
+/** The settings that this app reads and that are set or must be. */
+const linesFor = ({ name: app }: App, values: Record<string, string>, { out, at }: Production): Line[] => {
+  const { properties, required = [] } = SCHEMAS[app as keyof typeof SCHEMAS] as Schema
+  const read = Object.entries({ ...properties, ...EVERY_APP }).flatMap(([name, setting]): Line[] => {
+    const { production, secret = false } = setting as SettingOptions
+    const needed = production !== undefined || (required.includes(name) && setting.default === undefined)
+    const value = (values[name] ?? (needed ? TO_FILL : '')).replaceAll(`${out}/`, `${at}/`)
+    return value === '' ? [] : [{ name, value, means: allowed(setting), secret: secret || hasPassword(value) }]
+  })
+  return [{ name: 'NODE_ENV', value: 'production', means: 'Weak settings are refused.', secret: false }, ...read]
+}
+type Schema = { properties: Record<string, Setting>; required?: readonly string[] }
+
+const hasPassword = (value: string): boolean => /^[a-z]+:\/\/[^/]*@/.test(value)
+/** As systemd, Docker Compose and `node --env-file` read it. */
+const quoted = (value: string): string => (/^[\w./:@-]+$/.test(value) ? value : `'${value}'`)
+
+const nextSteps = ({ at, postgres, temporal, namespace }: Production): string => {
+  const apps = PRODUCTION_APPS.map(({ name }) => name)
+  const attributes = Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => `--name ${name} --type ${type}`)
+  return `# Next steps
+
+1. Bring this folder to ${at} on each host, or make secrets of it: \`env/<app>.env\`, \`env/<app>.secret.env\`, \`keys/\` and \`tls/\`.
+   An app needs its own key and certificate, \`tls/ca.pem\` and \`keys/services.json\`. Keep \`tls/ca.key\` off the hosts.
+2. Redis: \`aclfile ${at}/redis/users.acl\`, \`appendonly yes\`, \`appendfsync always\`, \`maxmemory-policy noeviction\`.
+3. NATS: include \`${at}/nats/accounts.conf\`; JetStream on disk with \`sync_interval: always\`.
+4. Temporal, at ${temporal}:
+   \`\`\`
+   temporal operator namespace create --namespace ${namespace} --retention 30d
+   ${attributes.map((one) => `temporal operator search-attribute create --namespace ${namespace} ${one}`).join('\n   ')}
+   \`\`\`
+5. Postgres: \`npm run migrate -- --config ${at} --owner-url ${withAccount(postgres, 'OWNER', 'PASSWORD')}\` makes the database
+   "${DATABASE}", its tables, and a role with rights on its own schema for each app. Repeat it before each new version.
+6. Start each of ${apps.join(', ')}: \`node --env-file=${at}/env/<app>.env --env-file=${at}/env/<app>.secret.env apps/<app>/main.ts\`.
+   A start names every setting that is missing or wrong.
+7. The first administrator: \`node --env-file=${at}/env/identity.env --env-file=${at}/env/identity.secret.env
+   apps/platform/admin.ts identity bootstrap-admin --username NAME\`.
+8. A proxy with a public certificate before the gateway: it ends TLS. Set GATEWAY__HTTP__TRUSTED_PROXIES to its address.
+9. Back-ups of Postgres, Redis and this folder; an alert on the certificates, which live for 90 days: run the set-up again
+   and restart the apps.
+`
+}
+
+/** Accounts of the database, by app: those of the files that \`writeProduction\` made. */
+export const passwordsIn = (dir: string): ((app: string) => string) => {
+  const { users } = ensureKeys(dir, false).servers
+  return (app) => {
+    const password = users[app]
+    if (!password || !(app in DATABASE_ROLES)) throw new Error(`${dir} has no account of ${app}.`)
+    return password
+  }
+}
