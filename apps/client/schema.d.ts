@@ -2077,7 +2077,7 @@ export interface paths {
         };
         /**
          * Read a gate
-         * @description What is decided on (`subject`, whose digest a vote must name), votes, context outside the digest, and what the caller may do.
+         * @description What is decided on (`subject`, whose digest a vote must name), votes, context and brief outside the digest, and what the caller may do.
          */
         get: operations["getGate"];
         put?: never;
@@ -2876,6 +2876,11 @@ export interface components {
             until?: string;
             message: string;
         };
+        BriefTarget: {
+            resource_id: string;
+            name: string;
+            health: components["schemas"]["Health"];
+        };
         BulkDone: {
             resource_id: string;
             version: number;
@@ -3388,6 +3393,64 @@ export interface components {
             /** @description What is decided on; `digest` is the digest of its canonical JSON. */
             subject: unknown;
             context: components["schemas"]["GateContext"];
+            /** @description Null in the answer to a vote. */
+            brief: components["schemas"]["GateBrief"] | null;
+        };
+        GateBrief: {
+            asked: {
+                requester: components["schemas"]["ActorSchema"];
+                title: string;
+                reason: string;
+                ticket: string | null;
+                plan_id: string;
+                plan_hash: string;
+            };
+            /** @description Of targets whose name is not their id. */
+            names: {
+                [key: string]: string;
+            };
+            types: {
+                type_key: string;
+                count: number;
+            }[];
+            regions: string[];
+            /** @description Targets of each batch, in the order of the plan. */
+            batches: number[];
+            now: {
+                count: number;
+                health: components["schemas"]["HealthCount"][];
+                worst: components["schemas"]["BriefTarget"][];
+                /** @description Targets that the caller may not see. */
+                hidden: number;
+            };
+            canary: {
+                count: number;
+                health: components["schemas"]["HealthCount"][];
+                worst: components["schemas"]["BriefTarget"][];
+                named: components["schemas"]["BriefTarget"][];
+                /** @description RFC 3339, UTC, microseconds. */
+                ended_at: string;
+                retries: number;
+            } | null;
+            risk: components["schemas"]["Risk"];
+            estimates: {
+                p50_s: number;
+                p90_s: number;
+            };
+            /** @description What canceling with compensation undoes, and the changing nodes that stay as they are. */
+            undo: {
+                possible: boolean;
+                lasting: {
+                    node_id: string;
+                    name: string;
+                }[];
+                lasting_count: number;
+            };
+            void_votes: {
+                name: string;
+                why: string;
+                round: number;
+            }[];
         };
         GateContext: {
             /** @description RFC 3339, UTC, microseconds. */
@@ -3444,6 +3507,8 @@ export interface components {
             /** @description What is decided on; `digest` is the digest of its canonical JSON. */
             subject: unknown;
             context: components["schemas"]["GateContext"];
+            /** @description Null in the answer to a vote. */
+            brief: components["schemas"]["GateBrief"] | null;
             operation_status: components["schemas"]["OperationStatusSchema"];
             command: components["schemas"]["CommandView"];
         };
@@ -3669,6 +3734,10 @@ export interface components {
         };
         /** @enum {unknown} */
         Health: "healthy" | "degraded" | "unhealthy" | "unknown" | "maintenance";
+        HealthCount: {
+            status: components["schemas"]["Health"];
+            count: number;
+        };
         HealthView: {
             own: {
                 status: components["schemas"]["Health"];
@@ -4993,16 +5062,7 @@ export interface components {
                 compensable: boolean;
                 affected: components["schemas"]["Affected"] | null;
             };
-            risk: {
-                /** @enum {unknown} */
-                level: "low" | "medium" | "high" | "critical";
-                score: number;
-                factors: {
-                    factor: string;
-                    points: number;
-                    detail: string;
-                }[];
-            };
+            risk: components["schemas"]["Risk"];
             conflicts: {
                 kind: string;
                 id: string;
@@ -5576,6 +5636,16 @@ export interface components {
         };
         Reviewed: {
             digest: string;
+        };
+        Risk: {
+            /** @enum {unknown} */
+            level: "low" | "medium" | "high" | "critical";
+            score: number;
+            factors: {
+                factor: string;
+                points: number;
+                detail: string;
+            }[];
         };
         /** @enum {unknown} */
         RoleName: "viewer" | "planner" | "operator" | "approver" | "engineer" | "admin" | "auditor";
