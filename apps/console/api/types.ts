@@ -53,13 +53,14 @@ export type GateRule = {
   groups: { group: string; min: number }[]
   four_eyes: boolean
   comment_on_approve?: boolean
+  escalation?: { after_s: number; add_groups: string[] }[]
 }
 export type GateContext = {
   as_of: string
   affected: Plan['impact']['affected']
   policy_results: { policy_id: string; level: string; result: string }[]
   evidence: { seq: number; kind: string; statement: string; at?: string }[]
-  compensations: { node_id: string; name?: string }[]
+  rehearsal: Plan['rehearsal']
   conflicts: { operation_id?: string; title?: string; message?: string }[]
 }
 export type Gate = Omit<GateReply, 'subject' | 'context'> & { subject: GateSubject | null; context: GateContext }

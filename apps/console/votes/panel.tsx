@@ -9,12 +9,14 @@ import { isMe } from '../values/person.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
+import { gravest } from './context.ts'
 import { votesInRound } from './votes.tsx'
 
 const loadDialog = () => import('./dialog.tsx').then((part) => ({ default: part.DecideDialog }))
 const DecideDialog = lazyPart(loadDialog)
+const BreakDialog = lazyPart(() => import('./dialog.tsx').then((part) => ({ default: part.BreakDialog })))
 
-export type Verdict = 'approve' | 'reject'
+export type Verdict = 'approve' | 'reject' | 'break'
 export type DigestCheck = 'checking' | 'matches' | 'differs'
 
 /** Whether this page shows the subject of the server's digest; computed here, from the shown subject. */
@@ -44,6 +46,8 @@ export const DecidePanel = ({
   setOpen: (open: Verdict | null) => void
 }) => {
   const check = useDigestCheck(gate.subject, gate.digest)
+  const [known] = useState(() => gravest(gate, Date.now()).flatMap(({ bad, text }) => (bad ? [text] : [])))
+  const glass = actionOf(gate, 'break_glass')
   const mine = votesInRound(gate).findLast((vote) => isMe(vote.actor))
   const missing = gate.missing.reduce((sum, { count }) => sum + count, 0)
   return (
@@ -59,8 +63,17 @@ export const DecidePanel = ({
     >
       {open ? (
         <Suspense fallback={null}>
-          <DecideDialog gate={gate} verdict={open} close={() => setOpen(null)} />
+          {open === 'break' ? (
+            <BreakDialog gate={gate} close={() => setOpen(null)} />
+          ) : (
+            <DecideDialog gate={gate} verdict={open} known={known} close={() => setOpen(null)} />
+          )}
         </Suspense>
+      ) : null}
+      {mayPress(glass) ? (
+        <button type="button" className="link self-start" onClick={() => setOpen('break')}>
+          {tDecide.gate.brief.break_glass}
+        </button>
       ) : null}
     </DecideBox>
   )
