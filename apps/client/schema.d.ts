@@ -2121,7 +2121,7 @@ export interface paths {
         };
         /**
          * Read a patch
-         * @description What it changes, what it holds, who must agree, and the votes; `digest` is what a vote must name.
+         * @description What it changes, what it mends and holds, who must agree, and the votes; `digest` is what a vote must name.
          */
         get: operations["getPatch"];
         put?: never;
@@ -3446,6 +3446,8 @@ export interface components {
                 }[];
                 lasting_count: number;
             };
+            /** @description The released nodes of the subject, in the order of the plan. */
+            order: string[];
             void_votes: {
                 name: string;
                 why: string;
@@ -4309,6 +4311,13 @@ export interface components {
             version: string;
             degraded: string[];
         };
+        MendedNode: {
+            node_id: string;
+            name: string;
+            state: components["schemas"]["NodeStateSchema"];
+            attempts: number;
+            message: string | null;
+        };
         MissingVotes: {
             group: string | null;
             count: number;
@@ -4897,6 +4906,44 @@ export interface components {
             by: components["schemas"]["ActorSchema"];
             /** @description RFC 3339, UTC, microseconds. */
             at: string;
+        };
+        PatchDetail: {
+            /** Format: uuid */
+            patch_id: string;
+            /**
+             * Format: uuid
+             * @description The operation; also its workflow id.
+             */
+            operation_id: string;
+            /** @enum {unknown} */
+            status: "awaiting_approval" | "approved" | "applied" | "rejected" | "not_applicable" | "expired" | "withdrawn";
+            status_reason: string | null;
+            base_revision: number;
+            applied_revision: number | null;
+            changes: {
+                [key: string]: unknown;
+            }[];
+            reason: string;
+            ticket: string | null;
+            proposer: components["schemas"]["ActorSchema"];
+            digest: string;
+            result_hash: string;
+            diff_graph: components["schemas"]["GraphDifference"];
+            violations: components["schemas"]["PatchViolation"][];
+            held_nodes: string[];
+            rearmed_gates: string[];
+            required: components["schemas"]["PatchApproval"];
+            votes: components["schemas"]["PatchVote"][];
+            decided: components["schemas"]["PatchDecision"] | null;
+            /** @description RFC 3339, UTC, microseconds. */
+            expires_at: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            created_at: string;
+            rebase: components["schemas"]["PatchRebase"] | null;
+            change_seq: number;
+            allowed_actions: components["schemas"]["AllowedActionSchema"][];
+            /** @description The failures that it answers, as they are now. */
+            mends: components["schemas"]["MendedNode"][];
         };
         PatchList: {
             items: components["schemas"]["Patch"][];
@@ -11511,7 +11558,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Patch"];
+                    "application/json": components["schemas"]["PatchDetail"];
                 };
             };
             /** @description Unchanged since the ETag that was sent. */

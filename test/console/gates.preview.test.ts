@@ -2,7 +2,7 @@ import { createElement } from 'react'
 import { renderToStaticMarkup } from 'react-dom/server'
 import { expect, it } from 'vitest'
 import { PreviewView } from '../../apps/console/gates/preview.tsx'
-import { isPreview } from '../../apps/console/votes/brief.tsx'
+import { isPreview } from '../../apps/console/values/diff.tsx'
 import type { Preview } from '../../apps/shared/contracts/client/preview.ts'
 
 const preview: Preview = {

@@ -21,7 +21,7 @@ import type {
   Timeline,
   TimelineEventView,
 } from '../../shared/contracts/operations/operations.ts'
-import type { Patch as PatchReply } from '../../shared/contracts/operations/patches.ts'
+import type { PatchDetail, Patch as PatchReply } from '../../shared/contracts/operations/patches.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import type { SessionView } from '../../shared/contracts/session/sessions.ts'
 import type { NeedsGraph } from '../../shared/contracts/topology/capability-graphs.ts'
@@ -66,6 +66,7 @@ export type GateContext = {
 export type Gate = Omit<GateReply, 'subject' | 'context'> & { subject: GateSubject | null; context: GateContext }
 
 export type Patch = PatchReply
+export type { PatchDetail }
 export type Artifact = ArtifactView
 export type Evidence = EvidenceReply
 export type EvidenceRecord = Evidence['records'][number]

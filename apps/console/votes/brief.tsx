@@ -1,19 +1,17 @@
 import { Link } from '@tanstack/react-router'
 import type { Preview } from '../../shared/contracts/client/preview.ts'
 import type { Gate, GateSubject } from '../api/types.ts'
-import { FieldDiffs } from '../values/diff.tsx'
+import { shown } from '../kit/format.ts'
+import { FieldDiffs, isPreview } from '../values/diff.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
-import { type Line, shown } from './context.ts'
+import type { Line } from './context.ts'
 
 const words = tDecide.gate.brief
 const FIELDS = 3
 const STEPS = 6
-
-export const isPreview = (value: unknown): value is Preview =>
-  (value as Partial<Preview> | null)?.format === 'signalbox/preview@1'
 
 /** Text from a person or a target: it cannot turn the direction of the text around it. */
 export const Said = ({ children }: { children: string }) => <bdi>{shown(children)}</bdi>
@@ -28,7 +26,7 @@ export const BriefCard = ({
 }: {
   bound: string
   context: string
-  lines: readonly Line[]
+  lines: readonly Drawn[]
   /** The line that says who asks, and why. */
   asks?: React.ReactNode
   children: React.ReactNode
@@ -62,7 +60,8 @@ export const BriefCard = ({
   </section>
 )
 
-export const BriefLine = ({ line: { label, text, bad } }: { line: Line }) => (
+type Drawn = Omit<Line, 'text'> & { text: React.ReactNode }
+export const BriefLine = ({ line: { label, text, bad } }: { line: Drawn }) => (
   <div>
     <dt>{label}</dt>
     <dd className={bad ? 'flex gap-2 font-medium text-bad' : undefined}>

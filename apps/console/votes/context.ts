@@ -1,5 +1,5 @@
 import type { Gate } from '../api/types.ts'
-import { coarse, duration } from '../kit/format.ts'
+import { coarse, duration, shown } from '../kit/format.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { ruleOf, votesInRound } from './votes.tsx'
@@ -17,13 +17,6 @@ const line = (label: string, parts: (string | false)[], bad = false): Line => ({
   text: parts.filter((part) => part !== false && part !== '').join(' · '),
   bad,
 })
-
-/** Characters that have no shape, or turn the direction of others, as their number. */
-export const shown = (text: string): string =>
-  text.replace(
-    /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu,
-    (character) => `U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`,
-  )
 
 /** `11 healthy`, or the worst by name. */
 const healthWords = ({ count, health, worst }: Health): { text: string; bad: boolean } => {
@@ -119,8 +112,8 @@ const whoLine = (gate: Gate, at: (time: string) => string): Line => {
       votesInRound(gate).filter(({ decision }) => decision === 'approve').length,
       quorum,
       groups.map(({ group }) => group),
+      eligible.map(({ name }) => shown(name)),
     ),
-    eligible.length > 0 ? words.may(eligible.map(({ name }) => shown(name))) : words.nobody,
     four_eyes && brief ? words.not(shown(brief.asked.requester.name)) : false,
     ...(brief?.void_votes ?? []).map(({ name, why }) => words.void_vote(shown(name), words.why_void[why] ?? why)),
     next && gate.escalation.next_at ? words.adds(at(gate.escalation.next_at), next.add_groups) : false,

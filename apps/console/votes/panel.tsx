@@ -3,6 +3,7 @@ import { Suspense, useEffect, useState } from 'react'
 import { digestOf, shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { AllowedAction, Gate } from '../api/types.ts'
 import { actionOf, mayPress } from '../command/allowed.tsx'
+import { CopyButton } from '../ui/copy.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { OperationLink } from '../values/links.tsx'
 import { isMe } from '../values/person.tsx'
@@ -54,6 +55,7 @@ export const DecidePanel = ({
     <DecideBox
       title={tDecide.gate.panel}
       binding={tDecide.gate.panel_binding(gate.round, shortDigest(gate.digest))}
+      digest={gate.digest}
       check={check}
       said={mine && gate.status === 'waiting' ? tDecide.gate.my_vote(missing) : null}
       self={tDecide.gate.self}
@@ -85,6 +87,7 @@ type Choice = { word: string; action: AllowedAction | undefined; press: () => vo
 export const DecideBox = ({
   title,
   binding,
+  digest,
   check,
   said,
   self,
@@ -96,6 +99,7 @@ export const DecideBox = ({
 }: {
   title: string
   binding: string
+  digest: string
   check: DigestCheck
   /** The state of one's own vote. */
   said: string | null
@@ -118,7 +122,9 @@ export const DecideBox = ({
         {title}
       </h2>
       <div id="decide-check" className={`flex flex-col gap-2 ${check === 'differs' ? '' : 'max-md:hidden'}`}>
-        <p>{binding}</p>
+        <p className="flex items-center gap-1">
+          {binding} <CopyButton text={digest} />
+        </p>
         <p className="flex gap-2 text-table text-muted">
           <span className="mt-px">
             <ShapeIcon

@@ -47,7 +47,7 @@ export const readBrief = async (
     risk: brief.risk as GateBrief['risk'],
     estimates: pick(brief.estimates as GateBrief['estimates'], 'p50_s', 'p90_s'),
     undo: {
-      possible: brief.acting > lasting.length,
+      possible: brief.compensable > 0,
       lasting: lasting.slice(0, NAMED).map((node) => pick(node, 'node_id', 'name')),
       lasting_count: lasting.length,
     },

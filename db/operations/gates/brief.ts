@@ -35,7 +35,7 @@ type Brief = {
   targets: BriefTarget[]
   /** Tasks without a compensation, in the order of the plan. */
   lasting: { node_id: string; name: string; executor: string; with: unknown }[]
-  acting: number
+  compensable: number
   /** The released nodes that the subject lists. */
   order: string[]
   void_votes: { name: string; why: string; round: number }[]
@@ -67,7 +67,7 @@ export const getBrief = async (db: Queryable, operation_id: string, gate_id: str
         where aimed.id is not null or t.ended_at <= coalesce(g.waiting_since, clock_timestamp())) as targets,
       (select coalesce(jsonb_agg(jsonb_build_object('node_id', n.node_id, 'name', n.name, 'executor', n.executor, 'with', n.spec -> 'with') order by n.ordinal), '[]')
         from ${n} and n.kind = 'task' and n.spec -> 'compensate' is null) as lasting,
-      (select count(*)::int from ${n} and n.kind = 'task') as acting,
+      (select count(*)::int from ${n} and n.spec -> 'compensate' is not null) as compensable,
       (select coalesce(jsonb_agg(n.node_id order by n.ordinal), '[]') from ${n}
         and n.node_id in (select r ->> 'node_id' from jsonb_array_elements(g.subject -> 'releases') r)) as "order",
       (select coalesce(jsonb_agg(jsonb_build_object('name', v.data #>> '{voter,name}', 'why', v.data ->> 'why', 'round', v.data -> 'round') order by v.seq), '[]')

@@ -58,16 +58,14 @@ export const gate = {
     rehearsed: (end: string) => `rehearsal ${end.replaceAll('_', ' ')}`,
     not_rehearsed: 'not rehearsed',
     back: 'Way back',
-    back_all: 'cancel undoes every change',
+    back_all: 'canceling with compensation undoes every change',
     back_but: (names: string[], more: number) =>
-      `cancel undoes all but ${list.format([...names, ...(more > 0 ? [`${more} more`] : [])])}`,
+      `canceling with compensation undoes all but ${list.format([...names, ...(more > 0 ? [`${more} more`] : [])])}`,
     back_none: 'no step can be undone',
     back_needless: 'no step changes a target',
     who: 'Who',
-    votes: (have: number, quorum: number, groups: string[]) =>
-      `${have} of ${quorum}${groups.length > 0 ? ` from ${list.format(groups)}` : ''}`,
-    may: (names: string[]) => names.join(', '),
-    nobody: 'nobody may decide',
+    votes: (have: number, quorum: number, groups: string[], names: string[]) =>
+      `${have} of ${quorum}${groups.length > 0 ? ` from ${list.format(groups)}` : ''}: ${names.length > 0 ? names.join(', ') : 'nobody may decide'}`,
     not: (name: string) => `not ${name}`,
     void_vote: (name: string, why: string) => `${name}’s vote is void: ${why}`,
     why_void: {
