@@ -131,6 +131,9 @@ describe('the first minute', () => {
 
     // olga has proposed a repair of the host; eva judges it by the resulting graph.
     const judge = await page.context().newPage()
+    await judge.goto(`${stack.gateway_url}/resources/us1-web-03`)
+    await judge.getByText('Held by web 2.4.0 on us1').waitFor()
+    expect(await accessibilityOf(judge)).toEqual([])
     await judge.goto(`${desk.url().split('/nodes/')[0]}/patches`)
     await judge.getByRole('link', { name: 'reinstall us1-web-03, then go on' }).click()
     await judge.getByRole('application').getByText('Added').waitFor()
