@@ -11813,6 +11813,8 @@ export interface operations {
                 limit?: number;
                 /** @description Plain text, any case. */
                 q?: string;
+                /** @description With q: at most 200 matches before this line, the newest first. */
+                match_before?: number;
                 wait_ms?: number;
             };
             header?: never;

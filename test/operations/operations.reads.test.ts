@@ -544,6 +544,10 @@ describe('nodes and logs', () => {
       count: 10,
       seqs: [8, 108, 208, 308, 408, 508, 608, 708, 808, 908],
     })
+    expect((await read('q=needle&limit=1&match_before=408')).matches).toEqual({ count: 10, seqs: [308, 208, 108, 8] })
+    expect((await read('q=line&limit=1&match_before=1001')).matches.seqs).toEqual(
+      Array.from({ length: 200 }, (_, n) => 1000 - n),
+    )
     expect((await read('q=%25%25&limit=1')).matches).toEqual({ count: 0, seqs: [] })
     expect(await p.as('nobody').get(path)).toMatchObject({ status: 403, body: { permission: 'log:read' } })
     expect(await read('attempt=1&limit=1')).toMatchObject({ attempt: 1 })
