@@ -59,7 +59,7 @@ describe('artifacts', () => {
 })
 
 describe('a long log', () => {
-  const COUNT = 1500
+  const COUNT = 900
   it(
     'is scrolled by the keys of its own box, linked to by line, and searched from its newest match',
     async () => {
