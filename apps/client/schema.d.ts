@@ -2077,7 +2077,7 @@ export interface paths {
         };
         /**
          * Read a gate
-         * @description What is decided on (`subject`, whose digest a vote must name), votes, context outside the digest, and what the caller may do.
+         * @description What is decided on (`subject`, whose digest a vote must name), votes, context and brief outside the digest, and what the caller may do.
          */
         get: operations["getGate"];
         put?: never;
@@ -2121,7 +2121,7 @@ export interface paths {
         };
         /**
          * Read a patch
-         * @description What it changes, what it holds, who must agree, and the votes; `digest` is what a vote must name.
+         * @description What it changes, what it mends and holds, who must agree, and the votes; `digest` is what a vote must name.
          */
         get: operations["getPatch"];
         put?: never;
@@ -2876,6 +2876,11 @@ export interface components {
             until?: string;
             message: string;
         };
+        BriefTarget: {
+            resource_id: string;
+            name: string;
+            health: components["schemas"]["Health"];
+        };
         BulkDone: {
             resource_id: string;
             version: number;
@@ -3388,6 +3393,66 @@ export interface components {
             /** @description What is decided on; `digest` is the digest of its canonical JSON. */
             subject: unknown;
             context: components["schemas"]["GateContext"];
+            /** @description Null in the answer to a vote. */
+            brief: components["schemas"]["GateBrief"] | null;
+        };
+        GateBrief: {
+            asked: {
+                requester: components["schemas"]["ActorSchema"];
+                title: string;
+                reason: string;
+                ticket: string | null;
+                plan_id: string;
+                plan_hash: string;
+            };
+            /** @description Of targets whose name is not their id. */
+            names: {
+                [key: string]: string;
+            };
+            types: {
+                type_key: string;
+                count: number;
+            }[];
+            regions: string[];
+            /** @description Targets of each batch, in the order of the plan. */
+            batches: number[];
+            now: {
+                count: number;
+                health: components["schemas"]["HealthCount"][];
+                worst: components["schemas"]["BriefTarget"][];
+                /** @description Targets that the caller may not see. */
+                hidden: number;
+            };
+            canary: {
+                count: number;
+                health: components["schemas"]["HealthCount"][];
+                worst: components["schemas"]["BriefTarget"][];
+                named: components["schemas"]["BriefTarget"][];
+                /** @description RFC 3339, UTC, microseconds. */
+                ended_at: string;
+                retries: number;
+            } | null;
+            risk: components["schemas"]["Risk"];
+            estimates: {
+                p50_s: number;
+                p90_s: number;
+            };
+            /** @description What canceling with compensation undoes, and the changing nodes that stay as they are. */
+            undo: {
+                possible: boolean;
+                lasting: {
+                    node_id: string;
+                    name: string;
+                }[];
+                lasting_count: number;
+            };
+            /** @description The released nodes of the subject, in the order of the plan. */
+            order: string[];
+            void_votes: {
+                name: string;
+                why: string;
+                round: number;
+            }[];
         };
         GateContext: {
             /** @description RFC 3339, UTC, microseconds. */
@@ -3444,6 +3509,8 @@ export interface components {
             /** @description What is decided on; `digest` is the digest of its canonical JSON. */
             subject: unknown;
             context: components["schemas"]["GateContext"];
+            /** @description Null in the answer to a vote. */
+            brief: components["schemas"]["GateBrief"] | null;
             operation_status: components["schemas"]["OperationStatusSchema"];
             command: components["schemas"]["CommandView"];
         };
@@ -3669,6 +3736,10 @@ export interface components {
         };
         /** @enum {unknown} */
         Health: "healthy" | "degraded" | "unhealthy" | "unknown" | "maintenance";
+        HealthCount: {
+            status: components["schemas"]["Health"];
+            count: number;
+        };
         HealthView: {
             own: {
                 status: components["schemas"]["Health"];
@@ -4239,6 +4310,13 @@ export interface components {
             };
             version: string;
             degraded: string[];
+        };
+        MendedNode: {
+            node_id: string;
+            name: string;
+            state: components["schemas"]["NodeStateSchema"];
+            attempts: number;
+            message: string | null;
         };
         MissingVotes: {
             group: string | null;
@@ -4829,6 +4907,44 @@ export interface components {
             /** @description RFC 3339, UTC, microseconds. */
             at: string;
         };
+        PatchDetail: {
+            /** Format: uuid */
+            patch_id: string;
+            /**
+             * Format: uuid
+             * @description The operation; also its workflow id.
+             */
+            operation_id: string;
+            /** @enum {unknown} */
+            status: "awaiting_approval" | "approved" | "applied" | "rejected" | "not_applicable" | "expired" | "withdrawn";
+            status_reason: string | null;
+            base_revision: number;
+            applied_revision: number | null;
+            changes: {
+                [key: string]: unknown;
+            }[];
+            reason: string;
+            ticket: string | null;
+            proposer: components["schemas"]["ActorSchema"];
+            digest: string;
+            result_hash: string;
+            diff_graph: components["schemas"]["GraphDifference"];
+            violations: components["schemas"]["PatchViolation"][];
+            held_nodes: string[];
+            rearmed_gates: string[];
+            required: components["schemas"]["PatchApproval"];
+            votes: components["schemas"]["PatchVote"][];
+            decided: components["schemas"]["PatchDecision"] | null;
+            /** @description RFC 3339, UTC, microseconds. */
+            expires_at: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            created_at: string;
+            rebase: components["schemas"]["PatchRebase"] | null;
+            change_seq: number;
+            allowed_actions: components["schemas"]["AllowedActionSchema"][];
+            /** @description The failures that it answers, as they are now. */
+            mends: components["schemas"]["MendedNode"][];
+        };
         PatchList: {
             items: components["schemas"]["Patch"][];
             next_page_token: string | null;
@@ -4993,16 +5109,7 @@ export interface components {
                 compensable: boolean;
                 affected: components["schemas"]["Affected"] | null;
             };
-            risk: {
-                /** @enum {unknown} */
-                level: "low" | "medium" | "high" | "critical";
-                score: number;
-                factors: {
-                    factor: string;
-                    points: number;
-                    detail: string;
-                }[];
-            };
+            risk: components["schemas"]["Risk"];
             conflicts: {
                 kind: string;
                 id: string;
@@ -5576,6 +5683,16 @@ export interface components {
         };
         Reviewed: {
             digest: string;
+        };
+        Risk: {
+            /** @enum {unknown} */
+            level: "low" | "medium" | "high" | "critical";
+            score: number;
+            factors: {
+                factor: string;
+                points: number;
+                detail: string;
+            }[];
         };
         /** @enum {unknown} */
         RoleName: "viewer" | "planner" | "operator" | "approver" | "engineer" | "admin" | "auditor";
@@ -11441,7 +11558,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Patch"];
+                    "application/json": components["schemas"]["PatchDetail"];
                 };
             };
             /** @description Unchanged since the ETag that was sent. */
@@ -11696,6 +11813,8 @@ export interface operations {
                 limit?: number;
                 /** @description Plain text, any case. */
                 q?: string;
+                /** @description With q: at most 200 matches before this line, the newest first. */
+                match_before?: number;
                 wait_ms?: number;
             };
             header?: never;

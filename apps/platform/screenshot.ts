@@ -40,7 +40,7 @@ try {
   await signIn(page, gateway, eva)
   await take('inbox')
   await page.locator('main a[href*="/gates/"]').first().click()
-  await page.getByRole('heading', { name: 'Covered by your decision' }).waitFor()
+  await page.getByRole('region', { name: 'Decision brief' }).waitFor()
   await take('gate')
   await page.goto(`${gateway}${new URL(page.url()).pathname.replace(/\/gates\/.*/, '/graph')}`)
   await page.locator('.react-flow__node').first().waitFor()

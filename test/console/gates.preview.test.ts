@@ -1,7 +1,8 @@
 import { createElement } from 'react'
 import { renderToStaticMarkup } from 'react-dom/server'
 import { expect, it } from 'vitest'
-import { isPreview, PreviewView } from '../../apps/console/gates/preview.tsx'
+import { PreviewView } from '../../apps/console/gates/preview.tsx'
+import { isPreview } from '../../apps/console/values/diff.tsx'
 import type { Preview } from '../../apps/shared/contracts/client/preview.ts'
 
 const preview: Preview = {

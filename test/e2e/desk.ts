@@ -84,9 +84,10 @@ export const tabOf = async (username: string): Promise<Page> => {
   return openTab((await desk).context)
 }
 
-type Wanted = { signature?: 'required'; held?: boolean; deadline_s?: number; owner?: Person }
+type Wanted = { signature?: 'required'; held?: boolean; deadline_s?: number; owner?: Person; reason?: string }
 /** Two nodes, the second behind a gate; `held`: without a gate, and the first runs until `letGo`. */
-export const start = async (title: string, { signature, held = false, deadline_s = 3600, owner }: Wanted = {}) => {
+export const start = async (title: string, wanted: Wanted = {}) => {
+  const { signature, held = false, deadline_s = 3600, owner, reason = 'a test' } = wanted
   const task = (node_id: string, depends_on: string[] = []) => ({
     node_id,
     name: `task ${node_id}`,
@@ -104,7 +105,7 @@ export const start = async (title: string, { signature, held = false, deadline_s
   const { operation_id } = await startOperation(owner ?? people.olga, title, {
     kind: 'graph',
     title,
-    reason: 'a test',
+    reason,
     targets: [],
     graph: {
       nodes: [held ? first : task('first'), task('second', ['first'])],

@@ -5,7 +5,7 @@ import { ensureAccounts } from '../../apps/platform/demo/accounts.ts'
 import type { Account } from '../../apps/platform/demo/client.ts'
 import { createFleetClient } from '../../apps/platform/demo/fleet.ts'
 import { runScenario } from '../../apps/platform/demo/scenario.ts'
-import { accessibilityOf, complaintsOf, launchBrowser, signInAs } from '../support/browser.ts'
+import { accessibilityOf, complaintsOf, launchBrowser, signInAs, wordsIn } from '../support/browser.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 
@@ -62,14 +62,28 @@ describe('the first minute', () => {
       .getByRole('link', { name: /canary|follow|rest/i })
       .first()
       .click()
-    await page.getByRole('heading', { name: 'Covered by your decision' }).waitFor()
-    await page.getByText('eu1-web-02').first().waitFor()
+    const brief = page.getByRole('region', { name: 'Decision brief' })
+    await brief.getByText('olga: “Bring release 2.4.0 to these hosts”').waitFor()
+    for (const words of [
+      '2 changes: drain, deploy, verify, undrain each',
+      '2 fleet.host in eu1',
+      'eu1-web-01: healthy, ended',
+      '2 healthy',
+      'not rehearsed',
+      'canceling with compensation undoes every change',
+      '0 of 1 from netops: eva · not olga',
+    ])
+      expect(await brief.textContent()).toContain(words)
+    expect(await wordsIn(page.getByRole('main'))).toBeLessThanOrEqual(140)
     expect(await accessibilityOf(page)).toEqual([])
+    await page.getByText('2 changes', { exact: true }).last().click()
+    await page.getByText('eu1-web-02').first().waitFor()
     await page.getByRole('button', { name: 'Approve' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.waitFor()
+    expect(await wordsIn(dialog)).toBeLessThanOrEqual(45)
     expect(await accessibilityOf(page)).toEqual([])
-    await dialog.getByRole('button', { name: 'Approve' }).click()
+    await dialog.getByRole('button', { name: 'Approve 2 changes' }).click()
     await page
       .getByText(/Approved by/)
       .first()
@@ -117,9 +131,14 @@ describe('the first minute', () => {
 
     // olga has proposed a repair of the host; eva judges it by the resulting graph.
     const judge = await page.context().newPage()
+    await judge.goto(`${stack.gateway_url}/resources/us1-web-03`)
+    await judge.getByText('Held by web 2.4.0 on us1').waitFor()
+    expect(await accessibilityOf(judge)).toEqual([])
     await judge.goto(`${desk.url().split('/nodes/')[0]}/patches`)
     await judge.getByRole('link', { name: 'reinstall us1-web-03, then go on' }).click()
     await judge.getByRole('application').getByText('Added').waitFor()
+    await judge.getByText(/^verify us1-web-03: failed after \d+ attempts: GET \/health answers 500/).waitFor()
+    await judge.getByText('POST {target/observed_state/base_url}/reinstall').waitFor()
     expect(await accessibilityOf(judge)).toEqual([])
     await judge.getByRole('button', { name: 'Approve' }).click()
     await judge.getByRole('dialog').getByRole('button', { name: 'Approve' }).click()

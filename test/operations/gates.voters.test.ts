@@ -95,6 +95,8 @@ describe('the vote that would complete a quorum', () => {
     expect(await told(operation_id, 'gate.vote_voided')).toMatchObject([
       { gate_id: 'go', reason: expect.stringMatching(/^The approval of eva no longer counts: /), data: { why } },
     ])
+    const { brief } = must(await p.as('vic').get(`/v1/operations/${operation_id}/gates/go`), 200).body
+    expect(brief.void_votes).toEqual([{ name: 'eva', why, round: 1 }])
     expect((await records(operation_id)).map(({ statement }: { statement: string }) => statement)).toContainEqual(
       expect.stringContaining('The approval of eva no longer counts'),
     )

@@ -116,6 +116,93 @@ describe('single reads', () => {
   })
 })
 
+describe('the brief of a gate', () => {
+  it('says who asks and why, how the targets are now, how the canary did, and which changes stay', async () => {
+    const more = { title: 'briefly', reason: 'because', ticket: 'OPS-9' }
+    const { operation_id, plan_id } = await p.startOperation(gated(), { more })
+    const gate = `/v1/operations/${operation_id}/gates/go`
+    const brief = async (who: 'vic' | 'far') => must(await p.as(who).get(gate), 200).body.brief
+    expect(await brief('vic')).toMatchObject({
+      asked: { requester: { name: 'pia' }, ...more, plan_id },
+      types: [],
+      now: { count: 0, hidden: 0 },
+      canary: null,
+      undo: { possible: false, lasting_count: 0 },
+      order: ['behind'],
+      void_votes: [],
+    })
+    await p.query(
+      `update operations.nodes set target_id = 'us1-web-01', attempt = 3, ended_at = clock_timestamp() where operation_id = $1 and node_id = 'before'`,
+      [operation_id],
+    )
+    await p.query(
+      `update operations.nodes set target_id = 'eu1-web-01', executor = 'http', group_id = '1', spec = spec || '{"with": {"request": {"method": "POST"}}}' where operation_id = $1 and node_id = 'behind'`,
+      [operation_id],
+    )
+    await p.query(
+      `update operations.gates set subject = jsonb_set(subject, '{releases,0,target_id}', '"eu1-web-01"') where operation_id = $1`,
+      [operation_id],
+    )
+    await onTargets(operation_id, 'eu1-web-01', 'us1-web-01')
+    await p.openGate(operation_id, 'go')
+    const health = (id: string, status: string) =>
+      p.query('update operations.catalog_resources set health_status = $2, name = $3 where resource_id = $1', [
+        id,
+        status,
+        `name of ${id}`,
+      ])
+    await Promise.all([health('eu1-web-01', 'unhealthy'), health('us1-web-01', 'healthy')])
+    expect(await brief('vic')).toMatchObject({
+      names: { 'eu1-web-01': 'name of eu1-web-01' },
+      types: [{ type_key: 'fleet.host', count: 1 }],
+      regions: ['eu1'],
+      batches: [1],
+      now: {
+        count: 1,
+        hidden: 0,
+        health: [{ status: 'unhealthy', count: 1 }],
+        worst: [{ resource_id: 'eu1-web-01', name: 'name of eu1-web-01', health: 'unhealthy' }],
+      },
+      canary: {
+        count: 1,
+        health: [{ status: 'healthy', count: 1 }],
+        worst: [],
+        named: [{ resource_id: 'us1-web-01' }],
+        retries: 2,
+      },
+      undo: { possible: false, lasting: [{ node_id: 'behind' }], lasting_count: 1 },
+    })
+    // Who may read the other region alone learns that there is more, not what.
+    const narrow = await brief('far')
+    expect(narrow).toMatchObject({ now: { count: 0, hidden: 1 }, canary: { count: 1 }, names: {} })
+    await p.query(
+      `update operations.nodes set spec = spec || '{"compensate": {"executor": "noop", "with": {}}}' where operation_id = $1 and node_id = 'behind'`,
+      [operation_id],
+    )
+    expect((await brief('vic')).undo).toEqual({ possible: true, lasting: [], lasting_count: 0 })
+    await Promise.all([health('eu1-web-01', 'unknown'), health('us1-web-01', 'unknown')])
+  })
+
+  it('of a patch names the failure that it mends, and no other', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    const failed = (node_id: string) =>
+      p.query(
+        `update operations.nodes set state = 'failed', attempt = 2, error = '{"class": "x", "message": "it broke", "retryable": false}' where operation_id = $1 and node_id = $2`,
+        [operation_id, node_id],
+      )
+    const path = `/v1/operations/${operation_id}/patches`
+    const mended = async (changes: object[]) => {
+      const { patch_id } = must(await p.as('olga').post(path, { base_revision: 1, changes, reason: 'x' }), 201).body
+      return must(await p.as('vic').get(`${path}/${patch_id}`), 200).body.mends
+    }
+    await failed('before')
+    expect(await mended([{ op: 'set_limits', max_parallel: 2 }])).toEqual([])
+    expect(await mended([{ op: 'remove_dependency', node_id: 'behind', depends_on: 'before' }])).toEqual([
+      { node_id: 'before', name: 'before', state: 'failed', attempts: 2, message: 'it broke' },
+    ])
+  })
+})
+
 describe('who sees what', () => {
   it('shows an operation to who may read one of its targets, or asked for it; to others it is not there', async () => {
     const eu = (await p.startOperation(gated())).operation_id
@@ -457,6 +544,10 @@ describe('nodes and logs', () => {
       count: 10,
       seqs: [8, 108, 208, 308, 408, 508, 608, 708, 808, 908],
     })
+    expect((await read('q=needle&limit=1&match_before=408')).matches).toEqual({ count: 10, seqs: [308, 208, 108, 8] })
+    expect((await read('q=line&limit=1&match_before=1001')).matches.seqs).toEqual(
+      Array.from({ length: 200 }, (_, n) => 1000 - n),
+    )
     expect((await read('q=%25%25&limit=1')).matches).toEqual({ count: 0, seqs: [] })
     expect(await p.as('nobody').get(path)).toMatchObject({ status: 403, body: { permission: 'log:read' } })
     expect(await read('attempt=1&limit=1')).toMatchObject({ attempt: 1 })

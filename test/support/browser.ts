@@ -1,5 +1,5 @@
 import { AxeBuilder } from '@axe-core/playwright'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import { createScreen } from '../../apps/platform/base/screen.ts'
 import type { Account } from '../../apps/platform/demo/client.ts'
 import { locateChromium } from '../../apps/platform/servers/chromium.ts'
@@ -20,6 +20,11 @@ export const launchBrowser = async (): Promise<Browser> => {
   const asRoot = process.getuid?.() === 0
   return chromium.launch({ executablePath, headless: true, args: asRoot ? ['--no-sandbox', ...ARGS] : ARGS })
 }
+
+/** How many words a part of a page shows; signs alone are none. */
+export const wordsIn = async (part: Locator): Promise<number> =>
+  // biome-ignore lint/performance/useDomNodeTextContent: what a fold hides is not shown
+  (await part.innerText()).split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
 
 /** Signs this person in at the login page and waits for their inbox. */
 export const signInAs = async (page: Page, gateway_url: string, { username, password }: Account): Promise<void> => {

@@ -1,7 +1,7 @@
 import { type InfiniteData, notifyManager, type Query, type QueryClient } from '@tanstack/react-query'
 import { type Frame, placeOf } from '../../shared/contracts/client/frames.ts'
 import { sessionPhase } from '../session/token.ts'
-import { connectionNow, onConnection, onFrame, onServed } from './live.ts'
+import { connectionNow, onConnection, onFrame, onServed, retryNow } from './live.ts'
 import type { Graph, Me, NodeRow, Operation, OperationRow, Page } from './types.ts'
 
 /** A cached reply: the change its last full read contained, and the newest one applied to it. */
@@ -40,10 +40,23 @@ export const applyLive = (client: QueryClient): void => {
   let poll: ReturnType<typeof setTimeout> | undefined
   const tick = () => {
     if (connectionNow().mode !== 'polling') return
-    if (sessionPhase().name === 'signed_in') void client.invalidateQueries()
+    if (sessionPhase().name === 'signed_in') void pollOnce()
     poll = setTimeout(tick, document.visibilityState === 'hidden' ? POLL_HIDDEN_MS : POLL_MS)
   }
+  /** An answer after silence: the stream is tried at once, not after its own pause. */
+  let silent = true
+  const pollOnce = async () => {
+    const from = Date.now()
+    await client.invalidateQueries()
+    const answered = client
+      .getQueryCache()
+      .getAll()
+      .some(({ state }) => state.dataUpdatedAt > from)
+    if (answered && silent) retryNow()
+    silent = !answered
+  }
   onConnection(() => {
+    if (connectionNow().mode !== 'polling') silent = true
     clearTimeout(poll)
     if (connectionNow().mode === 'polling') poll = setTimeout(tick, POLL_MS)
   })

@@ -35,6 +35,8 @@ const servedListeners = new Set<(topics: string[]) => void>()
 const connectionListeners = new Set<() => void>()
 
 let connection: Connection = { mode: 'connecting', since: Date.now(), whole_at: Date.now() }
+/** The same as this tab has it: a tab with a topic that found no room polls. */
+let seen = connection
 let served: string[] = []
 let cursor: string | null = null
 let leading = false
@@ -86,7 +88,7 @@ export const onServed = (listener: (topics: string[]) => void): (() => void) => 
   return () => void servedListeners.delete(listener)
 }
 
-export const connectionNow = (): Connection => connection
+export const connectionNow = (): Connection => seen
 export const onConnection = (listener: () => void): (() => void) => {
   connectionListeners.add(listener)
   return () => void connectionListeners.delete(listener)
@@ -175,6 +177,7 @@ function wanted(): string[] {
 
 function topicsChanged(): void {
   say({ kind: 'topics', tab, topics: [...mine.keys()] })
+  if (served.length >= MAX_TOPICS) tellListeners()
   clearTimeout(rest)
   rest = setTimeout(() => {
     if (leading && wanted().some((topic) => !served.includes(topic))) reconnect()
@@ -205,7 +208,7 @@ function hear(message: Shared): void {
     const news = message.served.filter((topic) => mine.has(topic) && !served.includes(topic))
     served = message.served
     connection = message.connection
-    for (const listener of connectionListeners) listener()
+    tellListeners()
     if (news.length > 0) for (const listener of servedListeners) listener(news)
   }
 }
@@ -220,6 +223,12 @@ function setConnection(mode: Connection['mode']): void {
   const known = connection.mode === 'live' ? now : connection.whole_at
   if (connection.mode !== mode) connection = { mode, since: now, whole_at: mode === 'live' ? now : known }
   if (leading) say({ kind: 'connection', connection, served })
+  tellListeners()
+}
+
+function tellListeners(): void {
+  const left_out = served.length >= MAX_TOPICS && [...mine.keys()].some((topic) => !served.includes(topic))
+  seen = left_out && connection.mode === 'live' ? { ...connection, mode: 'polling' } : connection
   for (const listener of connectionListeners) listener()
 }
 

@@ -21,7 +21,7 @@ import type {
   Timeline,
   TimelineEventView,
 } from '../../shared/contracts/operations/operations.ts'
-import type { Patch as PatchReply } from '../../shared/contracts/operations/patches.ts'
+import type { PatchDetail, Patch as PatchReply } from '../../shared/contracts/operations/patches.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import type { SessionView } from '../../shared/contracts/session/sessions.ts'
 import type { NeedsGraph } from '../../shared/contracts/topology/capability-graphs.ts'
@@ -53,18 +53,20 @@ export type GateRule = {
   groups: { group: string; min: number }[]
   four_eyes: boolean
   comment_on_approve?: boolean
+  escalation?: { after_s: number; add_groups: string[] }[]
 }
 export type GateContext = {
   as_of: string
   affected: Plan['impact']['affected']
   policy_results: { policy_id: string; level: string; result: string }[]
   evidence: { seq: number; kind: string; statement: string; at?: string }[]
-  compensations: { node_id: string; name?: string }[]
+  rehearsal: Plan['rehearsal']
   conflicts: { operation_id?: string; title?: string; message?: string }[]
 }
 export type Gate = Omit<GateReply, 'subject' | 'context'> & { subject: GateSubject | null; context: GateContext }
 
 export type Patch = PatchReply
+export type { PatchDetail }
 export type Artifact = ArtifactView
 export type Evidence = EvidenceReply
 export type EvidenceRecord = Evidence['records'][number]

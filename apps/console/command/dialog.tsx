@@ -8,7 +8,7 @@ import { TimeText } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { ConfirmField, PasswordAgain, ReasonField, Refusal } from './fields.tsx'
-import { useCommand, useDryRun } from './send.ts'
+import { type Complete, useCommand, useDryRun } from './send.ts'
 
 type Text = { name: 'reason' | 'comment'; label: string; needed: boolean; missing: string }
 export type CommandDialogProps<Effect, Reply> = {
@@ -20,7 +20,7 @@ export type CommandDialogProps<Effect, Reply> = {
   /** The dry run of a command that is not complete yet; null: it cannot be previewed yet. */
   preview?: Command | null
   /** Completes the command as it is sent, by a signature; a problem is shown in place of an answer. */
-  complete?: (command: Command) => Promise<Command | Problem>
+  complete?: Complete
   text: Text
   /** The effect, from the server's own dry run. */
   consequences?: (effect: Effect) => React.ReactNode
@@ -60,10 +60,7 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
     if (typedMissing || blocked) return
     const said = words.trim() === '' ? {} : { [text.name]: words.trim() }
     const whole = { path: command.path, body: { ...command.body, ...said } }
-    if (!props.complete || phase === 'unknown') return void send(whole)
-    void props
-      .complete(whole)
-      .then((done) => ('body' in done ? send(done as Command) : tell({ type: 'refused', problem: done })))
+    void send(whole, phase === 'unknown' ? undefined : props.complete)
   }
   return (
     <DialogFrame

@@ -26,6 +26,8 @@ const step = (state: State, event: Step): State => {
   }
 }
 
+/** Completes a command as it is sent; a problem is shown in place of an answer. */
+export type Complete = (command: Command) => Promise<Command | Problem>
 type Answers<Reply> = { done: (reply: Reply) => void; refused?: (problem: Problem) => void; close: () => void }
 
 /**
@@ -54,21 +56,27 @@ export const useCommand = <Reply>({ done, refused, close }: Answers<Reply>) => {
     if (outcome.kind === 'refused' && !unanswered.current) refused?.(outcome.problem)
   }
 
-  /** Sends the command, or repeats it after a missing answer. */
-  const send = async (command: Command) => {
+  /** Sends the command, completed by a signature where one is asked for, or repeats it after a missing answer. */
+  const send = async (given: Command, complete: Complete = async () => given) => {
     if (sending.current) return
-    if (state.phase !== 'unknown') {
-      const same = JSON.stringify(sent.current?.command) === JSON.stringify(command)
-      if (!(same && unanswered.current)) sent.current = { key: crypto.randomUUID(), command }
-    }
-    if (sent.current === null) return
     sending.current = true
     tell({ type: 'sending' })
     try {
-      answered(await sendCommand<Reply>(sent.current.command, sent.current.key))
+      const command = await complete(given)
+      if ('body' in command) answered(await sendOnce(command as Command))
+      else tell({ type: 'refused', problem: command })
     } finally {
       sending.current = false
     }
+  }
+
+  const sendOnce = (command: Command): Promise<Outcome<Reply>> => {
+    if (state.phase !== 'unknown' || sent.current === null) {
+      const same = JSON.stringify(sent.current?.command) === JSON.stringify(command)
+      if (!(same && unanswered.current)) sent.current = { key: crypto.randomUUID(), command }
+    }
+    const { command: body, key } = sent.current ?? { command, key: crypto.randomUUID() }
+    return sendCommand<Reply>(body, key)
   }
   return { ...state, send, tell }
 }

@@ -1,66 +1,51 @@
 import type { Gate } from '../api/types.ts'
-import { Card } from '../ui/card.tsx'
 import { OperationLink } from '../values/links.tsx'
-import { useTimeWords } from '../values/time.tsx'
 import { AffectedTable } from '../votes/affected.tsx'
 import { tDecide } from '../words/decide.ts'
+import { Fold } from './subject.tsx'
 
 const SHOWN = 20
 
-/** The context of a gate, which may change: not covered by the digest, with its own time. */
-export const GateContextView = ({ gate }: { gate: Gate }) => {
-  const words = useTimeWords()
-  const { context } = gate
-  return (
-    <Card title={tDecide.gate.context} note={tDecide.gate.context_note(words(context.as_of))}>
-      <div className="flex flex-col gap-4 p-4">
-        {context.affected ? (
-          <Part title={tDecide.gate.dependents} show>
-            <AffectedTable affected={context.affected} />
-          </Part>
-        ) : null}
-        <Part title={tDecide.gate.policies} show={context.policy_results.length > 0}>
-          <ul className="flex flex-col gap-1">
-            {context.policy_results.map(({ policy_id, level, result }) => (
-              <li key={policy_id}>
-                <code>{policy_id}</code> ({level}): {result}
-              </li>
-            ))}
-          </ul>
-        </Part>
-        <Part title={tDecide.gate.conflicts} show={context.conflicts.length > 0}>
-          <ul className="flex flex-col gap-1">
-            {context.conflicts.map(({ operation_id, title, message }) => (
-              <li key={`${operation_id} ${message}`}>
-                {operation_id ? <OperationLink id={operation_id}>{title ?? operation_id}</OperationLink> : null}{' '}
-                {message}
-              </li>
-            ))}
-          </ul>
-        </Part>
-        <Part title={tDecide.gate.compensations} show>
-          <p>
-            {context.compensations.length > 0
-              ? tDecide.gate.compensations_text(context.compensations.length)
-              : tDecide.gate.no_compensations}
-          </p>
-        </Part>
-        <Part title={tDecide.gate.evidence} show={context.evidence.length > 0}>
-          <ul className="flex flex-col gap-1">
-            {context.evidence.slice(-SHOWN).map(({ seq, kind, statement }) => (
-              <li key={seq} className="flex gap-2">
-                <span className="w-8 shrink-0 text-right text-muted tabular-nums">{seq}</span>
-                <span className="min-w-0 wrap-anywhere">
-                  <span className="text-muted">{kind.replaceAll('_', ' ')}:</span> {statement}
-                </span>
-              </li>
-            ))}
-          </ul>
-        </Part>
-      </div>
-    </Card>
-  )
-}
+/** The rest of the context of a gate, folded: dependents, policies, other operations, the evidence so far. */
+export const GateContextView = ({ gate: { context } }: { gate: Gate }) => (
+  <Fold title={tDecide.gate.context}>
+    {context.affected ? (
+      <Part title={tDecide.gate.dependents} show>
+        <AffectedTable affected={context.affected} />
+      </Part>
+    ) : null}
+    <Part title={tDecide.gate.policies} show={context.policy_results.length > 0}>
+      <ul className="flex flex-col gap-1">
+        {context.policy_results.map(({ policy_id, level, result }) => (
+          <li key={policy_id}>
+            <code>{policy_id}</code> ({level}): {result}
+          </li>
+        ))}
+      </ul>
+    </Part>
+    <Part title={tDecide.gate.conflicts} show={context.conflicts.length > 0}>
+      <ul className="flex flex-col gap-1">
+        {context.conflicts.map(({ operation_id, title, message }) => (
+          <li key={`${operation_id} ${message}`}>
+            {operation_id ? <OperationLink id={operation_id}>{title ?? operation_id}</OperationLink> : null} {message}
+          </li>
+        ))}
+      </ul>
+    </Part>
+    <Part title={tDecide.gate.evidence} show={context.evidence.length > 0}>
+      <ul className="flex flex-col gap-1">
+        {context.evidence.slice(-SHOWN).map(({ seq, kind, statement }) => (
+          <li key={seq} className="flex gap-2">
+            <span className="w-8 shrink-0 text-right text-muted tabular-nums">{seq}</span>
+            <span className="min-w-0 wrap-anywhere">
+              <span className="text-muted">{kind.replaceAll('_', ' ')}:</span> {statement}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Part>
+  </Fold>
+)
 
 const Part = ({ title, show, children }: { title: string; show: boolean; children: React.ReactNode }) =>
   show ? (

@@ -1,16 +1,20 @@
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
-import { useMemo, useState } from 'react'
+import { useState } from 'react'
 import { useTopic } from '../api/hooks.ts'
-import type { Gate } from '../api/types.ts'
-import { gateQuery, graphQuery } from '../queries/operations.ts'
+import type { Gate, GateSubject } from '../api/types.ts'
+import { clockTime } from '../kit/format.ts'
+import { useDisplay } from '../kit/prefs.ts'
+import { gateQuery } from '../queries/operations.ts'
 import { Card } from '../ui/card.tsx'
 import { Failure } from '../ui/failure.tsx'
 import { Heading, Loading, Page } from '../ui/page.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { isMe, nameOf } from '../values/person.tsx'
 import { Status } from '../values/status.tsx'
-import { useTimeWords } from '../values/time.tsx'
+import { useNow, useTimeWords } from '../values/time.tsx'
+import { Asked, BriefCard, ChangeLine } from '../votes/brief.tsx'
+import { contextLines } from '../votes/context.ts'
 import { AfterDecision, DecidePanel, type Verdict } from '../votes/panel.tsx'
 import { ruleWords, Votes } from '../votes/votes.tsx'
 import { tDecide } from '../words/decide.ts'
@@ -18,14 +22,20 @@ import { t } from '../words/index.ts'
 import { GateContextView } from './context.tsx'
 import { GateSubjectView } from './subject.tsx'
 
-/** One gate: its question, the subject of the decision, its context, the votes, and the decision. */
+/** One gate: its question, the brief of the decision, and the decision; all else is folded below. */
 export const GatePage = () => {
   const { operation_id, gate_id } = useParams({ from: '/shell/operations/$operation_id/gates/$gate_id' })
   useTopic(`operation:${operation_id}`)
-  const { data: gate, error, isPending, refetch } = useQuery(gateQuery(operation_id, gate_id))
-  const graph = useQuery(graphQuery(operation_id)).data
+  const {
+    data: gate,
+    error,
+    isPending,
+    refetch,
+  } = useQuery({
+    ...gateQuery(operation_id, gate_id),
+    refetchInterval: ({ state }) => (state.data?.status === 'waiting' ? CONTEXT_AGES_MS : false),
+  })
   const [deciding, setDeciding] = useState<Verdict | null>(null)
-  const ranks = useMemo(() => new Map(graph?.nodes.map((node, rank) => [node.node_id, rank])), [graph])
   if (gate === undefined) {
     return (
       <Page>
@@ -45,25 +55,24 @@ export const GatePage = () => {
         <Status state={gate.status} badge />
       </div>
       <div className="max-w-text" aria-live="polite">
-        <Sentence gate={gate} />
+        {waiting ? null : <StatusWords gate={gate} />}
       </div>
       <div className="gate-columns">
         <div className="flex min-w-0 flex-col gap-4">
-          <Card title={tDecide.gate.subject} note={tDecide.gate.subject_note}>
-            <div className="p-4">
-              {gate.subject ? (
-                <GateSubjectView subject={gate.subject} ranks={ranks} />
-              ) : (
-                <p className="text-muted">{tDecide.gate.no_subject}</p>
-              )}
-            </div>
-          </Card>
-          <GateContextView gate={gate} />
-          <Card title={tDecide.gate.votes}>
-            <div className="p-4">
-              <Votes gate={gate} waiting={waiting} />
-            </div>
-          </Card>
+          {gate.subject ? <Brief gate={gate} subject={gate.subject} /> : <p>{tDecide.gate.no_subject}</p>}
+          <section className="card">
+            {gate.subject ? (
+              <GateSubjectView subject={gate.subject} names={gate.brief?.names ?? {}} order={gate.brief?.order ?? []} />
+            ) : null}
+            <GateContextView gate={gate} />
+          </section>
+          {gate.votes.length > 0 ? (
+            <Card title={tDecide.gate.votes}>
+              <div className="p-4">
+                <Votes gate={gate} waiting={waiting} />
+              </div>
+            </Card>
+          ) : null}
         </div>
         <div className="decide-column">
           {waiting ? (
@@ -74,6 +83,24 @@ export const GatePage = () => {
         </div>
       </div>
     </Page>
+  )
+}
+
+const CONTEXT_AGES_MS = 30_000
+
+const Brief = ({ gate, subject }: { gate: Gate; subject: GateSubject }) => {
+  const now = useNow()
+  const at = useTimeWords()
+  const { zone } = useDisplay()
+  return (
+    <BriefCard
+      bound={gate.status === 'waiting' ? tDecide.gate.brief.bound : tDecide.gate.brief.was_bound}
+      context={tDecide.gate.brief.context(clockTime(Date.parse(gate.context.as_of), zone, true))}
+      asks={gate.brief ? <Asked {...gate.brief} /> : null}
+      lines={gate.brief ? contextLines(gate, now, at) : []}
+    >
+      <ChangeLine subject={subject} order={gate.brief?.order} />
+    </BriefCard>
   )
 }
 
@@ -88,30 +115,6 @@ const Outcome = ({ gate, deciding }: { gate: Gate; deciding: boolean }) => (
     {gate.decided?.by ? <AfterDecision gate={gate} /> : null}
   </section>
 )
-
-const Sentence = ({ gate }: { gate: Gate }) => {
-  const words = useTimeWords()
-  return (
-    <>
-      <StatusWords gate={gate} />
-      {gate.status !== 'waiting' ? null : gate.deadline_at ? (
-        <p className="text-muted">
-          {tDecide.gate.deadline(
-            words(gate.deadline_at),
-            gate.on_timeout === 'reject'
-              ? tDecide.gate.and_then(
-                  tDecide.gate.timeout.reject ?? '',
-                  tDecide.gate.reject_effect[gate.on_reject] ?? gate.on_reject,
-                )
-              : (tDecide.gate.timeout[gate.on_timeout] ?? gate.on_timeout),
-          )}
-        </p>
-      ) : (
-        <p className="text-muted">{tDecide.gate.no_deadline}</p>
-      )}
-    </>
-  )
-}
 
 const StatusWords = ({ gate }: { gate: Gate }) => {
   const words = useTimeWords()

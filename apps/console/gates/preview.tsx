@@ -4,9 +4,6 @@ import { tDecide } from '../words/decide.ts'
 
 const words = tDecide.gate.preview
 
-export const isPreview = (value: unknown): value is Preview =>
-  (value as Partial<Preview> | null)?.format === 'signalbox/preview@1'
-
 /** What a tool would do, made by an agent before the gate: each change with its fields, the heaviest first. */
 export const PreviewView = ({ preview }: { preview: Preview }) => (
   <section className="flex flex-col gap-2">

@@ -1,39 +1,46 @@
 import type { GateSubject } from '../api/types.ts'
-import { ChangeList, valueText } from '../values/diff.tsx'
+import { ChangeList, isPreview, valueText } from '../values/diff.tsx'
+import { inOrder, stepOf } from '../votes/brief.tsx'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
-import { isPreview, PreviewView } from './preview.tsx'
+import { PreviewView } from './preview.tsx'
 
 const FIRST = 12
 
-/** The subject of a decision on a gate: the released nodes, their changes, the bound outputs. */
-export const GateSubjectView = ({ subject, ranks }: { subject: GateSubject; ranks: ReadonlyMap<string, number> }) => {
+type Named = { subject: GateSubject; names: Readonly<Record<string, string>>; order: readonly string[] }
+
+/** The whole subject of a decision, in folds: previews of tools, the changes, the released nodes, the bound outputs. */
+export const GateSubjectView = ({ subject, names, order }: Named) => {
   const previews = subject.bound_outputs.flatMap(({ pointer, value }) => (isPreview(value) ? [{ pointer, value }] : []))
   const outputs = subject.bound_outputs.filter(({ value }) => !isPreview(value))
   const count = subject.releases_count ?? subject.releases.length
-  if (subject.intervention) return <Asked intervention={subject.intervention} />
+  if (subject.intervention)
+    return (
+      <div className="p-4">
+        <Asked intervention={subject.intervention} />
+      </div>
+    )
   return (
-    <div className="flex flex-col gap-6">
+    <>
       {previews.map(({ pointer, value }) => (
-        <PreviewView key={pointer} preview={value} />
+        <div key={pointer} className="border-b border-line p-4 last:border-0">
+          <PreviewView preview={value} />
+        </div>
       ))}
-      <section className="flex flex-col gap-1">
-        <h3 className="font-semibold">
-          {subject.changes.length === 0 ? tDecide.gate.no_changes : tDecide.gate.changes(subject.changes.length)}
-        </h3>
-        <ChangeList changes={subject.changes} />
-      </section>
-      <section className="flex flex-col gap-2">
-        <h3 className="font-semibold">{tDecide.gate.releases(count)}</h3>
+      {subject.changes.length > 0 ? (
+        <Fold title={tDecide.gate.brief.changes(subject.changes.length)}>
+          <ChangeList changes={subject.changes} names={new Map(Object.entries(names))} />
+        </Fold>
+      ) : null}
+      <Fold title={tDecide.gate.releases(count)}>
         {count > subject.releases.length ? (
           <p className="text-muted">{tDecide.gate.releases_cut(subject.releases.length, count)}</p>
         ) : null}
-        <Releases releases={subject.releases} ranks={ranks} />
-      </section>
+        <Releases releases={inOrder(subject.releases, order)} names={names} />
+      </Fold>
       {outputs.length > 0 ? (
-        <section className="flex flex-col gap-1">
-          <h3 className="font-semibold">{tDecide.gate.outputs}</h3>
+        <Fold title={tDecide.gate.outputs}>
           <dl className="facts">
             {outputs.map(({ pointer, value }) => (
               <div key={pointer} className="contents">
@@ -42,11 +49,19 @@ export const GateSubjectView = ({ subject, ranks }: { subject: GateSubject; rank
               </div>
             ))}
           </dl>
-        </section>
+        </Fold>
       ) : null}
-    </div>
+    </>
   )
 }
+
+/** A part of the page that is folded until it is asked for. */
+export const Fold = ({ title, children }: { title: string; children: React.ReactNode }) => (
+  <details className="fold">
+    <summary>{title}</summary>
+    <div className="flex flex-col gap-3 px-4 pb-4">{children}</div>
+  </details>
+)
 
 /** An intervention that needs a second person: its effect on approval, the requester, and the reason. */
 const Asked = ({ intervention }: { intervention: NonNullable<GateSubject['intervention']> }) => {
@@ -85,24 +100,24 @@ const Asked = ({ intervention }: { intervention: NonNullable<GateSubject['interv
 
 type Release = GateSubject['releases'][number]
 
-/** Nodes by the resource that they act on, in the order of the plan where it is known. */
-const Releases = ({ releases, ranks }: { releases: Release[]; ranks: ReadonlyMap<string, number> }) => {
-  const groups = byTarget(releases, ranks)
+/** Nodes by the resource that they act on. */
+const Releases = ({ releases, names }: { releases: Release[]; names: Named['names'] }) => {
+  const groups = byTarget(releases)
   const shown = groups.length > FIRST + 2 ? groups.slice(0, FIRST) : groups
   return (
     <>
-      <ReleaseGroups groups={shown} />
+      <ReleaseGroups groups={shown} names={names} />
       {groups.length > shown.length ? (
         <details>
           <summary className="py-1 text-accent">{t.show_all(groups.length)}</summary>
-          <ReleaseGroups groups={groups.slice(shown.length)} />
+          <ReleaseGroups groups={groups.slice(shown.length)} names={names} />
         </details>
       ) : null}
     </>
   )
 }
 
-const ReleaseGroups = ({ groups }: { groups: Release[][] }) => (
+const ReleaseGroups = ({ groups, names }: { groups: Release[][]; names: Named['names'] }) => (
   <ul className="releases">
     {groups.map((group) => {
       const [first] = group
@@ -115,7 +130,7 @@ const ReleaseGroups = ({ groups }: { groups: Release[][] }) => (
                 <span className="font-medium">{first.name}</span>
               ) : (
                 <>
-                  <span className="font-medium">{first.target_id}</span>
+                  <span className="font-medium">{names[first.target_id] ?? first.target_id}</span>
                   <span className="text-muted">: {tDecide.gate.steps(group.map((release) => stepOf(release)))}</span>
                 </>
               )}
@@ -155,16 +170,6 @@ const ReleaseFacts = ({ release }: { release: Release }) => (
   </dl>
 )
 
-/** The node's name without its target's, which is before it. */
-const stepOf = ({ name, target_id }: Release): string =>
-  target_id === null ? name : name.replace(target_id, '').trim() || name
-
-function byTarget(releases: Release[], ranks: ReadonlyMap<string, number>): Release[][] {
-  const groups = new Map<string, Release[]>()
-  const ranked = [...releases].sort((a, b) => (ranks.get(a.node_id) ?? 0) - (ranks.get(b.node_id) ?? 0))
-  for (const release of ranked) {
-    const key = release.target_id ?? `node ${release.node_id}`
-    groups.set(key, [...(groups.get(key) ?? []), release])
-  }
-  return [...groups.values()]
+function byTarget(releases: Release[]): Release[][] {
+  return [...Map.groupBy(releases, ({ target_id, node_id }) => target_id ?? `node ${node_id}`).values()]
 }

@@ -67,4 +67,11 @@ export const coarse = (ms: number): string => {
 /** The last six characters of an id, as people say it. */
 export const shortId = (id: string): string => id.slice(-6)
 
+/** Characters that have no shape, or turn the direction of others, as their number. */
+export const shown = (text: string): string =>
+  text.replace(
+    /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu,
+    (character) => `U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`,
+  )
+
 const two = (value: number): string => String(Math.floor(value)).padStart(2, '0')

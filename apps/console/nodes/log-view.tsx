@@ -1,3 +1,4 @@
+import { useLocation } from '@tanstack/react-router'
 import { ArrowDown, ChevronDown, ChevronUp, Download } from 'lucide-react'
 import { memo, useEffect, useMemo, useRef, useState } from 'react'
 import { VList, type VListHandle } from 'virtua'
@@ -61,6 +62,23 @@ const useScroll = (log: Log) => {
   return { list, following, follow: () => setFollowing(true), news: last - seen, last, found, prepending, scrolled, go }
 }
 
+type Range = { from: number; to: number }
+/** `L3` or `L3-L5`: the lines that a link names. */
+const rangeOf = (hash: string): Range | null => {
+  const [, from, to = from] = /^L(\d{1,9})(?:-L(\d{1,9}))?$/.exec(hash) ?? []
+  if (from === undefined) return null
+  return { from: Math.min(Number(from), Number(to)), to: Math.max(Number(from), Number(to)) }
+}
+const isIn = (range: Range | null, seq: number): boolean => range !== null && seq >= range.from && seq <= range.to
+
+/** A press names this line in the address; with Shift all lines from the one that is named there. */
+const name = (event: React.MouseEvent, seq: number) => {
+  const first = rangeOf(location.hash.slice(1))?.from
+  if (!event.shiftKey || first === undefined) return
+  event.preventDefault()
+  location.hash = `L${Math.min(first, seq)}-L${Math.max(first, seq)}`
+}
+
 type LogViewProps = { operation_id: string; node_id: string; attempt: number; open: boolean }
 
 /** The log of one attempt. Opens at the end and follows only there; scrolling up loads older lines. */
@@ -69,6 +87,13 @@ export const LogView = ({ operation_id, node_id, attempt, open }: LogViewProps) 
   const scroll = useScroll(log)
   const [wrap, setWrap] = useState(true)
   const [times, setTimes] = useState(true)
+  const hash = useLocation({ select: (location) => location.hash })
+  const range = useMemo(() => rangeOf(hash), [hash])
+  const from = log.loading ? undefined : range?.from
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only another link moves the view
+  useEffect(() => {
+    if (from !== undefined) void scroll.go(from)
+  }, [from])
   if (log.loading) return <Loading rows={1} />
   if (log.problem !== null && log.lines.length === 0)
     return <Failure error={new ProblemError(log.problem)} retry={() => void log.again()} />
@@ -99,7 +124,7 @@ export const LogView = ({ operation_id, node_id, attempt, open }: LogViewProps) 
       {log.lines.length === 0 ? (
         <Empty>{tOperation.logs.empty}</Empty>
       ) : (
-        <Lines lines={log.lines} scroll={scroll} wrap={wrap} times={times} />
+        <Lines lines={log.lines} scroll={scroll} range={range} wrap={wrap} times={times} />
       )}
     </section>
   )
@@ -112,28 +137,36 @@ const Tick = ({ word, on, set }: { word: string; on: boolean; set: (on: boolean)
   </label>
 )
 
-type LinesProps = { lines: LogLine[]; scroll: ReturnType<typeof useScroll>; wrap: boolean; times: boolean }
+type LinesProps = {
+  lines: LogLine[]
+  scroll: ReturnType<typeof useScroll>
+  range: Range | null
+  wrap: boolean
+  times: boolean
+}
 
-const Lines = ({ lines, scroll, wrap, times }: LinesProps) => (
+const Lines = ({ lines, scroll, range, wrap, times }: LinesProps) => (
   <div className="relative">
-    <section
-      className="log-lines"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
-      tabIndex={0}
-      aria-label={tOperation.logs.label}
-      onKeyDown={(event) => event.key === 'End' && scroll.follow()}
-    >
+    <div className="log-lines">
+      {/* The box that scrolls is the one that takes the focus: its keys are the browser's own. */}
       <VList
         ref={scroll.list}
         shift={scroll.prepending.current}
         onScroll={scroll.scrolled}
         className={wrap ? 'wrapped' : ''}
+        tabIndex={0}
+        role="region"
+        aria-label={tOperation.logs.lines}
+        onKeyDown={(event) => {
+          if (event.key === 'End') scroll.follow()
+          if (event.key === 'Home') void scroll.go(1)
+        }}
       >
         {lines.map((line) => (
-          <Line key={line.seq} line={line} times={times} found={line.seq === scroll.found} />
+          <Line key={line.seq} line={line} times={times} found={line.seq === scroll.found || isIn(range, line.seq)} />
         ))}
       </VList>
-    </section>
+    </div>
     {!scroll.following && scroll.news > 0 ? (
       <button type="button" className="button main log-pill" onClick={scroll.follow}>
         <ArrowDown size={14} aria-hidden="true" />
@@ -151,7 +184,15 @@ const Line = memo(({ line, times, found }: { line: LogLine; times: boolean; foun
       className={`log-line ${line.level === 'error' ? 'error' : line.level === 'warn' ? 'warn' : ''} ${found ? 'found' : ''}`}
       aria-current={found ? 'true' : undefined}
     >
-      <span className="log-seq">{line.seq}</span>
+      <a
+        className="log-seq"
+        href={`#L${line.seq}`}
+        tabIndex={-1}
+        aria-label={tOperation.logs.line(line.seq)}
+        onClick={(event) => name(event, line.seq)}
+      >
+        {line.seq}
+      </a>
       {times ? (
         <time dateTime={line.time} className="log-time">
           {clockTime(Date.parse(line.time), zone, true)}
@@ -171,6 +212,8 @@ const Line = memo(({ line, times, found }: { line: LogLine; times: boolean; foun
   )
 })
 
+/** A line number after every other. */
+const NEWEST = 2 ** 31
 type Matches = { count: number; seqs: number[]; at: number }
 
 /** Searches the whole log on the server; the newest match first, then step by step to older and newer ones. */
@@ -178,31 +221,35 @@ const LogSearch = ({
   search,
   go,
 }: {
-  search: (q: string) => Promise<{ count: number; seqs: number[] }>
+  search: (q: string, before: number) => Promise<{ count: number; seqs: number[] }>
   go: (seq: number) => void
 }) => {
   const [q, setQ] = useState('')
   const [asked, setAsked] = useState('')
   const [matches, setMatches] = useState<Matches | null>(null)
   const [failed, setFailed] = useState<string | null>(null)
-  const step = (by: number, { count, seqs, at }: Matches) => {
-    const next = (at + by + seqs.length) % seqs.length
-    setMatches({ count, seqs, at: next })
-    const seq = seqs[next]
+  /** Shows the match that is this many older ones away; at the end of those that are held, more are read. */
+  const step = async (by: number, { count, seqs, at }: Matches) => {
+    const next = at + by < 0 && seqs.length < count ? 0 : (at + by + count) % count
+    const more = next >= seqs.length ? await search(asked, seqs.at(-1) ?? NEWEST) : { seqs: [] }
+    const all = [...seqs, ...more.seqs]
+    const reached = Math.min(next, all.length - 1)
+    setMatches({ count, seqs: all, at: reached })
+    const seq = all[reached]
     if (seq !== undefined) go(seq)
   }
   const submit = async (event: React.FormEvent) => {
     event.preventDefault()
     const text = q.trim()
     if (text.length < 2) return
-    if (text === asked && matches !== null && matches.seqs.length > 0) return step(-1, matches)
     try {
-      const { count, seqs } = await search(text)
+      if (text === asked && matches !== null && matches.seqs.length > 0) return await step(1, matches)
+      const { count, seqs } = await search(text, NEWEST)
       setAsked(text)
       setFailed(null)
       const found = { count, seqs, at: 0 }
       if (seqs.length === 0) setMatches(found)
-      else step(-1, found)
+      else await step(0, found)
     } catch (thrown) {
       setFailed(problemOf(thrown).detail)
     }
@@ -223,8 +270,7 @@ const LogSearch = ({
           }}
         />
         <span role="status" className="text-muted tabular-nums">
-          {failed ??
-            (matches === null ? '' : tOperation.logs.matches(matches.at + 1, matches.count, matches.seqs.length))}
+          {failed ?? (matches === null ? '' : tOperation.logs.matches(matches.at + 1, matches.count))}
         </span>
         {matches !== null && matches.seqs.length > 0 ? (
           <>
@@ -233,7 +279,7 @@ const LogSearch = ({
               className="button quiet icon"
               aria-label={tOperation.logs.previous}
               title={tOperation.logs.previous}
-              onClick={() => step(-1, matches)}
+              onClick={() => void step(1, matches)}
             >
               <ChevronUp size={16} aria-hidden="true" />
             </button>
@@ -242,7 +288,7 @@ const LogSearch = ({
               className="button quiet icon"
               aria-label={tOperation.logs.next}
               title={tOperation.logs.next}
-              onClick={() => step(1, matches)}
+              onClick={() => void step(-1, matches)}
             >
               <ChevronDown size={16} aria-hidden="true" />
             </button>

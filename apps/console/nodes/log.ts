@@ -12,7 +12,10 @@ const TAIL = 500
 const AROUND = 500
 const EMPTY: LogState = { lines: [], total: 0, complete: false, loading: true, problem: null }
 
-type Query = { after_seq?: number; before_seq?: number; tail?: boolean; limit?: number; q?: string }
+type Query = Partial<Record<'after_seq' | 'before_seq' | 'limit' | 'match_before', number>> & {
+  tail?: boolean
+  q?: string
+}
 type Where = 'tail' | 'older' | 'newer'
 
 const queryOf = (where: Where, held: readonly LogLine[]): Query =>
@@ -125,10 +128,10 @@ export const useLog = (operation_id: string, node_id: string, attempt: number) =
     },
     [page, lines, hold],
   )
-  /** How many lines of the whole log contain a text, in any case, and their numbers. */
+  /** How many lines of the whole log contain a text, in any case, and the numbers of the newest before a line. */
   const search = useCallback(
-    async (q: string): Promise<{ count: number; seqs: number[] }> =>
-      (await page({ q, tail: true, limit: 1 })).matches ?? { count: 0, seqs: [] },
+    async (q: string, match_before: number): Promise<{ count: number; seqs: number[] }> =>
+      (await page({ q, match_before, tail: true, limit: 1 })).matches ?? { count: 0, seqs: [] },
     [page],
   )
 

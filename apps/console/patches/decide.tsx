@@ -9,15 +9,17 @@ import { DecideBox, useDigestCheck } from '../votes/panel.tsx'
 import { signed } from '../votes/sign.ts'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
+import { callOf, changeWords } from './words.ts'
 
 const loadDialog = () => import('../command/dialog.tsx').then((part) => ({ default: part.CommandDialog }))
 const CommandDialog = lazyPart(loadDialog)
 
 type Verdict = 'approve' | 'reject'
+const LISTED = 3
 type Effect = { status?: string; plan_revision?: number; rearmed_gates?: string[] }
 
 /** Approve and reject a patch, bound to the digest that this browser computes; its proposer may withdraw it. */
-export const PatchDecide = ({ patch }: { patch: Patch }) => {
+export const PatchDecide = ({ patch, nodeName }: { patch: Patch; nodeName: (id: string) => string }) => {
   const [open, setOpen] = useState<Verdict | null>(null)
   const { patch_id, base_revision, changes, result_hash } = patch
   const covered = useMemo(
@@ -31,6 +33,7 @@ export const PatchDecide = ({ patch }: { patch: Patch }) => {
     <DecideBox
       title={tChange.patch.panel}
       binding={tChange.patch.binding(shortDigest(patch.digest))}
+      digest={patch.digest}
       check={check}
       said={voted ? tChange.patch.approve_more : null}
       self={tChange.patch.self}
@@ -45,7 +48,13 @@ export const PatchDecide = ({ patch }: { patch: Patch }) => {
     >
       {open ? (
         <Suspense fallback={null}>
-          <Dialog patch={patch} verdict={open} own={withdraw !== undefined} close={() => setOpen(null)} />
+          <Dialog
+            patch={patch}
+            nodeName={nodeName}
+            verdict={open}
+            own={withdraw !== undefined}
+            close={() => setOpen(null)}
+          />
         </Suspense>
       ) : null}
     </DecideBox>
@@ -54,11 +63,13 @@ export const PatchDecide = ({ patch }: { patch: Patch }) => {
 
 const Dialog = ({
   patch,
+  nodeName,
   verdict,
   own,
   close,
 }: {
   patch: Patch
+  nodeName: (id: string) => string
   verdict: Verdict
   own: boolean
   close: () => void
@@ -70,14 +81,12 @@ const Dialog = ({
   }
   const approve = verdict === 'approve'
   const needed = !approve || patch.required.comment_on_approve
-  const titles = {
-    approve: tChange.patch.approve_title,
-    reject: own ? tChange.patch.withdraw_title : tChange.patch.reject_title,
-  }
   return (
     <CommandDialog
-      title={titles[verdict]}
-      button={approve ? tDecide.gate.approve : own ? tChange.patch.withdraw : tDecide.gate.reject}
+      title={patch.reason}
+      button={
+        approve ? tChange.patch.approve_count(patch.changes.length) : own ? tChange.patch.withdraw : tDecide.gate.reject
+      }
       danger={!approve}
       command={{
         path: `/v1/operations/${encodeURIComponent(patch.operation_id)}/patches/${encodeURIComponent(patch.patch_id)}/${verdict}`,
@@ -105,6 +114,17 @@ const Dialog = ({
       done={refresh}
       close={close}
     >
+      <ul>
+        {patch.changes.slice(0, LISTED).map((change) => (
+          <li key={JSON.stringify(change)}>
+            {changeWords(change, nodeName)}{' '}
+            {callOf(change) === null ? null : <code className="text-muted">{callOf(change)}</code>}
+          </li>
+        ))}
+        {patch.changes.length > LISTED ? (
+          <li className="text-muted">{tChange.patch.more(patch.changes.length - LISTED)}</li>
+        ) : null}
+      </ul>
       <p className="text-muted">{tChange.patch.binding(shortDigest(patch.digest))}</p>
     </CommandDialog>
   )

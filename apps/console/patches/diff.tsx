@@ -3,7 +3,7 @@ import { ChangeMark, FieldDiffs, valueText } from '../values/diff.tsx'
 import { tChange } from '../words/change.ts'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
-import { changeWords } from './words.ts'
+import { callOf, changeWords } from './words.ts'
 
 type Names = (node_id: string) => string
 
@@ -15,7 +15,10 @@ export const PatchChanges = ({ changes, nameOf }: { changes: readonly unknown[];
       <li key={at} className="flex gap-3 border-b border-line py-2 first:pt-0 last:border-0 last:pb-0">
         <span className="w-6 shrink-0 text-right text-muted tabular-nums">{at + 1}</span>
         <details className="min-w-0 flex-1">
-          <summary className="wrap-anywhere">{changeWords(change, nameOf)}</summary>
+          <summary className="wrap-anywhere">
+            {changeWords(change, nameOf)}
+            {callOf(change) === null ? null : <code className="block text-muted">{callOf(change)}</code>}
+          </summary>
           <pre className="code mt-2">{JSON.stringify(change, null, 2)}</pre>
         </details>
       </li>

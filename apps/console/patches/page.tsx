@@ -1,21 +1,24 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
+import { Fragment } from 'react'
 import { useTopic } from '../api/hooks.ts'
-import type { Patch } from '../api/types.ts'
+import type { Patch, PatchDetail } from '../api/types.ts'
 import { actionOf, mayPress } from '../command/allowed.tsx'
-import { shortId } from '../kit/format.ts'
+import { clockTime, shortId, shown } from '../kit/format.ts'
+import { useDisplay } from '../kit/prefs.ts'
 import { patchQuery } from '../queries/changes.ts'
 import { graphQuery, operationQuery } from '../queries/operations.ts'
 import { Card } from '../ui/card.tsx'
-import { CopyButton } from '../ui/copy.tsx'
 import { Failure } from '../ui/failure.tsx'
 import { Heading, Loading, Page } from '../ui/page.tsx'
 import { NodeLink, OperationLink } from '../values/links.tsx'
 import { nameOf } from '../values/person.tsx'
-import { ShapeIcon, Status } from '../values/status.tsx'
+import { ShapeIcon, Status, statusWord } from '../values/status.tsx'
 import { TimeText, useTimeWords } from '../values/time.tsx'
+import { BriefCard, Said } from '../votes/brief.tsx'
 import { VoteList } from '../votes/votes.tsx'
 import { tChange } from '../words/change.ts'
+import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { PatchDecide } from './decide.tsx'
 import { PatchChanges, PatchDiff } from './diff.tsx'
@@ -26,10 +29,20 @@ import { nodeNames } from './words.ts'
 export const PatchPage = () => {
   const { operation_id, patch_id } = useParams({ from: '/shell/operations/$operation_id/patches/$patch_id' })
   useTopic(`operation:${operation_id}`)
-  const { data: patch, error, isPending, refetch } = useQuery(patchQuery(operation_id, patch_id))
+  const {
+    data: patch,
+    error,
+    isPending,
+    refetch,
+    dataUpdatedAt,
+  } = useQuery({
+    ...patchQuery(operation_id, patch_id),
+    refetchInterval: ({ state }) => (state.data?.status === 'awaiting_approval' ? CONTEXT_AGES_MS : false),
+  })
   const operation = useQuery(operationQuery(operation_id)).data
   const graph = useQuery(graphQuery(operation_id)).data
   const title = tChange.patch.title(shortId(patch_id))
+  const at = useTimeWords()
   if (patch === undefined) {
     return (
       <Page>
@@ -52,13 +65,11 @@ export const PatchPage = () => {
         <Status state={patch.status} badge />
       </div>
       <div className="max-w-text" aria-live="polite">
-        <Sentence patch={patch} />
+        {patch.status === 'awaiting_approval' ? null : <p>{statusWords(patch, at)}</p>}
       </div>
       <div className="gate-columns">
         <div className="flex min-w-0 flex-col gap-4">
-          <Section title={tChange.patch.subject} note={tChange.patch.subject_note}>
-            <PatchChanges changes={patch.changes} nameOf={nodeName} />
-          </Section>
+          <Brief patch={patch} read_at={dataUpdatedAt} nodeName={nodeName} />
           <Section title={tChange.patch.result} note={tChange.patch.result_note(patch.base_revision)}>
             <PatchGraph
               operation_id={patch.operation_id}
@@ -68,13 +79,15 @@ export const PatchPage = () => {
             />
             <PatchDiff diff={patch.diff_graph} changes={patch.changes} nameOf={nodeName} />
           </Section>
-          <Section title={tChange.patch.required}>
-            <Agreement patch={patch} nodeName={nodeName} />
-          </Section>
+          {patch.votes.length > 0 ? (
+            <Section title={tDecide.gate.votes}>
+              <VoteList votes={patch.votes} />
+            </Section>
+          ) : null}
         </div>
         <div className="decide-column">
           {patch.status === 'awaiting_approval' ? (
-            <PatchDecide patch={patch} />
+            <PatchDecide patch={patch} nodeName={nodeName} />
           ) : (
             <Outcome patch={patch} mayPropose={mayPress(operation && actionOf(operation, 'propose_patch'))} />
           )}
@@ -90,26 +103,67 @@ const Section = ({ children, ...head }: Parameters<typeof Card>[0]) => (
   </Card>
 )
 
-const Sentence = ({ patch }: { patch: Patch }) => {
-  const words = useTimeWords()
+const CONTEXT_AGES_MS = 30_000
+const SHOWN = 12
+
+type BriefProps = { patch: PatchDetail; read_at: number; nodeName: (id: string) => string }
+
+/** The proposed changes, which the digest covers; below, the failure that they mend, what they hold, who decides. */
+const Brief = ({ patch, read_at, nodeName }: BriefProps) => {
+  const at = useTimeWords()
+  const { zone } = useDisplay()
+  const { operation_id, proposer, required, mends, held_nodes, rearmed_gates, ticket } = patch
+  const waiting = patch.status === 'awaiting_approval'
+  const who = tChange.patch.who(
+    patch.votes.filter(({ decision }) => decision === 'approve').length,
+    required.quorum,
+    required.groups.map(({ group }) => group),
+    required.four_eyes ? shown(nameOf(proposer)) : null,
+    at(patch.expires_at),
+  )
+  const links = (ids: readonly string[]) =>
+    ids.map((node_id, n) => (
+      <Fragment key={node_id}>
+        {n > 0 ? ', ' : null}
+        <NodeLink operation_id={operation_id} node_id={node_id}>
+          {shown(nodeName(node_id))}
+        </NodeLink>
+      </Fragment>
+    ))
+  const mended = mends.map(({ node_id, state, attempts, message }, n) => ({
+    label: n === 0 ? tChange.patch.mends : '',
+    bad: true,
+    text: (
+      <>
+        {links([node_id])}: {tChange.patch.mended(statusWord(state).toLowerCase(), attempts)}
+        {message === null ? null : ': '}
+        <Said>{message ?? ''}</Said>
+      </>
+    ),
+  }))
+  const line = (label: string, text: React.ReactNode, is_there: boolean) =>
+    is_there ? [{ label, text, bad: false }] : []
   return (
-    <>
-      <p>{tChange.patch.proposed(nameOf(patch.proposer), words(patch.created_at), patch.base_revision)}</p>
-      <p>{statusWords(patch, words)}</p>
-      {patch.status === 'awaiting_approval' ? (
-        <p className="text-muted">{tChange.patch.deadline(words(patch.expires_at))}</p>
-      ) : null}
-      {patch.ticket ? <p className="text-muted">{patch.ticket}</p> : null}
-    </>
+    <BriefCard
+      bound={waiting ? tDecide.gate.brief.bound : tDecide.gate.brief.was_bound}
+      context={tDecide.gate.brief.context(clockTime(read_at, zone, true))}
+      asks={
+        <>
+          {tChange.patch.asks(shown(nameOf(proposer)), at(patch.created_at), patch.base_revision)}
+          {ticket === null ? null : ` · ${shown(ticket)}`}
+        </>
+      }
+      lines={[
+        ...mended,
+        ...line(tChange.patch.holds, links(held_nodes.slice(0, SHOWN)), waiting && held_nodes.length > 0),
+        ...line(tDecide.gate.page, tChange.patch.again(rearmed_gates), rearmed_gates.length > 0),
+        ...line(tDecide.gate.brief.who, who, waiting),
+      ]}
+    >
+      <PatchChanges changes={patch.changes} nameOf={nodeName} />
+    </BriefCard>
   )
 }
-
-const ruleOf = ({ required: { quorum, groups, four_eyes } }: Patch): string =>
-  tChange.patch.rule(
-    quorum,
-    groups.map(({ group }) => group),
-    four_eyes,
-  )
 
 const statusWords = (patch: Patch, words: (at: string) => string): string => {
   const { status, status_reason, decided, applied_revision } = patch
@@ -117,7 +171,7 @@ const statusWords = (patch: Patch, words: (at: string) => string): string => {
   const at = decided ? words(decided.at) : ''
   switch (status) {
     case 'awaiting_approval':
-      return tChange.patch.waiting(ruleOf(patch))
+      return ''
     case 'applied':
       return tChange.patch.applied(who, at, applied_revision ?? patch.base_revision + 1)
     case 'not_applicable':
@@ -130,48 +184,6 @@ const statusWords = (patch: Patch, words: (at: string) => string): string => {
       return tChange.patch[status](who, at)
   }
 }
-
-const Agreement = ({ patch, nodeName }: { patch: Patch; nodeName: (id: string) => string }) => (
-  <>
-    <p>
-      {ruleOf(patch)}.{' '}
-      {patch.required.policies.length > 0 ? (
-        <span className="text-muted">{tChange.patch.policies(patch.required.policies)}</span>
-      ) : null}
-    </p>
-    {patch.votes.length === 0 ? (
-      <p className="text-muted">{tChange.patch.no_votes}</p>
-    ) : (
-      <VoteList votes={patch.votes} />
-    )}
-    {patch.rearmed_gates.length > 0 ? <p>{tChange.patch.rearmed(patch.rearmed_gates)}</p> : null}
-    {patch.status === 'awaiting_approval' ? (
-      <div>
-        <h3 className="font-semibold">{tChange.patch.held}</h3>
-        {patch.held_nodes.length === 0 ? (
-          <p className="text-muted">{tChange.patch.held_none}</p>
-        ) : (
-          <ul className="names">
-            {patch.held_nodes.map((node_id) => (
-              <li key={node_id}>
-                <NodeLink
-                  operation_id={patch.operation_id}
-                  node_id={node_id}
-                  className="inline-flex min-h-6 items-center"
-                >
-                  {nodeName(node_id)}
-                </NodeLink>
-              </li>
-            ))}
-          </ul>
-        )}
-      </div>
-    ) : null}
-    <p className="flex items-center gap-1 text-table text-muted">
-      <code className="wrap-anywhere">{patch.digest}</code> <CopyButton text={patch.digest} />
-    </p>
-  </>
-)
 
 /** Its end, and the next step; a moved base leads to the same changes on the current graph. */
 const Outcome = ({ patch, mayPropose }: { patch: Patch; mayPropose: boolean }) => {

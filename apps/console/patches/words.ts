@@ -1,4 +1,5 @@
 import type { Patch, PatchChange } from '../api/types.ts'
+import { shown } from '../kit/format.ts'
 import { tChange } from '../words/change.ts'
 import { tOperation } from '../words/operation.ts'
 
@@ -31,6 +32,25 @@ export const changeWords = (change: unknown, nameOf: (node_id: string) => string
     // A change that is being typed may lack any of its members.
     return tChange.patch.unknown_change
   }
+}
+
+/** What a new or changed step calls: method and URL, or program and arguments; values of dispatch and secrets stay references. */
+export const callOf = (change: unknown): string | null => {
+  const given = change as PatchChange
+  const values = given.op === 'add_node' ? given.node?.with : given.op === 'update_node' ? given.set?.with : undefined
+  const { request, base_url, program, args, job } = (values ?? {}) as Record<string, unknown>
+  if (request !== undefined) {
+    const { method = 'GET', url } = (request ?? {}) as Record<string, unknown>
+    return `${plain(method)} ${base_url === undefined ? '' : plain(base_url)}${plain(url)}`
+  }
+  if (program !== undefined) return [program, ...(Array.isArray(args) ? args : [])].map(plain).join(' ')
+  return job === undefined ? null : plain(job)
+}
+
+const plain = (value: unknown): string => {
+  if (typeof value === 'string') return shown(value)
+  const [reference] = Object.values((value ?? {}) as object)
+  return `{${typeof reference === 'string' ? shown(reference) : JSON.stringify(value)}}`
 }
 
 const memberWord = (member: string): string => (member === 'with' ? tOperation.node.inputs.toLowerCase() : member)

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams, useSearch } from '@tanstack/react-router'
+import { OPERATION_ENDS } from '../../shared/contracts/operations/graph.ts'
 import { useTopic } from '../api/hooks.ts'
 import type { HealthCheck, OperationRow, Resource, ResourceRelation } from '../api/types.ts'
 import { meQuery } from '../queries/me.ts'
@@ -57,6 +58,7 @@ export const ResourcePage = () => {
             resource.drift.paths.length,
           )}
         </p>
+        <Holders resource_id={resource_id} />
       </div>
       <nav className="tabs" aria-label={tCatalog.resource.tabs_label}>
         {TABS.map((choice) => (
@@ -78,6 +80,19 @@ export const ResourcePage = () => {
     </Page>
   )
 }
+
+/** Operations that hold this resource: they keep it from their start to their end. */
+const Holders = ({ resource_id }: { resource_id: string }) => {
+  const { data } = useQuery(resourceOperationsQuery(resource_id))
+  const holders = data?.items.filter(({ status }) => !ENDED.has(status) && status !== 'queued') ?? []
+  return holders.map(({ operation_id, title, status, blocked_on }) => (
+    <p key={operation_id} className="flex flex-wrap items-center gap-2">
+      {tCatalog.resource.held_by} <OperationLink id={operation_id}>{title}</OperationLink>
+      <OperationStatusMark status={status} blockedOn={blocked_on} />
+    </p>
+  ))
+}
+const ENDED: ReadonlySet<string> = new Set(OPERATION_ENDS)
 
 const Overview = ({ resource }: { resource: Resource }) => (
   <div className="grid items-start gap-4 md:grid-cols-[minmax(0,1fr)_320px]">

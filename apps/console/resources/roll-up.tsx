@@ -20,7 +20,7 @@ export const RollUp = ({ resource_id }: { resource_id: string }) => {
       <div className="flex flex-col gap-2 p-4">
         <Health health={rollup.status} />
         {rollup.causes.length === 0 && rollup.status === 'healthy' ? <p>{tCatalog.resource.rollup_healthy}</p> : null}
-        <ul className="flex flex-col gap-2">
+        <ul className="causes flex flex-col gap-2">
           {rollup.causes.map((cause) => (
             <li key={cause.path.join(' ')}>
               <Way cause={cause} />

@@ -1,3 +1,4 @@
+import type { Preview } from '../../shared/contracts/client/preview.ts'
 import type { Tone } from '../../shared/contracts/client/status.ts'
 import type { FieldChange, GateSubject } from '../api/types.ts'
 import { t } from '../words/index.ts'
@@ -96,6 +97,10 @@ const ListDiff = ({ before, after }: { before: Scalar[]; after: Scalar[] }) => {
     </>
   )
 }
+
+/** Whether a bound output is what a tool says that it would do. */
+export const isPreview = (value: unknown): value is Preview =>
+  (value as Partial<Preview> | null)?.format === 'signalbox/preview@1'
 
 type Change = GateSubject['changes'][number]
 const ALIKE = 3

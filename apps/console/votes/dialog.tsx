@@ -5,7 +5,10 @@ import type { FieldChange, Gate, GateSubject } from '../api/types.ts'
 import { CommandDialog } from '../command/dialog.tsx'
 import { ChangeList } from '../values/diff.tsx'
 import { ShapeIcon } from '../values/status.tsx'
+import { useNow } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
+import { approveWords, BriefLine, ChangeLine } from './brief.tsx'
+import { backLine, gravest } from './context.ts'
 import { signed } from './sign.ts'
 import { ruleOf } from './votes.tsx'
 
@@ -13,36 +16,31 @@ import { ruleOf } from './votes.tsx'
 export const DecideDialog = ({
   gate,
   verdict,
+  known,
   close,
 }: {
   gate: Gate
   verdict: 'approve' | 'reject'
+  /** The bad news that the page began with. */
+  known: readonly string[]
   close: () => void
 }) => {
+  const now = useNow()
   const [reviewed, setReviewed] = useState({ digest: gate.digest, round: gate.round, subject: gate.subject })
-  const client = useQueryClient()
-  const refresh = () => {
-    for (const key of [
-      ['gate', gate.operation_id],
-      ['operation', gate.operation_id],
-      ['graph', gate.operation_id],
-      ['inbox'],
-      ['me'],
-    ])
-      void client.invalidateQueries({ queryKey: key })
-  }
+  const refresh = useRefresh(gate)
   const moved = gate.digest !== reviewed.digest || gate.round !== reviewed.round
   const approve = verdict === 'approve'
   const missing = gate.missing.reduce((sum, { count }) => sum + count, 0)
   const commentNeeded = !approve || ruleOf(gate).comment_on_approve === true
-  const released = gate.subject?.releases_count ?? gate.subject?.releases.length ?? gate.guards.length
+  const context = gravest(gate, now)
+  const worse = context.filter(({ bad, text }) => bad && !known.includes(text))
   return (
     <CommandDialog
-      title={approve ? tDecide.gate.approve_title : tDecide.gate.reject_title}
-      button={approve ? tDecide.gate.approve : tDecide.gate.reject}
+      title={gate.question}
+      button={approve ? approveWords(gate) : tDecide.gate.reject}
       danger={!approve}
       command={{
-        path: `/v1/operations/${encodeURIComponent(gate.operation_id)}/gates/${encodeURIComponent(gate.gate_id)}/${verdict}`,
+        path: pathOf(gate, verdict),
         body: { round: reviewed.round, ...(approve ? { reviewed_digest: reviewed.digest } : {}) },
       }}
       {...(approve && gate.policy.signature === 'required'
@@ -67,15 +65,28 @@ export const DecideDialog = ({
       done={refresh}
       close={close}
     >
-      <div className="flex flex-col gap-1">
-        <p className="font-medium wrap-anywhere">{gate.question}</p>
-        <p>
-          {approve
-            ? missing > 1
-              ? tDecide.gate.approve_quorum(missing - 1)
-              : tDecide.gate.approve_effect(released)
-            : tDecide.gate.reject_now(tDecide.gate.reject_effect[gate.on_reject] ?? gate.on_reject)}
-        </p>
+      <div className="flex flex-col gap-2">
+        {worse.length > 0 ? (
+          <div className="rounded-card bg-bad-soft p-3 text-bad" role="alert">
+            <p className="font-medium">{tDecide.gate.brief.worse}</p>
+            {worse.map(({ label, text }) => (
+              <p key={label}>
+                {label}: {text}
+              </p>
+            ))}
+          </div>
+        ) : null}
+        {gate.subject ? <ChangeLine subject={gate.subject} order={gate.brief?.order} /> : null}
+        {approve ? (
+          <dl className="brief">
+            {[...context.filter((line) => !worse.includes(line)), backLine(gate)].map((line) => (
+              <BriefLine key={line.label} line={line} />
+            ))}
+          </dl>
+        ) : (
+          <p>{tDecide.gate.reject_now(tDecide.gate.reject_effect[gate.on_reject] ?? gate.on_reject)}</p>
+        )}
+        {approve && missing > 1 ? <p>{tDecide.gate.approve_quorum(missing - 1)}</p> : null}
         {approve && gate.policy.signature === 'required' ? <p>{tDecide.gate.needs_passkey}</p> : null}
         <p className="text-muted">{tDecide.gate.panel_binding(reviewed.round, shortDigest(reviewed.digest))}</p>
       </div>
@@ -97,6 +108,45 @@ export const DecideDialog = ({
           </p>
         </div>
       ) : null}
+    </CommandDialog>
+  )
+}
+
+/** Reads again what a decision changes. */
+const useRefresh = ({ operation_id }: Gate) => {
+  const client = useQueryClient()
+  return () => {
+    for (const key of [['gate', operation_id], ['operation', operation_id], ['graph', operation_id], ['inbox'], ['me']])
+      void client.invalidateQueries({ queryKey: key })
+  }
+}
+
+const pathOf = ({ operation_id, gate_id }: Gate, verb: string): string =>
+  `/v1/operations/${encodeURIComponent(operation_id)}/gates/${encodeURIComponent(gate_id)}/${verb}`
+
+/** Approves past every vote, in an emergency, with a reason. */
+export const BreakDialog = ({ gate, close }: { gate: Gate; close: () => void }) => {
+  const refresh = useRefresh(gate)
+  return (
+    <CommandDialog
+      title={tDecide.gate.break_title}
+      button={tDecide.gate.break_button}
+      danger
+      command={{ path: pathOf(gate, 'approve'), body: { round: gate.round, reviewed_digest: gate.digest } }}
+      preview={null}
+      complete={async ({ path, body: { reason, ...body } }) => ({ path, body: { ...body, break_glass: { reason } } })}
+      text={{
+        name: 'reason',
+        label: tDecide.gate.break_reason,
+        needed: true,
+        missing: tDecide.gate.break_reason_needed,
+      }}
+      refused={refresh}
+      done={refresh}
+      close={close}
+    >
+      <p>{tDecide.gate.break_effect}</p>
+      {gate.subject ? <ChangeLine subject={gate.subject} order={gate.brief?.order} /> : null}
     </CommandDialog>
   )
 }

@@ -3,18 +3,21 @@ import { Suspense, useEffect, useState } from 'react'
 import { digestOf, shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { AllowedAction, Gate } from '../api/types.ts'
 import { actionOf, mayPress } from '../command/allowed.tsx'
+import { CopyButton } from '../ui/copy.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { OperationLink } from '../values/links.tsx'
 import { isMe } from '../values/person.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
+import { gravest } from './context.ts'
 import { votesInRound } from './votes.tsx'
 
 const loadDialog = () => import('./dialog.tsx').then((part) => ({ default: part.DecideDialog }))
 const DecideDialog = lazyPart(loadDialog)
+const BreakDialog = lazyPart(() => import('./dialog.tsx').then((part) => ({ default: part.BreakDialog })))
 
-export type Verdict = 'approve' | 'reject'
+export type Verdict = 'approve' | 'reject' | 'break'
 export type DigestCheck = 'checking' | 'matches' | 'differs'
 
 /** Whether this page shows the subject of the server's digest; computed here, from the shown subject. */
@@ -44,12 +47,15 @@ export const DecidePanel = ({
   setOpen: (open: Verdict | null) => void
 }) => {
   const check = useDigestCheck(gate.subject, gate.digest)
+  const [known] = useState(() => gravest(gate, Date.now()).flatMap(({ bad, text }) => (bad ? [text] : [])))
+  const glass = actionOf(gate, 'break_glass')
   const mine = votesInRound(gate).findLast((vote) => isMe(vote.actor))
   const missing = gate.missing.reduce((sum, { count }) => sum + count, 0)
   return (
     <DecideBox
       title={tDecide.gate.panel}
       binding={tDecide.gate.panel_binding(gate.round, shortDigest(gate.digest))}
+      digest={gate.digest}
       check={check}
       said={mine && gate.status === 'waiting' ? tDecide.gate.my_vote(missing) : null}
       self={tDecide.gate.self}
@@ -59,8 +65,17 @@ export const DecidePanel = ({
     >
       {open ? (
         <Suspense fallback={null}>
-          <DecideDialog gate={gate} verdict={open} close={() => setOpen(null)} />
+          {open === 'break' ? (
+            <BreakDialog gate={gate} close={() => setOpen(null)} />
+          ) : (
+            <DecideDialog gate={gate} verdict={open} known={known} close={() => setOpen(null)} />
+          )}
         </Suspense>
+      ) : null}
+      {mayPress(glass) ? (
+        <button type="button" className="link self-start" onClick={() => setOpen('break')}>
+          {tDecide.gate.brief.break_glass}
+        </button>
       ) : null}
     </DecideBox>
   )
@@ -72,6 +87,7 @@ type Choice = { word: string; action: AllowedAction | undefined; press: () => vo
 export const DecideBox = ({
   title,
   binding,
+  digest,
   check,
   said,
   self,
@@ -83,6 +99,7 @@ export const DecideBox = ({
 }: {
   title: string
   binding: string
+  digest: string
   check: DigestCheck
   /** The state of one's own vote. */
   said: string | null
@@ -105,7 +122,9 @@ export const DecideBox = ({
         {title}
       </h2>
       <div id="decide-check" className={`flex flex-col gap-2 ${check === 'differs' ? '' : 'max-md:hidden'}`}>
-        <p>{binding}</p>
+        <p className="flex items-center gap-1">
+          {binding} <CopyButton text={digest} />
+        </p>
         <p className="flex gap-2 text-table text-muted">
           <span className="mt-px">
             <ShapeIcon

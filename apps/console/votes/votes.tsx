@@ -15,6 +15,7 @@ export const ruleOf = ({ policy }: Pick<GateRow, 'policy'>): GateRule => {
     groups: rule.groups ?? [],
     four_eyes: rule.four_eyes ?? true,
     comment_on_approve: rule.comment_on_approve ?? false,
+    escalation: rule.escalation ?? [],
   }
 }
 

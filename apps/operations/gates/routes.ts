@@ -138,7 +138,7 @@ const getGateRoute = (
         operationId: 'getGate',
         summary: 'Read a gate',
         description:
-          'What is decided on (`subject`, whose digest a vote must name), votes, context outside the digest, and what the caller may do.',
+          'What is decided on (`subject`, whose digest a vote must name), votes, context and brief outside the digest, and what the caller may do.',
         tags,
         params: GateParams,
         headers: ReadHeaders,
@@ -149,7 +149,7 @@ const getGateRoute = (
     },
     async (req, reply) => {
       const { operation_id, gate_id } = req.params
-      const { view, row } = await readGate(deps, req.caller, operation_id, gate_id, { with_conflicts: true })
+      const { view, row } = await readGate(deps, req.caller, operation_id, gate_id, { for_voter: true })
       return unlessKnown(req, reply, row.operation, view)
     },
   )

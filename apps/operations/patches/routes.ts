@@ -8,7 +8,7 @@ import { allow } from '../../shared/auth/http.ts'
 import { DryRunReply, OperationParams } from '../../shared/contracts/operations/common.ts'
 import {
   ApprovePatchBody,
-  Patch,
+  PatchDetail,
   PatchList,
   PatchListQuery,
   PatchParams,
@@ -80,12 +80,12 @@ const getPatchRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' 
         operationId: 'getPatch',
         summary: 'Read a patch',
         description:
-          'What it changes, what it holds, who must agree, and the votes; `digest` is what a vote must name.',
+          'What it changes, what it mends and holds, who must agree, and the votes; `digest` is what a vote must name.',
         tags,
         params: PatchParams,
         headers: ReadHeaders,
         'x-reply-headers': ['etag'],
-        response: { 200: Patch, 304: Type.Null(), ...errorReplies },
+        response: { 200: PatchDetail, 304: Type.Null(), ...errorReplies },
       },
       preHandler: read,
     },

@@ -1,9 +1,9 @@
-import { getPatchHead, type PatchRow } from '../../../db/operations/patches/rows.ts'
+import { getPatchHead, listMended, type PatchRow } from '../../../db/operations/patches/rows.ts'
 import { refusePatchDecision } from '../../../workflows/operation/rules/patches.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Place } from '../../shared/auth/scope.ts'
 import type { OperationStatus } from '../../shared/contracts/operations/graph.ts'
-import type { Patch } from '../../shared/contracts/operations/patches.ts'
+import type { Patch, PatchDetail } from '../../shared/contracts/operations/patches.ts'
 import { notFound } from '../../shared/errors.ts'
 import { factsOf } from '../command/subject.ts'
 import type { OperationsDeps } from '../deps.ts'
@@ -86,8 +86,9 @@ export const readPatch = async (
   caller: Caller,
   operation_id: string,
   patch_id: string,
-): Promise<{ view: Patch; head: Head; operation_status: OperationStatus }> => {
+): Promise<{ view: PatchDetail; head: Head; operation_status: OperationStatus }> => {
   const { head, places } = await readHead(deps, caller, operation_id)
   const patch = await requirePatch(deps.db, operation_id, patch_id)
-  return { view: viewPatch(deps, caller, head, places, patch), head, operation_status: factsOf(head as never).status }
+  const view = { ...viewPatch(deps, caller, head, places, patch), mends: await listMended(deps.db, patch) }
+  return { view, head, operation_status: factsOf(head as never).status }
 }

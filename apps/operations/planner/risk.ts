@@ -39,7 +39,9 @@ export const riskOf = ({ intent, diff, targets, dependents, nodes, procedure_ris
   return { level: score >= 80 ? 'critical' : score >= 50 ? 'high' : score >= 20 ? 'medium' : 'low', score, factors }
 }
 
-const changes = (node: PlanNode): boolean => node.kind === 'task' && !reads(node)
+/** Whether a node may change something by itself. */
+export const changes = (node: Pick<PlanNode, 'kind' | 'executor' | 'with'>): boolean =>
+  node.kind === 'task' && !reads(node)
 const reads = ({ executor, with: values }: { executor: string; with?: unknown }): boolean =>
   EXECUTORS.get(executor)?.reads(isObject(values) ? values : {}) ?? false
 

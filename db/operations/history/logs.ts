@@ -113,15 +113,21 @@ const sameChunk: SQL = sql`${log_chunks.operation_id} = ${i.operation_id} and ${
 
 const MATCHES_SHOWN = 1000
 
-/** Plain text search over a whole log, any case: the exact count, and the first thousand line numbers. */
-export const searchLines = async (db: Queryable, ref: LogRef, q: string) => {
+const NEWEST_SHOWN = 200
+type Sought = { q: string; match_before?: number | undefined }
+
+/**
+ * Plain text search over a whole log, any case: the exact count, and the first thousand line numbers; or the newest
+ * before a line, backwards.
+ */
+export const searchLines = async (db: Queryable, ref: LogRef, { q, match_before }: Sought) => {
+  const seq = sql`(l.line ->> 'seq')::bigint`
+  const seqs =
+    match_before === undefined
+      ? sql`(array_agg(${seq} order by ${seq}))[1:${sql.raw(String(MATCHES_SHOWN))}]`
+      : sql`(array_agg(${seq} order by ${seq} desc) filter (where ${seq} < ${match_before}))[1:${sql.raw(String(NEWEST_SHOWN))}]`
   const [row] = await db
-    .select({
-      count: sql<number>`count(*)::int`,
-      seqs: sql<
-        number[]
-      >`coalesce((array_agg((l.line ->> 'seq')::bigint order by (l.line ->> 'seq')::bigint))[1:${sql.raw(String(MATCHES_SHOWN))}], '{}')::int[]`,
-    })
+    .select({ count: sql<number>`count(*)::int`, seqs: sql<number[]>`coalesce(${seqs}, '{}')::int[]` })
     .from(i)
     .innerJoin(log_chunks, sameChunk)
     .innerJoin(sql`lateral jsonb_array_elements(${log_chunks.lines}) as l(line)`, sql`true`)
@@ -132,10 +138,12 @@ export const searchLines = async (db: Queryable, ref: LogRef, q: string) => {
 }
 
 /** The same of an archived log. */
-export const searchArchivedLines = async (db: Queryable, ref: LogRef, q: string) => {
+export const searchArchivedLines = async (db: Queryable, ref: LogRef, { q, match_before }: Sought) => {
   const wanted = q.toLowerCase()
   const found = (await listWholeLog(db, ref)).filter(({ text }) => text.toLowerCase().includes(wanted))
-  return { count: found.length, seqs: found.slice(0, MATCHES_SHOWN).map(({ seq }) => seq) }
+  const seqs = found.map(({ seq }) => seq)
+  const newest = seqs.filter((seq) => match_before !== undefined && seq < match_before).slice(-NEWEST_SHOWN)
+  return { count: found.length, seqs: match_before === undefined ? seqs.slice(0, MATCHES_SHOWN) : newest.reverse() }
 }
 
 /** Positions of several logs at once: what the live stream tails. */

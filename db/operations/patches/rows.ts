@@ -8,10 +8,10 @@ import type {
   PlanGraph,
   PlanNode,
 } from '../../../apps/shared/contracts/operations/graph.ts'
-import type { PatchStatus } from '../../../apps/shared/contracts/operations/patches.ts'
+import type { PatchChange, PatchStatus } from '../../../apps/shared/contracts/operations/patches.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { first, type Queryable, type Tx } from '../../client.ts'
-import { iso } from '../expressions.ts'
+import { iso, textArray } from '../expressions.ts'
 import type { TimelineEvent } from '../facts/timeline.ts'
 import { readRunningGates } from '../gates/rows.ts'
 import { nodes, operation_control, operations, patch_votes, patches } from '../tables/index.ts'
@@ -58,6 +58,37 @@ export const getPatch = (db: Queryable, operation_id: string, patch_id: string) 
   select(db)
     .where(and(eq(patches.operation_id, operation_id), eq(patches.patch_id, patch_id)))
     .then(first)
+
+/** Failed nodes that a patch names or holds, or whose target it works on: the first three in the order of the plan. */
+export const listMended = (db: Queryable, { operation_id, changes, held_nodes }: PatchRow) => {
+  const given = changes as PatchChange[]
+  const added = given.flatMap((change) => (change.op === 'add_node' ? [change.node] : []))
+  const named = given.flatMap((change) => [
+    ...('node_id' in change ? [change.node_id] : []),
+    ...('depends_on' in change ? [change.depends_on] : []),
+  ])
+  const ids = textArray([...named, ...held_nodes, ...added.flatMap(({ depends_on = [] }) => depends_on)])
+  const targets = textArray(added.flatMap(({ target_id }) => target_id ?? []))
+  return db
+    .select({
+      ...pick(nodes, 'node_id', 'name'),
+      state: sql<NodeState>`${nodes.state}`,
+      attempts: nodes.attempt,
+      message: sql<string | null>`${nodes.error} ->> 'message'`,
+    })
+    .from(nodes)
+    .where(
+      and(
+        eq(nodes.operation_id, operation_id),
+        eq(nodes.removed, false),
+        inArray(nodes.state, ['failed', 'outcome_unknown', 'compensation_failed']),
+        sql`(${nodes.node_id} in ${ids} or ${nodes.target_id} in ${targets} or ${nodes.target_id} in (
+          select other.target_id from ${nodes} other where other.operation_id = ${operation_id} and other.node_id in ${ids}))`,
+      ),
+    )
+    .orderBy(asc(nodes.ordinal))
+    .limit(3)
+}
 
 /** Patches that wait for a decision; whoever changes them holds the control row. */
 export const listOpenPatches = (db: Queryable, operation_id: string) =>

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { startOperation } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf } from '../../support/browser.ts'
+import { until } from '../../support/until.ts'
 import { jobs, PATIENCE_MS, people, press, stack, tabOf } from '../desk.ts'
 
 describe('artifacts', () => {
@@ -51,6 +52,65 @@ describe('artifacts', () => {
       await page.getByText('report.txt: the content does not match the recorded digest. It was not saved.').waitFor()
       expect(await page.getByText('all eleven hosts answered').count()).toBe(0)
       await page.unroute('**/artifacts/*/content')
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
+describe('a long log', () => {
+  const COUNT = 900
+  it(
+    'is scrolled by the keys of its own box, linked to by line, and searched from its newest match',
+    async () => {
+      jobs.talk = async (_work, { log }) => {
+        for (let n = 1; n <= COUNT; n++) log(`said ${n}`)
+        return {}
+      }
+      const { operation_id } = await startOperation(people.olga, 'talked', {
+        kind: 'graph',
+        title: 'talked',
+        reason: 'a test',
+        targets: [],
+        graph: { nodes: [{ node_id: 'talk', executor: 'external', pool: 'lab', with: { job: 'talk', inputs: {} } }] },
+      })
+      const nodes = `/v1/operations/${operation_id}/nodes`
+      const total = async () =>
+        (await people.eva.get<{ total_lines: number }>(`${nodes}/talk/logs?limit=1`)).total_lines
+      await until(async () => (await total()) === COUNT, { what: 'the log', timeout_ms: 30_000 })
+      const page = await tabOf('eva')
+      const url = `${stack.gateway_url}/operations/${operation_id}/nodes/talk?tab=logs`
+      await page.goto(url)
+      const box = page.getByRole('region', { name: 'Lines of the log' })
+      const line = (n: number) => box.getByText(`said ${n}`, { exact: true })
+      await line(COUNT).waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      // The box that has the focus is the one that scrolls: its keys move the lines.
+      await box.focus()
+      await page.keyboard.press('PageUp')
+      await line(COUNT).waitFor({ state: 'detached' })
+      await page.keyboard.press('End')
+      await line(COUNT).waitFor()
+      await page.keyboard.press('Home')
+      await line(1).waitFor()
+
+      await page.getByLabel('Search the log').fill('said')
+      await page.keyboard.press('Enter')
+      await page.getByText(`1 of ${COUNT}, newest first`).waitFor()
+      await line(COUNT).waitFor()
+      await press(page, 'Previous match')
+      await page.getByText(`2 of ${COUNT}, newest first`).waitFor()
+
+      // A link to lines, in a tab that knows nothing of them, and the range made by Shift.
+      await page.goto('about:blank')
+      await page.goto(`${url}#L703-L705`)
+      await line(704).waitFor()
+      expect(await box.locator('[aria-current=true]').count()).toBe(3)
+      await box.getByRole('link', { name: 'Line 706', exact: true }).click()
+      await until(async () => (await box.locator('[aria-current=true]').count()) === 1)
+      await box.getByRole('link', { name: 'Line 708', exact: true }).click({ modifiers: ['Shift'] })
+      await until(async () => (await box.locator('[aria-current=true]').count()) === 3)
+      expect(page.url()).toContain('#L706-L708')
       await page.close()
     },
     PATIENCE_MS,

@@ -1,7 +1,7 @@
 import type { Locator } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { type Account, signIn } from '../../../apps/platform/demo/client.ts'
-import { accessibilityOf } from '../../support/browser.ts'
+import { accessibilityOf, wordsIn } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
 import {
   accounts,
@@ -13,6 +13,7 @@ import {
   PATIENCE_MS,
   people,
   press,
+  sitDown,
   stack,
   start,
   tabOf,
@@ -60,6 +61,65 @@ describe('a gate in the graph', () => {
 })
 
 describe('deciding a gate', () => {
+  it(
+    'takes few words: who asks and why, what the vote is bound to, what may have changed since, by one request',
+    async () => {
+      const page = await tabOf('eva')
+      const { operation_id, gate } = await start('brief', { reason: 'because\u202e of a bidi mark' })
+      await until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
+      const asked: string[] = []
+      page.on('request', (request) => {
+        const { pathname } = new URL(request.url())
+        if (pathname.startsWith('/api/v1/operations/')) asked.push(pathname.split('/').slice(5).join('/'))
+      })
+      await page.goto(gate)
+      const brief = page.getByRole('region', { name: 'Decision brief' })
+      await brief.getByText('olga: “becauseU+202E of a bidi mark”').waitFor()
+      await brief.getByRole('heading', { name: 'Bound to your vote' }).waitFor()
+      await brief.getByRole('heading', { name: /^Context as of \d\d:\d\d:\d\d$/ }).waitFor()
+      await brief.getByText('no step changes a target').waitFor()
+      await brief.getByText(/^0 of 1 from netops: .*eva.* · not olga · .*: rejected, its nodes fail$/).waitFor()
+      await page.getByText('Digest checked').waitFor()
+      expect(new Set(asked)).toEqual(new Set(['gates/go']))
+      expect(await wordsIn(page.getByRole('main'))).toBeLessThanOrEqual(140)
+      expect(await page.getByRole('button', { name: 'Break glass' }).count()).toBe(0)
+      await press(page, 'Approve')
+      await dialogOf(page).getByText('no step changes a target').waitFor()
+      expect(await wordsIn(dialogOf(page))).toBeLessThanOrEqual(45)
+      await dialogOf(page).getByRole('button', { name: 'Approve 1 step' }).waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'is past every vote for who may break the glass, with a reason',
+    async () => {
+      const { context, page } = await sitDown('otto')
+      const { gate } = await start('emergency')
+      await page.goto(gate)
+      await press(page, 'Break glass')
+      await confirm(page, 'Break glass')
+      await dialogOf(page).getByText('Enter a reason.').waitFor()
+      await dialogOf(page).getByLabel('Reason').fill('the site is down')
+      let sent = 0
+      page.on('request', (request) => {
+        if (request.url().endsWith('/approve')) sent += 1
+      })
+      // Three presses in one turn, before the dialog is drawn again.
+      await dialogOf(page)
+        .getByRole('button', { name: 'Break glass' })
+        .evaluate((button) => [1, 2, 3].map(() => (button as unknown as { click: () => void }).click()))
+      await page
+        .getByText(/^Bypassed by otto, /)
+        .first()
+        .waitFor()
+      expect(sent).toBe(1)
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
   it(
     'refuses the requester with the reason beside the button',
     async () => {
@@ -133,7 +193,7 @@ describe('deciding a gate', () => {
       await tabTo(page.getByRole('link', { name: /Go on with by keyboard/ }))
       await page.keyboard.press('Enter')
       await page.getByRole('heading', { level: 1, name: /Go on with by keyboard/ }).waitFor()
-      await page.getByText(/^Your browser computed the digest/).waitFor()
+      await page.getByText('Digest checked').waitFor()
       await tabTo(reject)
       await page.keyboard.press('Enter')
       await dialogOf(page).waitFor()
@@ -163,7 +223,7 @@ describe('deciding a gate', () => {
     async () => {
       const page = await tabOf('eva')
       await page.goto((await start('late', { deadline_s: 4 })).gate)
-      await page.getByText(/^If nobody decides by .*, it is rejected, and the nodes behind it fail\.$/).waitFor()
+      await page.getByText(/: rejected, its nodes fail$/).waitFor()
       await page
         .getByText(/^Expired .* without a decision\./)
         .first()
@@ -188,7 +248,7 @@ describe('deciding a gate', () => {
         await route.fulfill({ response: answer, json })
       })
       await page.goto(gate)
-      await page.getByText(/does not match the digest of the server/).waitFor()
+      await page.getByText(/does not match what the server asks about/).waitFor()
       for (const name of ['Approve', 'Reject'])
         expect(await page.getByRole('button', { name }).getAttribute('aria-disabled')).toBe('true')
       expect(await accessibilityOf(page)).toEqual([])
@@ -196,7 +256,7 @@ describe('deciding a gate', () => {
       const reload = await page.getByRole('button', { name: 'Reload', exact: true }).elementHandle()
       forging = false
       await reload?.dispatchEvent('click')
-      await page.getByText(/^Your browser computed the digest/).waitFor()
+      await page.getByText('Digest checked').waitFor()
       await page.unrouteAll({ behavior: 'wait' })
       await page.close()
     },
@@ -232,7 +292,7 @@ describe('deciding a gate', () => {
         .fill((accounts.get('eva') as Account).password)
       await confirm(page, 'Confirm')
       await dialogOf(page).getByText('Confirm your identity').waitFor({ state: 'detached' })
-      await confirm(page, 'Approve')
+      await confirm(page, 'Approve 1 step')
       await page
         .getByText(/^Approved by eva, /)
         .first()

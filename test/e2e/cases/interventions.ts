@@ -48,7 +48,7 @@ describe('an intervention where the risk is high', () => {
       await dialogOf(olga).getByLabel('Reason').fill('the target is gone for good')
       await confirm(olga, 'Skip node')
       // Whoever asks stands at the gate, and cannot open it.
-      await olga.getByRole('heading', { name: 'Covered by your decision' }).waitFor()
+      await olga.getByRole('region', { name: 'Decision brief' }).waitFor()
       const own = olga.getByRole('main').getByRole('button', { name: 'Approve' })
       expect(await own.getAttribute('aria-disabled')).toBe('true')
       expect(await nodesOf(operation_id)).toMatchObject({ breaks: 'failed' })
@@ -58,7 +58,7 @@ describe('an intervention where the risk is high', () => {
       await eva.getByRole('link', { name: 'olga asks to skip breaks: shall it be done?' }).click()
       await eva.getByText('“the target is gone for good”').waitFor()
       await eva.getByText('OPS-8').waitFor()
-      await eva.getByText(/^Your browser computed the digest/).waitFor()
+      await eva.getByText('Digest checked').waitFor()
       expect(await accessibilityOf(eva)).toEqual([])
       await press(eva, 'Approve')
       await confirm(eva, 'Approve')

@@ -85,7 +85,7 @@ describe('changing a running graph', () => {
       const otherPage = `${url}/patches/${other.patch_id}`
       await Promise.all([eva.goto(`${url}/patches`), olga.goto(otherPage)])
       await eva.getByRole('link', { name: 'look first' }).click()
-      await eva.getByText(/^Your browser computed the digest/).waitFor()
+      await eva.getByText('Digest checked').waitFor()
       // Drawn before and after in one: what comes and what differs says so in words.
       const drawing = eva.getByRole('application')
       await drawing.getByText('Added').waitFor()
@@ -94,7 +94,7 @@ describe('changing a running graph', () => {
       expect(await accessibilityOf(eva)).toEqual([])
       await press(eva, 'Approve')
       await dialogOf(eva).getByText('Yours is the last vote: the graph becomes revision 2 immediately.').waitFor()
-      await confirm(eva, 'Approve')
+      await confirm(eva, 'Approve 2 changes')
       await eva.getByText(/^Approved by eva, .*The graph became revision 2\.$/).waitFor()
       expect(await nodesOf(operation_id)).toHaveProperty(['before.second'])
 

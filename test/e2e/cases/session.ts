@@ -245,6 +245,43 @@ describe('a session in the browser', () => {
   )
 
   it(
+    'is live again as soon as a poll is answered, long before the stream would be tried by itself',
+    async () => {
+      const { context, page } = await sitDown('eva')
+      await page.goto((await start('back soon')).url)
+      await page.getByText('Live', { exact: true }).waitFor()
+      await page.route('**/api/v1/**', (route) => route.abort())
+      await page.evaluate("window.dispatchEvent(new Event('offline')); window.dispatchEvent(new Event('online'))")
+      await page.getByText('Live updates are off; refreshing every 5 s.').waitFor({ timeout: 30_000 })
+      await page.unrouteAll({ behavior: 'ignoreErrors' })
+      await page.getByText('Live', { exact: true }).waitFor({ timeout: 30_000 })
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'says Polling on a page whose topic found no room in the stream, and Live when there is room again',
+    async () => {
+      const { context, page } = await sitDown('eva')
+      await page.goto((await start('left out')).url)
+      await page.getByText('Live', { exact: true }).waitFor()
+      /** Another tab of this browser, with as many topics as a stream takes; they come first by the alphabet. */
+      const others = (topics: string[]) =>
+        page.evaluate(
+          `new BroadcastChannel('signalbox-live').postMessage({ kind: 'topics', tab: 'other', topics: ${JSON.stringify(topics)} })`,
+        )
+      const uuid = (n: number) => `00000000-0000-7000-8000-${String(n).padStart(12, '0')}`
+      await others(Array.from({ length: 50 }, (_, n) => `operation:${uuid(n)}`))
+      await page.getByText('Polling', { exact: true }).waitFor()
+      await others([])
+      await page.getByText('Live', { exact: true }).waitFor()
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'polls while the stream is blocked, says so, and is live again afterwards',
     async () => {
       const { context, page } = await sitDown('eva')

@@ -85,6 +85,7 @@ export const resource = {
   out: 'to',
   in: 'from',
   no_relations: 'No relations.',
+  held_by: 'Held by',
   no_operations: 'No operation has touched it.',
   checks: 'Health checks',
   check: 'Check',

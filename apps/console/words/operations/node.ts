@@ -52,6 +52,7 @@ export const node = {
 
 export const logs = {
   label: 'Log',
+  lines: 'Lines of the log',
   empty: 'This attempt has no log lines.',
   not_started: 'This node has not started, so there is no log.',
   new_lines: (n: number) => count(n, '{n} new line', '{n} new lines'),
@@ -65,8 +66,7 @@ export const logs = {
   cut: 'line truncated at 16 KiB when stored',
   line: (n: number) => `Line ${n}`,
   search: 'Search the log',
-  matches: (at: number, n: number, reach: number) =>
-    n === 0 ? 'No matches' : `${at} of ${n}${reach < n ? `, first ${reach} reachable` : ''}`,
+  matches: (at: number, n: number) => (n === 0 ? 'No matches' : `${at} of ${n}${n > 1 ? ', newest first' : ''}`),
   previous: 'Previous match',
   next: 'Next match',
 }

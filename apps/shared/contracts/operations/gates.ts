@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { Affected } from '../catalog/affected.ts'
+import { Health } from '../catalog/resources.ts'
 import { Assertion } from '../session/passkeys.ts'
 import { text } from '../text.ts'
 import {
@@ -12,12 +13,14 @@ import {
   GateStatusSchema,
   Json,
   ListOf,
+  NodeId,
   Nullable,
   NullableText,
   OperationStatusSchema,
   PageQuery,
   Time,
 } from './common.ts'
+import { Risk } from './plans.ts'
 
 /** Gates: what waits for people, what they decide on, and the decision. */
 export const VoteView = Type.Object({
@@ -44,6 +47,51 @@ export const GateContext = Type.Object({
   compensations: Type.Array(Type.Unknown()),
   conflicts: Type.Array(Type.Unknown()),
 })
+
+export const BriefTarget = Type.Object({ resource_id: text('eu1-web-01'), name: text('eu1-web-01'), health: Health })
+export const HealthCount = Type.Object({ status: Health, count: Type.Integer() })
+const targets = {
+  count: Type.Integer(),
+  health: Type.Array(HealthCount),
+  worst: Type.Array(BriefTarget, { maxItems: 3 }),
+}
+/** Who asks for what, how the targets are now, and the way back: context, as of the time of the context. */
+export const GateBrief = Type.Object({
+  asked: Type.Object({
+    requester: ActorSchema,
+    title: text('web 2.4.0 on eu1'),
+    reason: text('Bring release 2.4.0 to these hosts'),
+    ticket: NullableText,
+    plan_id: text('0195f0c2-0000-7000-8000-000000000004'),
+    plan_hash: Digest,
+  }),
+  names: Type.Record(Type.String(), Type.String(), { description: 'Of targets whose name is not their id.' }),
+  types: Type.Array(Type.Object({ type_key: text('fleet.host'), count: Type.Integer() })),
+  regions: Type.Array(text('eu1')),
+  batches: Type.Array(Type.Integer(), { description: 'Targets of each batch, in the order of the plan.' }),
+  now: Type.Object({ ...targets, hidden: Type.Integer({ description: 'Targets that the caller may not see.' }) }),
+  canary: Nullable(
+    Type.Object(
+      { ...targets, named: Type.Array(BriefTarget, { maxItems: 3 }), ended_at: Time, retries: Type.Integer() },
+      { description: 'The targets that ended before this gate asked.' },
+    ),
+  ),
+  risk: Risk,
+  estimates: Type.Object({ p50_s: Type.Number(), p90_s: Type.Number() }),
+  undo: Type.Object(
+    {
+      possible: Type.Boolean(),
+      lasting: Type.Array(Type.Object({ node_id: text('deploy.eu1-web-01'), name: text('deploy eu1-web-01') }), {
+        maxItems: 3,
+      }),
+      lasting_count: Type.Integer(),
+    },
+    { description: 'What canceling with compensation undoes, and the changing nodes that stay as they are.' },
+  ),
+  order: Type.Array(NodeId, { description: 'The released nodes of the subject, in the order of the plan.' }),
+  void_votes: Type.Array(Type.Object({ name: text('eva'), why: text('voter_lost_right'), round: Type.Integer() })),
+})
+export type GateBrief = Static<typeof GateBrief>
 
 const gate = {
   gate_id: text('go'),
@@ -75,6 +123,7 @@ const single = {
   ...gate,
   subject: Type.Unknown({ description: 'What is decided on; `digest` is the digest of its canonical JSON.' }),
   context: GateContext,
+  brief: Type.Union([GateBrief, Type.Null()], { description: 'Null in the answer to a vote.' }),
 }
 export const GateSummary = Type.Object(gate)
 export type GateSummary = Static<typeof GateSummary>

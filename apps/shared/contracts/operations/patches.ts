@@ -12,6 +12,7 @@ import {
   Json,
   ListOf,
   NodeId,
+  NodeStateSchema,
   Nullable,
   NullableText,
   OperationId,
@@ -169,6 +170,19 @@ const patch = {
 }
 export const Patch = Type.Object(patch)
 export type Patch = Static<typeof Patch>
+/** A failed node that a patch works on, or whose target it works on. */
+export const MendedNode = Type.Object({
+  node_id: NodeId,
+  name: text('verify eu1-web-03'),
+  state: NodeStateSchema,
+  attempts: Type.Integer(),
+  message: NullableText,
+})
+export const PatchDetail = Type.Object({
+  ...patch,
+  mends: Type.Array(MendedNode, { maxItems: 3, description: 'The failures that it answers, as they are now.' }),
+})
+export type PatchDetail = Static<typeof PatchDetail>
 export const PatchList = ListOf(Patch)
 export const PatchListQuery = Type.Object(
   { status: Type.Optional(Type.Array(Type.Enum([...PATCH_STATUSES]))), ...PageQuery },

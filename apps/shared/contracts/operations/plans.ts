@@ -75,6 +75,14 @@ export const Rehearsal = Type.Object({
 })
 export type Rehearsal = Static<typeof Rehearsal>
 
+export const Risk = Type.Object({
+  level: Type.Enum(['low', 'medium', 'high', 'critical']),
+  score: Type.Integer(),
+  factors: Type.Array(
+    Type.Object({ factor: text('production'), points: Type.Integer(), detail: text('It runs in production.') }),
+  ),
+})
+
 export const PlanView = Type.Object({
   plan_id: text('0195f0c2-0000-7000-8000-000000000004'),
   intent_id: text('0195f0c2-0000-7000-8000-000000000002'),
@@ -113,13 +121,7 @@ export const PlanView = Type.Object({
     compensable: Type.Boolean(),
     affected: Nullable(Affected),
   }),
-  risk: Type.Object({
-    level: Type.Enum(['low', 'medium', 'high', 'critical']),
-    score: Type.Integer(),
-    factors: Type.Array(
-      Type.Object({ factor: text('production'), points: Type.Integer(), detail: text('It runs in production.') }),
-    ),
-  }),
+  risk: Risk,
   conflicts: Type.Array(
     Type.Object({
       kind: text('change'),

@@ -1,0 +1,185 @@
+import { Link } from '@tanstack/react-router'
+import type { Preview } from '../../shared/contracts/client/preview.ts'
+import type { Gate, GateSubject } from '../api/types.ts'
+import { shown } from '../kit/format.ts'
+import { FieldDiffs, isPreview } from '../values/diff.tsx'
+import { ShapeIcon } from '../values/status.tsx'
+import { tChange } from '../words/change.ts'
+import { tDecide } from '../words/decide.ts'
+import { t } from '../words/index.ts'
+import type { Line } from './context.ts'
+
+const words = tDecide.gate.brief
+const FIELDS = 3
+const STEPS = 6
+
+/** Text from a person or a target: it cannot turn the direction of the text around it. */
+export const Said = ({ children }: { children: string }) => <bdi>{shown(children)}</bdi>
+
+/** A decision in a few lines: above, what the digest covers; below, the context, which may change. */
+export const BriefCard = ({
+  bound,
+  context,
+  lines,
+  asks,
+  children,
+}: {
+  bound: string
+  context: string
+  lines: readonly Drawn[]
+  /** The line that says who asks, and why. */
+  asks?: React.ReactNode
+  children: React.ReactNode
+}) => (
+  <section className="card" aria-label={words.title}>
+    <div className="brief-bound">
+      <h2 className="brief-label">{bound}</h2>
+      {children}
+    </div>
+    <div className="p-4">
+      <h2 className="brief-label">{context}</h2>
+      <dl className="brief">
+        {lines
+          .filter(({ bad }) => bad)
+          .map((line) => (
+            <BriefLine key={line.label} line={line} />
+          ))}
+        {asks ? (
+          <div>
+            <dt>{words.asks}</dt>
+            <dd>{asks}</dd>
+          </div>
+        ) : null}
+        {lines
+          .filter(({ bad }) => !bad)
+          .map((line) => (
+            <BriefLine key={line.label} line={line} />
+          ))}
+      </dl>
+    </div>
+  </section>
+)
+
+type Drawn = Omit<Line, 'text'> & { text: React.ReactNode }
+export const BriefLine = ({ line: { label, text, bad } }: { line: Drawn }) => (
+  <div>
+    <dt>{label}</dt>
+    <dd className={bad ? 'flex gap-2 font-medium text-bad' : undefined}>
+      {bad ? (
+        <span className="mt-0.5">
+          <ShapeIcon shape="octagon" tone="bad" />
+        </span>
+      ) : null}
+      <span>{text}</span>
+    </dd>
+  </div>
+)
+
+/** The requester by name, the reason, the ticket and the plan. */
+export const Asked = ({ asked: { requester, reason, ticket, plan_id, plan_hash } }: NonNullable<Gate['brief']>) => (
+  <>
+    <Said>{requester.name}</Said>: “<Said>{reason}</Said>”
+    {ticket === null ? null : (
+      <>
+        {' · '}
+        <Said>{ticket}</Said>
+      </>
+    )}
+    {' · '}
+    <Link to="/plans/$plan_id" params={{ plan_id }} search={{ tab: 'changes' }} title={plan_hash}>
+      {words.plan(plan_hash.slice(7, 13))}
+    </Link>
+  </>
+)
+
+/** What is decided on, as the digest covers it, in one line: the count, the fields that change, the steps. */
+export const ChangeLine = ({
+  subject,
+  order = [],
+}: {
+  subject: GateSubject
+  order?: readonly string[] | undefined
+}) => {
+  const { changes, intervention } = subject
+  if (intervention) {
+    const word = tChange.intervene.types[intervention.type]?.word ?? intervention.type.replaceAll('_', ' ')
+    return (
+      <p className="font-semibold">
+        {word} {intervention.node_id ? <code className="font-normal">{intervention.node_id}</code> : null}
+      </p>
+    )
+  }
+  const alike = mostAlike(changes)
+  const [first] = alike
+  const others = changes.length - alike.length
+  const releases = inOrder(subject.releases, order)
+  const names = [...new Set(releases.filter(({ target_id }) => target_id !== null).map(stepOf))]
+  const count = subject.releases_count ?? releases.length
+  return (
+    <div className="flex flex-col gap-1">
+      <p>
+        <strong className="font-semibold">
+          {changes.length > 0 ? words.changes(changes.length) : words.step_count(count)}
+        </strong>
+        {changes.length === 0 ? null : (
+          <span className="text-muted">
+            : {names.length > 0 && names.length <= STEPS ? words.each(names) : words.step_count(count)}
+          </span>
+        )}
+      </p>
+      {first ? <FieldDiffs fields={first.fields.slice(0, FIELDS)} /> : null}
+      {first && first.fields.length > FIELDS ? (
+        <p className="text-muted">{words.more_fields(first.fields.length - FIELDS)}</p>
+      ) : null}
+      {others > 0 ? <p className="text-muted">{words.more_changes(others)}</p> : null}
+      {subject.bound_outputs.map(({ pointer, value }) =>
+        isPreview(value) ? (
+          <p key={pointer}>
+            <Said>{value.tool}</Said>: {actionsOf(value)}
+          </p>
+        ) : null,
+      )}
+    </div>
+  )
+}
+
+const HEAVY = ['delete', 'replace', 'update', 'create']
+/** Deletes first. */
+const actionsOf = ({ counts, unknowns, no_change }: Preview): string =>
+  no_change
+    ? tDecide.gate.preview.none
+    : [
+        ...Object.entries(counts)
+          .filter(([, n]) => n > 0)
+          .sort(([a], [b]) => HEAVY.indexOf(a) - HEAVY.indexOf(b))
+          .map(([action, n]) => words.action(n, t.change[action] ?? action)),
+        ...(unknowns > 0 ? [words.unknowns(unknowns)] : []),
+      ].join(', ')
+
+/** The button of an approval: verb and object. */
+export const approveWords = ({ subject }: Pick<Gate, 'subject'>): string =>
+  subject === null || subject.intervention
+    ? tDecide.gate.approve
+    : subject.changes.length > 0
+      ? tDecide.gate.approve_count(subject.changes.length)
+      : tDecide.gate.approve_steps(subject.releases_count ?? subject.releases.length)
+
+type Release = GateSubject['releases'][number]
+/** The node's name without its target's, which is before it. */
+export const stepOf = ({ name, target_id }: Release): string =>
+  target_id === null ? name : name.replace(target_id, '').trim() || name
+
+/** Released nodes in the order of the plan. */
+export const inOrder = (releases: readonly Release[], order: readonly string[]): Release[] => {
+  const ranks = new Map(order.map((node_id, rank) => [node_id, rank]))
+  return [...releases].sort((a, b) => (ranks.get(a.node_id) ?? 0) - (ranks.get(b.node_id) ?? 0))
+}
+
+/** The largest group of resources with the same change of the same fields. */
+const mostAlike = (changes: GateSubject['changes']): GateSubject['changes'] => {
+  const groups = Map.groupBy(changes, ({ change, fields }) => JSON.stringify([change, fields]))
+  return [...groups.values()].reduce<GateSubject['changes']>(
+    (most, group) => (group.length > most.length ? group : most),
+    [],
+  )
+}

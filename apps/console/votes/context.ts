@@ -1,0 +1,148 @@
+import type { Gate } from '../api/types.ts'
+import { coarse, duration, shown } from '../kit/format.ts'
+import { tDecide } from '../words/decide.ts'
+import { t } from '../words/index.ts'
+import { ruleOf, votesInRound } from './votes.tsx'
+
+/** One line of a brief in words; a `bad` one leads. */
+export type Line = { label: string; text: string; bad: boolean }
+type Brief = NonNullable<Gate['brief']>
+type Health = Pick<Brief['now'], 'count' | 'health' | 'worst'>
+
+const words = tDecide.gate.brief
+const BAD = new Set(['unhealthy', 'degraded'])
+const healthWord = (status: string): string => (t.health[status] ?? status).toLowerCase()
+const line = (label: string, parts: (string | false)[], bad = false): Line => ({
+  label,
+  text: parts.filter((part) => part !== false && part !== '').join(' · '),
+  bad,
+})
+
+/** `11 healthy`, or the worst by name. */
+const healthWords = ({ count, health, worst }: Health): { text: string; bad: boolean } => {
+  const [first] = worst
+  if (first === undefined || !BAD.has(first.health))
+    return { text: health.map((each) => words.health(each.count, healthWord(each.status))).join(', '), bad: false }
+  const alike = health.find(({ status }) => status === first.health)?.count ?? 1
+  const names = worst.filter((target) => target.health === first.health).map(({ name }) => shown(name))
+  return { text: words.bad(alike, count, healthWord(first.health), names), bad: true }
+}
+
+const nowLine = ({ brief, context }: Gate): Line => {
+  const { hidden = 0, ...now } = brief?.now ?? { count: 0, health: [], worst: [] }
+  const health = healthWords(now)
+  const holders = context.conflicts.map(({ message }) => shown(message ?? ''))
+  return line(
+    words.now,
+    [now.count + hidden === 0 ? words.no_targets : health.text, hidden > 0 && words.hidden(hidden), ...holders],
+    health.bad || holders.length > 0,
+  )
+}
+
+const canaryLine = ({ brief }: Gate, now: number): Line | undefined => {
+  if (!brief?.canary) return undefined
+  const { count, named, ended_at, retries } = brief.canary
+  const { text, bad } = healthWords(brief.canary)
+  const [only] = named
+  const name = count === 1 && only ? shown(only.name) : words.canary_many(count)
+  const health = count === 1 && only ? healthWord(only.health) : text
+  const ago = t.time.ago(coarse(now - Date.parse(ended_at)))
+  return line(words.canary, [words.canary_ended(name, health, ago), retries > 0 && words.retries(retries)], bad)
+}
+
+export const backLine = ({ brief }: Gate): Line => {
+  const { possible = false, lasting = [], lasting_count = 0 } = brief?.undo ?? {}
+  const names = lasting.map(({ name }) => shown(name))
+  const text =
+    lasting_count === 0
+      ? possible
+        ? words.back_all
+        : words.back_needless
+      : possible
+        ? words.back_but(names, lasting_count - names.length)
+        : words.back_none
+  return line(words.back, [text])
+}
+
+const riskLine = ({ brief, context }: Gate): Line => {
+  const { level = '', score = 0, factors = [] } = brief?.risk ?? {}
+  const forbids = context.policy_results.filter(({ result }) => result === 'forbids')
+  const { total = 0, at_least = false } = context.affected ?? {}
+  return line(
+    words.risk,
+    [
+      words.risk_of(
+        t.risk[level] ?? level,
+        score,
+        factors.map(({ factor, points }) => words.factor(factor, points)),
+      ),
+      total > 0 && words.dependents(total, at_least),
+      ...forbids.map(({ policy_id }) => words.forbids(policy_id)),
+    ],
+    forbids.length > 0,
+  )
+}
+
+const timeLine = ({ brief, context }: Gate): Line => {
+  const { p50_s = 0, p90_s = 0 } = brief?.estimates ?? {}
+  const { rehearsal } = context
+  return line(words.time, [
+    words.takes(duration(p50_s * 1000), duration(p90_s * 1000)),
+    rehearsal ? words.rehearsed(rehearsal.ends) : words.not_rehearsed,
+  ])
+}
+
+const whereLine = ({ brief }: Gate): Line | undefined => {
+  if (!brief || brief.types.length === 0) return undefined
+  const { types, regions, batches } = brief
+  const what = types.map(({ type_key, count }) => words.of_type(count, type_key)).join(', ')
+  return line(words.where, [
+    regions.length > 0 ? `${what} ${words.in_regions(regions.map(shown))}` : what,
+    batches.length > 1 && words.batches(batches),
+  ])
+}
+
+const whoLine = (gate: Gate, at: (time: string) => string): Line => {
+  const { quorum, groups, four_eyes, escalation = [] } = ruleOf(gate)
+  const { brief, deadline_at, eligible, on_timeout, on_reject } = gate
+  const next = escalation[gate.escalation.level]
+  const then = words.timeout[on_timeout] ?? on_timeout
+  return line(words.who, [
+    words.votes(
+      votesInRound(gate).filter(({ decision }) => decision === 'approve').length,
+      quorum,
+      groups.map(({ group }) => group),
+      eligible.map(({ name }) => shown(name)),
+    ),
+    four_eyes && brief ? words.not(shown(brief.asked.requester.name)) : false,
+    ...(brief?.void_votes ?? []).map(({ name, why }) => words.void_vote(shown(name), words.why_void[why] ?? why)),
+    next && gate.escalation.next_at ? words.adds(at(gate.escalation.next_at), next.add_groups) : false,
+    deadline_at
+      ? words.ends(
+          at(deadline_at),
+          on_timeout === 'reject' ? `${then}, ${words.effects[on_reject] ?? on_reject}` : then,
+        )
+      : tDecide.gate.no_deadline,
+  ])
+}
+
+/** The bad lines of the context, or else how the canary or the targets are: what the dialog repeats. */
+export const gravest = (gate: Gate, now: number): Line[] => {
+  const lines = [canaryLine(gate, now), nowLine(gate), riskLine(gate)].filter((each) => each !== undefined)
+  const bad = lines.filter((each) => each.bad)
+  return bad.length > 0 ? bad : lines.slice(0, 1)
+}
+
+/** The context of a decision. */
+export const contextLines = (gate: Gate, now: number, at: (time: string) => string): Line[] => {
+  const waits = gate.status === 'waiting'
+  return [
+    whereLine(gate),
+    canaryLine(gate, now),
+    nowLine(gate),
+    riskLine(gate),
+    timeLine(gate),
+    backLine(gate),
+    waits ? whoLine(gate, at) : undefined,
+  ].filter((each) => each !== undefined)
+}

@@ -1,0 +1,76 @@
+import type { Queryable } from '../../../db/client.ts'
+import { type BriefTarget, getBrief } from '../../../db/operations/gates/brief.ts'
+import type { GateBrief } from '../../shared/contracts/operations/gates.ts'
+import { pick } from '../../shared/data/pick.ts'
+import { changes } from '../planner/risk.ts'
+import { seenResources, type Viewer } from '../policies/visibility.ts'
+
+const NAMED = 3
+const WORST = ['unhealthy', 'degraded', 'unknown', 'maintenance', 'healthy']
+const badness = ({ health }: BriefTarget) => WORST.indexOf(health)
+
+/** What a voter weighs beside the subject, without the names of what this viewer may not see. */
+export const readBrief = async (
+  db: Queryable,
+  viewer: Viewer,
+  operation_id: string,
+  gate_id: string,
+): Promise<GateBrief | null> => {
+  const brief = await getBrief(db, operation_id, gate_id)
+  if (!brief) return null
+  const all = brief.targets.map(({ resource_id }) => resource_id)
+  const seen = await seenResources(db, viewer, all)
+  const visible = brief.targets.filter(({ resource_id }) => seen.has(resource_id))
+  const aimed = visible.filter(({ ended_at }) => ended_at === null)
+  const canary = visible.filter(({ ended_at }) => ended_at !== null)
+  const lasting = brief.lasting.filter((node) => changes({ ...node, kind: 'task' }))
+  return {
+    asked: pick(brief, 'requester', 'title', 'reason', 'ticket', 'plan_id', 'plan_hash'),
+    names: Object.fromEntries(aimed.flatMap(({ resource_id: id, name }) => (id === name ? [] : [[id, name]]))),
+    types: tally(aimed.map(({ type_key }) => type_key ?? '')).map(([type_key, count]) => ({ type_key, count })),
+    regions: [...new Set(aimed.flatMap(({ region_id }) => region_id ?? []))],
+    batches: tally(aimed.flatMap(({ group_id }) => group_id ?? [])).map(([, count]) => count),
+    now: { ...healthOf(aimed), hidden: all.length - visible.length },
+    canary:
+      canary.length === 0
+        ? null
+        : {
+            ...healthOf(canary),
+            named: canary.slice(0, NAMED).map(named),
+            ended_at:
+              canary
+                .map(({ ended_at }) => ended_at ?? '')
+                .sort()
+                .at(-1) ?? '',
+            retries: canary.reduce((sum, { retries }) => sum + retries, 0),
+          },
+    risk: brief.risk as GateBrief['risk'],
+    estimates: pick(brief.estimates as GateBrief['estimates'], 'p50_s', 'p90_s'),
+    undo: {
+      possible: brief.compensable > 0,
+      lasting: lasting.slice(0, NAMED).map((node) => pick(node, 'node_id', 'name')),
+      lasting_count: lasting.length,
+    },
+    order: brief.order,
+    void_votes: brief.void_votes,
+  }
+}
+
+const named = (target: BriefTarget) => pick(target, 'resource_id', 'name', 'health')
+
+const healthOf = (targets: BriefTarget[]) => ({
+  count: targets.length,
+  health: tally(targets.map(({ health }) => health)).map(([status, count]) => ({ status, count })),
+  worst: targets
+    .filter(({ health }) => health !== 'healthy')
+    .sort((a, b) => badness(a) - badness(b))
+    .slice(0, NAMED)
+    .map(named),
+})
+
+/** How often each value occurs, in the order of its first. */
+const tally = <V extends string>(values: V[]): [V, number][] => {
+  const counts = new Map<V, number>()
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
+  return [...counts]
+}
