@@ -4,43 +4,35 @@ import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
 import { ConfigError } from '../../apps/shared/config.ts'
+import { Closed } from '../../apps/shared/contracts/closed.ts'
 import { matcherOf } from '../../apps/shared/data/pattern.ts'
 import { type Program, Programs, programsOf } from '../../apps/shared/data/programs.ts'
 
-const Policy = Type.Object(
-  {
-    format: Type.Literal('signalbox/executor-policy@1'),
-    programs: Type.Optional(Programs),
-    pools: Type.Record(
-      Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' }),
-      Type.Object(
-        {
-          destinations: Type.Array(
-            Type.Object(
-              {
-                scheme: Type.Enum(['http', 'https']),
-                host: Type.String({ minLength: 1, maxLength: 253 }),
-                networks: Type.Array(Type.String(), { minItems: 1 }),
-                ports: Type.Array(Type.String({ pattern: '^\\d{1,5}(-\\d{1,5})?$' }), { minItems: 1 }),
-              },
-              { additionalProperties: false },
-            ),
-          ),
-          secrets: Type.Array(Type.String({ pattern: '^secret://' })),
-          /** How agents outside take the pool's work: at `endpoint`, which the destinations must allow, or from the stream EXECUTION. */
-          mode: Type.Optional(Type.Enum(['http', 'nats'])),
-          endpoint: Type.Optional(Type.String({ pattern: '^https?://' })),
-          /** The machines that may take the pool's work over the public API; for a pool with mode nats. */
-          agents: Type.Optional(Type.Array(Type.String({ pattern: '^machine:' }), { minItems: 1, maxItems: 1000 })),
-          /** How much of it may be out at once, over all workers and operations. */
-          max_in_flight: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
-        },
-        { additionalProperties: false },
+const Policy = Closed({
+  format: Type.Literal('signalbox/executor-policy@1'),
+  programs: Type.Optional(Programs),
+  pools: Type.Record(
+    Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' }),
+    Closed({
+      destinations: Type.Array(
+        Closed({
+          scheme: Type.Enum(['http', 'https']),
+          host: Type.String({ minLength: 1, maxLength: 253 }),
+          networks: Type.Array(Type.String(), { minItems: 1 }),
+          ports: Type.Array(Type.String({ pattern: '^\\d{1,5}(-\\d{1,5})?$' }), { minItems: 1 }),
+        }),
       ),
-    ),
-  },
-  { additionalProperties: false },
-)
+      secrets: Type.Array(Type.String({ pattern: '^secret://' })),
+      /** How agents outside take the pool's work: at `endpoint`, which the destinations must allow, or from the stream EXECUTION. */
+      mode: Type.Optional(Type.Enum(['http', 'nats'])),
+      endpoint: Type.Optional(Type.String({ pattern: '^https?://' })),
+      /** The machines that may take the pool's work over the public API; for a pool with mode nats. */
+      agents: Type.Optional(Type.Array(Type.String({ pattern: '^machine:' }), { minItems: 1, maxItems: 1000 })),
+      /** How much of it may be out at once, over all workers and operations. */
+      max_in_flight: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+    }),
+  ),
+})
 type Pool = Static<typeof Policy>['pools'][string]
 type Destination = Pool['destinations'][number]
 /** How the agents of a pool are reached. */

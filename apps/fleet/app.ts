@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { Closed } from '../shared/contracts/closed.ts'
 import { notFound } from '../shared/errors.ts'
 import { createHttpApp, errorReplies } from '../shared/http/app.ts'
 import { CATALOG_CODES } from '../shared/http/edge-codes.ts'
@@ -9,23 +10,17 @@ import type { Hosts } from './hosts.ts'
 import type { Host, Store } from './store.ts'
 
 const Hostname = Type.Object({ hostname: Type.String({ pattern: '^[a-z0-9][a-z0-9.-]{0,62}$' }) })
-const HostBody = Type.Object(
-  {
-    resource_id: Type.Optional(Type.String({ maxLength: 128 })),
-    region: Type.Optional(Type.String({ maxLength: 64 })),
-    release: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
-  },
-  { additionalProperties: false },
-)
-const FaultsBody = Type.Object(
-  {
-    unhealthy_after_deploy: Type.Optional(Type.Boolean()),
-    delay_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 600_000 })),
-    swallow_answers: Type.Optional(Type.Boolean()),
-    refuse_with: Type.Optional(Type.Integer({ minimum: 400, maximum: 599 })),
-  },
-  { additionalProperties: false },
-)
+const HostBody = Closed({
+  resource_id: Type.Optional(Type.String({ maxLength: 128 })),
+  region: Type.Optional(Type.String({ maxLength: 64 })),
+  release: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+})
+const FaultsBody = Closed({
+  unhealthy_after_deploy: Type.Optional(Type.Boolean()),
+  delay_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 600_000 })),
+  swallow_answers: Type.Optional(Type.Boolean()),
+  refuse_with: Type.Optional(Type.Integer({ minimum: 400, maximum: 599 })),
+})
 const HostView = Type.Object(
   {
     hostname: Type.String(),

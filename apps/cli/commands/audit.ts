@@ -38,19 +38,15 @@ export const auditCommands: Command[] = [
     options: FILTERS,
     run: async ({ api, out, all }, _, values) => {
       const { path, query } = sourceOf(values)
-      out.list(
-        await api.list<Row>(path, query, all),
-        [
-          [zoned('when'), ({ at }) => second(at)],
-          ['who', ({ actor }) => actor],
-          ['did', ({ action }) => action],
-          ['to', ({ object }) => object],
-          ['outcome', ({ outcome }) => word(outcome)],
-          ['reason', ({ reason }) => reason],
-          ['request', ({ request_id }) => request_id],
-        ],
-        ({ request_id }) => request_id ?? '',
-      )
+      out.list(await api.list<Row>(path, query, all), ({ request_id }) => request_id ?? '', [
+        [zoned('when'), ({ at }) => second(at)],
+        ['who', ({ actor }) => actor],
+        ['did', ({ action }) => action],
+        ['to', ({ object }) => object],
+        ['outcome', ({ outcome }) => word(outcome)],
+        ['reason', ({ reason }) => reason],
+        ['request', ({ request_id }) => request_id],
+      ])
     },
   },
   {

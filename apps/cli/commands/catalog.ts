@@ -19,18 +19,14 @@ export const catalogCommands: Command[] = [
     about: 'Lists resource types with their packs.',
     examples: ['type list --all'],
     run: async ({ api, out, all }) =>
-      out.list(
-        await api.list<ResourceType>('/api/v1/resource-types', {}, all),
-        [
-          ['type', ({ type_key }) => type_key],
-          ['title', ({ title }) => title],
-          ['from', ({ derived_from }) => derived_from],
-          ['pack', ({ pack, pack_version }) => `${pack}@${pack_version}`],
-          ['writes', ({ writes, abstract }) => (abstract ? 'none: a base' : writes)],
-          ['actions', ({ actions }) => actions.map(({ action_key }) => action_key).join(' ')],
-        ],
-        ({ type_key }) => type_key,
-      ),
+      out.list(await api.list<ResourceType>('/api/v1/resource-types', {}, all), 'type_key', [
+        ['type', ({ type_key }) => type_key],
+        ['title', ({ title }) => title],
+        ['from', ({ derived_from }) => derived_from],
+        ['pack', ({ pack, pack_version }) => `${pack}@${pack_version}`],
+        ['writes', ({ writes, abstract }) => (abstract ? 'none: a base' : writes)],
+        ['actions', ({ actions }) => actions.map(({ action_key }) => action_key).join(' ')],
+      ]),
   },
   {
     name: 'type show',
@@ -38,11 +34,7 @@ export const catalogCommands: Command[] = [
     about: 'Shows one type: lifecycle, schemas, relationships, capabilities, actions.',
     examples: ['type show fleet.host'],
     run: async ({ api, out }, [key = '']) =>
-      out.one(
-        await api.get<ResourceType>(`/api/v1/resource-types/${encodeURIComponent(key)}`),
-        asYaml,
-        ({ type_key }) => type_key,
-      ),
+      out.one(await api.get<ResourceType>(`/api/v1/resource-types/${encodeURIComponent(key)}`), 'type_key', asYaml),
   },
   {
     name: 'topology list',
@@ -57,16 +49,12 @@ export const catalogCommands: Command[] = [
       const level = text(values, 'level') ?? 'region'
       if (!LEVELS.includes(level)) throw usageError(`--level takes one of ${LEVELS.join(', ')}, not ${level}.`)
       const within = { region_id: text(values, 'region'), datacenter_id: text(values, 'datacenter') }
-      out.list(
-        await api.list<Place>(`/api/v1/topology/${level}s`, within, all),
-        [
-          [level, ({ resource_id }) => resource_id],
-          ['health', ({ health_status }) => word(health_status)],
-          ['resources', ({ counts }) => counts.resources],
-          ['by health', ({ counts }) => countsOf(counts.by_health)],
-        ],
-        ({ resource_id }) => resource_id,
-      )
+      out.list(await api.list<Place>(`/api/v1/topology/${level}s`, within, all), 'resource_id', [
+        [level, ({ resource_id }) => resource_id],
+        ['health', ({ health_status }) => word(health_status)],
+        ['resources', ({ counts }) => counts.resources],
+        ['by health', ({ counts }) => countsOf(counts.by_health)],
+      ])
     },
   },
   {
@@ -77,8 +65,8 @@ export const catalogCommands: Command[] = [
     run: async ({ api, out }, [region_id]) =>
       out.one(
         await api.get<TopologyGraph>(withQuery('/api/v1/topology/graph', { region_id })),
-        treeLines,
         ({ nodes }) => nodes.map(({ resource_id }) => resource_id).join('\n'),
+        treeLines,
       ),
   },
   {
@@ -86,18 +74,14 @@ export const catalogCommands: Command[] = [
     about: 'Lists definitions of capabilities with the number of their providers.',
     examples: ['capability list'],
     run: async ({ api, out, all }) =>
-      out.list(
-        await api.list<CapabilityDefinition>('/api/v1/capabilities/definitions', {}, all),
-        [
-          ['capability', ({ capability_key }) => capability_key],
-          ['title', ({ title }) => title],
-          ['version', ({ version }) => version],
-          ['sharing', ({ sharing, unit }) => (unit ? `${sharing}, ${unit}` : sharing)],
-          ['providers', ({ providers }) => providers.total],
-          ['by status', ({ providers }) => countsOf(providers.by_status)],
-        ],
-        ({ capability_key }) => capability_key,
-      ),
+      out.list(await api.list<CapabilityDefinition>('/api/v1/capabilities/definitions', {}, all), 'capability_key', [
+        ['capability', ({ capability_key }) => capability_key],
+        ['title', ({ title }) => title],
+        ['version', ({ version }) => version],
+        ['sharing', ({ sharing, unit }) => (unit ? `${sharing}, ${unit}` : sharing)],
+        ['providers', ({ providers }) => providers.total],
+        ['by status', ({ providers }) => countsOf(providers.by_status)],
+      ]),
   },
   {
     name: 'capability show',
@@ -107,8 +91,8 @@ export const catalogCommands: Command[] = [
     run: async ({ api, out }, [key = '']) =>
       out.one(
         await api.get<CapabilityDefinition>(`/api/v1/capabilities/definitions/${encodeURIComponent(key)}`),
+        'capability_key',
         asYaml,
-        ({ capability_key }) => capability_key,
       ),
   },
 ]

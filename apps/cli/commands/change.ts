@@ -25,11 +25,11 @@ export const isPending = (made: object | undefined): made is Pending => made !==
 export const waiting = ({ out }: Context, made: Pending): void =>
   out.one(
     made,
+    ({ change }) => change.id,
     ({ change }) => [
       `Waits for another administrator until ${change.expires_at}: ${change.id}`,
       `They run: signalbox user confirm ${change.id}`,
     ],
-    ({ change }) => change.id,
   )
 
 /** Says when no second administrator checks what this one does. */
@@ -64,11 +64,11 @@ const find = async (context: Context, given: string): Promise<Change> => {
 const showHalf = async ({ api, out }: Context, id: string): Promise<void> =>
   out.one(
     await api.post<Half>(`${PATH}/${id}/half`, undefined),
+    ({ half }) => half.url,
     ({ half }) => [
       `The ${half.part} half of the link: ${half.url}`,
       'Hand it to the person yourself, never to the other administrator.',
     ],
-    ({ half }) => half.url,
   )
 
 /** Changes that need two administrators. */
@@ -86,17 +86,13 @@ export const changeCommands: Command[] = [
     },
     run: async (context, _, { status }) => {
       const query = { status: typeof status === 'string' ? status : undefined }
-      context.out.list(
-        await context.api.list<Change>(PATH, query, context.all),
-        [
-          ['change', sentence],
-          ['status', (change) => word(change.status)],
-          ['requested by', ({ requested_by }) => requested_by.slice(-6)],
-          ['until', ({ expires_at }) => expires_at],
-          ['id', ({ id }) => id],
-        ],
-        ({ id }) => id,
-      )
+      context.out.list(await context.api.list<Change>(PATH, query, context.all), 'id', [
+        ['change', sentence],
+        ['status', (change) => word(change.status)],
+        ['requested by', ({ requested_by }) => requested_by.slice(-6)],
+        ['until', ({ expires_at }) => expires_at],
+        ['id', ({ id }) => id],
+      ])
       await tellControl(context)
     },
   },

@@ -30,18 +30,14 @@ export const exploreCommands: Command[] = [
         limit: text(values, 'limit'),
       })
       const { items, more } = await api.get<SearchResult>(`/api/v1/search?${query}`)
-      out.list(
-        items,
-        [
-          ['id', ({ resource_id }) => resource_id],
-          ['name', ({ display_name }) => display_name],
-          ['type', ({ type_key }) => type_key],
-          ['owner', ({ owner }) => owner ?? ''],
-          ['health', ({ health_status }) => word(health_status)],
-          ['found in', ({ matched }) => matched.join(', ')],
-        ],
-        ({ resource_id }) => resource_id,
-      )
+      out.list(items, 'resource_id', [
+        ['id', ({ resource_id }) => resource_id],
+        ['name', ({ display_name }) => display_name],
+        ['type', ({ type_key }) => type_key],
+        ['owner', ({ owner }) => owner ?? ''],
+        ['health', ({ health_status }) => word(health_status)],
+        ['found in', ({ matched }) => matched.join(', ')],
+      ])
       if (more) out.note('More resources match. Add words, or --limit.')
     },
   },
@@ -57,21 +53,14 @@ export const exploreCommands: Command[] = [
     run: async ({ api, out }, [id = ''], values) => {
       const query = queryOf({ max_distance: text(values, 'distance'), limit: text(values, 'limit') })
       const { items, counts, truncated } = await api.get<Impact>(`${pathOf(id, 'impact')}?${query}`)
-      out.list(
-        items,
-        [
-          ['effect', ({ effect }) => word(effect)],
-          ['distance', ({ distance }) => distance],
-          ['id', ({ resource_id }) => resource_id],
-          ['type', ({ type_key }) => type_key],
-          ['health', ({ health_status }) => word(health_status)],
-          [
-            'path',
-            ({ path }) => path.map((step) => `${step.relationship_type} ${step.resource_id ?? '…'}`).join(' > '),
-          ],
-        ],
-        ({ resource_id }) => resource_id,
-      )
+      out.list(items, 'resource_id', [
+        ['effect', ({ effect }) => word(effect)],
+        ['distance', ({ distance }) => distance],
+        ['id', ({ resource_id }) => resource_id],
+        ['type', ({ type_key }) => type_key],
+        ['health', ({ health_status }) => word(health_status)],
+        ['path', ({ path }) => path.map((step) => `${step.relationship_type} ${step.resource_id ?? '…'}`).join(' > ')],
+      ])
       const { total, hidden, by_effect } = counts
       const at_least = truncated.visited ? 'at least ' : ''
       out.note(
@@ -95,6 +84,7 @@ export const exploreCommands: Command[] = [
           { from: needed(values, 'from'), to: text(values, 'to') },
           all,
         ),
+        'resource_id',
         [
           ['id', ({ resource_id }) => resource_id],
           ['type', ({ type_key }) => type_key],
@@ -104,7 +94,6 @@ export const exploreCommands: Command[] = [
           ['operations', ({ operation_ids }) => operation_ids.map(short).join(' ')],
           [zoned('last change'), ({ last_change_at }) => (last_change_at === null ? '' : minute(last_change_at))],
         ],
-        ({ resource_id }) => resource_id,
       ),
   },
 ]

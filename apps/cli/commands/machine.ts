@@ -32,17 +32,13 @@ export const machineCommands: Command[] = [
     about: 'Machines with their roles, owners and credentials.',
     examples: ['machine list'],
     run: async ({ api, out, all }) =>
-      out.list(
-        await api.list<Machine>(PATH, {}, all),
-        [
-          ['name', ({ username }) => username],
-          ['status', ({ status }) => word(status)],
-          ['roles', ({ roles }) => roles.join(', ')],
-          ['owners', ({ owners }) => owners.map(({ username }) => username).join(', ')],
-          ['credentials', ({ credentials }) => credentials.filter(isLive).map(wordsOf).join(', ')],
-        ],
-        ({ id }) => id,
-      ),
+      out.list(await api.list<Machine>(PATH, {}, all), 'id', [
+        ['name', ({ username }) => username],
+        ['status', ({ status }) => word(status)],
+        ['roles', ({ roles }) => roles.join(', ')],
+        ['owners', ({ owners }) => owners.map(({ username }) => username).join(', ')],
+        ['credentials', ({ credentials }) => credentials.filter(isLive).map(wordsOf).join(', ')],
+      ]),
   },
   {
     name: 'machine create',
@@ -54,11 +50,7 @@ export const machineCommands: Command[] = [
       const owners: string[] = []
       for (const given of needed(values, 'owner').split(',')) owners.push(await personNamed(api, given.trim()))
       const made = await api.post<Machine>(PATH, { name: name.replace(/^machine:/, ''), owners })
-      out.one(
-        made,
-        ({ username, id }) => [`${username}   ${id}`],
-        ({ id }) => id,
-      )
+      out.one(made, 'id', ({ username, id }) => [`${username}   ${id}`])
     },
   },
   {
@@ -135,8 +127,8 @@ const show = async (context: Context, username: string, made: (Made | Pending) &
   }
   context.out.one(
     made,
-    ({ credential }) => [line, `Until ${credential.expires_at}.`],
     () => made.key ?? '',
+    ({ credential }) => [line, `Until ${credential.expires_at}.`],
   )
   return tellControl(context)
 }

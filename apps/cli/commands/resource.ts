@@ -29,6 +29,7 @@ export const resourceCommands: Command[] = [
           { filter: text(values, 'filter'), type_key: text(values, 'type'), owned_by: text(values, 'owned-by') },
           all,
         ),
+        'resource_id',
         [
           ['id', ({ resource_id }) => resource_id],
           ['type', ({ type_key }) => type_key],
@@ -37,7 +38,6 @@ export const resourceCommands: Command[] = [
           ['version', ({ version }) => version],
           ['drift', ({ drift }) => drift.status],
         ],
-        ({ resource_id }) => resource_id,
       ),
   },
   {
@@ -47,11 +47,7 @@ export const resourceCommands: Command[] = [
     examples: ['resource show eu1-web-01'],
     run: async ({ api, out }, [id = '']) => {
       const resource = await api.get<ResourceDocument>(`/api/v1/resources/${encodeURIComponent(id)}`)
-      out.one(
-        resource,
-        (body) => stringify(body).trimEnd().split('\n'),
-        ({ resource_id }) => resource_id,
-      )
+      out.one(resource, 'resource_id', (body) => stringify(body).trimEnd().split('\n'))
     },
   },
   {
@@ -61,11 +57,7 @@ export const resourceCommands: Command[] = [
     options: FILE,
     run: async ({ api, out }, _, values) => {
       const resource = await api.post<ResourceDocument>('/api/v1/resources', readDocument(needed(values, 'file')))
-      out.one(
-        resource,
-        ({ resource_id, version }) => [`${resource_id}   version ${version}`],
-        ({ resource_id }) => resource_id,
-      )
+      out.one(resource, 'resource_id', ({ resource_id, version }) => [`${resource_id}   version ${version}`])
     },
   },
   {
@@ -83,11 +75,7 @@ export const resourceCommands: Command[] = [
         'content-type': 'application/merge-patch+json',
         ...(if_match !== null && { 'if-match': if_match }),
       })
-      out.one(
-        body,
-        ({ resource_id, version: now }) => [`${resource_id}   version ${now}`],
-        ({ resource_id }) => resource_id,
-      )
+      out.one(body, 'resource_id', ({ resource_id, version: now }) => [`${resource_id}   version ${now}`])
     },
   },
   {
@@ -98,6 +86,7 @@ export const resourceCommands: Command[] = [
     run: async ({ api, out, all }, [id = '']) =>
       out.list(
         await api.list<Version>(`/api/v1/resources/${encodeURIComponent(id)}/versions`, {}, all),
+        ({ version }) => String(version),
         [
           ['version', ({ version }) => version],
           [zoned('when'), ({ at }) => minute(at)],
@@ -105,7 +94,6 @@ export const resourceCommands: Command[] = [
           ['operation', ({ operation_id }) => (operation_id ? short(operation_id) : '')],
           ['changed', ({ changed_paths }) => changed_paths.join(' ')],
         ],
-        ({ version }) => String(version),
       ),
   },
   {
@@ -121,6 +109,7 @@ export const resourceCommands: Command[] = [
           { relationship_types: text(values, 'type') },
           all,
         ),
+        ({ peer }) => peer.resource_id,
         [
           [
             'relation',
@@ -132,7 +121,6 @@ export const resourceCommands: Command[] = [
           ['health', ({ peer }) => word(peer.health_status)],
           [zoned('since'), ({ relationship }) => minute(relationship.valid_from)],
         ],
-        ({ peer }) => peer.resource_id,
       ),
   },
 ]

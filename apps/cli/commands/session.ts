@@ -92,14 +92,10 @@ export const sessionCommands: Command[] = [
     examples: ['whoami', 'whoami --select permissions -o json'],
     run: async ({ api, out }) => {
       const me = await api.get<Me>('/api/v1/me')
-      out.one(
-        me,
-        ({ username, roles, groups, counts }) => [
-          `${username}   roles ${roles.join(', ') || 'none'}   groups ${groups.join(', ') || 'none'}`,
-          `Waiting for you: gates ${counts.gates_mine}, patches ${counts.patches_mine}, failures ${counts.failures_mine}.`,
-        ],
-        ({ username }) => username,
-      )
+      out.one(me, 'username', ({ username, roles, groups, counts }) => [
+        `${username}   roles ${roles.join(', ') || 'none'}   groups ${groups.join(', ') || 'none'}`,
+        `Waiting for you: gates ${counts.gates_mine}, patches ${counts.patches_mine}, failures ${counts.failures_mine}.`,
+      ])
     },
   },
   {
@@ -133,18 +129,14 @@ export const sessionCommands: Command[] = [
     examples: ['session list'],
     run: async ({ api, out, all }) => {
       const sessions = await api.list<Session>('/api/v1/sessions', {}, all)
-      out.list(
-        sessions,
-        [
-          ['id', ({ id }) => short(id)],
-          [zoned('began'), ({ created_at }) => minute(created_at)],
-          ['last used', ({ last_used_at }) => minute(last_used_at)],
-          ['from', ({ ip_address }) => ip_address],
-          ['with', ({ user_agent, mode }) => `${mode} ${user_agent ?? ''}`.trim().slice(0, 60)],
-          ['', ({ current }) => (current ? 'this one' : '')],
-        ],
-        ({ id }) => id,
-      )
+      out.list(sessions, 'id', [
+        ['id', ({ id }) => short(id)],
+        [zoned('began'), ({ created_at }) => minute(created_at)],
+        ['last used', ({ last_used_at }) => minute(last_used_at)],
+        ['from', ({ ip_address }) => ip_address],
+        ['with', ({ user_agent, mode }) => `${mode} ${user_agent ?? ''}`.trim().slice(0, 60)],
+        ['', ({ current }) => (current ? 'this one' : '')],
+      ])
     },
   },
   {

@@ -17,13 +17,13 @@ export const toolCommands = (commands: () => readonly Command[]): Command[] => [
       const findings = await examine(context)
       context.out.one(
         findings,
+        (all) => all.flatMap(({ check, ok }) => (ok ? [] : [check])).join('\n'),
         (all) =>
           all.map(({ check, ok, said, remedy }) =>
             [ok ? paint('ok   ', 'green') : paint('wrong', 'red'), `${check}: ${said}.`, remedy ? `${remedy}.` : '']
               .filter(Boolean)
               .join(' '),
           ),
-        (all) => all.flatMap(({ check, ok }) => (ok ? [] : [check])).join('\n'),
       )
       return findings.every(({ ok }) => ok) ? EXIT.done : EXIT.error
     },
@@ -35,11 +35,7 @@ export const toolCommands = (commands: () => readonly Command[]): Command[] => [
     examples: ['open 77b0aa', 'open eu1-web-01'],
     run: async (context, [given = '']) => {
       const page = { url: `${context.api.url}${await pathOf(context, given)}` }
-      context.out.one(
-        page,
-        ({ url }) => [url],
-        ({ url }) => url,
-      )
+      context.out.one(page, 'url', ({ url }) => [url])
       if (process.stdout.isTTY) browse(page.url, context)
     },
   },

@@ -21,6 +21,7 @@ export const userCommands: Command[] = [
     run: async ({ api, out, all }, _, values) =>
       out.list(
         await api.list<User>('/api/v1/admin/users', { status: text(values, 'status'), q: text(values, 'q') }, all),
+        'id',
         [
           ['name', ({ username }) => username],
           ['status', ({ status }) => word(status)],
@@ -28,7 +29,6 @@ export const userCommands: Command[] = [
           ['groups', ({ groups }) => groups.join(', ')],
           ['id', ({ id }) => id],
         ],
-        ({ id }) => id,
       ),
   },
   {
@@ -45,11 +45,11 @@ export const userCommands: Command[] = [
       if (isPending(made)) return waiting(context, made)
       out.one(
         made,
+        ({ user }) => user.id,
         ({ user, enrolment }) => [
           `${word(user.status)}   ${user.username}   ${user.id}`,
           `Link, works once: ${enrolment.url}`,
         ],
-        ({ user }) => user.id,
       )
       return tellControl(context)
     },
@@ -79,8 +79,8 @@ export const userCommands: Command[] = [
       if (isPending(made)) return waiting(context, made)
       context.out.one(
         made,
-        ({ enrolment }) => [`Link of ${username}, works once: ${enrolment.url}`],
         ({ enrolment }) => enrolment.url,
+        ({ enrolment }) => [`Link of ${username}, works once: ${enrolment.url}`],
       )
       return tellControl(context)
     },

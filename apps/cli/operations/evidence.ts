@@ -28,17 +28,13 @@ export const evidenceCommands: Command[] = [
         records.push(...page.records)
         more = all && page.records.length > 0 && records.length < page.head.seq
       }
-      out.list(
-        records,
-        [
-          ['seq', ({ seq }) => seq],
-          [zoned('when'), ({ at }) => minute(at)],
-          ['kind', ({ kind }) => kind],
-          ['who', ({ actor }) => actor.name],
-          ['what', ({ statement }) => statement],
-        ],
-        ({ hash }) => hash,
-      )
+      out.list(records, 'hash', [
+        ['seq', ({ seq }) => seq],
+        [zoned('when'), ({ at }) => minute(at)],
+        ['kind', ({ kind }) => kind],
+        ['who', ({ actor }) => actor.name],
+        ['what', ({ statement }) => statement],
+      ])
     },
   },
   {
@@ -90,6 +86,7 @@ export const evidenceCommands: Command[] = [
       const { records, head } = verified
       out.one(
         verified,
+        () => head.hash,
         () => [
           `HOLDS    ${records} records of operation ${head.operation_id}, from plan ${head.plan_hash} to ${head.hash}`,
           `         signed ${moment(head.made_at)} with key ${head.kid}`,
@@ -97,7 +94,6 @@ export const evidenceCommands: Command[] = [
           endOf(verified),
           ...shownOf(verified),
         ],
-        () => head.hash,
       )
       if (values.complete === true && verified.ended === null)
         throw new CliError(EXIT.failed, `${file} is not complete: the operation had not ended when it was exported.`)

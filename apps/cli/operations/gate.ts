@@ -21,19 +21,15 @@ export const gateCommands: Command[] = [
     options: { for: { type: 'string', choices: ['me', 'all'], about: 'whose gates to list' } },
     run: async ({ api, out, all }, _, values) => {
       const gates = await api.list<InboxItem>('/api/v1/gates', { for: text(values, 'for'), sort: 'deadline' }, all)
-      out.list(
-        gates,
-        [
-          ['gate', ({ gate_id }) => gate_id],
-          ['op', ({ operation_id }) => short(operation_id)],
-          ['operation', ({ operation_title }) => operation_title],
-          ['risk', ({ risk }) => risk],
-          ['asks', ({ question }) => question],
-          [zoned('until'), ({ deadline_at }) => minute(deadline_at)],
-          ['you', ({ eligible_me }) => (eligible_me ? 'may decide' : '')],
-        ],
-        ({ gate_id }) => gate_id,
-      )
+      out.list(gates, 'gate_id', [
+        ['gate', ({ gate_id }) => gate_id],
+        ['op', ({ operation_id }) => short(operation_id)],
+        ['operation', ({ operation_title }) => operation_title],
+        ['risk', ({ risk }) => risk],
+        ['asks', ({ question }) => question],
+        [zoned('until'), ({ deadline_at }) => minute(deadline_at)],
+        ['you', ({ eligible_me }) => (eligible_me ? 'may decide' : '')],
+      ])
     },
   },
   {
@@ -44,17 +40,13 @@ export const gateCommands: Command[] = [
     run: async (context, _, values) => {
       const { api, out, all } = context
       const path = `/api/v1/operations/${await operationId(context, needed(values, 'op'))}/gates`
-      out.list(
-        await api.list<GateSummary>(path, {}, all),
-        [
-          ['gate', ({ gate_id }) => gate_id],
-          ['status', ({ status }) => word(status)],
-          ['round', ({ round }) => round],
-          ['asks', ({ question }) => question],
-          ['decided by', ({ decided }) => decided?.by.name],
-        ],
-        ({ gate_id }) => gate_id,
-      )
+      out.list(await api.list<GateSummary>(path, {}, all), 'gate_id', [
+        ['gate', ({ gate_id }) => gate_id],
+        ['status', ({ status }) => word(status)],
+        ['round', ({ round }) => round],
+        ['asks', ({ question }) => question],
+        ['decided by', ({ decided }) => decided?.by.name],
+      ])
     },
   },
   {
@@ -65,7 +57,7 @@ export const gateCommands: Command[] = [
     options: OP,
     run: async (context, [gate_id = ''], values) => {
       const { gate } = await readGate(context, gate_id, values)
-      context.out.one(gate, gateLines, () => gate_id)
+      context.out.one(gate, () => gate_id, gateLines)
     },
   },
   {
@@ -115,15 +107,11 @@ export const withDryRun = ({ dry_run }: Context, body: Record<string, unknown>) 
   dry_run ? { ...body, dry_run } : body
 
 const tell = ({ out }: Context, decided: Decided): void =>
-  out.one(
-    decided,
-    ({ gate_id, status, missing, dry_run, effect }) => {
-      if (dry_run) return [`Would be: ${JSON.stringify(effect)}`]
-      const left = missing.reduce((sum, { count }) => sum + count, 0)
-      return [`${word(status)}   gate ${gate_id}${status === 'waiting' ? `, ${left} more needed` : ''}`]
-    },
-    ({ gate_id }) => gate_id,
-  )
+  out.one(decided, 'gate_id', ({ gate_id, status, missing, dry_run, effect }) => {
+    if (dry_run) return [`Would be: ${JSON.stringify(effect)}`]
+    const left = missing.reduce((sum, { count }) => sum + count, 0)
+    return [`${word(status)}   gate ${gate_id}${status === 'waiting' ? `, ${left} more needed` : ''}`]
+  })
 
 const readGate = async (context: Context, gate_id: string, values: Values) => {
   const op = text(values, 'op')

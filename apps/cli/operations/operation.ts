@@ -24,6 +24,7 @@ export const operationCommands: Command[] = [
     run: async ({ api, out, all }, _, values) =>
       out.list(
         await api.list<OperationSummary>('/api/v1/operations', { status: text(values, 'status') }, all),
+        'operation_id',
         [
           ['id', ({ operation_id }) => short(operation_id)],
           ['status', ({ status }) => word(status)],
@@ -33,7 +34,6 @@ export const operationCommands: Command[] = [
           ['by', ({ requester }) => requester.name],
           [zoned('created'), ({ created_at }) => minute(created_at)],
         ],
-        ({ operation_id }) => operation_id,
       ),
   },
   {
@@ -42,7 +42,7 @@ export const operationCommands: Command[] = [
     about: 'Shows one operation: how far it is and what it is waiting for.',
     examples: ['op show 77b0aa'],
     run: async (context, [given = '']) =>
-      context.out.one(await readOperation(context, given), operationLines, ({ operation_id }) => operation_id),
+      context.out.one(await readOperation(context, given), 'operation_id', operationLines),
   },
   {
     name: 'op nodes',
@@ -51,16 +51,12 @@ export const operationCommands: Command[] = [
     examples: ['op nodes 77b0aa', 'op nodes 77b0aa --watch'],
     run: async (context, [given = '']) => {
       const path = `/api/v1/operations/${await operationId(context, given)}/nodes`
-      context.out.list(
-        await context.api.list<NodeSummary>(path, { failed_first: 'true' }, context.all),
-        [
-          ['node', ({ node_id }) => node_id],
-          ['state', ({ state }) => word(state)],
-          ['attempt', ({ attempt }) => attempt],
-          ['error', ({ error_message }) => error_message],
-        ],
-        ({ node_id }) => node_id,
-      )
+      context.out.list(await context.api.list<NodeSummary>(path, { failed_first: 'true' }, context.all), 'node_id', [
+        ['node', ({ node_id }) => node_id],
+        ['state', ({ state }) => word(state)],
+        ['attempt', ({ attempt }) => attempt],
+        ['error', ({ error_message }) => error_message],
+      ])
     },
   },
   {
@@ -70,8 +66,10 @@ export const operationCommands: Command[] = [
     examples: ['op graph 77b0aa'],
     run: async (context, [given = '']) => {
       const path = `/api/v1/operations/${await operationId(context, given)}/graph?collapse=none`
-      context.out.one(await context.api.get<OperationGraph>(path), graphLines, ({ nodes }) =>
-        nodes.map(({ node_id }) => node_id).join('\n'),
+      context.out.one(
+        await context.api.get<OperationGraph>(path),
+        ({ nodes }) => nodes.map(({ node_id }) => node_id).join('\n'),
+        graphLines,
       )
     },
   },

@@ -19,18 +19,14 @@ export const patchCommands: Command[] = [
     options: OP,
     run: async (context, _, values) => {
       const { api, out, all } = context
-      out.list(
-        await api.list<Patch>(await patchesOf(context, values), {}, all),
-        [
-          ['id', ({ patch_id }) => short(patch_id)],
-          ['status', ({ status }) => word(status)],
-          ['by', ({ proposer }) => proposer.name],
-          ['changes', ({ diff_graph }) => counts(diff_graph)],
-          [zoned('until'), ({ status, expires_at }) => (status === 'awaiting_approval' ? minute(expires_at) : '')],
-          ['reason', ({ reason }) => reason],
-        ],
-        ({ patch_id }) => patch_id,
-      )
+      out.list(await api.list<Patch>(await patchesOf(context, values), {}, all), 'patch_id', [
+        ['id', ({ patch_id }) => short(patch_id)],
+        ['status', ({ status }) => word(status)],
+        ['by', ({ proposer }) => proposer.name],
+        ['changes', ({ diff_graph }) => counts(diff_graph)],
+        [zoned('until'), ({ status, expires_at }) => (status === 'awaiting_approval' ? minute(expires_at) : '')],
+        ['reason', ({ reason }) => reason],
+      ])
     },
   },
   {
@@ -41,7 +37,7 @@ export const patchCommands: Command[] = [
     options: OP,
     run: async (context, [given = ''], values) => {
       const { patch } = await readPatch(context, given, values)
-      context.out.one(patch, patchLines, ({ patch_id }) => patch_id)
+      context.out.one(patch, 'patch_id', patchLines)
     },
   },
   {
@@ -63,17 +59,13 @@ export const patchCommands: Command[] = [
       const { base_revision, changes } = await proposalOf(context, path, readDocument(needed(values, 'file')))
       const body = { base_revision, changes, reason, ...(ticket !== undefined && { ticket }) }
       const { effect } = await api.post<{ effect: Patch }>(path, { ...body, dry_run: true })
-      if (dry_run) return out.one(effect, effectLines, () => '')
+      if (dry_run) return out.one(effect, () => '', effectLines)
       for (const line of effectLines(effect)) out.note(line)
       if (!yes) await confirm('Propose this?')
-      out.one(
-        await api.post<PatchReply>(path, body),
-        ({ status, patch_id, operation_id }) => [
-          `${word(status)}   patch ${patch_id}`,
-          `Next: signalbox patch show ${short(patch_id)} --op ${short(operation_id)}`,
-        ],
-        ({ patch_id }) => patch_id,
-      )
+      out.one(await api.post<PatchReply>(path, body), 'patch_id', ({ status, patch_id, operation_id }) => [
+        `${word(status)}   patch ${patch_id}`,
+        `Next: signalbox patch show ${short(patch_id)} --op ${short(operation_id)}`,
+      ])
     },
   },
   {
@@ -112,13 +104,10 @@ export const patchCommands: Command[] = [
 type Decided = Patch & { dry_run?: true; effect?: Record<string, unknown> }
 
 const tell = ({ out }: Context, decided: Decided): void =>
-  out.one(
-    decided,
-    ({ patch_id, status, applied_revision, dry_run, effect }) =>
-      dry_run
-        ? [`Would be: ${JSON.stringify(effect)}`]
-        : [`${word(status)}   patch ${patch_id}${applied_revision === null ? '' : `, revision ${applied_revision}`}`],
-    ({ patch_id }) => patch_id,
+  out.one(decided, 'patch_id', ({ patch_id, status, applied_revision, dry_run, effect }) =>
+    dry_run
+      ? [`Would be: ${JSON.stringify(effect)}`]
+      : [`${word(status)}   patch ${patch_id}${applied_revision === null ? '' : `, revision ${applied_revision}`}`],
   )
 
 const patchesOf = async (context: Context, values: Values): Promise<string> =>

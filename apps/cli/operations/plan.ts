@@ -32,14 +32,10 @@ export const planCommands: Command[] = [
     run: async ({ api, out, dry_run }, _, values) => {
       const document = readDocument(needed(values, 'file')) as Record<string, unknown>
       const intent = await api.post<IntentView>('/api/v1/intents', dry_run ? { ...document, dry_run } : document)
-      out.one(
-        intent,
-        ({ intent_id, title }) => [
-          `${title}   intent ${intent_id}`,
-          `Next: signalbox plan preview ${short(intent_id)}`,
-        ],
-        ({ intent_id }) => intent_id,
-      )
+      out.one(intent, 'intent_id', ({ intent_id, title }) => [
+        `${title}   intent ${intent_id}`,
+        `Next: signalbox plan preview ${short(intent_id)}`,
+      ])
     },
   },
   {
@@ -47,17 +43,13 @@ export const planCommands: Command[] = [
     about: 'Lists intents, the newest first.',
     examples: ['intent list', 'intent list --all -o json'],
     run: async ({ api, out, all }) =>
-      out.list(
-        await api.list<IntentRow>('/api/v1/intents', {}, all),
-        [
-          ['id', ({ intent_id }) => short(intent_id)],
-          ['status', ({ status }) => word(status)],
-          ['title', ({ title }) => title],
-          ['by', ({ requester }) => requester.name],
-          [zoned('created'), ({ created_at }) => minute(created_at)],
-        ],
-        ({ intent_id }) => intent_id,
-      ),
+      out.list(await api.list<IntentRow>('/api/v1/intents', {}, all), 'intent_id', [
+        ['id', ({ intent_id }) => short(intent_id)],
+        ['status', ({ status }) => word(status)],
+        ['title', ({ title }) => title],
+        ['by', ({ requester }) => requester.name],
+        [zoned('created'), ({ created_at }) => minute(created_at)],
+      ]),
   },
   {
     name: 'intent show',
@@ -67,8 +59,8 @@ export const planCommands: Command[] = [
     run: async (context, [given = '']) =>
       context.out.one(
         await context.api.get<IntentView>(`/api/v1/intents/${await intentId(context, given)}`),
+        'intent_id',
         intentLines,
-        ({ intent_id }) => intent_id,
       ),
   },
   {
@@ -78,7 +70,7 @@ export const planCommands: Command[] = [
     examples: ['plan preview 91c2e4'],
     run: async (context, [given = '']) => {
       const path = `/api/v1/intents/${await intentId(context, given)}/plan-preview`
-      context.out.one(await context.api.post<PlanView>(path, {}), planLines, ({ plan_id }) => plan_id)
+      context.out.one(await context.api.post<PlanView>(path, {}), 'plan_id', planLines)
     },
   },
   {
@@ -89,7 +81,7 @@ export const planCommands: Command[] = [
     options: { 'exit-code': { type: 'boolean', about: 'exit 8 if the plan would change anything' } },
     run: async (context, [given = ''], values) => {
       const plan = await context.api.get<PlanView>(`/api/v1/plans/${await planId(context, given)}`)
-      context.out.one(plan, planLines, ({ plan_id }) => plan_id)
+      context.out.one(plan, 'plan_id', planLines)
       return values['exit-code'] === true && (plan.counts.nodes ?? 0) > 0 ? EXIT.changes : EXIT.done
     },
   },
@@ -110,16 +102,13 @@ export const planCommands: Command[] = [
       }
       const body = { reviewed_plan_hash: reviewed ?? plan.plan_hash, ...(dry_run && { dry_run }) }
       const operation = await api.post<Operation>(`/api/v1/plans/${plan.plan_id}/start`, body)
-      out.one(
-        operation,
-        ({ operation_id, title, status }) =>
-          dry_run
-            ? ['It would start.']
-            : [
-                `${word(status)}   ${title}   operation ${operation_id}`,
-                `Next: signalbox op watch ${short(operation_id)}`,
-              ],
-        ({ operation_id }) => operation_id,
+      out.one(operation, 'operation_id', ({ operation_id, title, status }) =>
+        dry_run
+          ? ['It would start.']
+          : [
+              `${word(status)}   ${title}   operation ${operation_id}`,
+              `Next: signalbox op watch ${short(operation_id)}`,
+            ],
       )
     },
   },

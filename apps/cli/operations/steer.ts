@@ -31,8 +31,8 @@ const steering = (verb: 'pause' | 'resume' | 'cancel', about: string, options: C
     )
     context.out.one(
       reply,
-      () => (context.dry_run ? [`Would be: ${JSON.stringify(reply.effect)}`] : operationLines(reply)),
       () => operation_id,
+      () => (context.dry_run ? [`Would be: ${JSON.stringify(reply.effect)}`] : operationLines(reply)),
     )
   },
 })
@@ -67,8 +67,8 @@ export const steerCommands: Command[] = [
       if (!yes) await confirm('Retry?')
       out.one(
         await api.post<NodeReply>(path, body),
-        ({ state }) => [`${word(state)}   ${node_id}`],
         () => node_id,
+        ({ state }) => [`${word(state)}   ${node_id}`],
       )
     },
   },
@@ -97,11 +97,11 @@ export const steerCommands: Command[] = [
       if (!yes) await confirm('Intervene?')
       out.one(
         await api.post<InterventionReply>(path, body),
+        ({ intervention: { intervention_id } }) => intervention_id,
         ({ intervention: { status, gate_id } }) => [
           `${word(status)}   ${body.type} of ${node_id}`,
           ...(gate_id ? [`Next, by another person: signalbox gate show ${gate_id} --op ${needed(values, 'op')}`] : []),
         ],
-        ({ intervention: { intervention_id } }) => intervention_id,
       )
     },
   },

@@ -57,12 +57,12 @@ export const contextCommands: Command[] = [
       const { current, contexts } = readContexts(env)
       out.list(
         Object.entries(contexts).map(([name, { url }]) => ({ name, url, current: name === current })),
+        'name',
         [
           ['', (row) => (row.current ? '*' : '')],
           ['name', ({ name }) => name],
           ['url', ({ url }) => url],
         ],
-        ({ name }) => name,
       )
     },
   },

@@ -5,6 +5,8 @@ import { usageError } from '../errors.ts'
 import type { Selection } from './select.ts'
 
 export type Format = 'table' | 'json' | 'yaml' | 'id'
+/** The id of an item: the name of its property, or how to tell it. */
+export type IdOf<T> = keyof T | ((item: T) => string)
 export type Column<T> = [title: string, cell: (item: T) => string | number | null | undefined]
 
 /** stdout is data: tables for people, else the unchanged body of the API. stderr has notes and progress. */
@@ -45,19 +47,19 @@ export const createOutput = ({ format, jsonl, select }: Options) => {
     jsonl,
     format: jsonl ? ('json' as const) : format,
     /** Items as a table, or unchanged; `id` prints the argument of the next command. */
-    list: <T>(items: T[], columns: Column<T>[], idOf: (item: T) => string): void => {
+    list: <T>(items: T[], id: IdOf<T>, columns: Column<T>[]): void => {
       if (selecting(items)) return
       if (jsonl) for (const item of items) print(JSON.stringify(item))
-      else if (format === 'id') for (const item of items) print(idOf(item))
+      else if (format === 'id') for (const item of items) print(idText(item, id))
       else if (format !== 'table') data(items)
       else if (items.length === 0) noItems()
       else for (const line of tableOf(harmless(items), columns)) print(line)
     },
     /** One thing: lines for people, or the unchanged body. */
-    one: <T>(body: T, lines: (body: T) => string[], idOf: (body: T) => string): void => {
+    one: <T>(body: T, id: IdOf<T>, lines: (body: T) => string[]): void => {
       if (selecting(body)) return
       if (jsonl) print(JSON.stringify(body))
-      else if (format === 'id') print(idOf(body))
+      else if (format === 'id') print(idText(body, id))
       else if (format !== 'table') data(body)
       else for (const line of lines(harmless(body))) print(line)
     },
@@ -71,6 +73,8 @@ export const createOutput = ({ format, jsonl, select }: Options) => {
   }
 }
 export type Output = ReturnType<typeof createOutput>
+
+const idText = <T>(item: T, id: IdOf<T>): string => (typeof id === 'function' ? id(item) : String(item[id]))
 
 const note = (text: string): void => void process.stderr.write(`${text}\n`)
 

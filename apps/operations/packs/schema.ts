@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
+import { Closed } from '../../shared/contracts/closed.ts'
 
 /** The shape of a procedure pack (operations.md 4.1) and of the other files of this app's policy folder (4.2, 3.5). */
-const closed = { additionalProperties: false } as const
 const Any = Type.Unknown()
 const JsonObject = Type.Record(Type.String(), Any)
 const Name = (pattern: string, description?: string) => Type.String({ pattern, ...(description && { description }) })
@@ -11,46 +11,34 @@ const Group = Name('^[a-z][a-z0-9-]{1,62}$')
 const Pointer = Name('^(/([^~/]|~[01])*)+$')
 const Words = <T extends string>(...words: T[]) => Type.Unsafe<T>(Type.Enum(words))
 
-const Timeouts = Type.Object(
-  {
-    start_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
-    run_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
-    heartbeat_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 600 })),
-  },
-  closed,
-)
-const Retry = Type.Object(
-  {
-    max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-    initial_s: Type.Optional(Type.Number({ minimum: 0, maximum: 3600 })),
-    factor: Type.Optional(Type.Number({ minimum: 1, maximum: 10 })),
-    max_s: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400 })),
-    retry_on: Type.Optional(Type.Array(Name('^[a-z_]{1,40}$'), { maxItems: 20 })),
-  },
-  closed,
-)
+const Timeouts = Closed({
+  start_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
+  run_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
+  heartbeat_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 600 })),
+})
+const Retry = Closed({
+  max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+  initial_s: Type.Optional(Type.Number({ minimum: 0, maximum: 3600 })),
+  factor: Type.Optional(Type.Number({ minimum: 1, maximum: 10 })),
+  max_s: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400 })),
+  retry_on: Type.Optional(Type.Array(Name('^[a-z_]{1,40}$'), { maxItems: 20 })),
+})
 const Join = Words('all', 'any', 'settled')
 const OnFailure = Words('hold', 'tolerate', 'skip_dependents', 'fail', 'compensate')
-const CatalogWrite = Type.Object(
-  {
-    lifecycle_status: Type.Optional(Any),
-    health_status: Type.Optional(Any),
-    desired_state_patch: Type.Optional(Any),
-    observed_state_patch: Type.Optional(Any),
-    relationship_changes: Type.Optional(Any),
-    provided_capability_changes: Type.Optional(Any),
-  },
-  closed,
-)
-const Compensate = Type.Object(
-  {
-    executor: Type.Optional(Key),
-    with: Type.Optional(JsonObject),
-    when: Type.Optional(Cel),
-    idempotent: Type.Optional(Type.Boolean()),
-  },
-  closed,
-)
+const CatalogWrite = Closed({
+  lifecycle_status: Type.Optional(Any),
+  health_status: Type.Optional(Any),
+  desired_state_patch: Type.Optional(Any),
+  observed_state_patch: Type.Optional(Any),
+  relationship_changes: Type.Optional(Any),
+  provided_capability_changes: Type.Optional(Any),
+})
+const Compensate = Closed({
+  executor: Type.Optional(Key),
+  with: Type.Optional(JsonObject),
+  when: Type.Optional(Cel),
+  idempotent: Type.Optional(Type.Boolean()),
+})
 
 /** What steps, defaults of steps, and nodes of graph intents have in common. */
 export const stepProperties = {
@@ -75,96 +63,75 @@ export const stepProperties = {
 }
 
 /** A look at the real target before its first effect; `expect` names places of the raw result and their planned values. */
-const Read = Type.Object(
-  {
-    executor: Type.Optional(Key),
-    with: Type.Optional(JsonObject),
-    expect: Type.Record(Pointer, Any, { minProperties: 1, maxProperties: 20 }),
-  },
-  closed,
-)
+const Read = Closed({
+  executor: Type.Optional(Key),
+  with: Type.Optional(JsonObject),
+  expect: Type.Record(Pointer, Any, { minProperties: 1, maxProperties: 20 }),
+})
 
-const Step = Type.Object(
-  {
-    id: Name('^[a-z][a-z0-9_-]{0,31}$'),
-    name: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
-    needs: Type.Optional(Type.Array(Type.String(), { maxItems: 50 })),
-    include_if: Type.Optional(Cel),
-    ...stepProperties,
-  },
-  closed,
-)
-const Match = Type.Object(
-  {
-    resource_type: Type.Optional(Name('^[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)+$')),
-    op: Type.Optional(Words('update', 'create', 'delete', 'replace')),
-    paths: Type.Optional(Type.Array(Pointer, { minItems: 1, maxItems: 100 })),
-    action: Type.Optional(Key),
-    when: Type.Optional(Cel),
-  },
-  closed,
-)
+const Step = Closed({
+  id: Name('^[a-z][a-z0-9_-]{0,31}$'),
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+  needs: Type.Optional(Type.Array(Type.String(), { maxItems: 50 })),
+  include_if: Type.Optional(Cel),
+  ...stepProperties,
+})
+const Match = Closed({
+  resource_type: Type.Optional(Name('^[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)+$')),
+  op: Type.Optional(Words('update', 'create', 'delete', 'replace')),
+  paths: Type.Optional(Type.Array(Pointer, { minItems: 1, maxItems: 100 })),
+  action: Type.Optional(Key),
+  when: Type.Optional(Cel),
+})
 const Size = Type.Union([Type.Integer({ minimum: 1, maximum: 1000 }), Name('^([1-9]|[1-9][0-9]|100)%$')])
-export const Batch = Type.Object(
-  {
-    by: Type.Optional(Name('^[a-z_]+(/[^/]+)*$')),
-    canary: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
-    size: Type.Optional(Size),
-    max_failures: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000 })),
-  },
-  closed,
-)
-const Procedure = Type.Object(
-  {
-    key: Key,
-    kind: Words('change', 'action', 'runbook'),
-    title: Type.String({ minLength: 1, maxLength: 200 }),
-    priority: Type.Optional(Type.Integer({ minimum: -1000, maximum: 1000 })),
-    scope: Type.Optional(Words('target', 'plan')),
-    match: Type.Optional(Match),
-    parameters: Type.Optional(JsonObject),
-    lease: Type.Optional(
-      Type.Object({ mode: Words('exclusive', 'shared'), ancestors: Type.Optional(Words('shared', 'none')) }, closed),
+export const Batch = Closed({
+  by: Type.Optional(Name('^[a-z_]+(/[^/]+)*$')),
+  canary: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+  size: Type.Optional(Size),
+  max_failures: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000 })),
+})
+const Procedure = Closed({
+  key: Key,
+  kind: Words('change', 'action', 'runbook'),
+  title: Type.String({ minLength: 1, maxLength: 200 }),
+  priority: Type.Optional(Type.Integer({ minimum: -1000, maximum: 1000 })),
+  scope: Type.Optional(Words('target', 'plan')),
+  match: Type.Optional(Match),
+  parameters: Type.Optional(JsonObject),
+  lease: Type.Optional(
+    Closed({ mode: Words('exclusive', 'shared'), ancestors: Type.Optional(Words('shared', 'none')) }),
+  ),
+  order: Type.Optional(
+    Closed({
+      relationship_types: Type.Array(Key, { minItems: 1, maxItems: 20 }),
+      first: Words('dependency', 'dependent'),
+    }),
+  ),
+  batch: Type.Optional(Batch),
+  risk: Type.Optional(Closed({ base: Type.Integer({ minimum: 0, maximum: 100 }) })),
+  gates: Type.Optional(
+    Type.Array(
+      Closed({
+        policy: Key,
+        at: Words('entry', 'after_canary', 'between_batches', 'before_step'),
+        step: Type.Optional(Type.String()),
+      }),
+      { maxItems: 20 },
     ),
-    order: Type.Optional(
-      Type.Object(
-        { relationship_types: Type.Array(Key, { minItems: 1, maxItems: 20 }), first: Words('dependency', 'dependent') },
-        closed,
-      ),
-    ),
-    batch: Type.Optional(Batch),
-    risk: Type.Optional(Type.Object({ base: Type.Integer({ minimum: 0, maximum: 100 }) }, closed)),
-    gates: Type.Optional(
-      Type.Array(
-        Type.Object(
-          {
-            policy: Key,
-            at: Words('entry', 'after_canary', 'between_batches', 'before_step'),
-            step: Type.Optional(Type.String()),
-          },
-          closed,
-        ),
-        { maxItems: 20 },
-      ),
-    ),
-    read: Type.Optional(Read),
-    defaults: Type.Optional(Type.Object(stepProperties, closed)),
-    steps: Type.Array(Step, { minItems: 1, maxItems: 50 }),
-  },
-  closed,
-)
+  ),
+  read: Type.Optional(Read),
+  defaults: Type.Optional(Closed(stepProperties)),
+  steps: Type.Array(Step, { minItems: 1, maxItems: 50 }),
+})
 
-export const PackFile = Type.Object(
-  {
-    format: Type.Literal('signalbox/pack@1'),
-    pack: Key,
-    version: Name('^(0|[1-9]\\d*)\\.(0|[1-9]\\d*)\\.(0|[1-9]\\d*)(-[0-9A-Za-z.-]+)?$'),
-    title: Type.String({ minLength: 1, maxLength: 200 }),
-    owners: Type.Array(Group, { minItems: 1, maxItems: 20 }),
-    procedures: Type.Array(Procedure, { minItems: 1, maxItems: 100 }),
-  },
-  closed,
-)
+export const PackFile = Closed({
+  format: Type.Literal('signalbox/pack@1'),
+  pack: Key,
+  version: Name('^(0|[1-9]\\d*)\\.(0|[1-9]\\d*)\\.(0|[1-9]\\d*)(-[0-9A-Za-z.-]+)?$'),
+  title: Type.String({ minLength: 1, maxLength: 200 }),
+  owners: Type.Array(Group, { minItems: 1, maxItems: 20 }),
+  procedures: Type.Array(Procedure, { minItems: 1, maxItems: 100 }),
+})
 export type PackFile = Static<typeof PackFile>
 export type ProcedureFile = Static<typeof Procedure>
 export type StepFile = Static<typeof Step>
@@ -172,29 +139,21 @@ export type StepFile = Static<typeof Step>
 const seconds = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum })
 export const policyProperties = {
   approvals: Type.Optional(
-    Type.Object(
-      {
-        quorum: Type.Optional(Type.Integer({ minimum: 1, maximum: 20 })),
-        groups: Type.Optional(
-          Type.Array(Type.Object({ group: Group, min: Type.Integer({ minimum: 0, maximum: 20 }) }, closed), {
-            maxItems: 20,
-          }),
-        ),
-        four_eyes: Type.Optional(Type.Boolean()),
-        reject_rule: Type.Optional(Words('any', 'majority')),
-        comment_on_approve: Type.Optional(Type.Boolean()),
-        signature: Type.Optional(Type.Literal('required')),
-      },
-      closed,
-    ),
+    Closed({
+      quorum: Type.Optional(Type.Integer({ minimum: 1, maximum: 20 })),
+      groups: Type.Optional(
+        Type.Array(Closed({ group: Group, min: Type.Integer({ minimum: 0, maximum: 20 }) }), { maxItems: 20 }),
+      ),
+      four_eyes: Type.Optional(Type.Boolean()),
+      reject_rule: Type.Optional(Words('any', 'majority')),
+      comment_on_approve: Type.Optional(Type.Boolean()),
+      signature: Type.Optional(Type.Literal('required')),
+    }),
   ),
   deadline_s: Type.Optional(seconds(1, 2_592_000)),
   escalation: Type.Optional(
     Type.Array(
-      Type.Object(
-        { after_s: seconds(1, 2_592_000), add_groups: Type.Array(Group, { minItems: 1, maxItems: 20 }) },
-        closed,
-      ),
+      Closed({ after_s: seconds(1, 2_592_000), add_groups: Type.Array(Group, { minItems: 1, maxItems: 20 }) }),
       { maxItems: 10 },
     ),
   ),
@@ -204,67 +163,53 @@ export const policyProperties = {
   on_voter_loss: Type.Optional(Words('reask', 'keep_after_start')),
   binds: Type.Optional(Type.Array(Type.String({ maxLength: 400 }), { maxItems: 50 })),
   /** A service answers instead of people (operations.md 4.2). */
-  check: Type.Optional(
-    Type.Object({ service: Name('^[a-z][a-z0-9-]{1,62}$'), timeout_s: seconds(1, 2_592_000) }, closed),
-  ),
+  check: Type.Optional(Closed({ service: Name('^[a-z][a-z0-9-]{1,62}$'), timeout_s: seconds(1, 2_592_000) })),
 }
 
-export const GatePolicyFile = Type.Object(
-  {
-    format: Type.Literal('signalbox/gate-policy@1'),
-    key: Key,
-    version: Type.Integer({ minimum: 1 }),
-    question: Type.String({ minLength: 1, maxLength: 300 }),
-    applies: Type.Optional(Cel),
-    place: Type.Optional(
-      Type.Object(
-        { at: Words('entry', 'after_canary', 'between_batches', 'before_step'), step: Type.Optional(Type.String()) },
-        closed,
-      ),
-    ),
-    ...policyProperties,
-  },
-  closed,
-)
+export const GatePolicyFile = Closed({
+  format: Type.Literal('signalbox/gate-policy@1'),
+  key: Key,
+  version: Type.Integer({ minimum: 1 }),
+  question: Type.String({ minLength: 1, maxLength: 300 }),
+  applies: Type.Optional(Cel),
+  place: Type.Optional(
+    Closed({
+      at: Words('entry', 'after_canary', 'between_batches', 'before_step'),
+      step: Type.Optional(Type.String()),
+    }),
+  ),
+  ...policyProperties,
+})
 export type GatePolicyFile = Static<typeof GatePolicyFile>
 
 const Day = Words('mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun')
 const Clock = Name('^([01][0-9]|2[0-3]):[0-5][0-9]$')
 const Instant = Type.String({ format: 'date-time' })
-export const CalendarFile = Type.Object(
-  {
-    format: Type.Literal('signalbox/calendar@1'),
-    windows: Type.Optional(
-      Type.Array(
-        Type.Object(
-          {
-            window_id: Key,
-            applies: Cel,
-            timezone: Type.String({ minLength: 1, maxLength: 64 }),
-            days: Type.Array(Day, { minItems: 1, uniqueItems: true }),
-            from: Clock,
-            to: Clock,
-          },
-          closed,
-        ),
-      ),
+export const CalendarFile = Closed({
+  format: Type.Literal('signalbox/calendar@1'),
+  windows: Type.Optional(
+    Type.Array(
+      Closed({
+        window_id: Key,
+        applies: Cel,
+        timezone: Type.String({ minLength: 1, maxLength: 64 }),
+        days: Type.Array(Day, { minItems: 1, uniqueItems: true }),
+        from: Clock,
+        to: Clock,
+      }),
     ),
-    freezes: Type.Optional(
-      Type.Array(
-        Type.Object(
-          {
-            freeze_id: Key,
-            title: Type.String({ minLength: 1, maxLength: 200 }),
-            applies: Cel,
-            from: Instant,
-            to: Instant,
-            approvers: Type.Array(Group, { minItems: 1, maxItems: 20 }),
-          },
-          closed,
-        ),
-      ),
+  ),
+  freezes: Type.Optional(
+    Type.Array(
+      Closed({
+        freeze_id: Key,
+        title: Type.String({ minLength: 1, maxLength: 200 }),
+        applies: Cel,
+        from: Instant,
+        to: Instant,
+        approvers: Type.Array(Group, { minItems: 1, maxItems: 20 }),
+      }),
     ),
-  },
-  closed,
-)
+  ),
+})
 export type CalendarFile = Static<typeof CalendarFile>

@@ -4,49 +4,40 @@ import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
 import { ConfigError } from '../config.ts'
+import { Closed } from '../contracts/closed.ts'
 import { ROLES, type Role } from './permissions.ts'
 
 /** The file of providers as a deployer writes it (federation.md 4). Members that are not named here stop the start. */
-const closed = { additionalProperties: false }
 const Key = Type.String({ pattern: '^[a-z][a-z0-9-]{0,31}$' })
 const Algorithm = Type.Enum(['RS256', 'PS256', 'ES256', 'EdDSA'])
 const RoleName = Type.Enum([...ROLES])
-const Given = Type.Object(
-  { groups: Type.Optional(Type.Array(Type.String())), roles: Type.Optional(Type.Array(RoleName)) },
-  closed,
-)
+const Given = Closed({ groups: Type.Optional(Type.Array(Type.String())), roles: Type.Optional(Type.Array(RoleName)) })
 const Texts = Type.Array(Type.String({ minLength: 1, maxLength: 255 }))
-const Provider = Type.Object(
-  {
-    id: Key,
-    title: Type.String({ minLength: 1, maxLength: 64 }),
-    enabled: Type.Boolean({ default: true }),
-    issuer: Type.String({ pattern: '^https?://' }),
-    client_id: Type.String({ minLength: 1 }),
-    client_secret: Type.String({ pattern: '^secret://file/[A-Za-z0-9._-]{1,64}$' }),
-    scopes: Type.Array(Type.String({ pattern: '^[\\x21-\\x7e]+$' }), { default: ['openid', 'profile', 'email'] }),
-    algorithms: Type.Array(Algorithm, { default: ['RS256'], minItems: 1 }),
-    username_claim: Type.String({ default: 'preferred_username', minLength: 1 }),
-    /** Domains of verified e-mail addresses that may come in; empty: any. */
-    allowed_domains: Type.Array(Type.String({ pattern: '^[a-z0-9.-]+$' }), { default: [] }),
-    groups: Type.Optional(
-      Type.Object(
-        { claim: Type.String({ default: 'groups', minLength: 1 }), map: Type.Record(Type.String(), Given) },
-        closed,
-      ),
-    ),
-    /** The highest role that the mapping may give, directly or by a group. */
-    max_role: Type.Enum([...ROLES], { default: 'planner' }),
-    jit: Type.Object(
-      { enabled: Type.Boolean({ default: false }), require_group: Type.Optional(Texts) },
-      { ...closed, default: { enabled: false } },
-    ),
-    /** How long a session lasts at most, in seconds. */
-    session_max_s: Type.Integer({ default: 43_200, minimum: 300, maximum: 2_592_000 }),
-  },
-  closed,
-)
-const File = Type.Object({ format: Type.Literal('signalbox/providers@1'), providers: Type.Array(Provider) }, closed)
+const Provider = Closed({
+  id: Key,
+  title: Type.String({ minLength: 1, maxLength: 64 }),
+  enabled: Type.Boolean({ default: true }),
+  issuer: Type.String({ pattern: '^https?://' }),
+  client_id: Type.String({ minLength: 1 }),
+  client_secret: Type.String({ pattern: '^secret://file/[A-Za-z0-9._-]{1,64}$' }),
+  scopes: Type.Array(Type.String({ pattern: '^[\\x21-\\x7e]+$' }), { default: ['openid', 'profile', 'email'] }),
+  algorithms: Type.Array(Algorithm, { default: ['RS256'], minItems: 1 }),
+  username_claim: Type.String({ default: 'preferred_username', minLength: 1 }),
+  /** Domains of verified e-mail addresses that may come in; empty: any. */
+  allowed_domains: Type.Array(Type.String({ pattern: '^[a-z0-9.-]+$' }), { default: [] }),
+  groups: Type.Optional(
+    Closed({ claim: Type.String({ default: 'groups', minLength: 1 }), map: Type.Record(Type.String(), Given) }),
+  ),
+  /** The highest role that the mapping may give, directly or by a group. */
+  max_role: Type.Enum([...ROLES], { default: 'planner' }),
+  jit: Closed(
+    { enabled: Type.Boolean({ default: false }), require_group: Type.Optional(Texts) },
+    { default: { enabled: false } },
+  ),
+  /** How long a session lasts at most, in seconds. */
+  session_max_s: Type.Integer({ default: 43_200, minimum: 300, maximum: 2_592_000 }),
+})
+const File = Closed({ format: Type.Literal('signalbox/providers@1'), providers: Type.Array(Provider) })
 export type Provider = Static<typeof Provider> & { secret_file: string }
 
 /** From the least to the most: what a ceiling allows is what stands up to it. */

@@ -1,22 +1,20 @@
 import Type from 'typebox'
+import { Closed } from './closed.ts'
 import { text } from './text.ts'
 
 /** Lists of audit rows, the same in every app. */
 const nullable = (schema: Type.TSchema) => Type.Union([schema, Type.Null()])
 const Words = (description: string) => Type.Optional(Type.String({ maxLength: 512, description }))
 
-export const AuditQuery = Type.Object(
-  {
-    page_size: Type.Integer({ minimum: 1, maximum: 500, default: 50 }),
-    page_token: Type.Optional(Type.String({ maxLength: 1024, description: 'From the reply before.' })),
-    actor: Words('Who: `user:<uuid>` or `svc:<name>`.'),
-    action: Words('What was done, as it stands in the rows.'),
-    object: Words('To what: `<kind>:<id>`, such as resource:eu1-web-01.'),
-    from: Type.Optional(Type.String({ format: 'date-time', description: 'Not before this time.' })),
-    to: Type.Optional(Type.String({ format: 'date-time', description: 'Before this time.' })),
-  },
-  { additionalProperties: false },
-)
+export const AuditQuery = Closed({
+  page_size: Type.Integer({ minimum: 1, maximum: 500, default: 50 }),
+  page_token: Type.Optional(Type.String({ maxLength: 1024, description: 'From the reply before.' })),
+  actor: Words('Who: `user:<uuid>` or `svc:<name>`.'),
+  action: Words('What was done, as it stands in the rows.'),
+  object: Words('To what: `<kind>:<id>`, such as resource:eu1-web-01.'),
+  from: Type.Optional(Type.String({ format: 'date-time', description: 'Not before this time.' })),
+  to: Type.Optional(Type.String({ format: 'date-time', description: 'Before this time.' })),
+})
 
 export const AuditView = Type.Object({
   at: text('2026-01-31T12:00:00.000Z'),

@@ -1,27 +1,25 @@
 import { isAbsolute } from 'node:path'
 import Type, { type Static } from 'typebox'
+import { Closed } from '../contracts/closed.ts'
 import { compileSchema } from './json-schema.ts'
 
 /** The programs of an executor policy that steps may run, by the name that plans use (operations.md 7.3). */
 export const Programs = Type.Record(
   Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' }),
-  Type.Object(
-    {
-      path: Type.String({ minLength: 2, maxLength: 1000, pattern: '^/' }),
-      /** Stand before the arguments of a step; options belong here. */
-      options: Type.Optional(Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 100 })),
-      /** False: the program knows no `--`. Then no argument of a step may begin with a dash. */
-      end_of_options: Type.Optional(Type.Boolean()),
-      /** JSON Schema of the list of arguments of a step. */
-      args: Type.Unknown(),
-      /** Names of variables that a step may set; one that it leaves out comes from the worker. */
-      env: Type.Optional(Type.Array(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,99}$' }), { maxItems: 100 })),
-      uid: Type.Optional(Type.Integer({ minimum: 1, maximum: 4_294_967_294 })),
-      gid: Type.Optional(Type.Integer({ minimum: 1, maximum: 4_294_967_294 })),
-      memory_mib: Type.Optional(Type.Integer({ minimum: 16, maximum: 1_048_576 })),
-    },
-    { additionalProperties: false },
-  ),
+  Closed({
+    path: Type.String({ minLength: 2, maxLength: 1000, pattern: '^/' }),
+    /** Stand before the arguments of a step; options belong here. */
+    options: Type.Optional(Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 100 })),
+    /** False: the program knows no `--`. Then no argument of a step may begin with a dash. */
+    end_of_options: Type.Optional(Type.Boolean()),
+    /** JSON Schema of the list of arguments of a step. */
+    args: Type.Unknown(),
+    /** Names of variables that a step may set; one that it leaves out comes from the worker. */
+    env: Type.Optional(Type.Array(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,99}$' }), { maxItems: 100 })),
+    uid: Type.Optional(Type.Integer({ minimum: 1, maximum: 4_294_967_294 })),
+    gid: Type.Optional(Type.Integer({ minimum: 1, maximum: 4_294_967_294 })),
+    memory_mib: Type.Optional(Type.Integer({ minimum: 16, maximum: 1_048_576 })),
+  }),
 )
 
 export type Program = Static<typeof Programs>[string] & {

@@ -1,6 +1,7 @@
 import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import Type, { type TSchema } from 'typebox'
+import { Closed } from '../contracts/closed.ts'
 import { exampleOf, type JsonSchema } from './example.ts'
 import { problemSchemas, refusalOf, refusals } from './refusals.ts'
 
@@ -55,7 +56,7 @@ export type Document = {
 
 /** What a route without a body takes: nothing, or an empty object. */
 const NO_BODY = Type.Unsafe<null>({ type: ['object', 'null'], additionalProperties: false, $comment: 'no body' })
-const CLOSED = Type.Object({}, { additionalProperties: false })
+const CLOSED = Closed({})
 const WRITES = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 /**

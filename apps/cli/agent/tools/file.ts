@@ -2,54 +2,45 @@ import { readFileSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
+import { Closed } from '../../../shared/contracts/closed.ts'
 import { Programs, programsOf } from '../../../shared/data/programs.ts'
 import { readDocument } from '../../command.ts'
 import { usageError } from '../../errors.ts'
 
-const closed = { additionalProperties: false } as const
 const Name = Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' })
 const Path = Type.String({ pattern: '^/', maxLength: 1000 })
 
 /** What the owner of an agent lets it do. No plan has a say in it. */
-const AgentFile = Type.Object(
-  {
-    format: Type.Literal('signalbox/agent@1'),
-    pools: Type.Array(Name, { minItems: 1, maxItems: 20 }),
-    labels: Type.Optional(Type.Record(Type.String(), Type.String())),
-    concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-    /** Holds the key that seals saved plans, and the plugin cache. */
-    state_dir: Path,
-    /** As whom jobs run; 0 must be said. */
-    uid: Type.Optional(Type.Integer({ minimum: 0 })),
-    programs: Type.Optional(Programs),
-    tofu: Type.Optional(
-      Type.Object(
-        {
-          /** tofu or terraform. */
-          program: Path,
-          /** Root modules by name. `state`: where a module without a backend of its own keeps the state of each workspace. */
-          sources: Type.Record(Name, Type.Object({ path: Path, state: Type.Optional(Path) }, closed)),
-          grace_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 600 })),
-        },
-        closed,
-      ),
+const AgentFile = Closed({
+  format: Type.Literal('signalbox/agent@1'),
+  pools: Type.Array(Name, { minItems: 1, maxItems: 20 }),
+  labels: Type.Optional(Type.Record(Type.String(), Type.String())),
+  concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+  /** Holds the key that seals saved plans, and the plugin cache. */
+  state_dir: Path,
+  /** As whom jobs run; 0 must be said. */
+  uid: Type.Optional(Type.Integer({ minimum: 0 })),
+  programs: Type.Optional(Programs),
+  tofu: Type.Optional(
+    Closed({
+      /** tofu or terraform. */
+      program: Path,
+      /** Root modules by name. `state`: where a module without a backend of its own keeps the state of each workspace. */
+      sources: Type.Record(Name, Closed({ path: Path, state: Type.Optional(Path) })),
+      grace_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 600 })),
+    }),
+  ),
+  /** Variables of the environment of jobs that name the credential: each from a file. */
+  credentials: Type.Optional(
+    Type.Record(
+      Name,
+      Closed({
+        jobs: Type.Array(Type.String(), { minItems: 1 }),
+        env: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Closed({ file: Path })),
+      }),
     ),
-    /** Variables of the environment of jobs that name the credential: each from a file. */
-    credentials: Type.Optional(
-      Type.Record(
-        Name,
-        Type.Object(
-          {
-            jobs: Type.Array(Type.String(), { minItems: 1 }),
-            env: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.Object({ file: Path }, closed)),
-          },
-          closed,
-        ),
-      ),
-    ),
-  },
-  closed,
-)
+  ),
+})
 export type AgentFile = Static<typeof AgentFile> & { known: ReturnType<typeof programsOf> }
 
 /** Reads the agent's file; a broken one names the member that is wrong. */

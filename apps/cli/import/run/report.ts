@@ -89,14 +89,10 @@ const outcomeTable = ({ out }: Context, results: ImportResult[], types: Readonly
   rows.sort(([a], [b]) => (a < b ? -1 : 1))
   const count = (list: ImportResult[], outcome: string) =>
     list.filter((result) => result.outcome === outcome).length || ''
-  out.list<[string, ImportResult[]]>(
-    [...rows, ['all', results]],
-    [
-      ['type', ([type]) => type],
-      ...OUTCOMES.map((name): Column<[string, ImportResult[]]> => [name, ([, list]) => count(list, name)]),
-    ],
-    ([type]) => type,
-  )
+  out.list<[string, ImportResult[]]>([...rows, ['all', results]], ([type]) => type, [
+    ['type', ([type]) => type],
+    ...OUTCOMES.map((name): Column<[string, ImportResult[]]> => [name, ([, list]) => count(list, name)]),
+  ])
 }
 
 /** With --jsonl each batch has had its line: the body holds the rest. */
@@ -113,8 +109,8 @@ const printBody = ({ out }: Context, { results, found, missing, pruned }: Run): 
   }
   out.one(
     out.jsonl ? { ...rest, outcomes: outcomesOf(results) } : { results, ...rest },
-    () => [],
     () => results.flatMap(({ resource_id }) => resource_id ?? []).join('\n'),
+    () => [],
   )
 }
 

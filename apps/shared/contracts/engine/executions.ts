@@ -1,37 +1,31 @@
 import Type, { type Static } from 'typebox'
+import { Closed } from '../closed.ts'
 import { Json, NodeId, NullableText, OperationId } from '../operations/common.ts'
 import { text } from '../text.ts'
 
 /** What agents outside say of the work that was handed to them (operations.md 9.1). */
-const closed = { additionalProperties: false } as const
 
-const Line = Type.Object(
-  {
-    seq: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
-    time: Type.String({ format: 'date-time' }),
-    stream: Type.Enum(['stdout', 'stderr', 'log']),
-    level: Type.Enum(['debug', 'info', 'warn', 'error']),
-    text: Type.String({ maxLength: 16_384 }),
-  },
-  closed,
-)
+const Line = Closed({
+  seq: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
+  time: Type.String({ format: 'date-time' }),
+  stream: Type.Enum(['stdout', 'stderr', 'log']),
+  level: Type.Enum(['debug', 'info', 'warn', 'error']),
+  text: Type.String({ maxLength: 16_384 }),
+})
 
 const MAX_ARTIFACT = 268_435_456
-const Artifact = Type.Object(
-  {
-    name: text('certificate.pem', { minLength: 1, maxLength: 200, pattern: '^[^\\x00-\\x1f\\x7f]+$' }),
-    kind: text('certificate', { pattern: '^[a-z][a-z0-9_-]{0,39}$' }),
-    media_type: text('application/x-pem-file', { pattern: '^[a-z]+/[a-z0-9.+-]{1,100}$' }),
-    size: Type.Integer({ minimum: 0, maximum: MAX_ARTIFACT }),
-    sha256: text('7777777777777777777777777777777777777777777777777777777777777777', { pattern: '^[0-9a-f]{64}$' }),
-    uri: Type.Optional(
-      text('https://artifacts.example/one', { maxLength: 2000, pattern: '^https?://', description: 'Kept elsewhere.' }),
-    ),
-  },
-  closed,
-)
+const Artifact = Closed({
+  name: text('certificate.pem', { minLength: 1, maxLength: 200, pattern: '^[^\\x00-\\x1f\\x7f]+$' }),
+  kind: text('certificate', { pattern: '^[a-z][a-z0-9_-]{0,39}$' }),
+  media_type: text('application/x-pem-file', { pattern: '^[a-z]+/[a-z0-9.+-]{1,100}$' }),
+  size: Type.Integer({ minimum: 0, maximum: MAX_ARTIFACT }),
+  sha256: text('7777777777777777777777777777777777777777777777777777777777777777', { pattern: '^[0-9a-f]{64}$' }),
+  uri: Type.Optional(
+    text('https://artifacts.example/one', { maxLength: 2000, pattern: '^https?://', description: 'Kept elsewhere.' }),
+  ),
+})
 
-export const ExecutionResult = Type.Object(
+export const ExecutionResult = Closed(
   {
     result_id: text('0195f0c2-0000-7000-8000-00000000000b', {
       format: 'uuid',
@@ -47,14 +41,11 @@ export const ExecutionResult = Type.Object(
     progress: Type.Optional(Json),
     outputs: Type.Optional(Json),
     error: Type.Optional(
-      Type.Object(
-        {
-          class: text('remote_error', { pattern: '^[a-z_]{1,40}$' }),
-          message: text('The device answers no.', { minLength: 1, maxLength: 1000 }),
-          retryable: Type.Optional(Type.Boolean()),
-        },
-        closed,
-      ),
+      Closed({
+        class: text('remote_error', { pattern: '^[a-z_]{1,40}$' }),
+        message: text('The device answers no.', { minLength: 1, maxLength: 1000 }),
+        retryable: Type.Optional(Type.Boolean()),
+      }),
     ),
     artifacts: Type.Optional(
       Type.Array(Artifact, {
@@ -65,7 +56,6 @@ export const ExecutionResult = Type.Object(
     lines: Type.Optional(Type.Array(Line, { maxItems: 1000, description: 'Log lines, numbered densely per attempt.' })),
   },
   {
-    ...closed,
     examples: [
       {
         result_id: '0195f0c2-0000-7000-8000-00000000000b',
@@ -104,7 +94,7 @@ export const ArtifactTaken = Type.Object({
 
 /** An agent asks for work (operations.md 7.4). */
 export const PoolParams = Type.Object({ pool: text('infra', { pattern: '^[a-z][a-z0-9-]{0,62}$' }) })
-export const WorkRequest = Type.Object(
+export const WorkRequest = Closed(
   {
     labels: Type.Optional(
       Type.Record(Type.String({ pattern: '^[a-z][a-z0-9_-]{0,62}$' }), Type.String({ maxLength: 200 }), {
@@ -115,7 +105,7 @@ export const WorkRequest = Type.Object(
     ),
     wait_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 8, description: 'How long to wait for work.' })),
   },
-  { ...closed, examples: [{ labels: { region: 'eu1' }, wait_s: 5 }] },
+  { examples: [{ labels: { region: 'eu1' }, wait_s: 5 }] },
 )
 /** One hand-over; `apps/cli/agent` and agents of others read the same. */
 export const Work = Type.Object(

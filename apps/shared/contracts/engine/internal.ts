@@ -1,87 +1,61 @@
 import Type, { type Static } from 'typebox'
+import { Closed } from '../closed.ts'
 import { GateId, Json, NullableText, OperationId, Reason, Time } from '../operations/common.ts'
 import { text } from '../text.ts'
 
 /** What control planes send to running operations, and the log they can read (operations.md 9.3). */
-const closed = { additionalProperties: false } as const
 const base = {
   signal_id: Type.String({ format: 'uuid', description: 'Becomes the command id; the same one when it is repeated.' }),
   reason: Type.Optional(Reason),
 }
-const NoBody = Type.Optional(Type.Object({}, closed))
+const NoBody = Type.Optional(Closed({}))
 
-export const GateStanding = Type.Object(
-  { operation_id: OperationId, gate_ids: Type.Array(GateId, { minItems: 1, maxItems: 1000 }) },
-  closed,
-)
+export const GateStanding = Closed({
+  operation_id: OperationId,
+  gate_ids: Type.Array(GateId, { minItems: 1, maxItems: 1000 }),
+})
 
 export const WorkflowSignal = Type.Union(
   [
-    Type.Object({ ...base, type: Type.Literal('pause'), body: NoBody }, closed),
-    Type.Object(
-      {
-        ...base,
-        type: Type.Literal('resume'),
-        body: Type.Optional(Type.Object({ acknowledge_drift: Type.Optional(Type.Boolean()) }, closed)),
-      },
-      closed,
-    ),
-    Type.Object(
-      {
-        ...base,
-        type: Type.Literal('cancel'),
-        body: Type.Optional(
-          Type.Object({ mode: Type.Optional(Type.Enum(['graceful', 'compensate', 'force'])) }, closed),
-        ),
-      },
-      closed,
-    ),
-    Type.Object(
-      {
-        ...base,
-        type: Type.Literal('node_signal'),
-        body: Type.Object(
-          { name: text('eu1-web-01', { minLength: 1, maxLength: 200 }), payload: Type.Optional(Json) },
-          closed,
-        ),
-      },
-      closed,
-    ),
-    Type.Object(
-      {
-        ...base,
-        type: Type.Literal('external_check_result'),
-        body: Type.Object(
-          {
-            gate_id: GateId,
-            round: Type.Integer({ minimum: 1 }),
-            verdict: Type.Enum(['running', 'passed', 'failed']),
-            summary: Type.Optional(Type.String({ maxLength: 2000 })),
-            details_url: Type.Optional(Type.String({ maxLength: 2000, pattern: '^https?://' })),
-          },
-          closed,
-        ),
-      },
-      closed,
-    ),
-    Type.Object({ ...base, type: Type.Literal('calendar_changed'), body: NoBody }, closed),
-    Type.Object(
-      {
-        ...base,
-        type: Type.Literal('catalog_drift'),
-        body: Type.Object(
-          {
-            resource_ids: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), {
-              minItems: 1,
-              maxItems: 1000,
-              description: 'Resources that have changed: the operation pauses where it would meet other versions.',
-            }),
-          },
-          closed,
-        ),
-      },
-      closed,
-    ),
+    Closed({ ...base, type: Type.Literal('pause'), body: NoBody }),
+    Closed({
+      ...base,
+      type: Type.Literal('resume'),
+      body: Type.Optional(Closed({ acknowledge_drift: Type.Optional(Type.Boolean()) })),
+    }),
+    Closed({
+      ...base,
+      type: Type.Literal('cancel'),
+      body: Type.Optional(Closed({ mode: Type.Optional(Type.Enum(['graceful', 'compensate', 'force'])) })),
+    }),
+    Closed({
+      ...base,
+      type: Type.Literal('node_signal'),
+      body: Closed({ name: text('eu1-web-01', { minLength: 1, maxLength: 200 }), payload: Type.Optional(Json) }),
+    }),
+    Closed({
+      ...base,
+      type: Type.Literal('external_check_result'),
+      body: Closed({
+        gate_id: GateId,
+        round: Type.Integer({ minimum: 1 }),
+        verdict: Type.Enum(['running', 'passed', 'failed']),
+        summary: Type.Optional(Type.String({ maxLength: 2000 })),
+        details_url: Type.Optional(Type.String({ maxLength: 2000, pattern: '^https?://' })),
+      }),
+    }),
+    Closed({ ...base, type: Type.Literal('calendar_changed'), body: NoBody }),
+    Closed({
+      ...base,
+      type: Type.Literal('catalog_drift'),
+      body: Closed({
+        resource_ids: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), {
+          minItems: 1,
+          maxItems: 1000,
+          description: 'Resources that have changed: the operation pauses where it would meet other versions.',
+        }),
+      }),
+    }),
   ],
   {
     examples: [
@@ -98,18 +72,15 @@ export const WorkflowSignalReply = Type.Object({
   duplicate: Type.Boolean(),
 })
 
-export const LogQueryParams = Type.Object(
-  {
-    after: Type.Optional(
-      Type.String({ pattern: '^\\d{1,18}$', description: 'pub_seq of the last event that is known.' }),
-    ),
-    agg_type: Type.Optional(Type.String({ maxLength: 50 })),
-    agg_id: Type.Optional(Type.String({ maxLength: 128 })),
-    after_version: Type.Optional(Type.Integer({ minimum: 0 })),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 })),
-  },
-  closed,
-)
+export const LogQueryParams = Closed({
+  after: Type.Optional(
+    Type.String({ pattern: '^\\d{1,18}$', description: 'pub_seq of the last event that is known.' }),
+  ),
+  agg_type: Type.Optional(Type.String({ maxLength: 50 })),
+  agg_id: Type.Optional(Type.String({ maxLength: 128 })),
+  after_version: Type.Optional(Type.Integer({ minimum: 0 })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 })),
+})
 export const LogMessages = Type.Object({
   items: Type.Array(
     Type.Object(

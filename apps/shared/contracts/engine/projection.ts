@@ -1,9 +1,10 @@
 import Type, { type Static } from 'typebox'
 import { CatalogEvent } from '../catalog/events.ts'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 
 /** The HTTP door of the projection of the catalog (operations.md 9.2). */
-export const ProjectionEvents = Type.Object(
+export const ProjectionEvents = Closed(
   {
     events: Type.Array(CatalogEvent, {
       minItems: 1,
@@ -12,7 +13,6 @@ export const ProjectionEvents = Type.Object(
     }),
   },
   {
-    additionalProperties: false,
     examples: [
       {
         events: [

@@ -6,7 +6,8 @@ import {
   HealthObservation,
   ResourceUpdateCommand,
 } from '../catalog/commands.ts'
-import { closed, JsonObject } from '../catalog/common.ts'
+import { JsonObject } from '../catalog/common.ts'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 
 export const BATCH_ITEMS = 500
@@ -18,28 +19,25 @@ export const BATCH_COMMANDS = {
   health: HealthObservation,
 } as const
 
-export const BatchItem = Type.Object(
-  {
-    kind: Type.Enum(['apply', 'capabilities', 'health'], {
-      description: 'Which command it is: apply-operation-result, provided-capabilities or health-observations.',
-    }),
-    command: Type.Unsafe<Record<string, unknown>>({
-      ...JsonObject,
-      description: 'The body that the endpoint of this kind takes.',
-    }),
-  },
-  closed,
-)
+export const BatchItem = Closed({
+  kind: Type.Enum(['apply', 'capabilities', 'health'], {
+    description: 'Which command it is: apply-operation-result, provided-capabilities or health-observations.',
+  }),
+  command: Type.Unsafe<Record<string, unknown>>({
+    ...JsonObject,
+    description: 'The body that the endpoint of this kind takes.',
+  }),
+})
 export type BatchItem = Static<typeof BatchItem>
 
-export const BatchApply = Type.Object(
+export const BatchApply = Closed(
   {
     mode: Type.Enum(['independent', 'atomic'], {
       description: 'independent: each stands for itself. atomic: all, or none and the first refusal with its index.',
     }),
     items: Type.Array(BatchItem, { minItems: 1, maxItems: BATCH_ITEMS }),
   },
-  { ...closed, examples: [{ mode: 'independent', items: [{ kind: 'apply', command: EXAMPLE_RESULT }] }] },
+  { examples: [{ mode: 'independent', items: [{ kind: 'apply', command: EXAMPLE_RESULT }] }] },
 )
 export type BatchApply = Static<typeof BatchApply>
 

@@ -1,7 +1,8 @@
 import Type, { type Static } from 'typebox'
-import { closed, JsonObject, ResourceId } from '../catalog/common.ts'
+import { JsonObject, ResourceId } from '../catalog/common.ts'
 import { RelationshipChange } from '../catalog/relationships.ts'
 import { OperationRef, ResourceCreate } from '../catalog/resources.ts'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 
 export const BULK_ITEMS = 1000
@@ -17,33 +18,27 @@ const existing = {
 /** The schema of each change; an item is held against it by itself, so that one bad item does not stop the others. */
 export const BULK_CHANGES = {
   create: ResourceCreate,
-  update: Type.Object(
-    { ...existing, patch: Type.Unsafe<Record<string, unknown>>({ ...JsonObject, description: 'A merge patch.' }) },
-    closed,
-  ),
-  relate: Type.Object(
-    { ...existing, relationship_changes: Type.Array(RelationshipChange, { minItems: 1, maxItems: 100 }) },
-    closed,
-  ),
-  retire: Type.Object(existing, closed),
+  update: Closed({
+    ...existing,
+    patch: Type.Unsafe<Record<string, unknown>>({ ...JsonObject, description: 'A merge patch.' }),
+  }),
+  relate: Closed({ ...existing, relationship_changes: Type.Array(RelationshipChange, { minItems: 1, maxItems: 100 }) }),
+  retire: Closed(existing),
 } as const
 export type BulkOp = keyof typeof BULK_CHANGES
 export type BulkChange<Op extends BulkOp> = Static<(typeof BULK_CHANGES)[Op]>
 
-export const BulkItem = Type.Object(
-  {
-    op: Type.Enum(['create', 'update', 'relate', 'retire']),
-    change: Type.Unsafe<Record<string, unknown>>({
-      ...JsonObject,
-      description:
-        'create: the body of POST /v1/resources. update: {resource_id, expected_version, patch}. relate: {resource_id, expected_version, relationship_changes}. retire: {resource_id, expected_version}.',
-    }),
-  },
-  closed,
-)
+export const BulkItem = Closed({
+  op: Type.Enum(['create', 'update', 'relate', 'retire']),
+  change: Type.Unsafe<Record<string, unknown>>({
+    ...JsonObject,
+    description:
+      'create: the body of POST /v1/resources. update: {resource_id, expected_version, patch}. relate: {resource_id, expected_version, relationship_changes}. retire: {resource_id, expected_version}.',
+  }),
+})
 export type BulkItem = Static<typeof BulkItem>
 
-export const BulkRequest = Type.Object(
+export const BulkRequest = Closed(
   {
     atomic: Type.Optional(
       Type.Boolean({
@@ -53,7 +48,6 @@ export const BulkRequest = Type.Object(
     items: Type.Array(BulkItem, { minItems: 1, maxItems: BULK_ITEMS }),
   },
   {
-    ...closed,
     examples: [
       {
         items: [

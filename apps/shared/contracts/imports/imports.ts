@@ -1,12 +1,13 @@
 import Type, { type Static } from 'typebox'
 import { CapabilityChange } from '../catalog/commands.ts'
-import { Annotations, closed, JsonObject, Labels, ResourceId, Time, TypeKey } from '../catalog/common.ts'
+import { Annotations, JsonObject, Labels, ResourceId, Time, TypeKey } from '../catalog/common.ts'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 
 export const IMPORT_ITEMS = 200
 const ExternalId = text('device/42', { minLength: 1, maxLength: 512, pattern: '^[^\\x00-\\x1f\\x7f]+$' })
 
-export const ImportEdge = Type.Object(
+export const ImportEdge = Closed(
   {
     type_key: text('depends_on', { minLength: 1, maxLength: 64 }),
     direction: Type.Optional(Type.Enum(['out', 'in'])),
@@ -14,30 +15,27 @@ export const ImportEdge = Type.Object(
     target_id: Type.Optional(ResourceId),
     properties: Type.Optional(JsonObject),
   },
-  { ...closed, description: 'Names its target by the id in the source, or by our own.' },
+  { description: 'Names its target by the id in the source, or by our own.' },
 )
 export type ImportEdge = Static<typeof ImportEdge>
 
 /** What is not given stays as it is; states, labels and annotations are merged member by member. */
-export const ImportItem = Type.Object(
-  {
-    external_id: ExternalId,
-    type_key: TypeKey,
-    name: text('eu1-web-09', { minLength: 1, maxLength: 253, pattern: '^[^\\x00-\\x1f\\x7f]*$' }),
-    display_name: Type.Optional(Type.String({ minLength: 1, maxLength: 253 })),
-    parent_external_id: Type.Optional(ExternalId),
-    parent_id: Type.Optional(ResourceId),
-    labels: Type.Optional(Labels),
-    annotations: Type.Optional(Annotations),
-    owner: Type.Optional(Type.String({ maxLength: 128 })),
-    lifecycle_status: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
-    desired_state: Type.Optional(JsonObject),
-    observed_state: Type.Optional(JsonObject),
-    relationships: Type.Optional(Type.Array(ImportEdge, { maxItems: 100 })),
-    provided_capabilities: Type.Optional(Type.Array(CapabilityChange, { maxItems: 100 })),
-  },
-  closed,
-)
+export const ImportItem = Closed({
+  external_id: ExternalId,
+  type_key: TypeKey,
+  name: text('eu1-web-09', { minLength: 1, maxLength: 253, pattern: '^[^\\x00-\\x1f\\x7f]*$' }),
+  display_name: Type.Optional(Type.String({ minLength: 1, maxLength: 253 })),
+  parent_external_id: Type.Optional(ExternalId),
+  parent_id: Type.Optional(ResourceId),
+  labels: Type.Optional(Labels),
+  annotations: Type.Optional(Annotations),
+  owner: Type.Optional(Type.String({ maxLength: 128 })),
+  lifecycle_status: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+  desired_state: Type.Optional(JsonObject),
+  observed_state: Type.Optional(JsonObject),
+  relationships: Type.Optional(Type.Array(ImportEdge, { maxItems: 100 })),
+  provided_capabilities: Type.Optional(Type.Array(CapabilityChange, { maxItems: 100 })),
+})
 export type ImportItem = Static<typeof ImportItem>
 
 const EXAMPLE = {
@@ -53,55 +51,47 @@ const EXAMPLE = {
   ],
 }
 
-export const ImportSource = Type.Object(
-  {
-    kind: text('netbox', { minLength: 1, maxLength: 64 }),
-    name: text('netbox', { pattern: '^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$', description: 'Ids are unique in it.' }),
-    file_digest: Type.Optional(Type.String({ pattern: '^sha256:[0-9a-f]{64}$' })),
-  },
-  closed,
-)
+export const ImportSource = Closed({
+  kind: text('netbox', { minLength: 1, maxLength: 64 }),
+  name: text('netbox', { pattern: '^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$', description: 'Ids are unique in it.' }),
+  file_digest: Type.Optional(Type.String({ pattern: '^sha256:[0-9a-f]{64}$' })),
+})
 
 export type ImportSource = Static<typeof ImportSource>
 
-export const ImportOptions = Type.Object(
-  {
-    adopt: Type.Optional(
-      Type.Boolean({ description: 'Take over what has the same natural key, or type, parent and name.' }),
-    ),
-    complete_relationship_types: Type.Optional(
-      Type.Array(Type.String({ maxLength: 64 }), {
-        maxItems: 20,
-        description: 'Outgoing edges of these types that an item does not list are removed.',
-      }),
-    ),
-    complete_fields: Type.Optional(
-      Type.Boolean({
-        description:
-          'Labels, annotations and desired_state that this source set and an item does not list are removed.',
-      }),
-    ),
-    force: Type.Optional(Type.Boolean({ description: 'Takes over fields that people or operations changed.' })),
-  },
-  closed,
-)
+export const ImportOptions = Closed({
+  adopt: Type.Optional(
+    Type.Boolean({ description: 'Take over what has the same natural key, or type, parent and name.' }),
+  ),
+  complete_relationship_types: Type.Optional(
+    Type.Array(Type.String({ maxLength: 64 }), {
+      maxItems: 20,
+      description: 'Outgoing edges of these types that an item does not list are removed.',
+    }),
+  ),
+  complete_fields: Type.Optional(
+    Type.Boolean({
+      description: 'Labels, annotations and desired_state that this source set and an item does not list are removed.',
+    }),
+  ),
+  force: Type.Optional(Type.Boolean({ description: 'Takes over fields that people or operations changed.' })),
+})
 
 export type ImportOptions = Static<typeof ImportOptions>
 
-export const ImportRequest = Type.Object(
+export const ImportRequest = Closed(
   {
     source: ImportSource,
     items: Type.Array(ImportItem, { minItems: 1, maxItems: IMPORT_ITEMS }),
     options: Type.Optional(ImportOptions),
   },
-  { ...closed, examples: [EXAMPLE] },
+  { examples: [EXAMPLE] },
 )
 export type ImportRequest = Static<typeof ImportRequest>
 
-export const ImportQuery = Type.Object(
-  { validate_only: Type.Optional(Type.Boolean({ description: 'All checks and the differences; nothing is stored.' })) },
-  closed,
-)
+export const ImportQuery = Closed({
+  validate_only: Type.Optional(Type.Boolean({ description: 'All checks and the differences; nothing is stored.' })),
+})
 
 /** `deferred`: the time of the request was over before this item, which is to be sent in another. */
 export const OUTCOMES = ['created', 'updated', 'unchanged', 'conflict', 'refused', 'deferred'] as const
@@ -139,13 +129,13 @@ export type ImportReply = Static<typeof ImportReply>
 
 export const JOB_ITEMS = 1000
 /** A job takes more items than one request: it continues by itself. */
-export const ImportJobRequest = Type.Object(
+export const ImportJobRequest = Closed(
   {
     source: ImportSource,
     items: Type.Array(ImportItem, { minItems: 1, maxItems: JOB_ITEMS }),
     options: Type.Optional(ImportOptions),
   },
-  { ...closed, examples: [EXAMPLE] },
+  { examples: [EXAMPLE] },
 )
 export type ImportJobRequest = Static<typeof ImportJobRequest>
 

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 import { Nullable, Time } from './common.ts'
 
@@ -33,7 +34,6 @@ export const CalendarView = Type.Object({
   as_of: Time,
 })
 
-const closed = { additionalProperties: false } as const
 const freeze = {
   title: text('No changes while the network is rebuilt', { minLength: 1, maxLength: 200 }),
   applies: text("target.labels.?environment.orValue('') == 'prod'", {
@@ -50,7 +50,7 @@ const freeze = {
   }),
 }
 export const FreezeParams = Type.Object({ freeze_id: text('network-rebuild', { pattern: '^[a-z][a-z0-9_-]{0,62}$' }) })
-export const FreezeBody = Type.Object(freeze, closed)
+export const FreezeBody = Closed(freeze)
 
 const Told = Type.Integer({ description: 'Running operations whose nodes it holds or lets go by this request.' })
 export const FreezeReply = Type.Object({

@@ -1,18 +1,16 @@
 import Type, { type Static } from 'typebox'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 
 /** The live stream and what is about the caller. Frames of the stream: contracts/client/frames.ts. */
-export const EventsQuery = Type.Object(
-  {
-    topics: text('me,inbox,operations', {
-      minLength: 1,
-      maxLength: 8000,
-      description:
-        'Comma separated, at most 50: me, inbox, operations, operation:{id}, log:{operation_id}/{node_id}/{attempt}, resources, resource:{id}.',
-    }),
-  },
-  { additionalProperties: false },
-)
+export const EventsQuery = Closed({
+  topics: text('me,inbox,operations', {
+    minLength: 1,
+    maxLength: 8000,
+    description:
+      'Comma separated, at most 50: me, inbox, operations, operation:{id}, log:{operation_id}/{node_id}/{attempt}, resources, resource:{id}.',
+  }),
+})
 export const EventsHeaders = Type.Object({ 'last-event-id': Type.Optional(Type.String({ maxLength: 8000 })) })
 
 export const Me = Type.Object({

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 import {
   ActorSchema,
@@ -17,7 +18,6 @@ import {
 import { RETRYABLE } from './graph.ts'
 
 /** Intents: what should be true, and why (operations.md 3.1). */
-const closed = { additionalProperties: false } as const
 const Uuid = Type.String({ format: 'uuid' })
 const ResourceId = Type.String({ minLength: 1, maxLength: 128, pattern: '^[a-z0-9][a-z0-9._:-]*$' })
 const Key = Type.String({ minLength: 1, maxLength: 63, pattern: '^[a-z][a-z0-9_-]*$' })
@@ -33,172 +33,133 @@ const Labels = Type.Record(
 )
 
 const Target = Type.Union([
-  Type.Object({ resource_id: ResourceId }, closed),
-  Type.Object(
-    {
-      selector: Type.Object(
-        {
-          type_key: text('fleet.host', { maxLength: 64, pattern: '^[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)+$' }),
-          when: Type.Optional(Cel),
-          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
-        },
-        closed,
-      ),
-    },
-    closed,
-  ),
+  Closed({ resource_id: ResourceId }),
+  Closed({
+    selector: Closed({
+      type_key: text('fleet.host', { maxLength: 64, pattern: '^[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)+$' }),
+      when: Type.Optional(Cel),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+    }),
+  }),
 ])
 
-export const Constraints = Type.Object(
-  {
-    window_id: Type.Optional(Key),
-    not_before: Type.Optional(Type.String({ format: 'date-time' })),
-    deadline_s: Type.Optional(Type.Integer({ minimum: 60, maximum: 2_592_000 })),
-    on_deadline: Type.Optional(Type.Enum(['graceful', 'compensate'])),
-    max_parallel: Type.Optional(Type.Integer({ minimum: 1, maximum: 500 })),
-    risk_ceiling: Type.Optional(Type.Enum(['low', 'medium', 'high'])),
-    pause_on_failure: Type.Optional(Type.Boolean()),
-    on_drift: Type.Optional(Type.Enum(['pause', 'ignore'])),
-    batch: Type.Optional(
-      Type.Object(
-        {
-          size: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
-          by: Type.Optional(Type.String({ maxLength: 200, pattern: '^[a-z_]+(/[^/]+)*$' })),
-        },
-        closed,
-      ),
-    ),
-  },
-  closed,
-)
+export const Constraints = Closed({
+  window_id: Type.Optional(Key),
+  not_before: Type.Optional(Type.String({ format: 'date-time' })),
+  deadline_s: Type.Optional(Type.Integer({ minimum: 60, maximum: 2_592_000 })),
+  on_deadline: Type.Optional(Type.Enum(['graceful', 'compensate'])),
+  max_parallel: Type.Optional(Type.Integer({ minimum: 1, maximum: 500 })),
+  risk_ceiling: Type.Optional(Type.Enum(['low', 'medium', 'high'])),
+  pause_on_failure: Type.Optional(Type.Boolean()),
+  on_drift: Type.Optional(Type.Enum(['pause', 'ignore'])),
+  batch: Type.Optional(
+    Closed({
+      size: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+      by: Type.Optional(Type.String({ maxLength: 200, pattern: '^[a-z_]+(/[^/]+)*$' })),
+    }),
+  ),
+})
 
-const Compensate = Type.Object(
-  {
-    executor: Type.Optional(Key),
-    with: Type.Optional(Json),
-    when: Type.Optional(Cel),
-    idempotent: Type.Optional(Type.Boolean()),
-  },
-  closed,
-)
-export const GraphNode = Type.Object(
-  {
-    node_id: NodeId,
-    name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
-    kind: Type.Optional(Type.Enum(['task', 'barrier', 'wait'])),
-    executor: Type.Optional(Key),
-    pool: Type.Optional(Key),
-    with: Type.Optional(Json),
-    target_id: Type.Optional(ResourceId),
-    depends_on: Type.Optional(Type.Array(NodeId, { maxItems: 2000, uniqueItems: true })),
-    join: Type.Optional(Type.Enum(['all', 'any', 'settled'])),
-    when: Type.Optional(Cel),
-    idempotent: Type.Optional(Type.Boolean()),
-    outputs: Type.Optional(
-      Type.Record(
-        Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$' }),
-        Type.String({ maxLength: 400, pattern: '^(/.*)?$' }),
+const Compensate = Closed({
+  executor: Type.Optional(Key),
+  with: Type.Optional(Json),
+  when: Type.Optional(Cel),
+  idempotent: Type.Optional(Type.Boolean()),
+})
+export const GraphNode = Closed({
+  node_id: NodeId,
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  kind: Type.Optional(Type.Enum(['task', 'barrier', 'wait'])),
+  executor: Type.Optional(Key),
+  pool: Type.Optional(Key),
+  with: Type.Optional(Json),
+  target_id: Type.Optional(ResourceId),
+  depends_on: Type.Optional(Type.Array(NodeId, { maxItems: 2000, uniqueItems: true })),
+  join: Type.Optional(Type.Enum(['all', 'any', 'settled'])),
+  when: Type.Optional(Cel),
+  idempotent: Type.Optional(Type.Boolean()),
+  outputs: Type.Optional(
+    Type.Record(
+      Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$' }),
+      Type.String({ maxLength: 400, pattern: '^(/.*)?$' }),
+    ),
+  ),
+  outputs_schema: Type.Optional(Json),
+  timeouts: Type.Optional(
+    Closed({
+      start_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
+      run_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
+      heartbeat_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 600 })),
+    }),
+  ),
+  retry: Type.Optional(
+    Closed({
+      max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+      initial_s: Type.Optional(Type.Number({ minimum: 0, maximum: 3600 })),
+      factor: Type.Optional(Type.Number({ minimum: 1, maximum: 10 })),
+      max_s: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400 })),
+      retry_on: Type.Optional(Type.Array(Type.String({ pattern: '^[a-z_]{1,40}$' }), { maxItems: 20 })),
+    }),
+  ),
+  on_failure: Type.Optional(Type.Enum(['hold', 'tolerate', 'skip_dependents', 'fail', 'compensate'])),
+  compensate: Type.Optional(Compensate),
+  catalog: Type.Optional(
+    Closed({
+      lifecycle_status: Type.Optional(Type.Unknown()),
+      health_status: Type.Optional(Type.Unknown()),
+      desired_state_patch: Type.Optional(Type.Unknown()),
+      observed_state_patch: Type.Optional(Type.Unknown()),
+      relationship_changes: Type.Optional(Type.Unknown()),
+      provided_capability_changes: Type.Optional(Type.Unknown()),
+    }),
+  ),
+  secrets: Type.Optional(Type.Record(Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$' }), Type.Unknown())),
+  skippable: Type.Optional(Type.Boolean()),
+  tags: Type.Optional(Type.Array(Type.String({ pattern: '^[a-z0-9][a-z0-9._-]{0,62}$' }), { maxItems: 20 })),
+  risk: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+  estimate_s: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400 })),
+  group: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+})
+const InlinePolicy = Closed({
+  approvals: Type.Optional(
+    Closed({
+      quorum: Type.Optional(Type.Integer({ minimum: 1, maximum: 20 })),
+      groups: Type.Optional(
+        Type.Array(Closed({ group: Group, min: Type.Integer({ minimum: 0, maximum: 20 }) }), { maxItems: 20 }),
       ),
+      four_eyes: Type.Optional(Type.Boolean()),
+      reject_rule: Type.Optional(Type.Enum(['any', 'majority'])),
+      comment_on_approve: Type.Optional(Type.Boolean()),
+      signature: Type.Optional(Type.Literal('required', { description: 'Each approval needs a passkey.' })),
+    }),
+  ),
+  deadline_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_592_000 })),
+  on_timeout: Type.Optional(Type.Enum(['reject', 'hold'])),
+  on_reject: Type.Optional(Type.Enum(['fail_nodes', 'hold', 'cancel_operation'])),
+  lease_policy: Type.Optional(Type.Enum(['hold', 'release'])),
+  on_voter_loss: Type.Optional(
+    Type.Enum(['reask', 'keep_after_start'], {
+      description: 'What becomes of a used approval when its voter loses the right: it is asked for again, or stands.',
+    }),
+  ),
+  check: Type.Optional(
+    Closed(
+      {
+        service: Type.String({ pattern: '^[a-z][a-z0-9-]{1,62}$' }),
+        timeout_s: Type.Integer({ minimum: 1, maximum: 2_592_000 }),
+      },
+      { description: 'A service that answers instead of people; not together with approvals.' },
     ),
-    outputs_schema: Type.Optional(Json),
-    timeouts: Type.Optional(
-      Type.Object(
-        {
-          start_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
-          run_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
-          heartbeat_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 600 })),
-        },
-        closed,
-      ),
-    ),
-    retry: Type.Optional(
-      Type.Object(
-        {
-          max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-          initial_s: Type.Optional(Type.Number({ minimum: 0, maximum: 3600 })),
-          factor: Type.Optional(Type.Number({ minimum: 1, maximum: 10 })),
-          max_s: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400 })),
-          retry_on: Type.Optional(Type.Array(Type.String({ pattern: '^[a-z_]{1,40}$' }), { maxItems: 20 })),
-        },
-        closed,
-      ),
-    ),
-    on_failure: Type.Optional(Type.Enum(['hold', 'tolerate', 'skip_dependents', 'fail', 'compensate'])),
-    compensate: Type.Optional(Compensate),
-    catalog: Type.Optional(
-      Type.Object(
-        {
-          lifecycle_status: Type.Optional(Type.Unknown()),
-          health_status: Type.Optional(Type.Unknown()),
-          desired_state_patch: Type.Optional(Type.Unknown()),
-          observed_state_patch: Type.Optional(Type.Unknown()),
-          relationship_changes: Type.Optional(Type.Unknown()),
-          provided_capability_changes: Type.Optional(Type.Unknown()),
-        },
-        closed,
-      ),
-    ),
-    secrets: Type.Optional(Type.Record(Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$' }), Type.Unknown())),
-    skippable: Type.Optional(Type.Boolean()),
-    tags: Type.Optional(Type.Array(Type.String({ pattern: '^[a-z0-9][a-z0-9._-]{0,62}$' }), { maxItems: 20 })),
-    risk: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
-    estimate_s: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400 })),
-    group: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
-  },
-  closed,
-)
-const InlinePolicy = Type.Object(
-  {
-    approvals: Type.Optional(
-      Type.Object(
-        {
-          quorum: Type.Optional(Type.Integer({ minimum: 1, maximum: 20 })),
-          groups: Type.Optional(
-            Type.Array(Type.Object({ group: Group, min: Type.Integer({ minimum: 0, maximum: 20 }) }, closed), {
-              maxItems: 20,
-            }),
-          ),
-          four_eyes: Type.Optional(Type.Boolean()),
-          reject_rule: Type.Optional(Type.Enum(['any', 'majority'])),
-          comment_on_approve: Type.Optional(Type.Boolean()),
-          signature: Type.Optional(Type.Literal('required', { description: 'Each approval needs a passkey.' })),
-        },
-        closed,
-      ),
-    ),
-    deadline_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_592_000 })),
-    on_timeout: Type.Optional(Type.Enum(['reject', 'hold'])),
-    on_reject: Type.Optional(Type.Enum(['fail_nodes', 'hold', 'cancel_operation'])),
-    lease_policy: Type.Optional(Type.Enum(['hold', 'release'])),
-    on_voter_loss: Type.Optional(
-      Type.Enum(['reask', 'keep_after_start'], {
-        description:
-          'What becomes of a used approval when its voter loses the right: it is asked for again, or stands.',
-      }),
-    ),
-    check: Type.Optional(
-      Type.Object(
-        {
-          service: Type.String({ pattern: '^[a-z][a-z0-9-]{1,62}$' }),
-          timeout_s: Type.Integer({ minimum: 1, maximum: 2_592_000 }),
-        },
-        { ...closed, description: 'A service that answers instead of people; not together with approvals.' },
-      ),
-    ),
-  },
-  closed,
-)
-export const GraphGate = Type.Object(
-  {
-    gate_id: GateId,
-    policy: Type.Union([Key, InlinePolicy], { description: 'The key of a gate policy, or a policy of its own.' }),
-    question: Type.Optional(Type.String({ minLength: 1, maxLength: 300 })),
-    guards: Type.Array(NodeId, { minItems: 1, maxItems: 2000, uniqueItems: true }),
-  },
-  closed,
-)
+  ),
+})
+export const GraphGate = Closed({
+  gate_id: GateId,
+  policy: Type.Union([Key, InlinePolicy], { description: 'The key of a gate policy, or a policy of its own.' }),
+  question: Type.Optional(Type.String({ minLength: 1, maxLength: 300 })),
+  guards: Type.Array(NodeId, { minItems: 1, maxItems: 2000, uniqueItems: true }),
+})
 
-export const IntentBody = Type.Object(
+export const IntentBody = Closed(
   {
     kind: Type.Enum([...INTENT_KINDS]),
     title: text('web 2.4.0 on eu1', { minLength: 1, maxLength: 200, pattern: '\\S' }),
@@ -211,39 +172,29 @@ export const IntentBody = Type.Object(
     constraints: Type.Optional(Constraints),
     dry_run: DryRun,
     change: Type.Optional(
-      Type.Object(
-        {
-          op: Type.Enum(['update', 'create', 'delete']),
-          desired_state_patch: Type.Optional(Json),
-          parameters: Type.Optional(Json),
-        },
-        closed,
-      ),
+      Closed({
+        op: Type.Enum(['update', 'create', 'delete']),
+        desired_state_patch: Type.Optional(Json),
+        parameters: Type.Optional(Json),
+      }),
     ),
-    action: Type.Optional(Type.Object({ action_key: Key, parameters: Type.Optional(Json) }, closed)),
+    action: Type.Optional(Closed({ action_key: Key, parameters: Type.Optional(Json) })),
     runbook: Type.Optional(
-      Type.Object(
-        {
-          pack: Key,
-          procedure: Key,
-          version: Type.Optional(Type.String({ maxLength: 64, description: 'The newest that is loaded unless said.' })),
-          parameters: Type.Optional(Json),
-        },
-        closed,
-      ),
+      Closed({
+        pack: Key,
+        procedure: Key,
+        version: Type.Optional(Type.String({ maxLength: 64, description: 'The newest that is loaded unless said.' })),
+        parameters: Type.Optional(Json),
+      }),
     ),
     graph: Type.Optional(
-      Type.Object(
-        {
-          nodes: Type.Array(GraphNode, { minItems: 1, maxItems: 2000 }),
-          gates: Type.Optional(Type.Array(GraphGate, { maxItems: 200 })),
-        },
-        closed,
-      ),
+      Closed({
+        nodes: Type.Array(GraphNode, { minItems: 1, maxItems: 2000 }),
+        gates: Type.Optional(Type.Array(GraphGate, { maxItems: 200 })),
+      }),
     ),
   },
   {
-    ...closed,
     examples: [
       {
         kind: 'change',
@@ -294,15 +245,12 @@ export const IntentRow = Type.Object({ ...row, targets: Type.Integer() })
 export type IntentRow = Static<typeof IntentRow>
 export const IntentList = ListOf(IntentRow)
 
-export const IntentListQuery = Type.Object(
-  {
-    status: Type.Optional(Type.Array(Type.Enum([...INTENT_STATUSES]))),
-    requester: Type.Optional(Type.String({ maxLength: 100, description: 'A user id, or `me`.' })),
-    kind: Type.Optional(Type.Enum([...INTENT_KINDS])),
-    ...PageQuery,
-  },
-  closed,
-)
+export const IntentListQuery = Closed({
+  status: Type.Optional(Type.Array(Type.Enum([...INTENT_STATUSES]))),
+  requester: Type.Optional(Type.String({ maxLength: 100, description: 'A user id, or `me`.' })),
+  kind: Type.Optional(Type.Enum([...INTENT_KINDS])),
+  ...PageQuery,
+})
 export type IntentListQuery = Static<typeof IntentListQuery>
 
 /** Ends of an attempt that a rehearsal can be told of: the classes of failures, and an end that nobody knows. */
@@ -317,36 +265,30 @@ export const REHEARSED_FAILURES = [
   'secret_missing',
   'outcome_unknown',
 ] as const
-export const PreviewBody = Type.Object(
+export const PreviewBody = Closed(
   {
     exclude_targets: Type.Optional(Type.Array(ResourceId, { maxItems: 1000, uniqueItems: true })),
     min_watermark: Type.Optional(
       Type.String({ pattern: '^\\d{1,19}$', description: "Position in the catalog's log that the plan must know." }),
     ),
     rehearse: Type.Optional(
-      Type.Object(
+      Closed(
         {
           seed: Type.Optional(Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: '1 unless said.' })),
           approval_delay_s: Type.Optional(Nullable(Type.Integer({ minimum: 0, maximum: 2_592_000 }))),
           failures: Type.Optional(
             Type.Array(
-              Type.Object(
-                {
-                  node_id: NodeId,
-                  attempt: Type.Integer({ minimum: 1, maximum: 100 }),
-                  class: Type.Enum([...REHEARSED_FAILURES]),
-                  undo: Type.Optional(
-                    Type.Boolean({ description: 'Of the undo of the node; of its run unless said.' }),
-                  ),
-                },
-                closed,
-              ),
+              Closed({
+                node_id: NodeId,
+                attempt: Type.Integer({ minimum: 1, maximum: 100 }),
+                class: Type.Enum([...REHEARSED_FAILURES]),
+                undo: Type.Optional(Type.Boolean({ description: 'Of the undo of the node; of its run unless said.' })),
+              }),
               { maxItems: 1000 },
             ),
           ),
         },
         {
-          ...closed,
           description:
             'Carries the plan out on a virtual clock and keeps what came of it with the plan. Gates are approved after approval_delay_s (0 unless said; null: never).',
         },
@@ -354,6 +296,6 @@ export const PreviewBody = Type.Object(
     ),
     dry_run: DryRun,
   },
-  { ...closed, examples: [{}, { rehearse: { seed: 1, approval_delay_s: 3600 } }] },
+  { examples: [{}, { rehearse: { seed: 1, approval_delay_s: 3600 } }] },
 )
 export type PreviewBody = Static<typeof PreviewBody>

@@ -1,28 +1,26 @@
 import Type, { type Static } from 'typebox'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 import { Nullable } from './common.ts'
 
 /** Log of one attempt: dense line numbers, read forwards, backwards, from the end, or searched. */
-export const LogQuery = Type.Object(
-  {
-    attempt: Type.Optional(Type.Integer({ minimum: 1, description: 'The latest when left out.' })),
-    role: Type.Optional(
-      Type.Enum(['run', 'undo'], { description: 'The attempt of the node (default) or of its compensation.' }),
-    ),
-    stream: Type.Optional(Type.String({ maxLength: 50 })),
-    level: Type.Optional(Type.String({ maxLength: 20 })),
-    after_seq: Type.Optional(Type.Integer({ minimum: 0 })),
-    before_seq: Type.Optional(Type.Integer({ minimum: 1 })),
-    tail: Type.Optional(Type.Boolean()),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 2000, default: 500 })),
-    q: Type.Optional(Type.String({ minLength: 2, maxLength: 200, description: 'Plain text, any case.' })),
-    match_before: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'With q: at most 200 matches before this line, the newest first.' }),
-    ),
-    wait_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 5000, default: 0 })),
-  },
-  { additionalProperties: false },
-)
+export const LogQuery = Closed({
+  attempt: Type.Optional(Type.Integer({ minimum: 1, description: 'The latest when left out.' })),
+  role: Type.Optional(
+    Type.Enum(['run', 'undo'], { description: 'The attempt of the node (default) or of its compensation.' }),
+  ),
+  stream: Type.Optional(Type.String({ maxLength: 50 })),
+  level: Type.Optional(Type.String({ maxLength: 20 })),
+  after_seq: Type.Optional(Type.Integer({ minimum: 0 })),
+  before_seq: Type.Optional(Type.Integer({ minimum: 1 })),
+  tail: Type.Optional(Type.Boolean()),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 2000, default: 500 })),
+  q: Type.Optional(Type.String({ minLength: 2, maxLength: 200, description: 'Plain text, any case.' })),
+  match_before: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'With q: at most 200 matches before this line, the newest first.' }),
+  ),
+  wait_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 5000, default: 0 })),
+})
 export type LogQuery = Static<typeof LogQuery>
 
 export const LogLineView = Type.Object({
@@ -48,7 +46,7 @@ export const LogPage = Type.Object({
 })
 export type LogPage = Static<typeof LogPage>
 
-export const RawLogQuery = Type.Object(
-  { attempt: Type.Optional(Type.Integer({ minimum: 1 })), role: Type.Optional(Type.Enum(['run', 'undo'])) },
-  { additionalProperties: false },
-)
+export const RawLogQuery = Closed({
+  attempt: Type.Optional(Type.Integer({ minimum: 1 })),
+  role: Type.Optional(Type.Enum(['run', 'undo'])),
+})

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 import {
   AllowedActionSchema,
@@ -49,16 +50,13 @@ export type NodeSummary = Static<typeof NodeSummary>
 export const NodeList = ListOf(NodeSummary)
 export type NodeList = Static<typeof NodeList>
 
-export const NodeListQuery = Type.Object(
-  {
-    state: Type.Optional(Type.Array(NodeStateSchema)),
-    group: Type.Optional(Type.String({ maxLength: 200 })),
-    target_id: Type.Optional(Type.String({ maxLength: 128 })),
-    failed_first: Type.Optional(Type.Boolean({ default: false })),
-    ...PageQuery,
-  },
-  { additionalProperties: false },
-)
+export const NodeListQuery = Closed({
+  state: Type.Optional(Type.Array(NodeStateSchema)),
+  group: Type.Optional(Type.String({ maxLength: 200 })),
+  target_id: Type.Optional(Type.String({ maxLength: 128 })),
+  failed_first: Type.Optional(Type.Boolean({ default: false })),
+  ...PageQuery,
+})
 export type NodeListQuery = Static<typeof NodeListQuery>
 
 export const AttemptView = Type.Object({
@@ -100,10 +98,11 @@ export const ArtifactView = Type.Object({
   expires_at: NullableText,
 })
 export type ArtifactView = Static<typeof ArtifactView>
-export const ArtifactQuery = Type.Object(
-  { node_id: Type.Optional(NodeId), kind: Type.Optional(Type.String({ maxLength: 100 })), ...PageQuery },
-  { additionalProperties: false },
-)
+export const ArtifactQuery = Closed({
+  node_id: Type.Optional(NodeId),
+  kind: Type.Optional(Type.String({ maxLength: 100 })),
+  ...PageQuery,
+})
 export const ArtifactList = ListOf(ArtifactView)
 
 export const NodeInputs = Type.Object({ effective: Type.Unknown(), overridden: Type.Array(Type.String()) })
@@ -124,10 +123,9 @@ const single = {
   change_seq: Type.Integer(),
   allowed_actions: Type.Array(AllowedActionSchema),
 }
-export const NodeQuery = Type.Object(
-  { attempt: Type.Optional(Type.Integer({ minimum: 1, description: 'Only this attempt.' })) },
-  { additionalProperties: false },
-)
+export const NodeQuery = Closed({
+  attempt: Type.Optional(Type.Integer({ minimum: 1, description: 'Only this attempt.' })),
+})
 export const Node = Type.Object(single)
 export type Node = Static<typeof Node>
 
@@ -136,7 +134,7 @@ const InputOverrides = Type.Record(Type.String(), Type.Unknown(), {
     'Merge patch on the `with` of the plan; it stands until another one replaces it. Gates that approved other inputs ask again.',
 })
 
-export const RetryBody = Type.Object(
+export const RetryBody = Closed(
   {
     scope: Type.Optional(
       Type.Enum(['downstream', 'node'], { description: 'downstream (default) resets all that came after it, too.' }),
@@ -145,14 +143,14 @@ export const RetryBody = Type.Object(
     input_overrides: Type.Optional(InputOverrides),
     expected_generation: Type.Optional(Type.Integer({ minimum: 1 })),
     reconciliation: Type.Optional(
-      Type.Object(
+      Closed(
         { finding: Type.Enum(['effect_absent', 'effect_present', 'effect_partial']), note: Comment },
-        { additionalProperties: false, description: 'What you found at the target when the outcome was unknown.' },
+        { description: 'What you found at the target when the outcome was unknown.' },
       ),
     ),
     dry_run: DryRun,
   },
-  { additionalProperties: false, examples: [{ scope: 'downstream', reason: 'The host answers again.' }] },
+  { examples: [{ scope: 'downstream', reason: 'The host answers again.' }] },
 )
 export type RetryBody = Static<typeof RetryBody>
 export const NodeReply = Type.Object({
@@ -163,7 +161,7 @@ export const NodeReply = Type.Object({
 })
 export type NodeReply = Static<typeof NodeReply>
 
-export const InterventionBody = Type.Object(
+export const InterventionBody = Closed(
   {
     type: Type.Enum([
       'skip',
@@ -180,7 +178,7 @@ export const InterventionBody = Type.Object(
       'override_freeze',
     ]),
     node_id: Type.Optional(NodeId),
-    payload: Type.Object(
+    payload: Closed(
       {
         outputs: Type.Optional(Json),
         note: Type.Optional(Comment),
@@ -197,16 +195,13 @@ export const InterventionBody = Type.Object(
         until: Type.Optional(Type.String({ format: 'date-time' })),
         freeze_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
       },
-      { additionalProperties: false, description: 'What the type needs, and nothing else.' },
+      { description: 'What the type needs, and nothing else.' },
     ),
     reason: Reason,
     ticket: Type.Optional(Type.String({ maxLength: 200 })),
     dry_run: DryRun,
   },
-  {
-    additionalProperties: false,
-    examples: [{ type: 'skip', node_id: 'drain.eu1-web-03', payload: {}, reason: 'The host is out of service.' }],
-  },
+  { examples: [{ type: 'skip', node_id: 'drain.eu1-web-03', payload: {}, reason: 'The host is out of service.' }] },
 )
 export type InterventionBody = Static<typeof InterventionBody>
 export const InterventionReply = Type.Object({

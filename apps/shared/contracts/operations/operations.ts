@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 import {
   ActorSchema,
@@ -127,20 +128,14 @@ const list = {
   sort: Type.Optional(Type.Enum([...OPERATION_SORTS])),
   ...PageQuery,
 }
-export const OperationListQuery = Type.Object(
-  { ...list, resource_id: Type.Optional(Type.String({ maxLength: 128 })) },
-  { additionalProperties: false },
-)
+export const OperationListQuery = Closed({ ...list, resource_id: Type.Optional(Type.String({ maxLength: 128 })) })
 export type OperationListQuery = Static<typeof OperationListQuery>
-export const ResourceOperationsQuery = Type.Object(list, { additionalProperties: false })
+export const ResourceOperationsQuery = Closed(list)
 
-export const GraphQuery = Type.Object(
-  {
-    collapse: Type.Optional(Type.Enum(['auto', 'none', 'groups'])),
-    revision: Type.Optional(Type.Integer({ minimum: 1 })),
-  },
-  { additionalProperties: false },
-)
+export const GraphQuery = Closed({
+  collapse: Type.Optional(Type.Enum(['auto', 'none', 'groups'])),
+  revision: Type.Optional(Type.Integer({ minimum: 1 })),
+})
 export const OperationGraph = Type.Object({
   plan_revision: Type.Integer(),
   plan_hash: text('sha256:0000000000000000000000000000000000000000000000000000000000000000'),
@@ -188,17 +183,14 @@ export const OperationGraph = Type.Object({
 })
 export type OperationGraph = Static<typeof OperationGraph>
 
-export const TimelineQuery = Type.Object(
-  {
-    after_seq: Type.Optional(Type.Integer({ minimum: 0, default: 0 })),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 200 })),
-    types: Type.Optional(Type.Array(Type.String({ maxLength: 100 }), { maxItems: 50 })),
-    actor: Type.Optional(Type.String({ maxLength: 100 })),
-    node_id: Type.Optional(Type.String({ maxLength: 96 })),
-    wait_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 5000, default: 0 })),
-  },
-  { additionalProperties: false },
-)
+export const TimelineQuery = Closed({
+  after_seq: Type.Optional(Type.Integer({ minimum: 0, default: 0 })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 200 })),
+  types: Type.Optional(Type.Array(Type.String({ maxLength: 100 }), { maxItems: 50 })),
+  actor: Type.Optional(Type.String({ maxLength: 100 })),
+  node_id: Type.Optional(Type.String({ maxLength: 96 })),
+  wait_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 5000, default: 0 })),
+})
 export const TimelineEventView = Type.Object({
   seq: Type.Integer(),
   at: Time,
@@ -216,19 +208,16 @@ export const TimelineEventView = Type.Object({
 export const Timeline = Type.Object({ events: Type.Array(TimelineEventView), last_seq: Type.Integer() })
 export type Timeline = Static<typeof Timeline>
 
-export const EvidenceQuery = Type.Object(
-  {
-    after_seq: Type.Optional(Type.Integer({ minimum: 0, default: 0 })),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 200 })),
-    format: Type.Optional(
-      Type.Enum(['json', 'jsonl'], {
-        description:
-          'jsonl: the whole chain as a file of canonical JSON lines with a signed head, as application/jsonl; for whoever asked for the operation, and for auditors.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+export const EvidenceQuery = Closed({
+  after_seq: Type.Optional(Type.Integer({ minimum: 0, default: 0 })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 200 })),
+  format: Type.Optional(
+    Type.Enum(['json', 'jsonl'], {
+      description:
+        'jsonl: the whole chain as a file of canonical JSON lines with a signed head, as application/jsonl; for whoever asked for the operation, and for auditors.',
+    }),
+  ),
+})
 export const EvidenceRecordView = Type.Object({
   v: Type.Literal(1),
   operation_id: text('0195f0c2-0000-7000-8000-000000000001'),
@@ -277,21 +266,16 @@ export const EvidenceKeys = Type.Object({
   ),
 })
 
-export const PauseBody = Type.Object(
+export const PauseBody = Closed(
   { reason: Reason, dry_run: DryRun },
-  { additionalProperties: false, examples: [{ reason: 'The load is higher than expected.' }] },
+  { examples: [{ reason: 'The load is higher than expected.' }] },
 )
-export const ResumeBody = Type.Object(
-  {
-    reason: Reason,
-    acknowledge_drift: Type.Optional(
-      Type.Boolean({ description: 'Take the new values of targets that have changed.' }),
-    ),
-    dry_run: DryRun,
-  },
-  { additionalProperties: false },
-)
-export const CancelBody = Type.Object(
+export const ResumeBody = Closed({
+  reason: Reason,
+  acknowledge_drift: Type.Optional(Type.Boolean({ description: 'Take the new values of targets that have changed.' })),
+  dry_run: DryRun,
+})
+export const CancelBody = Closed(
   {
     mode: Type.Optional(
       Type.Enum(['graceful', 'compensate', 'force'], {
@@ -302,5 +286,5 @@ export const CancelBody = Type.Object(
     reason: Reason,
     dry_run: DryRun,
   },
-  { additionalProperties: false, examples: [{ mode: 'graceful', reason: 'The release has a fault.' }] },
+  { examples: [{ mode: 'graceful', reason: 'The release has a fault.' }] },
 )

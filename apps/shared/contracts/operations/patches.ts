@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { Closed } from '../closed.ts'
 import { Assertion } from '../session/passkeys.ts'
 import { text } from '../text.ts'
 import {
@@ -56,18 +57,18 @@ export const NodeMergePatch = Type.Record(
   },
 )
 export const PatchChange = Type.Union([
-  Type.Object({ op: op('add_node'), node: GraphNode }, closed),
-  Type.Object({ op: op('remove_node'), node_id: NodeId }, closed),
-  Type.Object({ op: op('update_node'), node_id: NodeId, set: NodeMergePatch }, closed),
-  Type.Object({ op: op('add_dependency'), ...dependency }, closed),
-  Type.Object({ op: op('remove_dependency'), ...dependency }, closed),
-  Type.Object({ op: op('add_gate'), gate: GraphGate }, closed),
-  Type.Object({ op: op('remove_gate'), gate_id: GateId }, closed),
-  Type.Object({ op: op('set_limits'), max_parallel: Type.Integer({ minimum: 1, maximum: 500 }) }, closed),
+  Closed({ op: op('add_node'), node: GraphNode }),
+  Closed({ op: op('remove_node'), node_id: NodeId }),
+  Closed({ op: op('update_node'), node_id: NodeId, set: NodeMergePatch }),
+  Closed({ op: op('add_dependency'), ...dependency }),
+  Closed({ op: op('remove_dependency'), ...dependency }),
+  Closed({ op: op('add_gate'), gate: GraphGate }),
+  Closed({ op: op('remove_gate'), gate_id: GateId }),
+  Closed({ op: op('set_limits'), max_parallel: Type.Integer({ minimum: 1, maximum: 500 }) }),
 ])
 export type PatchChange = Static<typeof PatchChange>
 
-export const ProposeBody = Type.Object(
+export const ProposeBody = Closed(
   {
     base_revision: Type.Integer({ minimum: 1, description: 'The plan_revision that you read.' }),
     changes: Type.Array(PatchChange, { minItems: 1, maxItems: 200 }),
@@ -77,7 +78,6 @@ export const ProposeBody = Type.Object(
     dry_run: DryRun,
   },
   {
-    ...closed,
     examples: [
       { base_revision: 1, changes: [{ op: 'set_limits', max_parallel: 2 }], reason: 'The targets are slow today.' },
     ],
@@ -85,14 +85,14 @@ export const ProposeBody = Type.Object(
 )
 export type ProposeBody = Static<typeof ProposeBody>
 
-export const ApprovePatchBody = Type.Object(
+export const ApprovePatchBody = Closed(
   { reviewed_digest: Digest, comment: Type.Optional(Comment), assertion: Type.Optional(Assertion), dry_run: DryRun },
-  { ...closed, examples: [{ reviewed_digest: `sha256:${'0'.repeat(64)}`, comment: 'Reviewed.' }] },
+  { examples: [{ reviewed_digest: `sha256:${'0'.repeat(64)}`, comment: 'Reviewed.' }] },
 )
 export type ApprovePatchBody = Static<typeof ApprovePatchBody>
-export const RejectPatchBody = Type.Object(
+export const RejectPatchBody = Closed(
   { comment: Comment, dry_run: DryRun },
-  { ...closed, examples: [{ comment: 'The check must stay.' }] },
+  { examples: [{ comment: 'The check must stay.' }] },
 )
 export type RejectPatchBody = Static<typeof RejectPatchBody>
 
@@ -184,9 +184,9 @@ export const PatchDetail = Type.Object({
 })
 export type PatchDetail = Static<typeof PatchDetail>
 export const PatchList = ListOf(Patch)
-export const PatchListQuery = Type.Object(
-  { status: Type.Optional(Type.Array(Type.Enum([...PATCH_STATUSES]))), ...PageQuery },
-  closed,
-)
+export const PatchListQuery = Closed({
+  status: Type.Optional(Type.Array(Type.Enum([...PATCH_STATUSES]))),
+  ...PageQuery,
+})
 export const PatchReply = Type.Object({ ...patch, operation_status: OperationStatusSchema, command: CommandView })
 export type PatchReply = Static<typeof PatchReply>

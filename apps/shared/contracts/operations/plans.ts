@@ -1,11 +1,11 @@
 import Type, { type Static } from 'typebox'
 import { Affected } from '../catalog/affected.ts'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 import { AllowedActionSchema, Digest, DryRun, Json, Nullable, NullableText, Time } from './common.ts'
 import { GATE_STATUSES } from './graph.ts'
 
 /** Plans: how an intent would be carried out, and what it would change (operations.md 5.2). */
-const closed = { additionalProperties: false } as const
 export const PLAN_STATUSES = [
   'ready',
   'blocked_by_policy',
@@ -18,11 +18,10 @@ export const PLAN_STATUSES = [
 export type PlanStatus = (typeof PLAN_STATUSES)[number]
 
 export const PlanParams = Type.Object({ plan_id: Type.String({ format: 'uuid' }) })
-export const PlanQuery = Type.Object(
-  { diff_after: Type.Optional(Type.String({ maxLength: 128, description: 'The last resource_id that is known.' })) },
-  closed,
-)
-export const PlanGraphQuery = Type.Object({ collapse: Type.Optional(Type.Enum(['auto', 'none', 'groups'])) }, closed)
+export const PlanQuery = Closed({
+  diff_after: Type.Optional(Type.String({ maxLength: 128, description: 'The last resource_id that is known.' })),
+})
+export const PlanGraphQuery = Closed({ collapse: Type.Optional(Type.Enum(['auto', 'none', 'groups'])) })
 
 const FieldChange = Type.Object({
   path: text('/desired_state/release'),
@@ -164,7 +163,7 @@ export const PlanView = Type.Object({
 })
 export type PlanView = Static<typeof PlanView>
 
-export const StartBody = Type.Object(
+export const StartBody = Closed(
   {
     reviewed_plan_hash: Digest,
     on_conflict: Type.Optional(
@@ -177,10 +176,7 @@ export const StartBody = Type.Object(
     comment: Type.Optional(Type.String({ maxLength: 2000 })),
     dry_run: DryRun,
   },
-  {
-    ...closed,
-    examples: [{ reviewed_plan_hash: 'sha256:0000000000000000000000000000000000000000000000000000000000000000' }],
-  },
+  { examples: [{ reviewed_plan_hash: 'sha256:0000000000000000000000000000000000000000000000000000000000000000' }] },
 )
 export type StartBody = Static<typeof StartBody>
 

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 import { ActorSchema, AsOf, NodeId, NullableText, OperationId, Time } from './common.ts'
 import { PatchId } from './patches.ts'
@@ -37,7 +38,6 @@ export const Waiting = Type.Object({
   as_of: AsOf,
 })
 export type Waiting = Static<typeof Waiting>
-export const WaitingQuery = Type.Object(
-  { for: Type.Optional(Type.Enum(['me', 'all'], { description: 'me: what the caller can act on.' })) },
-  { additionalProperties: false },
-)
+export const WaitingQuery = Closed({
+  for: Type.Optional(Type.Enum(['me', 'all'], { description: 'me: what the caller can act on.' })),
+})

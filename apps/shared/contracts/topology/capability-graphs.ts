@@ -1,7 +1,8 @@
 import Type, { type Static } from 'typebox'
 import { Provider, Rejection, Requirement } from '../catalog/capabilities.ts'
-import { closed, FreshnessQuery, many, nullable, PageQuery, ReadAsOf } from '../catalog/common.ts'
+import { FreshnessQuery, many, nullable, PageQuery, ReadAsOf } from '../catalog/common.ts'
 import { Health, Scope } from '../catalog/resources.ts'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 import { GraphQuery } from './graphs.ts'
 
@@ -21,9 +22,9 @@ const Narrowing = {
   allow_degraded: Type.Optional(Type.Boolean({ description: 'Degraded providers meet requirements, too.' })),
   format: GraphQuery.properties.format,
 }
-export const CapabilityGraphQuery = Type.Object({ ...Narrowing, ...FreshnessQuery }, closed)
+export const CapabilityGraphQuery = Closed({ ...Narrowing, ...FreshnessQuery })
 export type CapabilityGraphQuery = Static<typeof CapabilityGraphQuery>
-export const NeedsGraphQuery = Type.Object({ ...Narrowing, ...PageQuery, ...FreshnessQuery }, closed)
+export const NeedsGraphQuery = Closed({ ...Narrowing, ...PageQuery, ...FreshnessQuery })
 export type NeedsGraphQuery = Static<typeof NeedsGraphQuery>
 
 const State = Type.Enum(['bound', 'satisfiable', 'unsatisfied'])

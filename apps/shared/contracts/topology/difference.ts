@@ -1,17 +1,15 @@
 import Type, { type Static } from 'typebox'
-import { closed, nullable, PageQuery, pageOf, Time, Uuid } from '../catalog/common.ts'
+import { nullable, PageQuery, pageOf, Time, Uuid } from '../catalog/common.ts'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 
 const at = (description: string) => Type.String({ format: 'date-time', maxLength: 40, description })
 
-export const DifferenceQuery = Type.Object(
-  {
-    ...PageQuery,
-    from: at('The earlier time (RFC 3339).'),
-    to: Type.Optional(at('The later time; now unless said. A page_token keeps the time of its first page.')),
-  },
-  closed,
-)
+export const DifferenceQuery = Closed({
+  ...PageQuery,
+  from: at('The earlier time (RFC 3339).'),
+  to: Type.Optional(at('The later time; now unless said. A page_token keeps the time of its first page.')),
+})
 export type DifferenceQuery = Static<typeof DifferenceQuery>
 
 export const DifferenceItem = Type.Object({

@@ -1,20 +1,18 @@
 import Type, { type Static } from 'typebox'
-import { closed, FreshnessQuery, nullable, ReadAsOf } from '../catalog/common.ts'
+import { FreshnessQuery, nullable, ReadAsOf } from '../catalog/common.ts'
 import { Health } from '../catalog/resources.ts'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 
-export const ImpactQuery = Type.Object(
-  {
-    max_distance: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 64, default: 64, description: 'Steps from the resource at most.' }),
-    ),
-    limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'Items at most; counts hold all.' }),
-    ),
-    ...FreshnessQuery,
-  },
-  closed,
-)
+export const ImpactQuery = Closed({
+  max_distance: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 64, default: 64, description: 'Steps from the resource at most.' }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'Items at most; counts hold all.' }),
+  ),
+  ...FreshnessQuery,
+})
 export type ImpactQuery = Static<typeof ImpactQuery>
 
 const Effect = Type.Enum(['unhealthy', 'degraded'], {

@@ -1,25 +1,23 @@
 import Type, { type Static } from 'typebox'
-import { closed, many, nullable, ReadAsOf } from '../catalog/common.ts'
+import { many, nullable, ReadAsOf } from '../catalog/common.ts'
 import { Health, OwnerId, Scope } from '../catalog/resources.ts'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 
-export const SearchQuery = Type.Object(
-  {
-    q: Type.String({
-      minLength: 1,
-      maxLength: 200,
-      examples: ['web eu1 prod'],
-      description: 'Words, each from its beginning; all must occur. Misspelled names are found if nothing else is.',
-    }),
-    type_key: many('Types; derived types count.'),
-    owned_by: Type.Optional(OwnerId),
-    region_id: Type.Optional(Type.String({ maxLength: 128 })),
-    health_status: many('healthy, degraded, unhealthy, unknown, maintenance.'),
-    include_retired: Type.Optional(Type.Boolean()),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
-  },
-  closed,
-)
+export const SearchQuery = Closed({
+  q: Type.String({
+    minLength: 1,
+    maxLength: 200,
+    examples: ['web eu1 prod'],
+    description: 'Words, each from its beginning; all must occur. Misspelled names are found if nothing else is.',
+  }),
+  type_key: many('Types; derived types count.'),
+  owned_by: Type.Optional(OwnerId),
+  region_id: Type.Optional(Type.String({ maxLength: 128 })),
+  health_status: many('healthy, degraded, unhealthy, unknown, maintenance.'),
+  include_retired: Type.Optional(Type.Boolean()),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
+})
 export type SearchQuery = Static<typeof SearchQuery>
 
 export const SearchItem = Type.Object({

@@ -1,41 +1,36 @@
 import Type, { type Static } from 'typebox'
-import { closed, FreshnessQuery, many, PageQuery, pageOf, ReadAsOf } from '../catalog/common.ts'
+import { FreshnessQuery, many, PageQuery, pageOf, ReadAsOf } from '../catalog/common.ts'
 import { Health, ResourceItem, ResourceListQuery, Selection } from '../catalog/resources.ts'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 import { GraphEdge } from './graphs.ts'
 
-export const TopologyQuery = Type.Object(
-  {
-    ...PageQuery,
-    region_id: Type.Optional(Type.String({ maxLength: 128 })),
-    datacenter_id: Type.Optional(Type.String({ maxLength: 128 })),
-    layer_id: Type.Optional(Type.String({ maxLength: 128 })),
-    layer_kind: Type.Optional(Type.String({ maxLength: 32 })),
-    health_status: many('Own health of the place.'),
-    label: many('`key` or `key=value`; all must hold.'),
-    include_retired: Type.Optional(Type.Boolean()),
-    filter: Type.Optional(Type.String({ maxLength: 2048 })),
-    sort: Type.Optional(Type.String({ maxLength: 200 })),
-    count: ResourceListQuery.properties.count,
-    ...Selection,
-    ...FreshnessQuery,
-  },
-  closed,
-)
+export const TopologyQuery = Closed({
+  ...PageQuery,
+  region_id: Type.Optional(Type.String({ maxLength: 128 })),
+  datacenter_id: Type.Optional(Type.String({ maxLength: 128 })),
+  layer_id: Type.Optional(Type.String({ maxLength: 128 })),
+  layer_kind: Type.Optional(Type.String({ maxLength: 32 })),
+  health_status: many('Own health of the place.'),
+  label: many('`key` or `key=value`; all must hold.'),
+  include_retired: Type.Optional(Type.Boolean()),
+  filter: Type.Optional(Type.String({ maxLength: 2048 })),
+  sort: Type.Optional(Type.String({ maxLength: 200 })),
+  count: ResourceListQuery.properties.count,
+  ...Selection,
+  ...FreshnessQuery,
+})
 export type TopologyQuery = Static<typeof TopologyQuery>
 
 const Counts = Type.Record(Type.String(), Type.Integer())
 export const PlaceCounts = Type.Object({ resources: Type.Integer(), by_health: Counts, by_lifecycle: Counts })
 export const TopologyList = pageOf(Type.Object({ ...ResourceItem.properties, counts: PlaceCounts }))
 
-export const TopologyGraphQuery = Type.Object(
-  {
-    region_id: Type.Optional(Type.String({ maxLength: 128, description: 'Only this region and what is in it.' })),
-    max_nodes: Type.Optional(Type.Integer({ minimum: 1, maximum: 5000, default: 500 })),
-    ...FreshnessQuery,
-  },
-  closed,
-)
+export const TopologyGraphQuery = Closed({
+  region_id: Type.Optional(Type.String({ maxLength: 128, description: 'Only this region and what is in it.' })),
+  max_nodes: Type.Optional(Type.Integer({ minimum: 1, maximum: 5000, default: 500 })),
+  ...FreshnessQuery,
+})
 export type TopologyGraphQuery = Static<typeof TopologyGraphQuery>
 
 /** All places from the regions down, the outer ones first; `truncated` when there are more than max_nodes. */
