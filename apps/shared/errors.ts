@@ -1,4 +1,4 @@
-import { HINT, HINTS, STATUS, statusesOf, TITLES } from './contracts/categories.ts'
+import { entryOf, STATUS, TITLES } from './contracts/categories.ts'
 import type { Category, Code, CodeOf } from './contracts/codes.ts'
 
 export type { Category, Code, CodeOf } from './contracts/codes.ts'
@@ -18,8 +18,8 @@ export type ErrorOptions = {
 }
 
 /**
- * The one error class that crosses a layer. Its status is the code's, where that has one alone. The cause is for the log
- * and never sent.
+ * The one error class that crosses a layer. Unless said, the hint is the code's, and so is the status of a code that has
+ * one alone. The cause is for the log and never sent.
  */
 export class AppError<C extends Category = Category> extends Error {
   readonly category: Category
@@ -32,7 +32,7 @@ export class AppError<C extends Category = Category> extends Error {
     this.name = 'AppError'
     this.category = category
     this.code = code
-    const [own, ...others] = statusesOf(category, code)
+    const [own, ...others] = entryOf(category, code).statuses
     this.status = options.status ?? (others.length === 0 && own !== undefined ? own : STATUS[category])
     this.options = options
   }
@@ -116,7 +116,7 @@ export const problemOf = (error: AppError, request_id: string, instance: string)
   code: error.code,
   request_id,
   retryable: error.options.retryable ?? false,
-  hint: error.options.hint ?? HINTS[error.category] ?? HINT,
+  hint: error.options.hint ?? entryOf(error.category, error.code as CodeOf<Category>).remedy,
   ...(error.options.violations && { violations: error.options.violations.slice(0, 100) }),
   ...(error.options.retry_after_ms !== undefined && { retry_after_ms: error.options.retry_after_ms }),
   ...error.options.extra,

@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { statusesOf } from '../../apps/shared/contracts/categories.ts'
+import { entryOf } from '../../apps/shared/contracts/categories.ts'
 import { newJti, signToken } from '../../apps/shared/jwt/sign.ts'
 import { until } from '../support/until.ts'
 import { CASES, EXCEPTED, type Side } from './cases.ts'
@@ -180,7 +180,8 @@ const faultOf = (
   if (!status.includes(answer.status)) return `${answer.status} instead of ${status}: ${text.slice(0, 300)}`
   if (answer.status === 200) return undefined
   if (headers['content-type'] !== 'application/problem+json; charset=utf-8') return `sent ${headers['content-type']}`
-  if (!statusesOf(body.category, body.code).includes(answer.status)) return `${answer.status} is not of ${body.code}`
+  if (!entryOf(body.category, body.code).statuses.includes(answer.status))
+    return `${answer.status} is not of ${body.code}`
   if (!categories.includes(body.category)) return `${body.category} is not a category of this API`
   if (!(CATEGORY[answer.status] ?? /./).test(body.category)) return `${answer.status} with ${body.category}`
   for (const member of ['type', 'title', 'detail', 'instance', 'code', 'request_id', 'hint'])

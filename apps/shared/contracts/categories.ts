@@ -48,7 +48,7 @@ export const TITLES: Record<Category, string> = {
   internal_error: 'Something went wrong on our side',
 }
 
-export const HINTS: Partial<Record<Category, string>> = {
+const HINTS: Partial<Record<Category, string>> = {
   validation_error: 'Correct the named fields and send the request again.',
   invalid_token: 'Sign in again, or refresh the access token.',
   invalid_credentials: 'Check username and password.',
@@ -59,7 +59,7 @@ export const HINTS: Partial<Record<Category, string>> = {
   internal_error: 'Repeat the request; if it keeps failing, report the request id.',
 }
 
-export const HINT = 'Read the object again to see what is possible now.'
+const HINT = 'Read the object again to see what is possible now.'
 
 /** What a category means, for the reference. */
 export const describeCategory = (category: Category): { status: number; title: string; hint: string } => ({
@@ -68,8 +68,8 @@ export const describeCategory = (category: Category): { status: number; title: s
   hint: HINTS[category] ?? HINT,
 })
 
-/** The statuses that a code refuses with. */
-export const statusesOf = <C extends Category>(category: C, code: CodeOf<C>): readonly number[] => {
-  const [, , ...statuses] = (CODES[category] as Record<string, Entry>)[code] as Entry
-  return statuses.length ? statuses : [STATUS[category]]
+/** What the caller does next, and the statuses that a code refuses with. */
+export const entryOf = <C extends Category>(category: C, code: CodeOf<C>) => {
+  const [, remedy, ...statuses] = (CODES[category] as Record<string, Entry>)[code] as Entry
+  return { remedy, statuses: statuses.length ? statuses : [STATUS[category]] }
 }

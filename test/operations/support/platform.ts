@@ -20,7 +20,7 @@ import { sequenceOnce } from '../../../apps/relay/events/sequencer.ts'
 import { createPrincipals } from '../../../apps/shared/auth/principals.ts'
 import { createAccessVerifier } from '../../../apps/shared/auth/user-tokens.ts'
 import { systemClock } from '../../../apps/shared/clock.ts'
-import { statusesOf } from '../../../apps/shared/contracts/categories.ts'
+import { entryOf } from '../../../apps/shared/contracts/categories.ts'
 import { type Category, CODES, type Code } from '../../../apps/shared/contracts/codes.ts'
 import { PrincipalSchema, UserKind, UserStatus } from '../../../apps/shared/contracts/gen/auth_pb.ts'
 import type { Problem } from '../../../apps/shared/errors.ts'
@@ -102,7 +102,7 @@ const requireListed = (body: unknown): void => {
   const { category = '', code = '', status = 0 } = (body ?? {}) as Partial<Problem>
   const codes: Record<string, object> = CODES
   if (!(code in (codes[category] ?? {}))) throw new Error(`${category}/${code} is no refusal of the closed table`)
-  const listed = statusesOf(category as Category, code as Code)
+  const listed = entryOf(category as Category, code as Code).statuses
   if (!listed.includes(status)) throw new Error(`${category}/${code} refuses with ${status}; the table says ${listed}`)
 }
 
