@@ -1,21 +1,13 @@
+import type { Static } from 'typebox'
+import type { ChangeView, EnrolmentHalf, Pending as PendingReply } from '../../shared/contracts/identity/changes.ts'
 import { type Command, type Context, wholeId } from '../command.ts'
 import { usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { word } from '../terminal/output.ts'
 
-export type Pending = { change: { id: string; kind: string; expires_at: string } }
-type Change = {
-  id: string
-  kind: string
-  status: string
-  digest: string
-  request: { role?: string; kind?: string; group_key?: string; scope?: Record<string, string> }
-  subject: { name: string; roles: string[]; gives: string[]; members: string[] }
-  requested_by: string
-  expires_at: string
-  user_id: string | null
-}
-type Half = { half: { part: string; url: string; expires_at: string } }
+export type Pending = Static<typeof PendingReply>
+type Change = ChangeView
+type Half = Static<typeof EnrolmentHalf>
 
 const PATH = '/api/v1/admin/changes'
 

@@ -1,27 +1,14 @@
+import type { Static } from 'typebox'
+import type { MachineView, MadeCredential } from '../../shared/contracts/identity/machines.ts'
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
 import { usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { minute, short, word } from '../terminal/output.ts'
 import { isPending, type Pending, tellControl, waiting } from './change.ts'
 
-type Credential = {
-  id: string
-  kind: string
-  name: string
-  permissions: string[]
-  expires_at: string
-  revoked_at: string | null
-  last_used_at: string | null
-}
-type Machine = {
-  id: string
-  username: string
-  status: string
-  roles: string[]
-  owners: { username: string }[]
-  credentials: Credential[]
-}
-type Made = { credential: Credential; key?: string }
+type Machine = MachineView
+type Credential = Machine['credentials'][number]
+type Made = Static<typeof MadeCredential>
 
 const PATH = '/api/v1/admin/machines'
 

@@ -1,3 +1,6 @@
+import type { Static } from 'typebox'
+import type { Me } from '../../shared/contracts/operations/events.ts'
+import type { SessionView } from '../../shared/contracts/session/sessions.ts'
 import { type Command, readDocument, readText, text, wholeId } from '../command.ts'
 import { usageError } from '../errors.ts'
 import type { Api } from '../session/api.ts'
@@ -6,22 +9,7 @@ import { isApiKey } from '../session/machine.ts'
 import { ask, readPassword } from '../terminal/ask.ts'
 import { minute, short, zoned } from '../terminal/output.ts'
 
-type Me = {
-  username: string
-  roles: string[]
-  permissions: string[]
-  groups: string[]
-  counts: { gates_mine: number; patches_mine: number; failures_mine: number }
-}
-type Session = {
-  id: string
-  created_at: string
-  last_used_at: string
-  ip_address: string | null
-  user_agent: string | null
-  mode: string
-  current: boolean
-}
+type Session = Static<typeof SessionView>
 
 /** The provider that a person means who names none. */
 const onlyProvider = async ({ open }: Pick<Api, 'open'>): Promise<string> => {
@@ -91,7 +79,7 @@ export const sessionCommands: Command[] = [
     about: 'Shows who is signed in, with roles and groups.',
     examples: ['whoami', 'whoami --select permissions -o json'],
     run: async ({ api, out }) => {
-      const me = await api.get<Me>('/api/v1/me')
+      const me = await api.get<Static<typeof Me>>('/api/v1/me')
       out.one(me, 'username', ({ username, roles, groups, counts }) => [
         `${username}   roles ${roles.join(', ') || 'none'}   groups ${groups.join(', ') || 'none'}`,
         `Waiting for you: gates ${counts.gates_mine}, patches ${counts.patches_mine}, failures ${counts.failures_mine}.`,

@@ -1,12 +1,14 @@
+import type { Static } from 'typebox'
+import type { Enrolment, UserDetail } from '../../shared/contracts/identity/users.ts'
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
 import { usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { word } from '../terminal/output.ts'
 import { changeCommands, isPending, type Pending, tellControl, waiting } from './change.ts'
 
-type User = { id: string; username: string; status: string; roles: string[]; groups: string[] }
-type Made = { user: User; enrolment: { url: string; expires_at: string } }
-type Link = { enrolment: { url: string; expires_at: string } }
+type User = Static<typeof UserDetail>
+type Link = { enrolment: Static<typeof Enrolment> }
+type Made = Link & { user: User }
 
 /** Accounts of people, for administrators. */
 export const userCommands: Command[] = [

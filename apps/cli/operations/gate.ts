@@ -10,6 +10,7 @@ import { affectedLines } from './affected.ts'
 import { operationId } from './operation.ts'
 
 const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the gate' } } as const
+export const COMMENT = { comment: { type: 'string', value: 'TEXT', about: 'what to record beside the vote' } } as const
 const MAX_SHOWN = 30
 
 /** Gates: decisions that operations wait for, each on exactly the subject that was shown. */
@@ -69,14 +70,11 @@ export const gateCommands: Command[] = [
       "gate approve cutover --op 77b0aa --comment 'looks right'",
       'gate approve cutover --op 77b0aa --yes --digest sha256:1f3a9c02…',
     ],
-    options: {
-      ...OP,
-      digest: { type: 'string', about: 'the digest that you reviewed' },
-      comment: { type: 'string', value: 'TEXT', about: 'what to record beside the vote' },
-    },
+    options: { ...OP, digest: { type: 'string', about: 'the digest that you reviewed' }, ...COMMENT },
     run: async (context, [gate_id = ''], values) => {
       const { gate, path } = await readGate(context, gate_id, values)
-      const reviewed_digest = await reviewed(context, gate, text(values, 'digest'))
+      const subject = { noun: 'gate', digest: gate.digest, subject: gate.subject, lines: gateLines(gate) }
+      const reviewed_digest = await reviewed(context, subject, text(values, 'digest'))
       const comment = text(values, 'comment')
       const body = { reviewed_digest, round: gate.round, ...(comment !== undefined && { comment }) }
       tell(context, await context.api.post<Decided>(`${path}/approve`, withDryRun(context, body)))
@@ -87,7 +85,7 @@ export const gateCommands: Command[] = [
     takes: 'GATE',
     about: 'Rejects a gate, with the reason.',
     examples: ["gate reject cutover --op 77b0aa --comment 'wrong release'"],
-    options: { ...OP, comment: { type: 'string', value: 'TEXT', about: 'what to record beside the vote' } },
+    options: { ...OP, ...COMMENT },
     run: async (context, [gate_id = ''], values) => {
       const comment = needed(values, 'comment')
       const { gate, path } = await readGate(context, gate_id, values)
@@ -130,17 +128,24 @@ const operationOf = async ({ api }: Context, gate_id: string): Promise<string> =
   )
 }
 
+/** What a person decides on: the digest that the server asks to approve, and the subject as it is shown. */
+type Reviewed = { noun: string; digest: string; subject: unknown; lines: readonly string[] }
+
 /** The digest that the decision covers: of the subject that was shown and confirmed here, or given with --digest. */
-const reviewed = async ({ out, yes, dry_run }: Context, gate: Gate, given: string | undefined): Promise<string> => {
+export const reviewed = async (
+  { out, yes, dry_run }: Context,
+  { noun, digest: asked, subject, lines }: Reviewed,
+  given: string | undefined,
+): Promise<string> => {
   if (given !== undefined) return given
-  if (yes) throw usageError('--yes needs --digest: the digest that `gate show` printed when it was reviewed.')
-  const shown = digest(gate.subject)
-  if (shown !== gate.digest)
+  if (yes) throw usageError(`--yes needs --digest: the digest that \`${noun} show\` printed when it was reviewed.`)
+  const shown = digest(subject)
+  if (shown !== asked)
     throw new CliError(
       EXIT.error,
       'The server shows another subject than the one it asks to approve. Do not approve; report this to an engineer.',
     )
-  for (const line of gateLines(gate)) out.note(line)
+  for (const line of lines) out.note(line)
   if (!dry_run) await confirm('Approve this?')
   return shown
 }

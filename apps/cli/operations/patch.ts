@@ -1,10 +1,9 @@
 import type { Patch, PatchReply } from '../../shared/contracts/operations/patches.ts'
-import { digest } from '../../shared/data/digest.ts'
 import { type Command, type Context, needed, readDocument, text, type Values, wholeId } from '../command.ts'
-import { CliError, EXIT, usageError } from '../errors.ts'
+import { usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { dim, minute, moment, short, word, zoned } from '../terminal/output.ts'
-import { withDryRun } from './gate.ts'
+import { COMMENT, reviewed, withDryRun } from './gate.ts'
 import { operationId } from './operation.ts'
 
 const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the patch' } } as const
@@ -73,14 +72,10 @@ export const patchCommands: Command[] = [
     takes: 'PATCH',
     about: 'Approves what is shown. Without a terminal, --yes needs --digest: the one that was reviewed.',
     examples: ['patch approve 5d21f0 --op 77b0aa'],
-    options: {
-      ...OP,
-      digest: { type: 'string', about: 'the digest that you reviewed' },
-      comment: { type: 'string', value: 'TEXT', about: 'what to record beside the vote' },
-    },
+    options: { ...OP, digest: { type: 'string', about: 'the digest that you reviewed' }, ...COMMENT },
     run: async (context, [given = ''], values) => {
       const { patch, path } = await readPatch(context, given, values)
-      const reviewed_digest = await reviewed(context, patch, text(values, 'digest'))
+      const reviewed_digest = await reviewed(context, subjectOf(patch), text(values, 'digest'))
       const comment = text(values, 'comment')
       const body = { reviewed_digest, ...(comment !== undefined && { comment }) }
       tell(context, await context.api.post<Decided>(`${path}/approve`, withDryRun(context, body)))
@@ -91,7 +86,7 @@ export const patchCommands: Command[] = [
     takes: 'PATCH',
     about: 'Rejects a patch, with the reason; its proposer withdraws it this way.',
     examples: ["patch reject 5d21f0 --op 77b0aa --comment 'not needed'"],
-    options: { ...OP, comment: { type: 'string', value: 'TEXT', about: 'what to record beside the vote' } },
+    options: { ...OP, ...COMMENT },
     run: async (context, [given = ''], values) => {
       const comment = needed(values, 'comment')
       const { patch, path } = await readPatch(context, given, values)
@@ -127,20 +122,10 @@ const proposalOf = async ({ api }: Context, path: string, document: unknown) => 
   return { base_revision: given.base_revision ?? plan_revision, changes: given.changes }
 }
 
-/** The digest that the approval covers: of the subject that was shown and confirmed here, or given with --digest. */
-const reviewed = async ({ out, yes, dry_run }: Context, patch: Patch, given: string | undefined): Promise<string> => {
-  if (given !== undefined) return given
-  if (yes) throw usageError('--yes needs --digest: the digest that `patch show` printed when it was reviewed.')
+const subjectOf = (patch: Patch) => {
   const { patch_id, base_revision, changes, result_hash } = patch
-  const shown = digest({ patch_id, base_revision, changes, result_hash })
-  if (shown !== patch.digest)
-    throw new CliError(
-      EXIT.error,
-      'The server shows another subject than the one it asks to approve. Do not approve; report this to an engineer.',
-    )
-  for (const line of patchLines(patch)) out.note(line)
-  if (!dry_run) await confirm('Approve this?')
-  return shown
+  const subject = { patch_id, base_revision, changes, result_hash }
+  return { noun: 'patch', digest: patch.digest, subject, lines: patchLines(patch) }
 }
 
 type Diff = Patch['diff_graph']
