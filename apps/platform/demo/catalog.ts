@@ -21,6 +21,15 @@ export const hostNames = (region: Region, hosts: number): string[] =>
     (_, i) => `${region}-web-${String(i + 1).padStart(2, '0')}`,
   )
 
+/** A place of the topology as its registration. */
+export const placeOf = (
+  level: 'region' | 'datacenter' | 'layer' | 'segment',
+  resource_id: string,
+  desired_state: Record<string, string>,
+  parent_id?: string,
+  name = resource_id,
+) => ({ resource_id, type_key: `topology.${level}`, name, ...(parent_id && { parent_id }), desired_state })
+
 /** Registers a resource; an existing one (of an earlier, interrupted seed) is fine. */
 export const register = async (
   person: Person,
@@ -75,30 +84,12 @@ type Add = (resource: Record<string, unknown>, options?: { record_only?: boolean
 
 const addPlaces = async (add: Add): Promise<void> => {
   for (const region of REGIONS) {
-    await add({ resource_id: region, type_key: 'topology.region', name: region, desired_state: { code: region } })
+    await add(placeOf('region', region, { code: region }))
     for (const place of ['a', 'b']) {
       const datacenter = `${region}-${place}`
-      await add({
-        resource_id: datacenter,
-        type_key: 'topology.datacenter',
-        name: datacenter,
-        parent_id: region,
-        desired_state: { code: datacenter },
-      })
-      await add({
-        resource_id: `${datacenter}-edge`,
-        type_key: 'topology.layer',
-        name: 'edge',
-        parent_id: datacenter,
-        desired_state: { layer_kind: 'edge' },
-      })
-      await add({
-        resource_id: `${datacenter}-web`,
-        type_key: 'topology.segment',
-        name: 'web',
-        parent_id: `${datacenter}-edge`,
-        desired_state: { zone: datacenter },
-      })
+      await add(placeOf('datacenter', datacenter, { code: datacenter }, region))
+      await add(placeOf('layer', `${datacenter}-edge`, { layer_kind: 'edge' }, datacenter, 'edge'))
+      await add(placeOf('segment', `${datacenter}-web`, { zone: datacenter }, `${datacenter}-edge`, 'web'))
     }
   }
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { bold, dim, table } from '../../shared/data/print.ts'
-import { register } from './catalog.ts'
+import { placeOf, register } from './catalog.ts'
 import { type Account, type Person, signIn } from './client.ts'
 import { createFleetClient, type FleetClient } from './fleet.ts'
 import { type Manifest, parseManifest } from './kubernetes.ts'
@@ -26,33 +26,10 @@ const people = async ({
 
 /** Places the hosts of one story in a segment of their own. Returns the segment's id. */
 const addPlace = async (admin: Person, name: string): Promise<string> => {
-  await register(admin, {
-    resource_id: 'demo',
-    type_key: 'topology.region',
-    name: 'demo',
-    desired_state: { code: 'demo' },
-  })
-  await register(admin, {
-    resource_id: 'demo-a',
-    type_key: 'topology.datacenter',
-    name: 'demo-a',
-    parent_id: 'demo',
-    desired_state: { code: 'demo-a' },
-  })
-  await register(admin, {
-    resource_id: 'demo-a-app',
-    type_key: 'topology.layer',
-    name: 'app',
-    parent_id: 'demo-a',
-    desired_state: { layer_kind: 'app' },
-  })
-  await register(admin, {
-    resource_id: `demo-${name}`,
-    type_key: 'topology.segment',
-    name,
-    parent_id: 'demo-a-app',
-    desired_state: { zone: name },
-  })
+  await register(admin, placeOf('region', 'demo', { code: 'demo' }))
+  await register(admin, placeOf('datacenter', 'demo-a', { code: 'demo-a' }, 'demo'))
+  await register(admin, placeOf('layer', 'demo-a-app', { layer_kind: 'app' }, 'demo-a', 'app'))
+  await register(admin, placeOf('segment', `demo-${name}`, { zone: name }, 'demo-a-app', name))
   return `demo-${name}`
 }
 

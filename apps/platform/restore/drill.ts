@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ensureAccounts } from '../demo/accounts.ts'
-import { hostNames, register, seedCatalog } from '../demo/catalog.ts'
+import { hostNames, placeOf, register, seedCatalog } from '../demo/catalog.ts'
 import { type Account, ApiError, type Person, signIn, waitUntil } from '../demo/client.ts'
 import { createFleetClient } from '../demo/fleet.ts'
 import {
@@ -159,12 +159,7 @@ const reconciliation = async ({ world, people, paused, ended, lost, check }: Tol
     )
   })
   await check('events go out again: what is made now reaches operations', async () => {
-    await register(people.ada, {
-      resource_id: 'after',
-      type_key: 'topology.region',
-      name: 'after',
-      desired_state: { code: 'after' },
-    })
+    await register(people.ada, placeOf('region', 'after', { code: 'after' }))
     await waitUntil(
       'the projection',
       () => world.query(`select 1 from operations.catalog_resources where resource_id = 'after'`),
@@ -245,13 +240,7 @@ const goOn = async (world: World, { ada, olga, eva }: People, paused: string, en
   const killed = await world.admin('token', 'kill-key', kid)
   expect(killed.code === 0, killed.text)
   await world.app('operations').stop()
-  for (const resource_id of LOST)
-    await register(ada, {
-      resource_id,
-      type_key: 'topology.region',
-      name: resource_id,
-      desired_state: { code: resource_id },
-    })
+  for (const id of LOST) await register(ada, placeOf('region', id, { code: id }))
   await waitUntil(
     'all events out',
     () => world.query('select 1 from catalog.outbox where published_at is null'),

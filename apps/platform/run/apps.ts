@@ -7,6 +7,7 @@ import type { Keys } from './keys.ts'
 
 /** A listener of an app: the variable that sets its port, and the port of platform.md 3. */
 type Listener = readonly [variable: string, port: number]
+type Server = 'postgres' | 'redis' | 'nats' | 'temporal'
 
 /** One app of the platform: a process of its own, in development as in production. */
 export type App = {
@@ -15,70 +16,49 @@ export type App = {
   http?: Listener
   /** RPC, /internal, health and metrics. */
   internal: Listener
-  postgres?: true
-  redis?: true
-  nats?: true
-  temporal?: true
+  /** The servers that it is connected with. */
+  uses: readonly Server[]
 }
+
+const STORES = ['postgres', 'redis'] as const
+const STORES_AND_EVENTS = [...STORES, 'nats'] as const
 
 /** Every app in the order in which they are shown; they start side by side. */
 export const APPS: readonly App[] = [
-  {
-    name: 'token',
-    http: ['TOKEN__HTTP__PORT', 7131],
-    internal: ['TOKEN__RPC__PORT', 7132],
-    postgres: true,
-    redis: true,
-  },
-  { name: 'credential', internal: ['CREDENTIAL__RPC__PORT', 7122], postgres: true, redis: true },
+  { name: 'token', http: ['TOKEN__HTTP__PORT', 7131], internal: ['TOKEN__RPC__PORT', 7132], uses: STORES },
+  { name: 'credential', internal: ['CREDENTIAL__RPC__PORT', 7122], uses: STORES },
   {
     name: 'identity',
     http: ['IDENTITY__HTTP__PORT', 7111],
     internal: ['IDENTITY__RPC__PORT', 7112],
-    postgres: true,
-    redis: true,
-    nats: true,
+    uses: STORES_AND_EVENTS,
   },
   {
     name: 'session',
     http: ['SESSION__HTTP__PORT', 7101],
     internal: ['SESSION__RPC__PORT', 7102],
-    postgres: true,
-    redis: true,
-    nats: true,
+    uses: STORES_AND_EVENTS,
   },
   {
     name: 'catalog',
     http: ['CATALOG__HTTP__PORT', 7141],
     internal: ['CATALOG__INTERNAL__PORT', 7142],
-    postgres: true,
-    redis: true,
-    nats: true,
+    uses: STORES_AND_EVENTS,
   },
   {
     name: 'operations',
     http: ['OPERATIONS__HTTP__PORT', 7151],
     internal: ['OPERATIONS__INTERNAL__PORT', 7152],
-    postgres: true,
-    redis: true,
-    nats: true,
+    uses: STORES_AND_EVENTS,
   },
-  {
-    name: 'worker',
-    internal: ['WORKER__INTERNAL__PORT', 7161],
-    postgres: true,
-    redis: true,
-    nats: true,
-    temporal: true,
-  },
-  { name: 'relay', internal: ['RELAY__INTERNAL__PORT', 7171], postgres: true, redis: true, nats: true, temporal: true },
-  { name: 'fleet', internal: ['FLEET__HTTP__PORT', 7181] },
+  { name: 'worker', internal: ['WORKER__INTERNAL__PORT', 7161], uses: [...STORES_AND_EVENTS, 'temporal'] },
+  { name: 'relay', internal: ['RELAY__INTERNAL__PORT', 7171], uses: [...STORES_AND_EVENTS, 'temporal'] },
+  { name: 'fleet', internal: ['FLEET__HTTP__PORT', 7181], uses: [] },
   {
     name: 'gateway',
     http: ['GATEWAY__HTTP__PORT', 8080],
     internal: ['GATEWAY__INTERNAL__PORT', 7091],
-    redis: true,
-    nats: true,
+    uses: ['redis', 'nats'],
   },
 ]
 export const APP_NAMES = APPS.map(({ name }) => name)
@@ -159,17 +139,18 @@ export const settingsFor = (app: App, context: AppContext): Record<string, strin
   const { ports, servers, keys, prefix } = context
   const upper = app.name.toUpperCase()
   const database = servers.postgres.url(context.roles ? app.name : undefined, context.database)
+  const uses = (server: Server, value: string) => (app.uses.includes(server) ? value : undefined)
   const own: Record<string, string | undefined> = {
     NODE_COMPILE_CACHE: compileCacheDir(),
     [`${upper}__LISTEN__HOST`]: context.network?.listen ?? LOOPBACK,
     [`${upper}__SERVICE__KEY_FILE`]: keys.serviceKeyFile(app.name),
     [`${upper}__SECRET__KEYS`]: keys.secretKeys(app.name),
-    [`${upper}__DATABASE__URL`]: app.postgres && database,
-    [`${upper}__REDIS__URL`]: app.redis && servers.redis.url(app.name),
-    [`${upper}__NATS__URL`]: app.nats && servers.nats.url(app.name),
-    [`${upper}__TEMPORAL__ADDRESS`]: app.temporal && servers.temporal.address,
-    [`${upper}__TEMPORAL__NAMESPACE`]: app.temporal && servers.temporal.namespace,
-    [`${upper}__TEMPORAL__QUEUE_PREFIX`]: app.temporal && prefix.queue,
+    [`${upper}__DATABASE__URL`]: uses('postgres', database),
+    [`${upper}__REDIS__URL`]: uses('redis', servers.redis.url(app.name)),
+    [`${upper}__NATS__URL`]: uses('nats', servers.nats.url(app.name)),
+    [`${upper}__TEMPORAL__ADDRESS`]: uses('temporal', servers.temporal.address),
+    [`${upper}__TEMPORAL__NAMESPACE`]: uses('temporal', servers.temporal.namespace),
+    [`${upper}__TEMPORAL__QUEUE_PREFIX`]: uses('temporal', prefix.queue),
     SIGNALBOX__NATS__PREFIX: prefix.nats,
     AUTH__REDIS__PREFIX: prefix.redis,
     ...sharedAuth(context),

@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { cacheDir, QUICK_IMPORTS, ROOT } from '../base/paths.ts'
+import { cacheDir } from '../base/paths.ts'
 import { createScreen } from '../base/screen.ts'
 import { run } from '../servers/sources.ts'
-import { FAST_POSTGRES, withTestServers } from './test-servers.ts'
+import { prove } from './prove.ts'
 
 /**
  * `npm run test:clients`: the document proved by tools that are not ours. Needs Python 3.10 or newer: the tools are
@@ -33,27 +32,4 @@ const pythonTools = async (): Promise<string> => {
   return join(home, 'bin')
 }
 
-const prove = (env: NodeJS.ProcessEnv): Promise<number> =>
-  new Promise((resolve) => {
-    const child = spawn(process.execPath, [join(ROOT, 'test/contract/python/main.ts')], {
-      cwd: ROOT,
-      stdio: ['ignore', 'inherit', 'inherit'],
-      env: { ...process.env, SIGNALBOX_LOG_LEVEL: 'silent', ...env },
-    })
-    child.on('exit', (code) => resolve(code ?? 1))
-  })
-
-const code = await pythonTools()
-  .then((bin) =>
-    withTestServers(
-      screen,
-      (env) => prove({ ...env, NODE_ENV: 'test', NODE_OPTIONS: `--import=${QUICK_IMPORTS}`, PYTHON_BIN: bin }),
-      FAST_POSTGRES,
-    ),
-  )
-  .catch((error: Error) => {
-    screen.line('python', error.message, 'red')
-    return 1
-  })
-screen.line('clients', code === 0 ? 'proved' : 'failed', code === 0 ? 'green' : 'red')
-process.exitCode = code
+await prove(screen, 'clients', 'test/contract/python/main.ts', async () => ({ PYTHON_BIN: await pythonTools() }))

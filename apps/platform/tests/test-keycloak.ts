@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { cacheDir, QUICK_IMPORTS, ROOT } from '../base/paths.ts'
+import { cacheDir } from '../base/paths.ts'
 import { createScreen } from '../base/screen.ts'
 import { run } from '../servers/sources.ts'
-import { FAST_POSTGRES, withTestServers } from './test-servers.ts'
+import { prove } from './prove.ts'
 
 /**
  * `npm run test:keycloak`: sign-in through a real Keycloak. Needs Java 17, Maven and unzip: Maven brings Keycloak once,
@@ -32,27 +31,7 @@ const keycloakHome = async (): Promise<string> => {
   return home
 }
 
-const prove = (env: NodeJS.ProcessEnv): Promise<number> =>
-  new Promise((resolve) => {
-    const child = spawn(process.execPath, [join(ROOT, 'test/keycloak/main.ts')], {
-      cwd: ROOT,
-      stdio: ['ignore', 'inherit', 'inherit'],
-      env: { ...process.env, SIGNALBOX_LOG_LEVEL: 'silent', UV_THREADPOOL_SIZE: '14', ...env },
-    })
-    child.on('exit', (code) => resolve(code ?? 1))
-  })
-
-const code = await keycloakHome()
-  .then((home) =>
-    withTestServers(
-      screen,
-      (env) => prove({ ...env, NODE_ENV: 'test', NODE_OPTIONS: `--import=${QUICK_IMPORTS}`, KEYCLOAK_HOME: home }),
-      FAST_POSTGRES,
-    ),
-  )
-  .catch((error: Error) => {
-    screen.line('keycloak', error.message, 'red')
-    return 1
-  })
-screen.line('keycloak', code === 0 ? 'proved' : 'failed', code === 0 ? 'green' : 'red')
-process.exitCode = code
+await prove(screen, 'keycloak', 'test/keycloak/main.ts', async () => ({
+  KEYCLOAK_HOME: await keycloakHome(),
+  UV_THREADPOOL_SIZE: '14',
+}))
