@@ -82,3 +82,7 @@ export type PlanningDeps = Pick<
 export type AcceptDeps = Pick<OperationsDeps, 'config' | 'db' | 'fence' | 'keys' | 'nats' | 'telemetry'>
 /** For taking commands and answering with their outcome. */
 export type CommandDeps = AcceptDeps & Pick<OperationsDeps, 'outcomes'>
+/** For commands that look at the catalog again, as their targets are now. */
+export type ReplanDeps = PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db' | 'projection' | 'trust'>
+/** For freezes that change while operations run. */
+export type FreezeDeps = AcceptDeps & PolicyDeps & Pick<OperationsDeps, 'library'>

@@ -17,14 +17,12 @@ import { calendarSteps } from './calendar/change.ts'
 import { acceptCommand } from './command/accept.ts'
 import type { Command, Steps } from './command/command.ts'
 import type { Subject } from './command/subject.ts'
-import type { AcceptDeps, OperationsDeps, PlanningDeps, PolicyDeps } from './deps.ts'
+import type { AcceptDeps, OperationsDeps, ReplanDeps } from './deps.ts'
 import { checkResultSteps } from './gates/external.ts'
 import { cancelSteps, driftSteps, nodeSignalSteps, pauseSteps, resumeSteps } from './operations/control.ts'
 
 /** The internal listener's own endpoints: signals of control planes, and the log of events. */
-export const internalRoutes: FastifyPluginAsyncTypebox<{
-  deps: AcceptDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'projection' | 'trust'>
-}> = async (app, { deps }) => {
+export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: AcceptDeps & ReplanDeps }> = async (app, { deps }) => {
   app.post(
     '/internal/v1/workflow-signals/:operation_id',
     {
@@ -119,11 +117,7 @@ const commandOfService = (
   }
 }
 
-const stepsOf = (
-  deps: PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db' | 'projection' | 'trust'>,
-  command: Command,
-  signal: WorkflowSignal,
-): Steps<Subject> => {
+const stepsOf = (deps: ReplanDeps, command: Command, signal: WorkflowSignal): Steps<Subject> => {
   switch (signal.type) {
     case 'pause':
       return pauseSteps(deps, command)

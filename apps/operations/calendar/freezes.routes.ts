@@ -3,13 +3,11 @@ import type { FastifyRequest } from 'fastify'
 import { requireScope } from '../../shared/auth/http.ts'
 import { FreezeBody, FreezeParams, FreezeReply, FreezeWithdrawn } from '../../shared/contracts/operations/calendar.ts'
 import { errorReplies } from '../../shared/http/app.ts'
-import type { AcceptDeps, OperationsDeps, PolicyDeps } from '../deps.ts'
+import type { FreezeDeps } from '../deps.ts'
 import { type Changer, putOneFreeze, withdrawOneFreeze } from './freezes.ts'
 
 /** Freezes that control planes put and withdraw while operations run (operations.md 9.3). */
-export const freezesRoutes: FastifyPluginAsyncTypebox<{
-  deps: AcceptDeps & PolicyDeps & Pick<OperationsDeps, 'library'>
-}> = async (app, { deps }) => {
+export const freezesRoutes: FastifyPluginAsyncTypebox<{ deps: FreezeDeps }> = async (app, { deps }) => {
   app.put(
     '/internal/v1/freezes/:freeze_id',
     {

@@ -15,7 +15,7 @@ import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 import { uuidv5 } from '../../shared/ids.ts'
 import { acceptCommand } from '../command/accept.ts'
 import type { Command } from '../command/command.ts'
-import type { AcceptDeps, OperationsDeps, PolicyDeps } from '../deps.ts'
+import type { FreezeDeps, OperationsDeps } from '../deps.ts'
 import { calendarSteps, lookAtCalendar } from './change.ts'
 
 /** Who changes the calendar, and by which request. */
@@ -29,12 +29,7 @@ const TELLING = 4
  * Puts a freeze (operations.md 9.3): once this is answered no node that it covers starts any more, in new operations
  * and in running ones. Putting the same freeze again has no effect. Refuses an id that a file of the deployment holds.
  */
-export const putOneFreeze = async (
-  deps: AcceptDeps & PolicyDeps & Pick<OperationsDeps, 'library'>,
-  freeze_id: string,
-  entry: FreezeEntry,
-  by: Changer,
-) => {
+export const putOneFreeze = async (deps: FreezeDeps, freeze_id: string, entry: FreezeEntry, by: Changer) => {
   refuseOfFile(deps, freeze_id)
   refuseUnusable(entry)
   const made = await deps.db.transaction(async (tx) => {
@@ -48,11 +43,7 @@ export const putOneFreeze = async (
 }
 
 /** Withdraws a freeze: what it held resumes. A missing freeze is no error. */
-export const withdrawOneFreeze = async (
-  deps: AcceptDeps & PolicyDeps & Pick<OperationsDeps, 'library'>,
-  freeze_id: string,
-  by: Changer,
-) => {
+export const withdrawOneFreeze = async (deps: FreezeDeps, freeze_id: string, by: Changer) => {
   refuseOfFile(deps, freeze_id)
   const gone = await deps.db.transaction(async (tx) => {
     await lockCalendar(tx, 'to write')
@@ -64,10 +55,7 @@ export const withdrawOneFreeze = async (
 }
 
 /** Tells running operations of changes whose makers died before telling all. */
-export const tellUntold = async (
-  deps: AcceptDeps & PolicyDeps & Pick<OperationsDeps, 'library'>,
-  older_than_s = TELL_WITHIN_S,
-): Promise<number> => {
+export const tellUntold = async (deps: FreezeDeps, older_than_s = TELL_WITHIN_S): Promise<number> => {
   const untold = await listUntold(deps.db, older_than_s)
   for (const freeze of untold)
     await tell(deps, freeze, { service: freeze.put_by, request_id: `freeze:${freeze.freeze_id}`, trace: null })
@@ -76,7 +64,7 @@ export const tellUntold = async (
 
 /** Each operation in a transaction of its own, once for each change; returns how many it made a difference to. */
 const tell = async (
-  deps: AcceptDeps & PolicyDeps & Pick<OperationsDeps, 'library'>,
+  deps: FreezeDeps,
   { freeze_id, revision }: Pick<PutFreeze, 'freeze_id' | 'revision'>,
   by: Changer,
 ): Promise<number> => {
@@ -91,12 +79,7 @@ const tell = async (
   return told
 }
 
-const tellOne = async (
-  deps: AcceptDeps & PolicyDeps & Pick<OperationsDeps, 'library'>,
-  operation_id: string,
-  freeze_id: string,
-  command: Command,
-) => {
+const tellOne = async (deps: FreezeDeps, operation_id: string, freeze_id: string, command: Command) => {
   const [row] = await deps.db
     .select({ resource_ids: operations.resource_ids, constraints: operations.constraints })
     .from(operations)

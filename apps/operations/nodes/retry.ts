@@ -18,7 +18,7 @@ import { AppError, notFound } from '../../shared/errors.ts'
 import { askHeads } from '../catalog/heads.ts'
 import type { Command, Steps } from '../command/command.ts'
 import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
-import type { OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
+import type { ReplanDeps } from '../deps.ts'
 import { refuseDrifted, refuseOn } from '../operations/control.ts'
 import { needsSecondPerson, operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { overrideInputs } from './inputs.ts'
@@ -30,11 +30,7 @@ export type NodeCommand = Command & { node_id: string; caller: Caller }
  * Retry: the node, and with scope downstream all that came after it, begin again in a new generation; gates that
  * guarded them are armed again where what they release has changed.
  */
-export const retrySteps = (
-  deps: PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db' | 'projection' | 'trust'>,
-  command: NodeCommand,
-  body: RetryBody,
-): Steps<Subject> => {
+export const retrySteps = (deps: ReplanDeps, command: NodeCommand, body: RetryBody): Steps<Subject> => {
   const heads = askHeads(deps, () => listTargets(deps.db, command.operation_id))
   return {
     ahead: heads.ahead,

@@ -18,7 +18,7 @@ import { errorReplies, ReadHeaders, type TypedApp, VersionedHeaders } from '../.
 import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
-import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
+import type { CommandDeps, OperationsDeps, ReplanDeps } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
 import { readLog, sendRawLog } from './logs.ts'
 import { readNode } from './read.ts'
@@ -31,7 +31,7 @@ const tags = ['nodes']
 
 /** Nodes of an operation: rows, one node, logs, retry and interventions. */
 export const nodesRoutes: FastifyPluginAsyncTypebox<{
-  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'pages' | 'projection' | 'trust'>
+  deps: CommandDeps & ReplanDeps & Pick<OperationsDeps, 'pages'>
 }> = async (app, { deps }) => {
   listNodesRoute(app, deps)
   getNodeRoute(app, deps)
@@ -149,10 +149,7 @@ const downloadNodeLogRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) =
   )
 }
 
-const retryNodeRoute = (
-  app: TypedApp,
-  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'projection' | 'trust'>,
-) => {
+const retryNodeRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
   app.post(
     '/v1/operations/:operation_id/nodes/:node_id/retry',
     {

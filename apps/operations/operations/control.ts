@@ -19,7 +19,7 @@ import { AppError } from '../../shared/errors.ts'
 import { askHeads } from '../catalog/heads.ts'
 import type { Command, Decision, Steps } from '../command/command.ts'
 import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
-import type { OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
+import type { OperationsDeps, PlanningDeps, PolicyDeps, ReplanDeps } from '../deps.ts'
 import { operationActions, operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import { driftOf, takeDrift } from './drift.ts'
@@ -44,11 +44,7 @@ export const pauseSteps = (
   })
 
 /** Resume: claims are granted again; with `acknowledge_drift` the new values of changed targets are taken. */
-export const resumeSteps = (
-  deps: PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db' | 'projection' | 'trust'>,
-  command: Command,
-  acknowledge_drift: boolean,
-): Steps<Subject> => {
+export const resumeSteps = (deps: ReplanDeps, command: Command, acknowledge_drift: boolean): Steps<Subject> => {
   const heads = askHeads(deps, () => listTargets(deps.db, command.operation_id))
   const steps = onOperation(deps, command, 'operation.resume', async (tx, subject, command_id) => {
     refuseOn(deps, command, subject, refuseResume(subject.facts, { acknowledge_drift }))

@@ -34,7 +34,7 @@ import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
-import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
+import type { CommandDeps, OperationsDeps, PolicyDeps, ReplanDeps } from '../deps.ts'
 import { isOutdated, markStale } from '../plans/preview.ts'
 import { maySeeResource, visibleSql } from '../policies/visibility.ts'
 import { cancelSteps, pauseSteps, resumeSteps } from './control.ts'
@@ -46,7 +46,7 @@ const tags = ['operations']
 
 /** Operations: lists, one operation, its graph, and the commands on the whole of it. */
 export const operationsRoutes: FastifyPluginAsyncTypebox<{
-  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'pages' | 'projection' | 'trust'>
+  deps: CommandDeps & ReplanDeps & Pick<OperationsDeps, 'pages'>
 }> = async (app, { deps }) => {
   startPlanRoute(app, deps)
   listOperationsRoute(app, deps)
@@ -58,10 +58,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{
   cancelOperationRoute(app, deps)
 }
 
-const startPlanRoute = (
-  app: TypedApp,
-  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'projection' | 'trust'>,
-) => {
+const startPlanRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
   app.post(
     '/v1/plans/:plan_id/start',
     {
@@ -220,10 +217,7 @@ const pauseOperationRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => {
   )
 }
 
-const resumeOperationRoute = (
-  app: TypedApp,
-  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'projection' | 'trust'>,
-) => {
+const resumeOperationRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
   app.post(
     '/v1/operations/:operation_id/resume',
     {

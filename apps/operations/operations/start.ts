@@ -11,7 +11,7 @@ import { AppError, notFound } from '../../shared/errors.ts'
 import { refuseHeld } from '../catalog/consumer.ts'
 import { askHeads } from '../catalog/heads.ts'
 import type { Command, Steps } from '../command/command.ts'
-import type { OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
+import type { OperationsDeps, PlanningDeps, ReplanDeps } from '../deps.ts'
 import { bindAgain, planIntent } from '../plans/make.ts'
 import { movedPins, refusePlanPolicy, renderPlan } from '../plans/preview.ts'
 import { planObject, refuseStart } from '../plans/rules.ts'
@@ -27,7 +27,7 @@ import { type StartSubject, writeOperation } from './write.ts'
  * would do the same), takes the leases and writes the operation. All is one transaction (operations.md 1.2, 2.2).
  */
 export const startSteps = (
-  deps: PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db' | 'projection' | 'trust'>,
+  deps: ReplanDeps,
   command: Command,
   plan_id: string,
   body: StartBody,

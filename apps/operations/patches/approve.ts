@@ -23,7 +23,7 @@ import { type Proof, signatureOf, withProof } from '../command/ballot.ts'
 import type { Decision, Steps } from '../command/command.ts'
 import { runCommand } from '../command/run.ts'
 import { lockVisible, type Subject } from '../command/subject.ts'
-import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
+import type { CommandDeps, OperationsDeps, PlanningDeps, ReplanDeps } from '../deps.ts'
 import { refuseDrifted } from '../operations/control.ts'
 import {
   lookAhead,
@@ -53,7 +53,7 @@ import { lostPatchVotes, patchFooting, voidedPatchVotes } from './voters.ts'
  * the same transaction; the patch counts as applied when the engine stands on it.
  */
 export const approvePatch = async (
-  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'projection' | 'trust'>,
+  deps: CommandDeps & ReplanDeps & Pick<OperationsDeps, 'lookback_s'>,
   command: PatchCommand,
   body: ApprovePatchBody,
 ) => {
@@ -70,7 +70,7 @@ export const approvePatch = async (
 }
 
 const approveSteps = (
-  deps: PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db' | 'lookback_s' | 'projection' | 'trust'>,
+  deps: ReplanDeps & Pick<OperationsDeps, 'lookback_s'>,
   command: PatchCommand,
   body: ApprovePatchBody,
   people: People,

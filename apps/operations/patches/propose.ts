@@ -6,7 +6,7 @@ import type { ProposeBody } from '../../shared/contracts/operations/patches.ts'
 import { askHeads } from '../catalog/heads.ts'
 import type { Steps } from '../command/command.ts'
 import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
-import type { OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
+import type { ReplanDeps } from '../deps.ts'
 import { refuseOn } from '../operations/control.ts'
 import { lookAhead, notApplicable, patchDigest, refuseBound, refuseTouched } from '../plans/ahead.ts'
 import { operationObject, refuseByPolicy, refused, throwIfRefused } from '../policies/authority.ts'
@@ -15,11 +15,7 @@ import { answered, evidenceOf, type PatchCommand, refuseBase, refuseSecretsOf, r
 const EXPIRES_S = 86_400
 
 /** Proposes a patch: the nodes that it would change are held until it is decided (operations.md 2.6). */
-export const proposeSteps = (
-  deps: PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db' | 'projection' | 'trust'>,
-  command: PatchCommand,
-  body: ProposeBody,
-): Steps<Subject> => {
+export const proposeSteps = (deps: ReplanDeps, command: PatchCommand, body: ProposeBody): Steps<Subject> => {
   const heads = askHeads(deps, () => listTargets(deps.db, command.operation_id))
   return {
     ahead: heads.ahead,

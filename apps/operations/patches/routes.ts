@@ -21,7 +21,7 @@ import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
-import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
+import type { CommandDeps, OperationsDeps, PolicyDeps, ReplanDeps } from '../deps.ts'
 import { approvePatch } from './approve.ts'
 import { rejectPatch } from './decide.ts'
 import { proposeSteps } from './propose.ts'
@@ -33,7 +33,7 @@ const base = '/v1/operations/:operation_id/patches'
 
 /** Patches: changes to a running graph, proposed, read and decided. */
 export const patchesRoutes: FastifyPluginAsyncTypebox<{
-  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'pages' | 'projection' | 'trust'>
+  deps: CommandDeps & ReplanDeps & Pick<OperationsDeps, 'lookback_s' | 'pages'>
 }> = async (app, { deps }) => {
   listPatchesRoute(app, deps)
   getPatchRoute(app, deps)
@@ -96,10 +96,7 @@ const getPatchRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' 
   )
 }
 
-const proposePatchRoute = (
-  app: TypedApp,
-  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'projection' | 'trust'>,
-) => {
+const proposePatchRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
   app.post(
     base,
     {
@@ -127,10 +124,7 @@ const proposePatchRoute = (
   )
 }
 
-const approvePatchRoute = (
-  app: TypedApp,
-  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'projection' | 'trust'>,
-) => {
+const approvePatchRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps & Pick<OperationsDeps, 'lookback_s'>) => {
   app.post(
     `${base}/:patch_id/approve`,
     {
