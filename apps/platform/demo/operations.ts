@@ -1,19 +1,9 @@
+import type { Gate } from '../../shared/contracts/operations/gates.ts'
+import type { Operation } from '../../shared/contracts/operations/operations.ts'
+import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { ENDLESS, type Person, waitUntil } from './client.ts'
 
-type Plan = {
-  plan_id: string
-  plan_hash: string
-  status: string
-  counts: { nodes: number; gates: number; update: number }
-  risk: { level: string; score: number }
-}
-export type OperationView = {
-  operation_id: string
-  title: string
-  status: string
-  progress: { total: number; done: number; failed: number }
-}
-type Gate = { gate_id: string; status: string; round: number; digest: string; question: string }
+export type OperationView = Operation
 
 /** The newest operation with exactly this title, if there is one. */
 export const operationNamed = async (person: Person, title: string): Promise<OperationView | undefined> => {
@@ -27,10 +17,10 @@ export const startOperation = async (
   operator: Person,
   name: string,
   intent: Record<string, unknown>,
-): Promise<OperationView & { plan: Plan }> => {
+): Promise<OperationView & { plan: PlanView }> => {
   const { body: created } = await operator.post<{ intent_id: string }>('/v1/intents', intent, `intent ${name}`)
   // A plan of its own each time: one that an earlier try has made may be too old to start.
-  const { body: plan } = await operator.post<Plan>(
+  const { body: plan } = await operator.post<PlanView>(
     `/v1/intents/${created.intent_id}/plan-preview`,
     {},
     `plan ${name} ${crypto.randomUUID()}`,
@@ -79,7 +69,7 @@ export const askingGate = async (person: Person, operation_id: string): Promise<
 export const approveGate = async (
   approver: Person,
   operation_id: string,
-  gate: Gate,
+  gate: Pick<Gate, 'gate_id' | 'round' | 'digest'>,
   comment: string,
 ): Promise<void> => {
   await approver.post(

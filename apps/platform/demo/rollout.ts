@@ -1,20 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { GateList } from '../../shared/contracts/operations/gates.ts'
+import type { GateSubject } from '../../shared/contracts/operations/graph.ts'
+import type { NodeSummary } from '../../shared/contracts/operations/nodes.ts'
+import type { Operation, OperationGraph } from '../../shared/contracts/operations/operations.ts'
 import { bold, dim, paint, stateColour, table } from '../../shared/data/print.ts'
 import type { Person } from './client.ts'
 import type { FleetClient } from './fleet.ts'
 import { approveGate, releaseIntent, startOperation, waitForGate } from './operations.ts'
-
-type PlanGraphView = { nodes: { node_id: string; kind: string; target_id: string | null; group: string | null }[] }
-type NodeRow = { node_id: string; name: string; state: string; attempt: number; error_message?: string | null }
-type Operation = { operation_id: string; status: string; progress: { total: number; done: number; failed: number } }
-type Gate = {
-  gate_id: string
-  status: string
-  round: number
-  digest: string
-  question: string
-  subject?: { releases: { node_id: string }[] }
-}
 
 const ENDS = new Set(['succeeded', 'succeeded_with_exceptions', 'failed', 'cancelled', 'timed_out'])
 const PATIENCE_MS = 15 * 60_000
@@ -49,7 +41,7 @@ export const rollOut = async ({
   print(
     `  ${plan.counts.update} hosts change, ${plan.counts.nodes} nodes, ${plan.counts.gates} gate, risk ${plan.risk.level}; the plan is ${dim(plan.plan_hash.slice(0, 19))}`,
   )
-  const graph = await operator.get<PlanGraphView>(`/v1/plans/${plan.plan_id}/graph`)
+  const graph = await operator.get<OperationGraph>(`/v1/plans/${plan.plan_id}/graph`)
   print(`  order: ${orderOf(graph).join(dim(' > '))}`)
 
   const seen = new Map<string, string>()
@@ -66,11 +58,11 @@ export const rollOut = async ({
       await printHosts(fleet, hosts, print)
       return operation.status
     }
-    const gates = await approver.get<{ items: Gate[] }>(`/v1/operations/${operation_id}/gates?status=waiting`)
+    const gates = await approver.get<GateList>(`/v1/operations/${operation_id}/gates?status=waiting`)
     if (gates.items.length > 0) {
-      const gate = (await waitForGate(approver, operation_id)) as Gate
+      const gate = await waitForGate(approver, operation_id)
       print(
-        `${bold(`Gate "${gate.question}"`)} releases ${gate.subject?.releases.length ?? '?'} nodes; ${approver.username} approves ${dim(gate.digest.slice(0, 19))}`,
+        `${bold(`Gate "${gate.question}"`)} releases ${(gate.subject as Partial<GateSubject>).releases?.length ?? '?'} nodes; ${approver.username} approves ${dim(gate.digest.slice(0, 19))}`,
       )
       await approveGate(approver, operation_id, gate, 'Read and approved.')
     }
@@ -79,7 +71,7 @@ export const rollOut = async ({
   }
 }
 
-const orderOf = (graph: PlanGraphView): string[] => {
+const orderOf = (graph: OperationGraph): string[] => {
   const order: string[] = []
   for (const node of graph.nodes) if (node.target_id && !order.includes(node.target_id)) order.push(node.target_id)
   return order
@@ -94,7 +86,7 @@ const printChanges = async (
 ) => {
   let page = ''
   do {
-    const rows = await person.get<{ items: NodeRow[]; next_page_token: string | null }>(
+    const rows = await person.get<{ items: NodeSummary[]; next_page_token: string | null }>(
       `/v1/operations/${operation_id}/nodes?page_size=500${page}`,
     )
     for (const node of rows.items) {
