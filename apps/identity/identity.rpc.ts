@@ -8,7 +8,7 @@ import type { IdentityDeps } from './deps.ts'
 import { linkExternal, type Resolved, resolveExternal } from './federation/external.ts'
 import { authenticateMachine, type MachineDeps } from './machines/authenticate.ts'
 import { addPasskey, listPasskeys, removePasskey, verifyAssertion } from './passkeys/passkeys.ts'
-import { principalMessage, principalsOf, userMessage } from './principal.ts'
+import { principalMessage, principalsOf, signingIn, userMessage } from './principal.ts'
 import { refuseUsername } from './rules.ts'
 
 const MAX_PAGE = 500
@@ -36,12 +36,12 @@ export const identityRpc = (deps: MachineDeps & Pick<IdentityDeps, 'keys' | 'pro
     {
       getUser: async ({ id }) => {
         const user = isUuid(id) ? await getUser(id) : undefined
-        return user ? { user: userMessage(user) } : {}
+        return user ? { user: signingIn(user) } : {}
       },
       getUserByUsername: async ({ username }) => {
         const possible = !refuseUsername(username.normalize('NFKC'))
         const user = possible ? await getUserByFolded(db, foldUsername(username)) : undefined
-        return user ? { user: userMessage(user) } : {}
+        return user ? { user: signingIn(user) } : {}
       },
       getPrincipal: async ({ userId }) => {
         const principal = isUuid(userId) ? await principalMessage(db, userId) : undefined

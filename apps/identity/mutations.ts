@@ -120,5 +120,5 @@ export const statusEventOf = (req: FastifyRequest | undefined): StatusEvent => (
   request_id: req ? String(req.id) : null,
 })
 
-const eventActor = (req: FastifyRequest | undefined) =>
+export const eventActor = (req: FastifyRequest | undefined) =>
   req ? { type: 'user', id: req.caller.user_id } : { type: 'system', id: 'bootstrap' }

@@ -105,6 +105,7 @@ const identity = table('identity', '/api/v1', [
   ['POST', '/admin/users/{user_id}/delete', 'S', 'identity:admin'],
   ['POST', '/admin/users/{user_id}/enable', 'A', 'identity:admin'],
   ['POST', '/admin/users/{user_id}/enrolment-token', 'A', 'identity:admin'],
+  ['POST', '/admin/users/{user_id}/recovery', 'A', 'identity:admin'],
   ['GET', '/admin/groups', 'R', 'identity:read'],
   ['POST', '/admin/groups', 'A', 'identity:admin'],
   ['PATCH', '/admin/groups/{group_key}', 'A', 'identity:admin'],

@@ -1,11 +1,15 @@
 import { eq } from 'drizzle-orm'
+import type { Tx } from '../../../db/client.ts'
+import { deletePasskeys } from '../../../db/identity/passkeys.ts'
 import { getUserByFolded, heldGrants } from '../../../db/identity/queries.ts'
-import { users } from '../../../db/identity/tables.ts'
+import { outbox, users } from '../../../db/identity/tables.ts'
+import { appendOutbox } from '../../../db/outbox.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import { AppError } from '../../shared/errors.ts'
-import { type By, type Measure, roleSensitivity } from '../control/changes.ts'
+import { uuidv7 } from '../../shared/ids.ts'
+import { type By, type Cause, type Measure, roleSensitivity } from '../control/changes.ts'
 import { handedOut } from '../control/links.ts'
-import { rolesChanged, statusEventOf } from '../mutations.ts'
+import { eventActor, rolesChanged, statusEventOf } from '../mutations.ts'
 import { refusePassword, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
 import { detailOf, lockFound, setStatus, viewOf } from './change.ts'
 import { insertUser, refuseNewUser, usernameTaken } from './new.ts'
@@ -32,8 +36,8 @@ export const createMeasure: Measure<'user.create'> = async ({ tx }, wanted) => {
   }
 }
 
-/** A new enrolment link for an account that has one already. Nobody enrols themselves. */
-export const resetMeasure: Measure<'user.reset'> = async ({ tx, req, requester }, { user_id }) => {
+/** The account, locked, if a new link can let its person in. Nobody enrols themselves. */
+const lockEnrollable = async ({ tx, requester }: Cause, user_id: string) => {
   const user = await lockFound(tx, user_id)
   throwIf(refuseSelfAction(requester, user.id, 'enrol'))
   if (user.kind === 'machine')
@@ -46,16 +50,60 @@ export const resetMeasure: Measure<'user.reset'> = async ({ tx, req, requester }
       hint: 'Enable the user first.',
     })
   throwIf(refusePassword(user))
+  return user
+}
+
+const handOut = async ({ tx, req }: Cause, user_id: string, by: By, more: { recovering?: true } = {}) => {
+  await tx
+    .update(users)
+    .set({ ...handedOut(by), ...more })
+    .where(eq(users.id, user_id))
+  await rolesChanged(tx, req, [user_id])
+  return { status: 201, body: { user_id }, object: `user:${user_id}`, user_id }
+}
+
+/** A new enrolment link for an account that has one already. */
+export const resetMeasure: Measure<'user.reset'> = async (cause, { user_id }) => {
+  const { id } = await lockEnrollable(cause, user_id)
   return {
     sensitive: true,
-    accounts: [user.id],
+    accounts: [id],
+    renews: true,
+    apply: async (by: By) => ({ ...(await handOut(cause, id, by)), action: 'user.enrolment_created' }),
+  }
+}
+
+/**
+ * Begins anew with an account whose person lost every passkey: passkeys, sessions and the password end at once, and
+ * the one way in is the new link. A vote that a lost passkey signed keeps its key in the evidence.
+ */
+export const recoverMeasure: Measure<'user.recover'> = async (cause, { user_id }) => {
+  const { id } = await lockEnrollable(cause, user_id)
+  return {
+    sensitive: true,
+    accounts: [id],
     renews: true,
     apply: async (by: By) => {
-      await tx.update(users).set(handedOut(by)).where(eq(users.id, user.id))
-      await rolesChanged(tx, req, [user.id])
-      return { status: 201, body: { user_id }, action: 'user.enrolment_created', object: `user:${user_id}`, user_id }
+      const lost = await deletePasskeys(cause.tx, id)
+      const done = await handOut(cause, id, by, { recovering: true })
+      await endSessions(cause.tx, cause.req, id)
+      return { ...done, action: 'user.recovery_started', reason: `${lost.length} passkeys ended`, before: lost }
     },
   }
+}
+
+/** Promises the event on which the relay ends the sessions of an account that stays active. */
+const endSessions = async (tx: Tx, req: Cause['req'], user_id: string) => {
+  const event_id = uuidv7()
+  await appendOutbox(tx, outbox, {
+    event_id,
+    agg_type: 'recovery',
+    agg_id: event_id,
+    agg_version: 1,
+    type: 'auth.user.recovery_started.v1',
+    payload: { user_id, actor: eventActor(req) },
+    request_id: req ? String(req.id) : null,
+  })
 }
 
 /** Enables an account: with it come the rights that it held. */
