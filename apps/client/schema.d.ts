@@ -4277,7 +4277,7 @@ export interface components {
             };
         };
         /** @enum {unknown} */
-        MachinePermission: "catalog:read" | "operation:read" | "log:read" | "intent:create" | "patch:propose" | "plan:start" | "operation:control" | "operation:intervene" | "catalog:write" | "identity:read" | "audit:read";
+        MachinePermission: "catalog:read" | "operation:read" | "log:read" | "intent:create" | "patch:propose" | "plan:start" | "operation:control" | "operation:intervene" | "catalog:write" | "identity:read" | "audit:read" | "scim:write";
         MachineToken: {
             access_token: string;
             /** @constant */

@@ -68,26 +68,10 @@ export const identityRpc = (deps: MachineDeps & Pick<IdentityDeps, 'keys' | 'pro
           nextPageToken: last ? JSON.stringify([last.username, last.id]) : '',
         }
       },
-      resolveExternal: async ({ providerId, subject, username, groups, groupsKnown }, context) =>
-        resolvedMessage(
-          await resolveExternal(deps, {
-            provider_id: providerId,
-            subject,
-            username,
-            groups,
-            groups_known: groupsKnown,
-            request_id: rpcContext(context).request_id,
-          }),
-        ),
-      linkExternal: async ({ userId, providerId, subject }, context) =>
-        resolvedMessage(
-          await linkExternal(deps, {
-            user_id: userId,
-            provider_id: providerId,
-            subject,
-            request_id: rpcContext(context).request_id,
-          }),
-        ),
+      resolveExternal: async (request, context) =>
+        resolvedMessage(await resolveExternal(deps, request, rpcContext(context).request_id)),
+      linkExternal: async (request, context) =>
+        resolvedMessage(await linkExternal(deps, request, rpcContext(context).request_id)),
     },
   )
 }

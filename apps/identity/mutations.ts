@@ -99,17 +99,22 @@ export const rolesChanged = async (tx: Tx, req: FastifyRequest | undefined, user
   if (user_ids.length === 0) return
   await bumpUsers(tx, user_ids)
   for (let i = 0; i < user_ids.length; i += MAX_IDS) {
-    const event_id = uuidv7()
-    await appendOutbox(tx, outbox, {
-      event_id,
-      agg_type: 'roles',
-      agg_id: event_id,
-      agg_version: 1,
-      type: 'auth.user.roles_changed.v1',
-      payload: { user_ids: user_ids.slice(i, i + MAX_IDS), actor: eventActor(req) },
-      request_id: req ? String(req.id) : null,
-    })
+    await announce(tx, req, 'roles_changed', { user_ids: user_ids.slice(i, i + MAX_IDS) })
   }
+}
+
+/** Promises an event that is about no version of one thing. */
+export const announce = (tx: Tx, req: FastifyRequest | undefined, what: string, payload: Record<string, unknown>) => {
+  const event_id = uuidv7()
+  return appendOutbox(tx, outbox, {
+    event_id,
+    agg_type: what,
+    agg_id: event_id,
+    agg_version: 1,
+    type: `auth.user.${what}.v1`,
+    payload: { ...payload, actor: eventActor(req) },
+    request_id: req ? String(req.id) : null,
+  })
 }
 
 /** How an event of a new status names itself and its cause; a repeat of the request finds it again. */

@@ -233,17 +233,17 @@ export const passkeys = identitySchema.table(
 )
 export type PasskeyRow = typeof passkeys.$inferSelect
 
-/** How a provider's directory knows a person whom it made here (federation.md 9). */
-export const scim_users = identitySchema.table(
-  'scim_users',
+/** People and groups that the directory of a provider keeps (federation.md 9). A person bears the id of the account. */
+export const scim_resources = identitySchema.table(
+  'scim_resources',
   {
-    user_id: uuid('user_id')
-      .primaryKey()
-      .references(() => users.id),
+    id: uuid('id').primaryKey(),
     provider: text('provider').notNull(),
+    type: text('type').$type<'User' | 'Group'>().notNull(),
     /** The directory's own id; once known it never changes. */
     external_id: text('external_id'),
-    user_name: text('user_name').notNull(),
+    /** userName of a person, displayName of a group. */
+    name: text('name').notNull(),
     folded: text('folded').notNull(),
     display_name: text('display_name'),
     /** `disabled_at` of the account, if the directory and no administrator disabled it. */
@@ -254,36 +254,17 @@ export const scim_users = identitySchema.table(
     created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
     updated_at: at('updated_at').notNull().default(sql`clock_timestamp()`),
   },
-  (t) => [uniqueIndex().on(t.provider, t.external_id), uniqueIndex().on(t.provider, t.folded)],
+  (t) => [uniqueIndex().on(t.provider, t.type, t.external_id), uniqueIndex().on(t.provider, t.type, t.folded)],
 )
-export type ScimUserRow = typeof scim_users.$inferSelect
+export type ScimRow = typeof scim_resources.$inferSelect
 
-/** A directory's groups: which of ours their members are in, the map of the provider says. */
-export const scim_groups = identitySchema.table(
-  'scim_groups',
-  {
-    id: uuid('id').primaryKey(),
-    provider: text('provider').notNull(),
-    external_id: text('external_id'),
-    display_name: text('display_name').notNull(),
-    version: bigint('version', { mode: 'number' }).notNull().default(1),
-    created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
-    updated_at: at('updated_at').notNull().default(sql`clock_timestamp()`),
-  },
-  (t) => [uniqueIndex().on(t.provider, t.external_id), uniqueIndex().on(t.provider, t.display_name)],
-)
-export type ScimGroupRow = typeof scim_groups.$inferSelect
-
+const resource = (name: string) =>
+  uuid(name)
+    .notNull()
+    .references(() => scim_resources.id, { onDelete: 'cascade' })
 export const scim_members = identitySchema.table(
   'scim_members',
-  {
-    group_id: uuid('group_id')
-      .notNull()
-      .references(() => scim_groups.id, { onDelete: 'cascade' }),
-    user_id: uuid('user_id')
-      .notNull()
-      .references(() => scim_users.user_id),
-  },
+  { group_id: resource('group_id'), user_id: resource('user_id') },
   (t) => [primaryKey({ columns: [t.group_id, t.user_id] }), index().on(t.user_id)],
 )
 

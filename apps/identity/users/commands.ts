@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { eq } from 'drizzle-orm'
 import type { FastifyRequest } from 'fastify'
 import { getUser, isPublished, lastingAdmins } from '../../../db/identity/queries.ts'
+import { keepDisabled } from '../../../db/identity/scim.ts'
 import { outbox, type UserStatus } from '../../../db/identity/tables.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { type Measure, perform } from '../control/changes.ts'
@@ -73,6 +74,8 @@ export const endUser = async (
     throwIf(refuseStatus(user, to))
     const left = admins.filter((id) => id !== user.id)
     throwIf(refuseLastAdmin(admins, left))
+    // Also of an account that its directory disabled: from now on an administrator did.
+    if (user.status === to) await keepDisabled(tx, user.id)
     const moved = user.status === to ? user : await setStatus(tx, statusEventOf(req), user, to)
     return {
       status: 200,

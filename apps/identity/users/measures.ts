@@ -1,15 +1,12 @@
 import { eq } from 'drizzle-orm'
-import type { Tx } from '../../../db/client.ts'
 import { deletePasskeys } from '../../../db/identity/passkeys.ts'
 import { getUserByFolded, heldGrants } from '../../../db/identity/queries.ts'
-import { outbox, users } from '../../../db/identity/tables.ts'
-import { appendOutbox } from '../../../db/outbox.ts'
+import { users } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import { AppError } from '../../shared/errors.ts'
-import { uuidv7 } from '../../shared/ids.ts'
 import { type By, type Cause, type Measure, roleSensitivity } from '../control/changes.ts'
 import { handedOut } from '../control/links.ts'
-import { eventActor, rolesChanged, statusEventOf } from '../mutations.ts'
+import { announce, rolesChanged, statusEventOf } from '../mutations.ts'
 import { refusePassword, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
 import { detailOf, lockFound, setStatus, viewOf } from './change.ts'
 import { insertUser, refuseNewUser, usernameTaken } from './new.ts'
@@ -86,24 +83,11 @@ export const recoverMeasure: Measure<'user.recover'> = async (cause, { user_id }
     apply: async (by: By) => {
       const lost = await deletePasskeys(cause.tx, id)
       const done = await handOut(cause, id, by, { recovering: true })
-      await endSessions(cause.tx, cause.req, id)
+      // On this event the relay ends the sessions.
+      await announce(cause.tx, cause.req, 'recovery_started', { user_id: id })
       return { ...done, action: 'user.recovery_started', reason: `${lost.length} passkeys ended`, before: lost }
     },
   }
-}
-
-/** Promises the event on which the relay ends the sessions of an account that stays active. */
-const endSessions = async (tx: Tx, req: Cause['req'], user_id: string) => {
-  const event_id = uuidv7()
-  await appendOutbox(tx, outbox, {
-    event_id,
-    agg_type: 'recovery',
-    agg_id: event_id,
-    agg_version: 1,
-    type: 'auth.user.recovery_started.v1',
-    payload: { user_id, actor: eventActor(req) },
-    request_id: req ? String(req.id) : null,
-  })
 }
 
 /** Enables an account: with it come the rights that it held. */
