@@ -99,19 +99,19 @@ export const rolesChanged = async (tx: Tx, req: FastifyRequest | undefined, user
   if (user_ids.length === 0) return
   await bumpUsers(tx, user_ids)
   for (let i = 0; i < user_ids.length; i += MAX_IDS) {
-    await announce(tx, req, 'roles_changed', { user_ids: user_ids.slice(i, i + MAX_IDS) })
+    await announce(tx, req, 'auth.user.roles_changed.v1', { user_ids: user_ids.slice(i, i + MAX_IDS) })
   }
 }
 
 /** Promises an event that is about no version of one thing. */
-export const announce = (tx: Tx, req: FastifyRequest | undefined, what: string, payload: Record<string, unknown>) => {
+export const announce = (tx: Tx, req: FastifyRequest | undefined, type: string, payload: Record<string, unknown>) => {
   const event_id = uuidv7()
   return appendOutbox(tx, outbox, {
     event_id,
-    agg_type: what,
+    agg_type: type.split('.')[2] ?? type,
     agg_id: event_id,
     agg_version: 1,
-    type: `auth.user.${what}.v1`,
+    type,
     payload: { ...payload, actor: eventActor(req) },
     request_id: req ? String(req.id) : null,
   })

@@ -141,7 +141,7 @@ export const revokeCredential = (
         .set({ revoked_at: sql`clock_timestamp()` as never })
         .where(eq(machine_credentials.id, row.id))
       await noteShown(tx, machine.id)
-      await announce(tx, req, 'credential_revoked', { user_id: machine.id, credential_id: row.id })
+      await announce(tx, req, 'auth.user.credential_revoked.v1', { user_id: machine.id, credential_id: row.id })
     }
     return {
       status: 204,

@@ -84,7 +84,7 @@ export const recoverMeasure: Measure<'user.recover'> = async (cause, { user_id }
       const lost = await deletePasskeys(cause.tx, id)
       const done = await handOut(cause, id, by, { recovering: true })
       // On this event the relay ends the sessions.
-      await announce(cause.tx, cause.req, 'recovery_started', { user_id: id })
+      await announce(cause.tx, cause.req, 'auth.user.recovery_started.v1', { user_id: id })
       return { ...done, action: 'user.recovery_started', reason: `${lost.length} passkeys ended`, before: lost }
     },
   }
