@@ -108,7 +108,7 @@ export const announce = (tx: Tx, req: FastifyRequest | undefined, type: string, 
   const event_id = uuidv7()
   return appendOutbox(tx, outbox, {
     event_id,
-    agg_type: type.split('.')[2] ?? type,
+    agg_type: type.split(/[._]/)[2] ?? type,
     agg_id: event_id,
     agg_version: 1,
     type,
