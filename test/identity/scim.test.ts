@@ -14,6 +14,7 @@ import {
   group_members,
   groups,
   outbox,
+  scim_resources,
   user_events,
   users,
 } from '../../db/identity/tables.ts'
@@ -334,7 +335,9 @@ describe('a leaver', () => {
 
 describe('a directory', () => {
   it('sees and touches no account that it did not make', async () => {
-    for (const id of [ada.id, randomUUID(), 'x']) {
+    const theirs = await hire()
+    await sso.identity_deps.db.update(scim_resources).set({ provider: 'other' }).where(eq(scim_resources.id, theirs))
+    for (const id of [ada.id, theirs, randomUUID(), 'x']) {
       expect(await scim('GET', `/Users/${id}`)).toMatchObject(failed(404))
       expect(await patch(`/Users/${id}`, { op: 'replace', value: { active: false } })).toMatchObject(failed(404))
       expect(await scim('PUT', `/Users/${id}`, entraUser('ada'))).toMatchObject(failed(404))
@@ -366,8 +369,12 @@ describe('a directory', () => {
     expect((await sso.browser().signIn('s-eva')).body.code).toBe('username_taken')
     expect(await linked(namesake)).toEqual([])
     const tom = await hire('thomas', 's-tom')
+    // The claims of s-tom name no mapped group; the directory does, and it is the one that says.
+    const noc = (await find('/Groups', 'displayName eq "noc"')).body.Resources[0]?.id ?? (await team('noc'))
+    await patch(`/Groups/${noc}`, { op: 'add', path: 'members', value: [{ value: tom }] })
     expect((await sso.browser().signIn('s-tom')).status).toBe(303)
     expect(await linked(tom)).toMatchObject([{ provider: 'corp', subject: 's-tom' }])
+    expect(await rightsOf(tom)).toEqual(['approver', 'netops'])
     expect((await sso.browser().signIn('s-tom')).status).toBe(303)
     expect(await linked(tom)).toHaveLength(1)
     // Another claim than the subject counts if the file says so; a second subject never takes the place.
