@@ -616,6 +616,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/users/{user_id}/recovery": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Recover a user who lost every passkey
+         * @description Ends passkeys, sessions and password, and gives a one-time link; 202 if another administrator must confirm it.
+         */
+        post: operations["recoverUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/groups": {
         parameters: {
             query?: never;
@@ -3037,7 +3057,7 @@ export interface components {
             as_of: components["schemas"]["ReadAsOf"];
         };
         /** @enum {unknown} */
-        ChangeKind: "user.create" | "user.enable" | "user.reset" | "grant.create" | "member.add" | "machine.credential";
+        ChangeKind: "user.create" | "user.enable" | "user.reset" | "user.recover" | "grant.create" | "member.add" | "machine.credential";
         /** @enum {unknown} */
         ChangeState: "pending" | "confirmed" | "rejected" | "withdrawn" | "expired";
         /** @description Whom the change concerns; the digest covers it. */
@@ -4257,7 +4277,7 @@ export interface components {
             };
         };
         /** @enum {unknown} */
-        MachinePermission: "catalog:read" | "operation:read" | "log:read" | "intent:create" | "patch:propose" | "plan:start" | "operation:control" | "operation:intervene" | "catalog:write" | "identity:read" | "audit:read";
+        MachinePermission: "catalog:read" | "operation:read" | "log:read" | "intent:create" | "patch:propose" | "plan:start" | "operation:control" | "operation:intervene" | "catalog:write" | "identity:read" | "audit:read" | "scim:write";
         MachineToken: {
             access_token: string;
             /** @constant */
@@ -7655,6 +7675,61 @@ export interface operations {
         };
     };
     createEnrolmentToken: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        enrolment: components["schemas"]["Enrolment"];
+                    };
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pending"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    recoverUser: {
         parameters: {
             query?: never;
             header?: {

@@ -33,7 +33,7 @@ import { createDiskWatch } from './routes/disk.ts'
 import { createDocs } from './routes/docs.ts'
 import { createOwn } from './routes/own.ts'
 import { createRouter } from './routes/router.ts'
-import { ROUTES } from './routes/table.ts'
+import { ROUTES, SCIM_ROUTES } from './routes/table.ts'
 
 const SETTLE_MS = 3000
 
@@ -187,7 +187,7 @@ const openProxy = (config: GatewayConfig, upstreams: Upstreams, telemetry: Telem
 
 /** What an exchange needs of the configuration before it reaches a guard. */
 const edgeOf = (config: GatewayConfig, origins: Origins, version: string) => ({
-  router: createRouter(ROUTES),
+  router: createRouter([...ROUTES, ...SCIM_ROUTES]),
   addressOf: createAddressReader(config.GATEWAY__HTTP__TRUSTED_PROXIES),
   securityHeaders: createSecurityHeaders(config.GATEWAY__HTTP__PUBLIC_ORIGIN),
   cors: createCors(origins, {

@@ -12,6 +12,7 @@ import { identityRpc } from './identity.rpc.ts'
 import { machineCredentialsRoutes, machinesRoutes } from './machines/routes.ts'
 import { MEASURES } from './measures.ts'
 import { recordDenial } from './mutations.ts'
+import { scimRoutes } from './scim/routes.ts'
 import { userEventsRoutes } from './users/events.routes.ts'
 import { enrolRoutes, movesRoutes, newUsersRoutes, usersRoutes } from './users/routes.ts'
 
@@ -42,6 +43,7 @@ export const buildApp = (deps: IdentityDeps) => {
   const machines = [machinesRoutes, machineCredentialsRoutes]
   const others = [...machines, grantsRoutes, rolesRoutes, changeEndingRoutes, userEventsRoutes]
   for (const routes of [...plugins, ...others]) app.register(routes, { deps })
+  app.register(scimRoutes, { deps })
   app.register(changesRoutes, { deps, measures: MEASURES })
   app.addHook('onReady', async () => assertRoutesAuthorized(app))
 

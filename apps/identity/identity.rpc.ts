@@ -8,7 +8,7 @@ import type { IdentityDeps } from './deps.ts'
 import { linkExternal, type Resolved, resolveExternal } from './federation/external.ts'
 import { authenticateMachine, type MachineDeps } from './machines/authenticate.ts'
 import { addPasskey, listPasskeys, removePasskey, verifyAssertion } from './passkeys/passkeys.ts'
-import { principalMessage, principalsOf, userMessage } from './principal.ts'
+import { principalMessage, principalsOf, signingIn, userMessage } from './principal.ts'
 import { refuseUsername } from './rules.ts'
 
 const MAX_PAGE = 500
@@ -36,12 +36,12 @@ export const identityRpc = (deps: MachineDeps & Pick<IdentityDeps, 'keys' | 'pro
     {
       getUser: async ({ id }) => {
         const user = isUuid(id) ? await getUser(id) : undefined
-        return user ? { user: userMessage(user) } : {}
+        return user ? { user: signingIn(user) } : {}
       },
       getUserByUsername: async ({ username }) => {
         const possible = !refuseUsername(username.normalize('NFKC'))
         const user = possible ? await getUserByFolded(db, foldUsername(username)) : undefined
-        return user ? { user: userMessage(user) } : {}
+        return user ? { user: signingIn(user) } : {}
       },
       getPrincipal: async ({ userId }) => {
         const principal = isUuid(userId) ? await principalMessage(db, userId) : undefined
@@ -68,26 +68,10 @@ export const identityRpc = (deps: MachineDeps & Pick<IdentityDeps, 'keys' | 'pro
           nextPageToken: last ? JSON.stringify([last.username, last.id]) : '',
         }
       },
-      resolveExternal: async ({ providerId, subject, username, groups, groupsKnown }, context) =>
-        resolvedMessage(
-          await resolveExternal(deps, {
-            provider_id: providerId,
-            subject,
-            username,
-            groups,
-            groups_known: groupsKnown,
-            request_id: rpcContext(context).request_id,
-          }),
-        ),
-      linkExternal: async ({ userId, providerId, subject }, context) =>
-        resolvedMessage(
-          await linkExternal(deps, {
-            user_id: userId,
-            provider_id: providerId,
-            subject,
-            request_id: rpcContext(context).request_id,
-          }),
-        ),
+      resolveExternal: async (request, context) =>
+        resolvedMessage(await resolveExternal(deps, request, rpcContext(context).request_id)),
+      linkExternal: async (request, context) =>
+        resolvedMessage(await linkExternal(deps, request, rpcContext(context).request_id)),
     },
   )
 }

@@ -99,17 +99,22 @@ export const rolesChanged = async (tx: Tx, req: FastifyRequest | undefined, user
   if (user_ids.length === 0) return
   await bumpUsers(tx, user_ids)
   for (let i = 0; i < user_ids.length; i += MAX_IDS) {
-    const event_id = uuidv7()
-    await appendOutbox(tx, outbox, {
-      event_id,
-      agg_type: 'roles',
-      agg_id: event_id,
-      agg_version: 1,
-      type: 'auth.user.roles_changed.v1',
-      payload: { user_ids: user_ids.slice(i, i + MAX_IDS), actor: eventActor(req) },
-      request_id: req ? String(req.id) : null,
-    })
+    await announce(tx, req, 'auth.user.roles_changed.v1', { user_ids: user_ids.slice(i, i + MAX_IDS) })
   }
+}
+
+/** Promises an event that is about no version of one thing. */
+export const announce = (tx: Tx, req: FastifyRequest | undefined, type: string, payload: Record<string, unknown>) => {
+  const event_id = uuidv7()
+  return appendOutbox(tx, outbox, {
+    event_id,
+    agg_type: type.split(/[._]/)[2] ?? type,
+    agg_id: event_id,
+    agg_version: 1,
+    type,
+    payload: { ...payload, actor: eventActor(req) },
+    request_id: req ? String(req.id) : null,
+  })
 }
 
 /** How an event of a new status names itself and its cause; a repeat of the request finds it again. */
@@ -120,5 +125,5 @@ export const statusEventOf = (req: FastifyRequest | undefined): StatusEvent => (
   request_id: req ? String(req.id) : null,
 })
 
-const eventActor = (req: FastifyRequest | undefined) =>
+export const eventActor = (req: FastifyRequest | undefined) =>
   req ? { type: 'user', id: req.caller.user_id } : { type: 'system', id: 'bootstrap' }

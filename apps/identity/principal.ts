@@ -28,6 +28,10 @@ export const userOf = (actor: string): string => actor.replace(/^user:/, '')
 
 const STATUS = { ACTIVE: UserStatus.ACTIVE, DISABLED: UserStatus.DISABLED, DELETED: UserStatus.DELETED } as const
 
+/** The user as who signs in: an account under recovery has no status, and none but ACTIVE is let in. */
+export const signingIn = (user: UserRow): User =>
+  Object.assign(userMessage(user), user.recovering && { status: UserStatus.UNSPECIFIED })
+
 /** The User message of the specification. */
 export const userMessage = (user: UserRow): User =>
   create(UserSchema, {

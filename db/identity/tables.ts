@@ -46,6 +46,8 @@ export const users = identitySchema.table(
     reset_link: text('reset_link'),
     /** Whether one administrator may know the credential: until the person enrols by a link that nobody else saw whole. */
     link_shown: boolean('link_shown').notNull().default(true),
+    /** Two administrators began its recovery: until its person enrols, the account signs in by no way. */
+    recovering: boolean('recovering').notNull().default(false),
     /** The identity provider that made the account: it has no password and gets none. */
     provider: text('provider'),
   },
@@ -119,6 +121,7 @@ export type ChangeKind =
   | 'user.create'
   | 'user.enable'
   | 'user.reset'
+  | 'user.recover'
   | 'grant.create'
   | 'member.add'
   | 'machine.credential'
@@ -229,6 +232,41 @@ export const passkeys = identitySchema.table(
   (t) => [uniqueIndex('passkeys_credential').on(t.credential_id), index().on(t.user_id, t.id)],
 )
 export type PasskeyRow = typeof passkeys.$inferSelect
+
+/** People and groups that the directory of a provider keeps (federation.md 9). A person bears the id of the account. */
+export const scim_resources = identitySchema.table(
+  'scim_resources',
+  {
+    id: uuid('id').primaryKey(),
+    provider: text('provider').notNull(),
+    type: text('type').$type<'User' | 'Group'>().notNull(),
+    /** The directory's own id; once known it never changes. */
+    external_id: text('external_id'),
+    /** userName of a person, displayName of a group. */
+    name: text('name').notNull(),
+    folded: text('folded').notNull(),
+    display_name: text('display_name'),
+    /** `disabled_at` of the account, if the directory and no administrator disabled it. */
+    disabled_at: at('disabled_at'),
+    /** Removed in the directory: unknown to its reads, and the same external id revives the person. */
+    removed: boolean('removed').notNull().default(false),
+    version: bigint('version', { mode: 'number' }).notNull().default(1),
+    created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
+    updated_at: at('updated_at').notNull().default(sql`clock_timestamp()`),
+  },
+  (t) => [uniqueIndex().on(t.provider, t.type, t.external_id), uniqueIndex().on(t.provider, t.type, t.folded)],
+)
+export type ScimRow = typeof scim_resources.$inferSelect
+
+const resource = (name: string) =>
+  uuid(name)
+    .notNull()
+    .references(() => scim_resources.id, { onDelete: 'cascade' })
+export const scim_members = identitySchema.table(
+  'scim_members',
+  { group_id: resource('group_id'), user_id: resource('user_id') },
+  (t) => [primaryKey({ columns: [t.group_id, t.user_id] }), index().on(t.user_id)],
+)
 
 /** Assertions and CI tokens that were used: each counts once. */
 export const machine_assertions = identitySchema.table(

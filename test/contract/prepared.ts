@@ -147,6 +147,7 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
 
   'POST /v1/users/enrol': async (world) => ({ body: { enrolment_token: (await newcomer(world)).token } }),
   'POST /v1/admin/users/{user_id}/enrolment-token': forNewcomer,
+  'POST /v1/admin/users/{user_id}/recovery': forNewcomer,
   'POST /v1/admin/users/{user_id}/disable': forNewcomer,
   'POST /v1/admin/users/{user_id}/delete': forNewcomer,
   'POST /v1/admin/users/{user_id}/enable': forNewcomer,

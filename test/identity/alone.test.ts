@@ -101,7 +101,8 @@ describe('one administrator alone', () => {
           return made
         },
         async (by: As) => {
-          const reset = await by.post(`/v1/admin/users/${one(people)}/enrolment-token`)
+          const path = one(['enrolment-token', 'recovery'])
+          const reset = await by.post(`/v1/admin/users/${one(people)}/${path}`)
           expect(reset.body.enrolment).toBeUndefined()
           return reset
         },

@@ -66,6 +66,10 @@ describe('the file of providers', () => {
       /^providers\.1\.id: stands twice/,
     )
     expect(fault(false, CORP, { ...CORP, id: 'other' })).toMatch(/^providers\.1\.issuer: stands twice/)
+    const scim = { machine: 'machine:dir' }
+    const other = { ...CORP, id: 'other', issuer: 'https://other.example.com', scim }
+    expect(fault(false, { ...CORP, scim }, other)).toMatch(/^providers\.1\.scim\.machine: stands twice/)
+    expect(fault(false, { ...CORP, scim: { ...scim, match: 'email' } })).toMatch(/^providers\.0\.scim\.match /)
     expect(() => loadProviders(join(dir, 'none.yaml'), false)).toThrow(/cannot be read/)
   })
 

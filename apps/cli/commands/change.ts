@@ -38,6 +38,7 @@ const sentence = ({ kind, subject, request }: Change): string => {
     'user.create': `new account ${subject.name} with ${roles}`,
     'user.enable': `enable ${subject.name}, who has ${roles}`,
     'user.reset': `new enrolment link for ${subject.name}, who has ${roles}`,
+    'user.recover': `recovery of ${subject.name}, who has ${roles}: every way in ends`,
     'grant.create': `${roles} for ${subject.name}${scope && ` in ${scope}`}${subject.members.length > 0 ? ` and its ${subject.members.length} members` : ''}`,
     'machine.credential': `new credential (${request.kind}) for ${subject.name}, which has ${roles}`,
     'member.add': `${subject.name} into ${request.group_key}, which gives ${roles}`,

@@ -70,23 +70,12 @@ export const userCommands: Command[] = [
       return tellControl(context)
     },
   },
-  {
-    name: 'user reset',
-    takes: 'NAME',
-    about: 'Asks for a new one-time link to set a password.',
-    examples: ['user reset eva'],
-    run: async (context, [given = '']) => {
-      const { id, username } = await find(context, given)
-      const made = await context.api.post<Link | Pending>(`/api/v1/admin/users/${id}/enrolment-token`, undefined)
-      if (isPending(made)) return waiting(context, made)
-      context.out.one(
-        made,
-        ({ enrolment }) => enrolment.url,
-        ({ enrolment }) => [`Link of ${username}, works once: ${enrolment.url}`],
-      )
-      return tellControl(context)
-    },
-  },
+  linking('reset', 'enrolment-token', 'Asks for a new one-time link to set a password.'),
+  linking(
+    'recover',
+    'recovery',
+    'Ends all passkeys, sessions and the password of an account, and asks for a new link.',
+  ),
   acting('disable', 'Ends every session of an account; nobody signs in with it any more.'),
   acting('enable', 'Lets a disabled account sign in again.'),
   {
@@ -102,6 +91,27 @@ export const userCommands: Command[] = [
   },
   ...changeCommands,
 ]
+
+function linking(verb: 'reset' | 'recover', path: string, about: string): Command {
+  return {
+    name: `user ${verb}`,
+    takes: 'NAME',
+    about,
+    examples: [`user ${verb} eva`],
+    run: async (context, [given = '']) => {
+      const { id, username } = await find(context, given)
+      if (verb === 'recover' && !context.yes) await confirm(`End every way in of ${username}?`)
+      const made = await context.api.post<Link | Pending>(`/api/v1/admin/users/${id}/${path}`, undefined)
+      if (isPending(made)) return waiting(context, made)
+      context.out.one(
+        made,
+        ({ enrolment }) => enrolment.url,
+        ({ enrolment }) => [`Link of ${username}, works once: ${enrolment.url}`],
+      )
+      return tellControl(context)
+    },
+  }
+}
 
 function acting(verb: 'disable' | 'enable', about: string): Command {
   return {

@@ -166,6 +166,9 @@ const MANY_ITEMS = /(^|&)page_size=(20[1-9]|2[1-9]\d|[3-9]\d\d|\d{4,})(&|$)/
 const priorityFor = ({ priority }: Route, { query }: Target): Priority =>
   priority === 'read' && MANY_ITEMS.test(query) ? 'batch' : priority
 
+const SCIM_BODY = 262_144
+const bodyOfAuth = ({ path }: Route) => (path.startsWith('/scim/') ? SCIM_BODY : AUTH_BODY)
+
 type Destination = Match & { upstream: Exclude<Upstream, 'gateway'> }
 
 const forward = async (
@@ -178,7 +181,7 @@ const forward = async (
   body: Buffer | undefined,
 ): Promise<void> => {
   const { req, res, request_id } = exchange
-  const limit = upstream === 'catalog' || upstream === 'operations' ? API_BODY : AUTH_BODY
+  const limit = upstream === 'catalog' || upstream === 'operations' ? API_BODY : bodyOfAuth(route)
   refuseLongBody(req, limit)
   const endless = route.class === 'stream'
   const leave = endless && claims ? deps.streams.enter(claims.session_id, claims.exp, () => res.destroy()) : undefined

@@ -105,6 +105,7 @@ const identity = table('identity', '/api/v1', [
   ['POST', '/admin/users/{user_id}/delete', 'S', 'identity:admin'],
   ['POST', '/admin/users/{user_id}/enable', 'A', 'identity:admin'],
   ['POST', '/admin/users/{user_id}/enrolment-token', 'A', 'identity:admin'],
+  ['POST', '/admin/users/{user_id}/recovery', 'A', 'identity:admin'],
   ['GET', '/admin/groups', 'R', 'identity:read'],
   ['POST', '/admin/groups', 'A', 'identity:admin'],
   ['PATCH', '/admin/groups/{group_key}', 'A', 'identity:admin'],
@@ -225,6 +226,21 @@ const operations = table('operations', '', [
   ['POST', `${OP}/ballots`, 'W', ['gate:decide', 'patch:decide']],
   ['POST', `${OP}/patches/{patch_id}/approve`, 'A', 'patch:decide'],
   ['POST', `${OP}/patches/{patch_id}/reject`, 'S', ['patch:decide', 'patch:propose']],
+])
+
+/**
+ * For directories, which bring the key of a machine: identity proves it. SCIM describes itself, so these rows are in no
+ * document.
+ */
+export const SCIM_ROUTES: readonly Route[] = table('identity', '/scim/v2', [
+  ...['/ServiceProviderConfig', '/ResourceTypes', '/Schemas'].map((path): Row => ['GET', path, 'R', 'none', 'machine']),
+  ...['/Users', '/Groups'].flatMap((path): Row[] => [
+    ['GET', path, 'R', 'none', 'machine'],
+    ['POST', path, 'W', 'none', 'machine'],
+    ['GET', `${path}/{id}`, 'R', 'none', 'machine'],
+    ...['PUT', 'PATCH'].map((method): Row => [method, `${path}/{id}`, 'W', 'none', 'machine']),
+    ['DELETE', `${path}/{id}`, 'S', 'none', 'machine'],
+  ]),
 ])
 
 /** Every endpoint of the public API, one row each. What is not here does not exist outside (auth.md 6). */

@@ -19,7 +19,8 @@ export const subjectOf = async (db: Queryable, { kind, request }: Asked): Promis
       return { ...machine, gives: machine.roles }
     }
     case 'user.enable':
-    case 'user.reset': {
+    case 'user.reset':
+    case 'user.recover': {
       const user = await userSubject(db, request.user_id)
       return { ...user, gives: user.roles }
     }

@@ -2,9 +2,11 @@ import { and, eq } from 'drizzle-orm'
 import { appendAuditTo } from '../../../db/audit.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import { getUser, getUserByFolded } from '../../../db/identity/queries.ts'
+import { scimBy, scimGroupNames } from '../../../db/identity/scim.ts'
 import { external_identities, type UserRow, user_events, users } from '../../../db/identity/tables.ts'
 import { giverOf, type Provider } from '../../shared/auth/providers.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
+import type { LinkExternalRequest, ResolveExternalRequest } from '../../shared/contracts/gen/auth_pb.ts'
 import type { Code } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { lockControl } from '../control/dual.ts'
@@ -13,26 +15,20 @@ import { refuseMixedScripts, refuseUsername } from '../rules.ts'
 import { alignRights } from './rights.ts'
 
 type Deps = Pick<IdentityDeps, 'db' | 'keys' | 'providers'>
-export type External = {
-  provider_id: string
-  subject: string
-  username: string
-  groups: string[]
-  groups_known: boolean
-  request_id: string
-}
+type External = ResolveExternalRequest
 /** The account, or why there is none. */
 export type Resolved = { user: UserRow } | { refused: Code }
 
 const identityOf = (provider: string, subject: string) =>
   and(eq(external_identities.provider, provider), eq(external_identities.subject, subject))
 
-const knownUser = async (db: Queryable, { provider_id, subject }: Pick<External, 'provider_id' | 'subject'>) => {
+/** Who has signed in here as this subject of a provider. */
+export const knownUser = async (db: Queryable, { providerId, subject }: Pick<External, 'providerId' | 'subject'>) => {
   const [row] = await db
     .select({ user: users })
     .from(external_identities)
     .innerJoin(users, eq(users.id, external_identities.user_id))
-    .where(identityOf(provider_id, subject))
+    .where(identityOf(providerId, subject))
   return row?.user
 }
 
@@ -40,21 +36,33 @@ const knownUser = async (db: Queryable, { provider_id, subject }: Pick<External,
  * Who signs in: the account of this provider and subject, or a new one if the provider makes accounts. A name or an
  * address never finds an account. The rights that the provider gives are aligned each time.
  */
-export const resolveExternal = async (deps: Deps, external: External): Promise<Resolved> => {
-  const provider = deps.providers.get(external.provider_id)
+export const resolveExternal = async (deps: Deps, external: External, request_id: string): Promise<Resolved> => {
+  const provider = deps.providers.get(external.providerId)
   if (!provider) return { refused: 'no_account' }
   const known = await knownUser(deps.db, external)
   const found: Resolved = known
     ? { user: known }
-    : await deps.db.transaction((tx) => createUser(deps, tx, provider, external))
+    : await deps.db.transaction((tx) => createUser(deps, tx, provider, external, request_id))
   if ('refused' in found) return found
   if (found.user.status !== 'ACTIVE') return { refused: 'account_disabled' }
-  if (!external.groups_known) return found
-  await alignRights(deps, provider, found.user.id, external.groups, external.request_id)
+  // A directory that keeps the groups is the one that says.
+  if (!provider.scim && !external.groupsKnown) return found
+  const groups = provider.scim ? await scimGroupNames(deps.db, found.user.id) : external.groups
+  await alignRights(deps, provider, found.user.id, groups, request_id)
   return found
 }
 
-const createUser = async (deps: Deps, tx: Tx, provider: Provider, external: External): Promise<Resolved> => {
+const createUser = async (
+  deps: Deps,
+  tx: Tx,
+  provider: Provider,
+  external: External,
+  request_id: string,
+): Promise<Resolved> => {
+  // Whom its directory made here and who signs in for the first time: a verified claim names its id there.
+  const { externalId: external_id } = external
+  const kept = provider.scim && external_id ? await scimBy(tx, provider.id, 'User', { external_id }) : undefined
+  if (kept?.user?.provider === provider.id) return linkIn(deps, tx, { ...external, userId: kept.user.id }, request_id)
   const { jit } = provider
   const required = jit.require_group
   if (!jit.enabled || (required && !required.some((name) => external.groups.includes(name))))
@@ -81,7 +89,7 @@ const createUser = async (deps: Deps, tx: Tx, provider: Provider, external: Exte
     object: `user:${user.id}`,
     outcome: 'done',
     after: { username, ...link },
-    request_id: external.request_id,
+    request_id,
   })
   return { user }
 }
@@ -93,33 +101,29 @@ const isFrom = async (db: Queryable, user_id: string, provider: string): Promise
 }
 
 /** Links the signed-in person's account, who has just proved who they are here and at the provider. */
-export const linkExternal = async (
-  deps: Deps,
-  {
-    user_id,
-    provider_id,
-    subject,
+export const linkExternal = async (deps: Deps, link: Link, request_id: string): Promise<Resolved> =>
+  deps.providers.get(link.providerId)
+    ? deps.db.transaction((tx) => linkIn(deps, tx, link, request_id))
+    : { refused: 'no_account' }
+
+type Link = Pick<LinkExternalRequest, 'userId' | 'providerId' | 'subject'>
+
+const linkIn = async (deps: Deps, tx: Tx, link: Link, request_id: string): Promise<Resolved> => {
+  const { userId: user_id, providerId: provider, subject } = link
+  await lockControl(deps, tx)
+  const user = await getUser(tx, user_id)
+  if (user?.status !== 'ACTIVE') return { refused: 'account_disabled' }
+  const holder = await knownUser(tx, link)
+  if (holder) return holder.id === user.id ? { user } : { refused: 'identity_linked' }
+  if (await isFrom(tx, user.id, provider)) return { refused: 'subject_changed' }
+  await tx.insert(external_identities).values({ provider, subject, user_id })
+  await appendAuditTo(tx, user_events, deps.keys.audit, {
+    actor: `user:${user_id}`,
+    action: 'user.identity_linked',
+    object: `user:${user_id}`,
+    outcome: 'done',
+    after: { provider, subject },
     request_id,
-  }: { user_id: string } & Pick<External, 'provider_id' | 'subject' | 'request_id'>,
-): Promise<Resolved> => {
-  const provider = deps.providers.get(provider_id)
-  if (!provider) return { refused: 'no_account' }
-  return deps.db.transaction(async (tx): Promise<Resolved> => {
-    await lockControl(deps, tx)
-    const user = await getUser(tx, user_id)
-    if (user?.status !== 'ACTIVE') return { refused: 'account_disabled' }
-    const holder = await knownUser(tx, { provider_id, subject })
-    if (holder) return holder.id === user.id ? { user } : { refused: 'identity_linked' }
-    if (await isFrom(tx, user.id, provider_id)) return { refused: 'subject_changed' }
-    await tx.insert(external_identities).values({ provider: provider_id, subject, user_id })
-    await appendAuditTo(tx, user_events, deps.keys.audit, {
-      actor: `user:${user_id}`,
-      action: 'user.identity_linked',
-      object: `user:${user_id}`,
-      outcome: 'done',
-      after: { provider: provider_id, subject },
-      request_id,
-    })
-    return { user }
   })
+  return { user }
 }

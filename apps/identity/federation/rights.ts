@@ -63,23 +63,36 @@ export const alignRights = async (
   if (isEmpty(await differs(deps.db))) return
   await deps.db.transaction(async (tx) => {
     await lockControl(deps, tx)
-    const difference = await differs(tx)
-    if (isEmpty(difference)) return
-    const kept = await take(tx, giver, user_id, difference)
-    await give(tx, giver, user_id, difference)
-    await rolesChanged(tx, undefined, [user_id])
-    await noteDual(deps, tx)
-    const { join, leave, grant, revoke } = difference
-    await appendAuditTo(tx, user_events, deps.keys.audit, {
-      actor: giver,
-      action: 'user.provider_rights',
-      object: `user:${user_id}`,
-      outcome: 'done',
-      reason: kept ? 'last_admin' : null,
-      before: { groups: leave, roles: revoke.map(({ role }) => role) },
-      after: { groups: join, roles: grant },
-      request_id,
-    })
+    await alignIn(deps, tx, provider, user_id, named, request_id)
+  })
+}
+
+/** `alignRights` under the lock that the caller holds. */
+export const alignIn = async (
+  deps: Pick<IdentityDeps, 'keys'>,
+  tx: Tx,
+  provider: Provider,
+  user_id: string,
+  named: readonly string[],
+  request_id: string,
+): Promise<void> => {
+  const giver = giverOf(provider.id)
+  const difference = await differenceOf(tx, giver, user_id, await wantedOf(tx, provider, named))
+  if (isEmpty(difference)) return
+  const kept = await take(tx, giver, user_id, difference)
+  await give(tx, giver, user_id, difference)
+  await rolesChanged(tx, undefined, [user_id])
+  await noteDual(deps, tx)
+  const { join, leave, grant, revoke } = difference
+  await appendAuditTo(tx, user_events, deps.keys.audit, {
+    actor: giver,
+    action: 'user.provider_rights',
+    object: `user:${user_id}`,
+    outcome: 'done',
+    reason: kept ? 'last_admin' : null,
+    before: { groups: leave, roles: revoke.map(({ role }) => role) },
+    after: { groups: join, roles: grant },
+    request_id,
   })
 }
 

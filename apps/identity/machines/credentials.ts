@@ -3,15 +3,14 @@ import { eq, sql } from 'drizzle-orm'
 import type { FastifyRequest } from 'fastify'
 import type Type from 'typebox'
 import { credentialsOf, lockCredential } from '../../../db/identity/machines.ts'
-import { machine_credentials, outbox } from '../../../db/identity/tables.ts'
-import { appendOutbox } from '../../../db/outbox.ts'
+import { machine_credentials } from '../../../db/identity/tables.ts'
 import type { CredentialRequest, NewCredential, Rotation } from '../../shared/contracts/identity/machines.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { isUuid, uuidv7 } from '../../shared/ids.ts'
 import { perform } from '../control/changes.ts'
 import { lockControl } from '../control/dual.ts'
 import type { IdentityDeps } from '../deps.ts'
-import { changeOnce } from '../mutations.ts'
+import { announce, changeOnce } from '../mutations.ts'
 import { throwIf } from '../rules.ts'
 import { makeKey } from './key-format.ts'
 import { credentialMeasure, credentialView, lockMachine, noteShown } from './measures.ts'
@@ -142,15 +141,7 @@ export const revokeCredential = (
         .set({ revoked_at: sql`clock_timestamp()` as never })
         .where(eq(machine_credentials.id, row.id))
       await noteShown(tx, machine.id)
-      await appendOutbox(tx, outbox, {
-        event_id: uuidv7(),
-        agg_type: 'credential',
-        agg_id: row.id,
-        agg_version: 1,
-        type: 'auth.user.credential_revoked.v1',
-        payload: { user_id: machine.id, credential_id: row.id, actor: { type: 'user', id: req.caller.user_id } },
-        request_id: String(req.id),
-      })
+      await announce(tx, req, 'auth.user.credential_revoked.v1', { user_id: machine.id, credential_id: row.id })
     }
     return {
       status: 204,

@@ -77,7 +77,8 @@ export const addPasskey = async (deps: Deps, request: AddPasskeyRequest, request
   const { credential, credentialBackedUp } = answer.registrationInfo
   return deps.db.transaction(async (tx) => {
     const user = await lockUser(tx, user_id)
-    if (user?.status !== 'ACTIVE' || user.kind !== 'person') return { refused: 'assertion_invalid', cause: 'account' }
+    if (user?.status !== 'ACTIVE' || user.kind !== 'person' || user.recovering)
+      return { refused: 'assertion_invalid', cause: 'account' }
     if ((await countPasskeys(tx, user_id)) >= MOST) return { refused: 'too_many_passkeys' }
     const row = await insertPasskey(tx, {
       id: uuidv7(),

@@ -2,16 +2,17 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { eq } from 'drizzle-orm'
 import type { FastifyRequest } from 'fastify'
 import { getUser, isPublished, lastingAdmins } from '../../../db/identity/queries.ts'
+import { keepDisabled } from '../../../db/identity/scim.ts'
 import { outbox, type UserStatus } from '../../../db/identity/tables.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
-import { perform } from '../control/changes.ts'
+import { type Measure, perform } from '../control/changes.ts'
 import { lockControl } from '../control/dual.ts'
 import { linkView } from '../control/links.ts'
 import type { AccountDeps, ChangeDeps, IdentityDeps } from '../deps.ts'
 import { changeIdOf, changeOnce, statusEventOf } from '../mutations.ts'
 import { refuseLastAdmin, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
 import { detailOf, lockFound, setStatus, viewOf } from './change.ts'
-import { createMeasure, enableMeasure, resetMeasure } from './measures.ts'
+import { createMeasure, enableMeasure, recoverMeasure, resetMeasure } from './measures.ts'
 import type { NewUser } from './new.ts'
 
 type Stored = Awaited<ReturnType<typeof perform>>
@@ -27,10 +28,12 @@ export const createUser = async (deps: AccountDeps, req: FastifyRequest, wanted:
   return { replayed, status, body: { user, enrolment: await enrolmentOf(deps, req, user.id) } }
 }
 
-/** POST admin/users/{id}/enrolment-token: a reset, or the change that waits. */
-export const createEnrolment = async (deps: AccountDeps, req: FastifyRequest, user_id: string) => {
-  const asked = { kind: 'user.reset' as const, request: { user_id } }
-  const stored = await perform(deps, req, asked, resetMeasure)
+type LinkKind = 'user.reset' | 'user.recover'
+const LINKS = { 'user.reset': resetMeasure, 'user.recover': recoverMeasure }
+
+/** POST admin/users/{id}/enrolment-token and /recovery: a reset of the password or of all, or the change that waits. */
+export const createEnrolment = async (deps: AccountDeps, req: FastifyRequest, user_id: string, kind: LinkKind) => {
+  const stored = await perform<LinkKind>(deps, req, { kind, request: { user_id } }, LINKS[kind] as Measure<LinkKind>)
   const { status, replayed } = stored
   if (status === 202) return { replayed, status, body: bodyOf<object>(stored) }
   return { replayed, status, body: { enrolment: await enrolmentOf(deps, req, user_id) } }
@@ -71,6 +74,8 @@ export const endUser = async (
     throwIf(refuseStatus(user, to))
     const left = admins.filter((id) => id !== user.id)
     throwIf(refuseLastAdmin(admins, left))
+    // Also of an account that its directory disabled: from now on an administrator did.
+    if (user.status === to) await keepDisabled(tx, user.id)
     const moved = user.status === to ? user : await setStatus(tx, statusEventOf(req), user, to)
     return {
       status: 200,

@@ -1,10 +1,11 @@
 import { Code, ConnectError } from '@connectrpc/connect'
-import { and, eq } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { appendAuditTo } from '../../../db/audit.ts'
 import type { Tx } from '../../../db/client.ts'
 import { fingerprintOf, readKey } from '../../../db/command/keys.ts'
 import { keysIn, runAnswered } from '../../../db/command/run.ts'
-import { getUser } from '../../../db/identity/queries.ts'
+import { deletePasskeys } from '../../../db/identity/passkeys.ts'
+import { getUser, lockUser } from '../../../db/identity/queries.ts'
 import { idempotency, type UserRow, user_events, users } from '../../../db/identity/tables.ts'
 import type { PasswordCode } from '../../shared/contracts/client/password-rules.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -55,20 +56,20 @@ export const enrol = async (deps: AccountDeps, body: Enrolment, request: EnrolRe
 }
 
 /**
- * By the newest link, which no administrator saw whole, the person alone knows the credential. Any other link leaves the
- * account as it was.
+ * By the newest link, which no administrator saw whole, the person alone knows the credential: a passkey that was added
+ * before may be that administrator's, and goes; so it does by a link of the machine, the last administrator's way back.
+ * The newest link also ends a recovery. Others leave the account as it was.
  */
 const renewed = async (tx: Tx, { id }: UserRow, link: string): Promise<void> => {
-  const own = await tx
-    .update(users)
-    .set({ link_shown: false })
-    .where(and(eq(users.id, id), eq(users.reset_link, link), eq(users.link_shown, true)))
-    .returning({ id: users.id })
-  await rolesChanged(
-    tx,
-    undefined,
-    own.map((user) => user.id),
-  )
+  const user = await lockUser(tx, id)
+  if (!user) return
+  const own = user.reset_link === link
+  if (own && (user.link_shown || user.reset_by === 'system')) await deletePasskeys(tx, id)
+  const link_shown = user.link_shown && !own
+  const recovering = user.recovering && !own && user.reset_link !== null
+  if (link_shown === user.link_shown && recovering === user.recovering) return
+  await tx.update(users).set({ link_shown, recovering }).where(eq(users.id, id))
+  await rolesChanged(tx, undefined, [id])
 }
 
 const eventOf = (user: UserRow, { request_id }: EnrolRequest, outcome: 'done' | 'denied', reason?: string) => ({

@@ -1,11 +1,12 @@
 import { eq } from 'drizzle-orm'
+import { deletePasskeys } from '../../../db/identity/passkeys.ts'
 import { getUserByFolded, heldGrants } from '../../../db/identity/queries.ts'
 import { users } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import { AppError } from '../../shared/errors.ts'
-import { type By, type Measure, roleSensitivity } from '../control/changes.ts'
+import { type By, type Cause, type Measure, roleSensitivity } from '../control/changes.ts'
 import { handedOut } from '../control/links.ts'
-import { rolesChanged, statusEventOf } from '../mutations.ts'
+import { announce, rolesChanged, statusEventOf } from '../mutations.ts'
 import { refusePassword, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
 import { detailOf, lockFound, setStatus, viewOf } from './change.ts'
 import { insertUser, refuseNewUser, usernameTaken } from './new.ts'
@@ -32,8 +33,8 @@ export const createMeasure: Measure<'user.create'> = async ({ tx }, wanted) => {
   }
 }
 
-/** A new enrolment link for an account that has one already. Nobody enrols themselves. */
-export const resetMeasure: Measure<'user.reset'> = async ({ tx, req, requester }, { user_id }) => {
+/** The account, locked, if a new link can let its person in. Nobody enrols themselves. */
+const lockEnrollable = async ({ tx, requester }: Cause, user_id: string) => {
   const user = await lockFound(tx, user_id)
   throwIf(refuseSelfAction(requester, user.id, 'enrol'))
   if (user.kind === 'machine')
@@ -46,14 +47,45 @@ export const resetMeasure: Measure<'user.reset'> = async ({ tx, req, requester }
       hint: 'Enable the user first.',
     })
   throwIf(refusePassword(user))
+  return user
+}
+
+const handOut = async ({ tx, req }: Cause, user_id: string, by: By, more: { recovering?: true } = {}) => {
+  await tx
+    .update(users)
+    .set({ ...handedOut(by), ...more })
+    .where(eq(users.id, user_id))
+  await rolesChanged(tx, req, [user_id])
+  return { status: 201, body: { user_id }, object: `user:${user_id}`, user_id }
+}
+
+/** A new enrolment link for an account that has one already. */
+export const resetMeasure: Measure<'user.reset'> = async (cause, { user_id }) => {
+  const { id } = await lockEnrollable(cause, user_id)
   return {
     sensitive: true,
-    accounts: [user.id],
+    accounts: [id],
+    renews: true,
+    apply: async (by: By) => ({ ...(await handOut(cause, id, by)), action: 'user.enrolment_created' }),
+  }
+}
+
+/**
+ * Begins anew with an account whose person lost every passkey: passkeys, sessions and the password end at once, and
+ * the one way in is the new link. A vote that a lost passkey signed keeps its key in the evidence.
+ */
+export const recoverMeasure: Measure<'user.recover'> = async (cause, { user_id }) => {
+  const { id } = await lockEnrollable(cause, user_id)
+  return {
+    sensitive: true,
+    accounts: [id],
     renews: true,
     apply: async (by: By) => {
-      await tx.update(users).set(handedOut(by)).where(eq(users.id, user.id))
-      await rolesChanged(tx, req, [user.id])
-      return { status: 201, body: { user_id }, action: 'user.enrolment_created', object: `user:${user_id}`, user_id }
+      const lost = await deletePasskeys(cause.tx, id)
+      const done = await handOut(cause, id, by, { recovering: true })
+      // On this event the relay ends the sessions.
+      await announce(cause.tx, cause.req, 'auth.user.recovery_started.v1', { user_id: id })
+      return { ...done, action: 'user.recovery_started', reason: `${lost.length} passkeys ended`, before: lost }
     },
   }
 }

@@ -151,6 +151,24 @@ const send = (
   return reply.code(status).send(body) as never
 }
 
+const LINKS = [
+  {
+    path: 'enrolment-token',
+    kind: 'user.reset',
+    operationId: 'createEnrolmentToken',
+    summary: 'Create an enrolment token',
+    description: 'A new one-time link to set a password; 202 if another administrator must confirm it.',
+  },
+  {
+    path: 'recovery',
+    kind: 'user.recover',
+    operationId: 'recoverUser',
+    summary: 'Recover a user who lost every passkey',
+    description:
+      'Ends passkeys, sessions and password, and gives a one-time link; 202 if another administrator must confirm it.',
+  },
+] as const
+
 /** Accounts and their links. */
 export const newUsersRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }> = (app, { deps }, done) => {
   app.post(
@@ -171,22 +189,21 @@ export const newUsersRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }>
     async (req, reply) => send(reply, await createUser(deps, req, req.body)),
   )
 
-  app.post(
-    '/v1/admin/users/:user_id/enrolment-token',
-    {
-      schema: {
-        operationId: 'createEnrolmentToken',
-        summary: 'Create an enrolment token',
-        tags: ['users'],
-        description: 'A new one-time link to set a password; 202 if another administrator must confirm it.',
-        params: UserParams,
-        headers: CommandHeaders,
-        response: { 201: Type.Object({ enrolment: Enrolment }), 202: Pending, ...errorReplies },
+  for (const { path, kind, ...about } of LINKS)
+    app.post(
+      `/v1/admin/users/:user_id/${path}`,
+      {
+        schema: {
+          ...about,
+          tags: ['users'],
+          params: UserParams,
+          headers: CommandHeaders,
+          response: { 201: Type.Object({ enrolment: Enrolment }), 202: Pending, ...errorReplies },
+        },
+        preHandler: allow('identity:admin', { kind: 'A' }),
       },
-      preHandler: allow('identity:admin', { kind: 'A' }),
-    },
-    async (req, reply) => send(reply, await createEnrolment(deps, req, req.params.user_id)),
-  )
+      async (req, reply) => send(reply, await createEnrolment(deps, req, req.params.user_id, kind)),
+    )
   done()
 }
 

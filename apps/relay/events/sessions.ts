@@ -22,6 +22,7 @@ export const endSessions = async (session: Client<typeof Session>, schema: strin
   if (schema === 'identity') {
     const reason = row.type === 'auth.user.status_changed.v1' ? REASONS[payload.to ?? ''] : undefined
     if (reason) await session.revokeUserSessions({ ...common, reason })
+    if (row.type === 'auth.user.recovery_started.v1') await session.revokeUserSessions({ ...common, reason: 'admin' })
     // The session of a machine's credential bears its id.
     if (payload.credential_id !== undefined)
       await session.revokeSession({ ...common, sessionId: payload.credential_id, reason: 'credential_revoked' })

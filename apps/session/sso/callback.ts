@@ -145,6 +145,7 @@ const resolve = async (deps: SessionDeps, provider: Provider, claims: Claims, { 
           groups: [named].flat().filter((name) => typeof name === 'string'),
           // Entra sends a reference instead of a long list: that is not "no groups".
           groupsKnown: elsewhere?.[claim] === undefined,
+          externalId: String(claims[provider.scim?.match ?? ''] ?? ''),
         },
         withRequestId(request_id),
       )

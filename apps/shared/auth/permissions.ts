@@ -24,6 +24,8 @@ const HOLDERS = {
   'session:admin': ['admin'],
   'identity:read': ['admin', 'auditor'],
   'audit:read': ['admin', 'auditor'],
+  /** Held by no role: the file of providers names the machine, and its key permits it. */
+  'scim:write': [],
 } as const satisfies Record<string, readonly Role[]>
 
 export type Permission = keyof typeof HOLDERS

@@ -34,6 +34,13 @@ const Provider = Closed({
     { enabled: Type.Boolean({ default: false }), require_group: Type.Optional(Texts) },
     { default: { enabled: false } },
   ),
+  /** The machine that keeps people and groups by SCIM, and the claim of a sign-in that equals their externalId. */
+  scim: Type.Optional(
+    Closed({
+      machine: Type.String({ pattern: '^machine:[a-z][a-z0-9-]{0,49}$' }),
+      match: Type.Enum(['sub', 'oid'], { default: 'sub' }),
+    }),
+  ),
   /** How long a session lasts at most, in seconds. */
   session_max_s: Type.Integer({ default: 43_200, minimum: 300, maximum: 2_592_000 }),
 })
@@ -94,6 +101,9 @@ export const loadProviders = (file: string, production: boolean): Provider[] => 
       const same = providers.findIndex((other) => other[name] === provider[name])
       if (same !== at) throw fail(`providers.${at}.${name}: stands twice; each provider has its own.`)
     }
+    const { scim } = provider
+    if (scim && providers.findIndex((other) => other.scim?.machine === scim.machine) !== at)
+      throw fail(`providers.${at}.scim.machine: stands twice; each provider has its own.`)
   }
   return providers.map((provider) => ({
     ...provider,

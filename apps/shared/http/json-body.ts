@@ -3,7 +3,7 @@ import { type JsonLimits, scanJson } from '../data/json.ts'
 import { AppError } from '../errors.ts'
 import type { EdgeCodes } from './edge-codes.ts'
 
-const JSON_TYPES = /^application\/(json|merge-patch\+json|json-patch\+json)(\s*;|$)/i
+const JSON_TYPES = /^application\/(json|merge-patch\+json|json-patch\+json|scim\+json)(\s*;|$)/i
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 const UTF8_ONLY = /^[^;]+(;\s*charset="?utf-8"?\s*)?$/i
 /** Spellings of what cannot be stored: U+0000, surrogates, of which a half may be missing, and infinite numbers. */

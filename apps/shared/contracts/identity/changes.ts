@@ -12,6 +12,7 @@ export type ChangeRequests = {
   'user.create': Type.Static<typeof NewUser>
   'user.enable': { user_id: string; reason: string }
   'user.reset': { user_id: string }
+  'user.recover': { user_id: string }
   'grant.create': Type.Static<typeof NewSubjectGrant>
   'member.add': { group_key: string; user_id: string }
   'machine.credential': CredentialRequest
@@ -20,6 +21,7 @@ export const ChangeKind = Type.Enum([
   'user.create',
   'user.enable',
   'user.reset',
+  'user.recover',
   'grant.create',
   'member.add',
   'machine.credential',

@@ -7,7 +7,7 @@ const time = () => Type.String({ format: 'date-time' })
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 const closed = (example: unknown) => ({ additionalProperties: false, examples: [example] })
 
-/** What a credential may permit: what some role of a machine gives. */
+/** What a credential may permit: what some role of a machine gives, or the file of providers (scim:write). */
 export const MachinePermission = Type.Enum([
   'catalog:read',
   'operation:read',
@@ -20,6 +20,7 @@ export const MachinePermission = Type.Enum([
   'catalog:write',
   'identity:read',
   'audit:read',
+  'scim:write',
 ])
 export const CredentialKind = Type.Enum(['key', 'jwk', 'trust'])
 

@@ -1,0 +1,45 @@
+import { getUserByFolded, lastingAdmins } from '../../../db/identity/queries.ts'
+import type { Known } from '../../../db/identity/scim.ts'
+import { type UserRow, users } from '../../../db/identity/tables.ts'
+import { foldUsername } from '../../shared/auth/username.ts'
+import { uuidv7 } from '../../shared/ids.ts'
+import { knownUser } from '../federation/external.ts'
+import { eventActor } from '../mutations.ts'
+import { refuseLastAdmin, refuseMixedScripts, refuseUsername, throwIf } from '../rules.ts'
+import { setStatus } from '../users/change.ts'
+import { scimError } from './errors.ts'
+import type { Wanted } from './read.ts'
+import type { Sync } from './source.ts'
+
+/** Throws unless a person can be called so: the name is one, and no other account has or had it. */
+export const refuseName = async ({ tx }: Sync, name: string, own?: string): Promise<void> => {
+  if (refuseUsername(name) ?? refuseMixedScripts(name))
+    throw scimError(400, 'invalidValue', 'userName needs 1 to 64 letters of one script, digits or ._-@+.')
+  const holder = await getUserByFolded(tx, foldUsername(name))
+  if (holder && holder.id !== own) throw scimError(409, 'uniqueness', 'This userName is taken.')
+}
+
+/** The account of a new person: the one that this provider made at a sign-in of the same subject, or a new one. */
+export const accountFor = async (one: Sync, { name = '', external_id }: Wanted): Promise<string> => {
+  const { id: provider, scim } = one.req.directory
+  if (external_id && scim?.match === 'sub') {
+    const known = await knownUser(one.tx, { providerId: provider, subject: external_id })
+    if (known?.provider === provider) return known.id
+  }
+  await refuseName(one, name)
+  const row = { id: uuidv7(), username: name, folded: foldUsername(name), link_shown: false, provider }
+  await one.tx.insert(users).values(row)
+  return row.id
+}
+
+/** Disables, or enables again whom the directory itself disabled. Undefined if the account is so already. */
+export const moveStatus = async ({ tx, req }: Sync, { row }: Known, user: UserRow, active: boolean) => {
+  if (active === (user.status === 'ACTIVE')) return undefined
+  if (active && (user.status !== 'DISABLED' || row.disabled_at === null || row.disabled_at !== user.disabled_at))
+    throw scimError(409, 'mutability', 'Disabled here by an administrator.')
+  const admins = await lastingAdmins(tx)
+  const left = admins.filter((id) => id !== user.id)
+  if (!active) throwIf(refuseLastAdmin(admins, left))
+  const event = { event_id: uuidv7(), actor: eventActor(req), request_id: String(req.id) }
+  return setStatus(tx, event, user, active ? 'ACTIVE' : 'DISABLED')
+}

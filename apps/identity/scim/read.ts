@@ -1,0 +1,145 @@
+import { FILTERS, type ScimType } from '../../../db/identity/scim.ts'
+import { isUuid } from '../../shared/ids.ts'
+import { scimError } from './errors.ts'
+
+/** Reads what Entra ID and Okta send; attributes that we do not keep are passed over. */
+
+/** What a request wants of a person or a group; absent members stay as they are. `name` is userName or displayName. */
+export type Wanted = {
+  name?: string
+  external_id?: string | null
+  display_name?: string | null
+  active?: boolean
+  members?: Set<string>
+}
+type Attributes = Map<string, unknown>
+type Op = 'add' | 'replace' | 'remove'
+
+const invalid = (detail: string) => scimError(400, 'invalidValue', detail)
+const CORE = /^urn:ietf:params:scim:schemas:core:2\.0:(user|group):/i
+/** Names count in any case, and with the URN of their schema. */
+const nameOf = (text: string) => text.trim().replace(CORE, '').toLowerCase()
+
+const attributesOf = (value: unknown): Attributes => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw scimError(400, 'invalidSyntax', 'A JSON object is expected here.')
+  return new Map(Object.entries(value).map(([name, member]) => [nameOf(name), member]))
+}
+
+const MOST_TEXT = 255
+const textOf = (name: string, value: unknown): string => {
+  if (typeof value === 'string' && value.length > 0 && value.length <= MOST_TEXT) return value
+  throw invalid(`${name} needs 1 to ${MOST_TEXT} characters.`)
+}
+const textOrNull = (name: string, value: unknown) => (value == null || value === '' ? null : textOf(name, value))
+
+/** Entra writes booleans as text. */
+const booleanOf = (_name: string, value: unknown): boolean => {
+  const text = String(value).toLowerCase()
+  if (text === 'true' || text === 'false') return text === 'true'
+  throw invalid('active needs true or false.')
+}
+
+/** Which of our columns an attribute is, and how it is read. */
+const KEPT = {
+  User: {
+    username: ['name', textOf],
+    externalid: ['external_id', textOrNull],
+    displayname: ['display_name', textOrNull],
+    active: ['active', booleanOf],
+  },
+  Group: { displayname: ['name', textOf], externalid: ['external_id', textOrNull] },
+} as const
+
+const wantedIn = (type: ScimType, given: Attributes): Wanted =>
+  Object.fromEntries(
+    Object.entries(KEPT[type]).flatMap(([name, [column, read]]) =>
+      given.has(name) ? [[column, read(name, given.get(name))]] : [],
+    ),
+  )
+
+const idsOf = (value: unknown): string[] =>
+  [value ?? []].flat().map((member) => {
+    const given = attributesOf(member)
+    const id = given.get('value')
+    if (String(given.get('type')).toLowerCase() === 'group') throw invalid('Groups in groups are not kept.')
+    if (typeof id !== 'string' || !isUuid(id)) throw invalid('A member needs the id of a user as its value.')
+    return id.toLowerCase()
+  })
+
+/** A whole person or group: a display name that is not there is none, members that are not there stay. */
+export const readWhole = (type: ScimType, body: unknown): Wanted & { name: string } => {
+  const given = attributesOf(body)
+  const wanted = { display_name: null, ...wantedIn(type, given) }
+  const members = type === 'Group' && given.has('members') && { members: new Set(idsOf(given.get('members'))) }
+  return { ...wanted, ...members, name: textOf('The name', wanted.name) }
+}
+
+const MOST_OPERATIONS = 1000
+const operationsOf = (body: unknown) => {
+  const list = attributesOf(body).get('operations')
+  if (!Array.isArray(list) || list.length === 0 || list.length > MOST_OPERATIONS)
+    throw scimError(400, 'invalidSyntax', `A patch has 1 to ${MOST_OPERATIONS} Operations.`)
+  return list.map((one) => {
+    const given = attributesOf(one)
+    const op = String(given.get('op')).toLowerCase() as Op
+    const path = given.get('path')
+    if (!['add', 'replace', 'remove'].includes(op))
+      throw scimError(400, 'invalidSyntax', 'An operation is add, replace or remove.')
+    if (path !== undefined && typeof path !== 'string') throw scimError(400, 'invalidPath', 'A path is text.')
+    if (path === undefined && op === 'remove') throw scimError(400, 'noTarget', 'A removal needs a path.')
+    return { op, path: path && nameOf(path), value: given.get('value') }
+  })
+}
+
+const ONE_MEMBER = /^members\[\s*value\s+eq\s+"([^"]*)"\s*\]$/
+/** What the operations make, one after the other, of a person or of a group with these members. */
+export const readPatch = (type: ScimType, body: unknown, before: readonly string[]): Wanted => {
+  const wanted: Wanted = {}
+  const members = new Set(before)
+  const change = (op: Op, value: unknown) => {
+    const ids = idsOf(value)
+    if (op === 'replace' || (op === 'remove' && value === undefined)) members.clear()
+    for (const id of ids) op === 'remove' ? members.delete(id) : members.add(id)
+  }
+  for (const { op, path, value } of operationsOf(body)) {
+    const [, one] = ONE_MEMBER.exec(path ?? '') ?? []
+    if (one !== undefined && op === 'remove') members.delete(one)
+    else if (path?.startsWith('members[')) throw scimError(400, 'invalidPath', 'Such a path only removes members.')
+    else if (path === 'members') change(op, value)
+    else {
+      const given = path === undefined ? attributesOf(value) : new Map([[path, op === 'remove' ? null : value]])
+      Object.assign(wanted, wantedIn(type, given))
+      if (given.has('members')) change(op, given.get('members'))
+    }
+  }
+  return type === 'Group' ? { ...wanted, members } : wanted
+}
+
+const TERM = /\s*([A-Za-z][\w.:$-]*)\s+eq\s+("(?:[^"\\]|\\["\\/])*")\s*(?:and\s+(?=\S)|$)/iy
+
+/** `attribute eq "value"`, several with `and`. Other filters are refused. */
+const termsOf = (type: ScimType, filter: unknown): [string, string][] => {
+  const terms: [string, string][] = []
+  TERM.lastIndex = 0
+  while (filter !== undefined && (TERM.lastIndex < String(filter).length || terms.length === 0)) {
+    const [, path = '', quoted = ''] = TERM.exec(String(filter)) ?? []
+    const name = nameOf(path)
+    if (!Object.hasOwn(FILTERS[type], name) || terms.length > 3)
+      throw scimError(400, 'invalidFilter', `Send ${Object.keys(FILTERS[type]).join(', ')} eq "value", joined by and.`)
+    terms.push([name, JSON.parse(quoted) as string])
+  }
+  return terms
+}
+
+const MOST_ITEMS = 200
+/** The page of a list: `startIndex` counts from 1, `count` is at most 200. */
+export const readPage = (type: ScimType, query: Record<string, unknown>) => {
+  const whole = (name: string, otherwise: number) => {
+    const value = query[name] ?? otherwise
+    if (/^-?\d{1,9}$/.test(String(value))) return Number(value)
+    throw invalid(`${name} needs a whole number.`)
+  }
+  const limit = Math.min(MOST_ITEMS, Math.max(0, whole('count', 100)))
+  return { terms: termsOf(type, query.filter), offset: Math.max(1, whole('startIndex', 1)) - 1, limit }
+}

@@ -1,0 +1,183 @@
+import { and, eq, inArray } from 'drizzle-orm'
+import type { Queryable } from '../../../db/client.ts'
+import {
+  type Known,
+  listScim,
+  type ScimType,
+  scimBy,
+  scimGroupNames,
+  scimMembersOf,
+  updateScim,
+} from '../../../db/identity/scim.ts'
+import { type ScimRow, scim_members, scim_resources } from '../../../db/identity/tables.ts'
+import { foldUsername } from '../../shared/auth/username.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import { uuidv7 } from '../../shared/ids.ts'
+import type { IdentityDeps } from '../deps.ts'
+import { alignIn } from '../federation/rights.ts'
+import { scimError } from './errors.ts'
+import { accountFor, moveStatus, refuseName } from './people.ts'
+import type { Wanted } from './read.ts'
+import { note, type Sync } from './source.ts'
+
+const versionOf = ({ row, user }: Known) => `W/"${row.version}${user ? `.${user.version}` : ''}"`
+
+/** A person or a group as the directory reads it; members are left out where it does not want to see them. */
+export const viewOf = ({ config }: Pick<IdentityDeps, 'config'>, known: Known, members?: readonly string[]) => {
+  const { row, user } = known
+  const { id, type: resourceType, external_id, name, display_name } = row
+  return {
+    schemas: [`urn:ietf:params:scim:schemas:core:2.0:${resourceType}`],
+    id,
+    ...(external_id !== null && { externalId: external_id }),
+    ...(user && { userName: name, active: user.status === 'ACTIVE' }),
+    ...(user ? display_name !== null && { displayName: display_name } : { displayName: name }),
+    ...(members && { members: members.map((value) => ({ value, type: 'User' })) }),
+    meta: {
+      resourceType,
+      created: new Date(row.created_at).toISOString(),
+      lastModified: new Date(row.updated_at).toISOString(),
+      location: `${config.GATEWAY__HTTP__PUBLIC_ORIGIN}/scim/v2/${resourceType}s/${id}`,
+      version: versionOf(known),
+    },
+  }
+}
+
+/** What this directory keeps. All else is not there for it: local accounts, and those of other providers. */
+export const findScim = async (db: Queryable, provider: string, type: ScimType, id: string): Promise<Known> => {
+  const { rows } = await listScim(db, provider, type, { terms: [['id', id.toLowerCase()]], offset: 0, limit: 1 })
+  if (!rows[0]) throw notFound(type.toLowerCase(), id, 'not_found')
+  return rows[0]
+}
+
+const membersOf = async (db: Queryable, id: string) => (await scimMembersOf(db, [id])).map(({ user_id }) => user_id)
+/** How the audit log names them. */
+const ABOUT = { User: 'user', Group: 'directory_group' }
+
+/** POST: a new person or group; or the person whom the directory removed, or who came by a sign-in, of the same id there. */
+export const createScim = async (one: Sync, type: ScimType, wanted: Wanted & { name: string }) => {
+  const { tx, req } = one
+  const provider = req.directory.id
+  const { external_id = null, display_name = null, active = true } = wanted
+  const name = wanted.name.normalize('NFKC')
+  const folded = foldUsername(name)
+  const same = external_id === null ? undefined : await scimBy(tx, provider, type, { external_id })
+  if (same?.row.removed) {
+    await updateScim(tx, same.row.id, { removed: false })
+    return move(one, await findScim(tx, provider, type, same.row.id), { ...wanted, active })
+  }
+  await refuseTaken(one, type, same ? { external_id } : { folded })
+  const id = type === 'User' ? await accountFor(one, { ...wanted, name }) : uuidv7()
+  await tx.insert(scim_resources).values({ id, provider, type, external_id, name, folded, display_name })
+  const made = await findScim(tx, provider, type, id)
+  await note(one, { action: `${ABOUT[type]}.created`, object: `${ABOUT[type]}:${id}`, after: made.row })
+  return move(one, made, { ...wanted, name, active })
+}
+
+/** PUT and PATCH: `want` says of the members as they are, under the lock, what becomes of it. */
+export const changeScim = async (
+  one: Sync,
+  type: ScimType,
+  id: string,
+  want: (members: readonly string[]) => Wanted,
+) => {
+  const known = await findRead(one, type, id)
+  return move(one, known, want(await membersOf(one.tx, known.row.id)))
+}
+
+/** DELETE: of a group all goes. A person is disabled and in no group, and reads find the person no more. */
+export const removeScim = async (one: Sync, type: ScimType, given: string) => {
+  const { deps, tx, req } = one
+  const known = await findRead(one, type, given)
+  const { id } = known.row
+  await move(one, known, { active: false, members: new Set() })
+  if (type === 'Group') await tx.delete(scim_resources).where(eq(scim_resources.id, id))
+  else {
+    await tx.delete(scim_members).where(eq(scim_members.user_id, id))
+    await alignIn(deps, tx, req.directory, id, [], String(req.id))
+    await updateScim(tx, id, { removed: true })
+  }
+  await note(one, { action: `${ABOUT[type]}.removed`, object: `${ABOUT[type]}:${id}` })
+}
+
+/** If-Match names the version that was read; without it the change is taken as it comes. */
+const findRead = async ({ tx, req }: Sync, type: ScimType, id: string): Promise<Known> => {
+  const known = await findScim(tx, req.directory.id, type, id)
+  const version = versionOf(known)
+  if (![undefined, '*', version].includes(req.headers['if-match']))
+    throw new AppError('version_conflict', 'version_mismatch', `The current version is ${version}.`, { status: 412 })
+  return known
+}
+
+const move = async (one: Sync, known: Known, wanted: Wanted): Promise<Known> => {
+  const { tx } = one
+  const { row, user } = known
+  const set: Partial<ScimRow> = {}
+  const name = wanted.name?.normalize('NFKC') ?? row.name
+  if (name !== row.name) {
+    Object.assign(set, { name, folded: foldUsername(name) })
+    if (user) await refuseName(one, name, user.id)
+    await refuseTaken(one, row.type, { folded: foldUsername(name) }, row.id)
+  }
+  const { display_name = row.display_name, external_id, active, members } = wanted
+  if (user && display_name !== row.display_name) set.display_name = display_name
+  if (external_id && external_id !== row.external_id) {
+    // By a new one, one person could take the place of another.
+    if (row.external_id !== null) throw scimError(400, 'mutability', 'externalId never changes.')
+    await refuseTaken(one, row.type, { external_id })
+    set.external_id = external_id
+  }
+  const status = user && active !== undefined ? await moveStatus(one, known, user, active) : undefined
+  if (status) set.disabled_at = status.disabled_at
+  const moves = user ? undefined : await movesOf(one, row, members)
+  if (!moves?.changed && Object.keys(set).length === 0) return known
+  await updateScim(tx, row.id, set)
+  const after = await findScim(tx, row.provider, row.type, row.id)
+  if (moves) await moveMembers(one, row, after.row, moves)
+  const what = status ? (active ? 'enabled' : 'disabled') : 'changed'
+  const about = ABOUT[row.type]
+  await note(one, {
+    action: `${about}.${what}`,
+    object: `${about}:${row.id}`,
+    before: row,
+    after: { ...after.row, ...moves },
+  })
+  return after
+}
+
+type By = { external_id?: string | null; folded?: string }
+const refuseTaken = async ({ tx, req }: Sync, type: ScimType, by: By, own?: string): Promise<void> => {
+  const holder = await scimBy(tx, req.directory.id, type, by)
+  if (holder && holder.row.id !== own)
+    throw scimError(409, 'uniqueness', `This ${by.folded === undefined ? 'externalId' : 'name'} is taken.`)
+}
+
+const MOST_MOVED = 1000
+
+/** Who joins and who leaves. Members are people whom the same directory keeps: it gives rights to no others. */
+const movesOf = async ({ tx, req }: Sync, { id }: ScimRow, wanted: ReadonlySet<string> | undefined) => {
+  const members = await membersOf(tx, id)
+  const joined = [...(wanted ?? [])].filter((one) => !members.includes(one))
+  const left = wanted ? members.filter((one) => !wanted.has(one)) : []
+  if (joined.length + left.length > MOST_MOVED)
+    throw scimError(400, 'invalidValue', `One request moves at most ${MOST_MOVED} members.`)
+  const own = and(eq(scim_resources.provider, req.directory.id), eq(scim_resources.type, 'User'))
+  const kept = and(own, eq(scim_resources.removed, false), inArray(scim_resources.id, joined))
+  if ((await tx.select({ id: scim_resources.id }).from(scim_resources).where(kept)).length < joined.length)
+    throw scimError(400, 'invalidValue', 'A member is no user of this directory.')
+  return { members, joined, left, changed: joined.length + left.length > 0 }
+}
+type Moves = Awaited<ReturnType<typeof movesOf>>
+
+/** Brings the members in line, and the rights of those for whom the map of the provider makes a difference. */
+const moveMembers = async (one: Sync, before: ScimRow, after: ScimRow, { members, joined, left }: Moves) => {
+  const { deps, tx, req } = one
+  const rows = joined.map((user_id) => ({ group_id: before.id, user_id }))
+  if (rows.length > 0) await tx.insert(scim_members).values(rows)
+  await tx.delete(scim_members).where(and(eq(scim_members.group_id, before.id), inArray(scim_members.user_id, left)))
+  const names = [before, after].flatMap(({ name, external_id }) => [name, external_id ?? ''])
+  if (!names.some((name) => Object.hasOwn(req.directory.groups?.map ?? {}, name))) return
+  const same = before.name === after.name && before.external_id === after.external_id
+  for (const user_id of same ? [...joined, ...left] : new Set([...members, ...joined]))
+    await alignIn(deps, tx, req.directory, user_id, await scimGroupNames(tx, user_id), String(req.id))
+}

@@ -1,0 +1,88 @@
+import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
+import { type Known, listScim, type ScimType, scimMembersOf } from '../../../db/identity/scim.ts'
+import { allow } from '../../shared/auth/http.ts'
+import type { IdentityDeps } from '../deps.ts'
+import about from './about.json' with { type: 'json' }
+import { SCIM_JSON, sendScimError } from './errors.ts'
+import { readPage, readPatch, readWhole } from './read.ts'
+import { changeScim, createScim, findScim, removeScim, viewOf } from './resources.ts'
+import { admit, sync } from './source.ts'
+
+type Routes = FastifyPluginCallback<{ deps: IdentityDeps }>
+type Req = FastifyRequest<{ Params: { id: string }; Querystring: Record<string, unknown> }>
+
+const BODY = 262_144
+/** SCIM describes itself, so the document of the public API leaves it out. */
+const options = (kind: 'R' | 'W' | 'S') => ({
+  schema: { hide: true, consumes: [SCIM_JSON, 'application/json'] },
+  bodyLimit: BODY,
+  preHandler: allow('none', { kind }),
+})
+const [read, write, stop] = [options('R'), options('W'), options('S')]
+
+const send = (reply: FastifyReply, body: object, status = 200) => {
+  const { meta } = body as { meta?: { version: string; location: string } }
+  if (meta) reply.headers({ etag: meta.version, ...(status === 201 && { location: meta.location }) })
+  return reply.code(status).type(`${SCIM_JSON}; charset=utf-8`).serializer(JSON.stringify).send(body)
+}
+const sendList = (reply: FastifyReply, Resources: readonly object[], totalResults = Resources.length, offset = 0) => {
+  const schemas = ['urn:ietf:params:scim:api:messages:2.0:ListResponse']
+  return send(reply, { schemas, totalResults, startIndex: offset + 1, itemsPerPage: Resources.length, Resources })
+}
+
+/** SCIM 2.0 (RFC 7643, 7644) for directories: who works here, and in which of their groups (federation.md 9). */
+export const scimRoutes: Routes = (app, { deps }, done) => {
+  app.setErrorHandler(sendScimError)
+  app.decorateRequest('directory', null as never)
+  // The key is proved before the body is read.
+  app.addHook('onRequest', (req) => admit(deps, req))
+  app.get('/scim/v2/ServiceProviderConfig', read, (_req, reply) => send(reply, about.ServiceProviderConfig))
+  app.get('/scim/v2/ResourceTypes', read, (_req, reply) => sendList(reply, about.ResourceTypes))
+  app.get('/scim/v2/Schemas', read, (_req, reply) => sendList(reply, about.Schemas))
+  for (const type of ['User', 'Group'] as const) resourceRoutes(app, deps, type)
+  done()
+}
+
+const resourceRoutes = (app: Parameters<Routes>[0], deps: IdentityDeps, type: ScimType) => {
+  const [all, each] = [`/scim/v2/${type}s`, `/scim/v2/${type}s/:id`]
+  const viewsOf = async (req: Req, known: Known[]) => {
+    const left_out = String(req.query.excludedAttributes)
+      .toLowerCase()
+      .split(/[\s,]+/)
+    const shown = type === 'Group' && !left_out.includes('members')
+    const rows = shown
+      ? await scimMembersOf(
+          deps.db,
+          known.map(({ row }) => row.id),
+        )
+      : []
+    const membersOf = (id: string) => rows.flatMap(({ group_id, user_id }) => (group_id === id ? [user_id] : []))
+    return known.map((it) => viewOf(deps, it, shown ? membersOf(it.row.id) : undefined))
+  }
+  const answer = async (req: unknown, reply: FastifyReply, known: Known, status = 200) =>
+    send(reply, (await viewsOf(req as Req, [known]))[0] ?? {}, status)
+
+  app.get(all, read, async (req: Req, reply) => {
+    const page = readPage(type, req.query)
+    const { total, rows } = await listScim(deps.db, req.directory.id, type, page)
+    return sendList(reply, await viewsOf(req, rows), total, page.offset)
+  })
+  app.get(each, read, async (req: Req, reply) =>
+    answer(req, reply, await findScim(deps.db, req.directory.id, type, req.params.id)),
+  )
+  app.post(all, write, async (req, reply) =>
+    answer(req, reply, await sync(deps, req, (one) => createScim(one, type, readWhole(type, req.body))), 201),
+  )
+  app.put(each, write, async (req: Req, reply) => {
+    const wanted = readWhole(type, req.body)
+    return answer(req, reply, await sync(deps, req, (one) => changeScim(one, type, req.params.id, () => wanted)))
+  })
+  app.patch(each, write, async (req: Req, reply) => {
+    const want = (members: readonly string[]) => readPatch(type, req.body, members)
+    return answer(req, reply, await sync(deps, req, (one) => changeScim(one, type, req.params.id, want)))
+  })
+  app.delete(each, stop, async (req: Req, reply) => {
+    await sync(deps, req, (one) => removeScim(one, type, req.params.id))
+    return reply.code(204).send()
+  })
+}

@@ -1,0 +1,67 @@
+import { create } from '@bufbuild/protobuf'
+import type { FastifyRequest } from 'fastify'
+import { appendAuditTo } from '../../../db/audit.ts'
+import type { Tx } from '../../../db/client.ts'
+import { user_events } from '../../../db/identity/tables.ts'
+import { wakeRelay } from '../../../db/outbox.ts'
+import { permissionMissing } from '../../shared/auth/http.ts'
+import { giverOf, type Provider } from '../../shared/auth/providers.ts'
+import { AuthenticateMachineRequestSchema } from '../../shared/contracts/gen/auth_pb.ts'
+import { AppError } from '../../shared/errors.ts'
+import { lockControl } from '../control/dual.ts'
+import type { IdentityDeps } from '../deps.ts'
+import { authenticateMachine } from '../machines/authenticate.ts'
+import { actorOf, recordDenial } from '../mutations.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The provider whose people the caller, a machine, keeps by SCIM. */
+    directory: Provider
+  }
+}
+
+/** One request of a directory in its transaction. */
+export type Sync = { deps: IdentityDeps; tx: Tx; req: FastifyRequest }
+
+/** Who sends this request. The key is a machine's; the file of providers names it, and so binds it to one provider. */
+export const admit = async (deps: IdentityDeps, req: FastifyRequest): Promise<void> => {
+  const [, apiKey = ''] = /^bearer (sbk_[^ ]+)$/i.exec(req.headers.authorization ?? '') ?? []
+  const address = String(req.headers['x-forwarded-for'] ?? req.ip)
+  const proved = await authenticateMachine(deps, create(AuthenticateMachineRequestSchema, { apiKey, address }))
+  const { user, permissions = [] } = proved
+  if (!user)
+    throw new AppError('invalid_token', 'invalid_token', 'The API key is not valid.', {
+      headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
+      hint: 'Send the API key of the machine that the file of providers names.',
+    })
+  Object.assign(req, { caller: { user_id: user.id, roles: [] } })
+  const provider = deps.providers.list().find(({ scim }) => scim?.machine === user.username)
+  if (!provider || !permissions.includes('scim:write')) {
+    const error = permissionMissing(['scim:write'])
+    await recordDenial(deps, req, error)
+    throw error
+  }
+  req.directory = provider
+}
+
+/** One request, one transaction, under the lock of all changes of users and rights. Repeats change no row. */
+export const sync = async <T>(deps: IdentityDeps, req: FastifyRequest, run: (sync: Sync) => Promise<T>): Promise<T> => {
+  const result = await deps.db.transaction(async (tx) => {
+    await lockControl(deps, tx)
+    return run({ deps, tx, req })
+  })
+  void wakeRelay(deps.db, 'identity')
+  return result
+}
+
+export const note = (
+  { deps, tx, req }: Sync,
+  event: { action: string; object: string; before?: unknown; after?: unknown },
+) =>
+  appendAuditTo(tx, user_events, deps.keys.audit, {
+    ...event,
+    outcome: 'done',
+    reason: giverOf(req.directory.id),
+    actor: actorOf(req),
+    request_id: String(req.id),
+  })

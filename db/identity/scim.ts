@@ -1,0 +1,82 @@
+import { and, asc, count, eq, inArray, type SQL, sql } from 'drizzle-orm'
+import { foldUsername } from '../../apps/shared/auth/username.ts'
+import { first, type Queryable, type Tx } from '../client.ts'
+import { type ScimRow, scim_members, scim_resources, type UserRow, users } from './tables.ts'
+
+export type ScimType = ScimRow['type']
+/** A person, with the account, or a group, as a directory keeps it. */
+export type Known = { row: ScimRow; user: UserRow | null }
+/** Attributes, in lower case, with the values that a filter asks for. */
+type Page = { terms: readonly (readonly [name: string, value: string])[]; offset: number; limit: number }
+
+const BOTH: Record<string, (value: string) => SQL> = {
+  id: (value) => sql`${scim_resources.id}::text = ${value}`,
+  externalid: (value) => eq(scim_resources.external_id, value),
+}
+const named = (value: string) => eq(scim_resources.folded, foldUsername(value))
+export const FILTERS: Record<ScimType, typeof BOTH> = {
+  User: {
+    ...BOTH,
+    username: named,
+    displayname: (value) => sql`lower(${scim_resources.display_name}) = lower(${value})`,
+  },
+  Group: {
+    ...BOTH,
+    displayname: named,
+    members: (value) =>
+      sql`exists (select 1 from ${scim_members} m where m.group_id = ${scim_resources.id} and m.user_id::text = ${value})`,
+  },
+}
+
+const known = (db: Queryable) =>
+  db.select({ row: scim_resources, user: users }).from(scim_resources).leftJoin(users, eq(users.id, scim_resources.id))
+const ofType = (provider: string, type: ScimType) =>
+  and(eq(scim_resources.provider, provider), eq(scim_resources.type, type))
+
+/** People or groups that the directory of a provider has not removed, from the oldest on. */
+export const listScim = async (db: Queryable, provider: string, type: ScimType, { terms, offset, limit }: Page) => {
+  const filters = terms.map(([name, value]) => FILTERS[type][name]?.(value))
+  const wanted = and(ofType(provider, type), eq(scim_resources.removed, false), ...filters)
+  const [all] = await db.select({ n: count() }).from(scim_resources).where(wanted)
+  const rows = known(db).where(wanted).orderBy(asc(scim_resources.created_at), asc(scim_resources.id))
+  return { total: all?.n ?? 0, rows: await rows.offset(offset).limit(limit) }
+}
+
+/** The one with this external id or folded name, a removed one too. */
+export const scimBy = (
+  db: Queryable,
+  provider: string,
+  type: ScimType,
+  { external_id, folded = '' }: { external_id?: string | null; folded?: string },
+) =>
+  known(db)
+    .where(
+      and(
+        ofType(provider, type),
+        external_id == null ? eq(scim_resources.folded, folded) : eq(scim_resources.external_id, external_id),
+      ),
+    )
+    .then(first)
+
+export const updateScim = (tx: Tx, id: string, set: Partial<ScimRow>) =>
+  tx
+    .update(scim_resources)
+    .set({ ...set, version: sql`${scim_resources.version} + 1`, updated_at: sql`clock_timestamp()` as never })
+    .where(eq(scim_resources.id, id))
+
+/** From now on an administrator has disabled the account: its directory does not enable it. */
+export const keepDisabled = (tx: Tx, user_id: string) =>
+  tx.update(scim_resources).set({ disabled_at: null }).where(eq(scim_resources.id, user_id))
+
+export const scimMembersOf = (db: Queryable, group_ids: string[]) =>
+  db.select().from(scim_members).where(inArray(scim_members.group_id, group_ids)).orderBy(asc(scim_members.user_id))
+
+/** What the map of the provider may know the groups of a person by. */
+export const scimGroupNames = async (db: Queryable, user_id: string): Promise<string[]> => {
+  const rows = await db
+    .select({ name: scim_resources.name, external_id: scim_resources.external_id })
+    .from(scim_members)
+    .innerJoin(scim_resources, eq(scim_resources.id, scim_members.group_id))
+    .where(eq(scim_members.user_id, user_id))
+  return rows.flatMap(({ name, external_id }) => (external_id === null ? [name] : [name, external_id]))
+}

@@ -1,0 +1,524 @@
+import { randomUUID } from 'node:crypto'
+import { and, eq, like } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { SCIM_ROUTES } from '../../apps/gateway/routes/table.ts'
+import { buildApp } from '../../apps/identity/app.ts'
+import { lossOf } from '../../apps/operations/policies/lost-rights.ts'
+import { authorizedRoutes } from '../../apps/shared/auth/http.ts'
+import { principalOf } from '../../apps/shared/auth/principals.ts'
+import { Identity } from '../../apps/shared/contracts/gen/auth_pb.ts'
+import { createRpcClient } from '../../apps/shared/rpc/client.ts'
+import {
+  external_identities,
+  grants,
+  group_members,
+  groups,
+  outbox,
+  scim_resources,
+  user_events,
+  users,
+} from '../../db/identity/tables.ts'
+import { bearer, PASSWORD, send } from '../session/support/auth.ts'
+import { bearerOf, type Sso, startSso } from '../session/support/sso.ts'
+import { until } from '../support/until.ts'
+
+/** federation.md 9: requests as Entra ID and Okta send them, and everything that a directory must not reach. */
+
+const SCIM = { scim: { machine: 'machine:dir', match: 'sub' } }
+const USER = 'urn:ietf:params:scim:schemas:core:2.0:User'
+const GROUP = 'urn:ietf:params:scim:schemas:core:2.0:Group'
+const ENTERPRISE = 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User'
+const PATCH = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
+const LIST = 'urn:ietf:params:scim:api:messages:2.0:ListResponse'
+const ERROR = 'urn:ietf:params:scim:api:messages:2.0:Error'
+
+let sso: Sso
+let key: string
+let ada: { id: string; headers: Record<string, string> }
+beforeAll(async () => {
+  sso = await startSso(SCIM)
+  await sso.addRelay()
+  const { id } = await sso.addUser('ada', ['admin'])
+  await sso.addUser('olga')
+  const signed = await send(`${sso.gateway.url}/v1/token`, { body: { username: 'ada', password: PASSWORD } })
+  ada = { id, headers: bearer(signed.body.access_token) }
+  await sso.identity_deps.db.insert(groups).values({ group_key: 'netops', name: 'Network operations' })
+  key = await keyOf('dir', ['scim:write'])
+})
+afterAll(() => sso?.stop())
+beforeEach(() => sso.configure(SCIM))
+
+const admin = (path: string, body: object = {}) =>
+  send(`${sso.gateway.url}/api/v1/admin${path}`, { body, headers: { ...ada.headers, 'idempotency-key': randomUUID() } })
+/** The API key of a new machine. */
+const keyOf = async (name: string, permissions: string[]) => {
+  const machine = await admin('/machines', { name, owners: [ada.id] })
+  const made = await admin(`/machines/${machine.body.id}/credentials`, { kind: 'key', name: 'test', permissions })
+  expect(made.status).toBe(201)
+  return String(made.body.key)
+}
+const scim = async (
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+) => {
+  const typed = body !== undefined && { 'content-type': 'application/scim+json' }
+  const reply = await send(`${sso.gateway.url}/scim/v2${path}`, {
+    method,
+    body,
+    headers: { ...bearer(key), ...typed, ...headers },
+  })
+  return { ...reply, body: reply.body as Record<string, unknown> & { id: string; Resources: { id: string }[] } }
+}
+const failed = (status: number, scimType?: string) => ({
+  status,
+  body: { schemas: [ERROR], status: String(status), detail: expect.any(String), ...(scimType && { scimType }) },
+})
+const find = (path: string, filter: string) => scim('GET', `${path}?filter=${encodeURIComponent(filter)}`)
+const patch = (path: string, ...Operations: object[]) => scim('PATCH', path, { schemas: [PATCH], Operations })
+
+const nameless = () => randomUUID().slice(0, 8)
+/** A person as Entra ID makes one. */
+const entraUser = (userName: string, externalId: string = randomUUID()) => ({
+  schemas: [USER, ENTERPRISE],
+  externalId,
+  userName,
+  active: true,
+  emails: [{ primary: true, type: 'work', value: `${userName}@example.com` }],
+  meta: { resourceType: 'User' },
+  name: { formatted: 'Eva Example', familyName: 'Example', givenName: 'Eva' },
+  roles: [],
+})
+const hire = async (userName = `n-${nameless()}`, externalId?: string) => {
+  const made = await scim('POST', '/Users', entraUser(userName, externalId))
+  expect(made.status).toBe(201)
+  return made.body.id
+}
+const team = async (displayName: string, ...members: string[]) => {
+  const made = await scim('POST', '/Groups', {
+    schemas: [GROUP],
+    externalId: randomUUID(),
+    displayName,
+    members: members.map((value) => ({ value })),
+  })
+  expect(made.status).toBe(201)
+  return made.body.id
+}
+const membersOf = async (id: string) => {
+  const { members } = (await scim('GET', `/Groups/${id}`)).body as unknown as { members: { value: string }[] }
+  return members.map(({ value }) => value)
+}
+const accountOf = async (id: string) => (await sso.identity_deps.db.select().from(users).where(eq(users.id, id)))[0]
+const rightsOf = async (id: string) => {
+  const { db } = sso.identity_deps
+  const joined = await db.select().from(group_members).where(eq(group_members.user_id, id))
+  const own = await db.select().from(grants).where(eq(grants.subject_id, id))
+  return [...joined.map(({ group_key }) => group_key), ...own.map(({ role }) => role)].sort()
+}
+/** What the directory changed of an object, as the audit log and the outbox have it. */
+const actionsOf = async (object: string) =>
+  (await sso.identity_deps.db.select().from(user_events).where(eq(user_events.object, object))).map((row) => row.action)
+
+describe('the door', () => {
+  it('is the same at the gateway and behind it', async () => {
+    const rows = SCIM_ROUTES.map(({ method, path, kind }) => `${method} ${path.replace('{id}', ':id')} ${kind}`)
+    const { app, internal } = buildApp(sso.identity_deps)
+    await app.ready()
+    const served = authorizedRoutes(app).filter(({ method, url }) => url.startsWith('/scim/') && method !== 'HEAD')
+    expect(served.map(({ method, url, kind }) => `${method} ${url} ${kind}`).sort()).toEqual(rows.sort())
+    await Promise.all([app.close(), internal.close()])
+  })
+
+  it('says what is spoken here', async () => {
+    const config = await scim('GET', '/ServiceProviderConfig')
+    expect(config).toMatchObject({ status: 200, body: { patch: { supported: true }, bulk: { supported: false } } })
+    expect(config.headers['content-type']).toBe('application/scim+json; charset=utf-8')
+    expect((await scim('GET', '/ResourceTypes')).body.Resources.map(({ id }) => id)).toEqual(['User', 'Group'])
+    expect((await scim('GET', '/Schemas')).body).toMatchObject({ schemas: [LIST], totalResults: 2 })
+  })
+
+  it('opens to the key of the machine that the file names, with the permission, and to no other', async () => {
+    const tries = [
+      [{ authorization: '' }, 401],
+      [bearer('sbk_0'), 401],
+      [bearer(`${key.slice(0, -1)}${key.endsWith('A') ? 'B' : 'A'}`), 401],
+      [ada.headers, 401],
+      [bearer(await keyOf('other', ['scim:write'])), 403],
+    ] as const
+    for (const [headers, status] of tries) {
+      expect(await scim('GET', '/Users', undefined, headers)).toMatchObject(failed(status))
+      expect(await scim('POST', '/Users', 'no JSON', headers)).toMatchObject({ status })
+    }
+    const machine = (await accountNamed('machine:dir'))?.id
+    const weak = await admin(`/machines/${machine}/credentials`, {
+      kind: 'key',
+      name: 'x',
+      permissions: ['audit:read'],
+    })
+    expect(await scim('GET', '/Users', undefined, bearer(weak.body.key))).toMatchObject(failed(403))
+    expect(await actionsOf('route:GET /scim/v2/Users')).toContain('request.denied')
+    sso.configure({ ...SCIM, enabled: false })
+    expect(await scim('GET', '/Users')).toMatchObject(failed(403))
+  })
+
+  it('takes its own content type and JSON, in bounds; no other door takes it', async () => {
+    const json = { 'content-type': 'application/json' }
+    expect((await scim('POST', '/Users', entraUser(`j-${nameless()}`), json)).status).toBe(201)
+    for (const type of ['text/plain', 'application/xml', 'application/merge-patch+json'])
+      expect(await scim('POST', '/Users', entraUser('x'), { 'content-type': type })).toMatchObject(failed(415))
+    expect(await scim('POST', '/Users', '{"userName":')).toMatchObject(failed(400))
+    expect(await scim('POST', '/Users', [])).toMatchObject(failed(400, 'invalidSyntax'))
+    expect((await scim('POST', '/Users', { ...entraUser('big'), title: 'x'.repeat(262_144) })).status).toBe(413)
+    const elsewhere = await send(`${sso.gateway.url}/api/v1/admin/groups`, {
+      body: { group_key: 'scim', name: 'x' },
+      headers: { ...ada.headers, 'content-type': 'application/scim+json', 'idempotency-key': randomUUID() },
+    })
+    expect(elsewhere.status).toBe(415)
+  })
+})
+
+const accountNamed = async (username: string) =>
+  (await sso.identity_deps.db.select().from(users).where(eq(users.username, username)))[0]
+
+describe('Entra ID', () => {
+  it('probes, creates, finds and changes a person', async () => {
+    const probe = await find('/Users', `userName eq "${randomUUID()}"`)
+    expect(probe).toMatchObject({ status: 200, body: { schemas: [LIST], totalResults: 0, Resources: [] } })
+    const userName = `e-${nameless()}@example.com`
+    const sent = entraUser(userName)
+    const made = await scim('POST', '/Users', sent)
+    const { id } = made.body
+    expect(made).toMatchObject({
+      status: 201,
+      body: { userName, externalId: sent.externalId, active: true, meta: { resourceType: 'User' } },
+    })
+    expect(made.headers.location).toBe(`http://console.test/scim/v2/Users/${id}`)
+    const filters = [`userName eq "${userName.toUpperCase()}"`, `externalId eq "${sent.externalId}"`, `id eq "${id}"`]
+    for (const filter of [...filters, filters.join(' and ')])
+      expect((await find('/Users', filter)).body).toMatchObject({ totalResults: 1, Resources: [{ id }] })
+    const changed = await patch(
+      `/Users/${id}`,
+      { op: 'Replace', path: 'displayName', value: 'Eva E.' },
+      { op: 'Add', path: 'emails[type eq "work"].value', value: 'new@example.com' },
+      { op: 'Add', path: `${ENTERPRISE}:department`, value: 'IT' },
+      { op: 'replace', value: { 'name.givenName': 'Eva', [`${USER}:userName`]: `x-${userName}` } },
+    )
+    expect(changed).toMatchObject({ status: 200, body: { displayName: 'Eva E.', userName: `x-${userName}` } })
+    // The name by which people here know the account stays.
+    expect(await accountOf(id)).toMatchObject({ username: userName, provider: 'corp', link_shown: false })
+    expect((await find('/Users', 'displayName eq "eva e."')).body.totalResults).toBe(1)
+    const off = await patch(`/Users/${id}`, { op: 'Replace', path: 'active', value: 'False' })
+    expect(off).toMatchObject({ status: 200, body: { active: false } })
+    expect((await patch(`/Users/${id}`, { op: 'Add', path: 'active', value: 'True' })).body.active).toBe(true)
+    expect(await actionsOf(`user:${id}`)).toEqual(['user.created', 'user.changed', 'user.disabled', 'user.enabled'])
+  })
+
+  it('adds and removes members, by path and by value, and asks whether one is in', async () => {
+    const [eva, tom] = [await hire(), await hire()]
+    const id = await team(`t-${nameless()}`)
+    expect(
+      (await patch(`/Groups/${id}`, { op: 'Add', path: 'members', value: [{ value: eva }, { value: tom }] })).status,
+    ).toBe(200)
+    expect((await membersOf(id)).sort()).toEqual([eva, tom].sort())
+    const asked = `id eq "${id}" and members eq "${eva}"`
+    const found = await scim('GET', `/Groups?excludedAttributes=members&filter=${encodeURIComponent(asked)}`)
+    expect(found.body).toMatchObject({ totalResults: 1, Resources: [{ id }] })
+    expect(found.text).not.toContain('members')
+    await patch(`/Groups/${id}`, { op: 'Remove', path: `members[value eq "${eva}"]` })
+    expect(await membersOf(id)).toEqual([tom])
+    expect((await find('/Groups', asked)).body.totalResults).toBe(0)
+    await patch(`/Groups/${id}`, { op: 'Remove', path: 'members', value: [{ value: tom }] })
+    expect(await membersOf(id)).toEqual([])
+    await patch(`/Groups/${id}`, { op: 'Replace', path: 'members', value: [{ value: tom }] })
+    await patch(`/Groups/${id}`, { op: 'Remove', path: 'members' })
+    expect(await membersOf(id)).toEqual([])
+  })
+})
+
+describe('Okta', () => {
+  it('pages, replaces a whole person and deactivates without a path', async () => {
+    const ids = [await hire(), await hire(), await hire()]
+    const page = await scim('GET', '/Users?startIndex=2&count=2')
+    expect(page.body).toMatchObject({ startIndex: 2, itemsPerPage: 2 })
+    expect(Number(page.body.totalResults)).toBeGreaterThanOrEqual(ids.length)
+    expect((await scim('GET', '/Users?count=0')).body).toMatchObject({ itemsPerPage: 0, Resources: [] })
+    const [id = ''] = ids
+    const { body } = await scim('GET', `/Users/${id}`)
+    const whole = { ...body, displayName: 'Okta Person', locale: 'en-US', groups: [], password: 'never kept' }
+    expect(await scim('PUT', `/Users/${id}`, whole)).toMatchObject({
+      status: 200,
+      body: { displayName: 'Okta Person' },
+    })
+    const off = await patch(`/Users/${id}`, { op: 'replace', value: { active: false } })
+    expect(off).toMatchObject({ status: 200, body: { active: false, displayName: 'Okta Person' } })
+    const { displayName: _, ...rest } = whole
+    const back = await scim('PUT', `/Users/${id}`, { ...rest, active: true })
+    expect(back).toMatchObject({ status: 200, body: { active: true } })
+    expect(back.body.displayName).toBeUndefined()
+  })
+
+  it('pushes a group, renames it and replaces its members', async () => {
+    const [eva, tom] = [await hire(), await hire()]
+    const name = `o-${nameless()}`
+    const id = await team(name, eva)
+    expect((await find('/Groups', `displayName eq "${name}"`)).body.Resources[0]?.id).toBe(id)
+    const renamed = await patch(`/Groups/${id}`, { op: 'replace', value: { id, displayName: `${name}-2` } })
+    expect(renamed.body.displayName).toBe(`${name}-2`)
+    const put = { schemas: [GROUP], id, displayName: name, members: [{ value: tom, display: 'tom' }] }
+    expect(await scim('PUT', `/Groups/${id}`, put)).toMatchObject({ status: 200, body: { members: [{ value: tom }] } })
+    expect((await scim('DELETE', `/Groups/${id}`)).status).toBe(204)
+    expect(await scim('GET', `/Groups/${id}`)).toMatchObject(failed(404))
+  })
+})
+
+/** Why an approval of this person does not count, by the rule and with the answer that operations gets. */
+const voteOf = async (id: string) => {
+  const identity = createRpcClient(Identity, {
+    url: sso.vars.AUTH__RPC__IDENTITY_URL ?? '',
+    signer: sso.services.signer('operations'),
+    audience: 'identity-internal',
+  })
+  const { principal } = await identity.getPrincipal({ userId: id })
+  const footing = { permissions: ['gate:decide'], places: [{}], groups: ['netops'], taint: undefined } as const
+  return lossOf(principal && principalOf(principal), footing)
+}
+
+describe('a leaver', () => {
+  it('is out everywhere within seconds', async () => {
+    const id = await hire(`mia-${nameless()}`, 's-mia')
+    await patch(`/Groups/${await team('noc', id)}`, { op: 'add', path: 'members', value: [{ value: id }] })
+    const browser = sso.browser()
+    expect((await browser.signIn('s-mia')).status).toBe(303)
+    const headers = await bearerOf(browser)
+    const me = () => browser.go('/api/v1/users/me', { headers })
+    expect((await me()).body).toMatchObject({ id, groups: ['netops'], roles: ['approver'] })
+    expect((await patch(`/Users/${id}`, { op: 'Replace', path: 'active', value: 'False' })).status).toBe(200)
+    await until(async () => (await me()).status === 401, { what: 'the access token to be refused' })
+    expect((await sso.browser().signIn('s-mia')).body.code).toBe('account_disabled')
+    const told = await sso.identity_deps.db.select().from(outbox).where(eq(outbox.agg_id, id))
+    expect(told).toMatchObject([{ type: 'auth.user.status_changed.v1', payload: { from: 'ACTIVE', to: 'DISABLED' } }])
+    // What operations is told when it asks again about a vote: the rights stay, and the account does not.
+    expect(await rightsOf(id)).toEqual(['approver', 'netops'])
+    expect(await voteOf(id)).toBe('voter_disabled')
+    await patch(`/Users/${id}`, { op: 'Replace', path: 'active', value: 'True' })
+    expect(await voteOf(id)).toBeUndefined()
+  })
+
+  it('who is deleted reads as gone, loses the groups, and comes back as the same person', async () => {
+    const name = `d-${nameless()}`
+    const sent = entraUser(name)
+    const { id } = (await scim('POST', '/Users', sent)).body
+    const group = await team(`x-${nameless()}`, id)
+    expect((await scim('DELETE', `/Users/${id}`)).status).toBe(204)
+    expect(await scim('GET', `/Users/${id}`)).toMatchObject(failed(404))
+    expect(await scim('DELETE', `/Users/${id}`)).toMatchObject(failed(404))
+    expect((await find('/Users', `userName eq "${name}"`)).body.totalResults).toBe(0)
+    expect([await membersOf(group), (await accountOf(id))?.status]).toEqual([[], 'DISABLED'])
+    expect(await scim('POST', '/Users', entraUser(name))).toMatchObject(failed(409, 'uniqueness'))
+    expect(await scim('POST', '/Users', sent)).toMatchObject({ status: 201, body: { id, active: true } })
+  })
+
+  it('whom an administrator disabled stays out, whoever did it first', async () => {
+    const [eva, tom] = [await hire(), await hire()]
+    const off = { op: 'replace', value: { active: false } }
+    const on = { op: 'replace', value: { active: true } }
+    await patch(`/Users/${tom}`, off)
+    for (const id of [eva, tom]) {
+      expect((await admin(`/users/${id}/disable`, { reason: 'left' })).status).toBe(200)
+      expect(await patch(`/Users/${id}`, on)).toMatchObject(failed(409, 'mutability'))
+      expect((await patch(`/Users/${id}`, off)).status).toBe(200)
+      expect((await accountOf(id))?.status).toBe('DISABLED')
+    }
+  })
+})
+
+describe('a directory', () => {
+  it('sees and touches no account that it did not make', async () => {
+    const theirs = await hire()
+    await sso.identity_deps.db.update(scim_resources).set({ provider: 'other' }).where(eq(scim_resources.id, theirs))
+    for (const id of [ada.id, theirs, randomUUID(), 'x']) {
+      expect(await scim('GET', `/Users/${id}`)).toMatchObject(failed(404))
+      expect(await patch(`/Users/${id}`, { op: 'replace', value: { active: false } })).toMatchObject(failed(404))
+      expect(await scim('PUT', `/Users/${id}`, entraUser('ada'))).toMatchObject(failed(404))
+      expect(await scim('DELETE', `/Users/${id}`)).toMatchObject(failed(404))
+    }
+    expect((await find('/Users', 'userName eq "ada"')).body.totalResults).toBe(0)
+    for (const name of ['ada', 'ADA', 'machine:dir'])
+      expect((await scim('POST', '/Users', entraUser(name))).status).toBe(name.startsWith('machine') ? 400 : 409)
+    const id = await hire()
+    expect(await patch(`/Users/${id}`, { op: 'replace', value: { userName: 'ada' } })).toMatchObject(
+      failed(409, 'uniqueness'),
+    )
+    const group = await team(`s-${nameless()}`)
+    for (const member of [ada.id, randomUUID(), 'x'])
+      expect(await patch(`/Groups/${group}`, { op: 'add', path: 'members', value: [{ value: member }] })).toMatchObject(
+        failed(400, 'invalidValue'),
+      )
+    expect((await accountOf(ada.id))?.status).toBe('ACTIVE')
+  })
+
+  it('links a person by the claim that names them there, once, and by no name and no address', async () => {
+    const { db } = sso.identity_deps
+    const linked = async (id: string) =>
+      db.select().from(external_identities).where(eq(external_identities.user_id, id))
+    // Of the same name and with the verified address of s-eva, but another id.
+    const namesake = (
+      await scim('POST', '/Users', { ...entraUser('eva', 's-other'), emails: [{ value: 'eva@example.com' }] })
+    ).body.id
+    expect((await sso.browser().signIn('s-eva')).body.code).toBe('username_taken')
+    expect(await linked(namesake)).toEqual([])
+    const tom = await hire('thomas', 's-tom')
+    // The claims of s-tom name no mapped group; the directory does, and it is the one that says.
+    const noc = (await find('/Groups', 'displayName eq "noc"')).body.Resources[0]?.id ?? (await team('noc'))
+    await patch(`/Groups/${noc}`, { op: 'add', path: 'members', value: [{ value: tom }] })
+    expect((await sso.browser().signIn('s-tom')).status).toBe(303)
+    expect(await linked(tom)).toMatchObject([{ provider: 'corp', subject: 's-tom' }])
+    expect(await rightsOf(tom)).toEqual(['approver', 'netops'])
+    expect((await sso.browser().signIn('s-tom')).status).toBe(303)
+    expect(await linked(tom)).toHaveLength(1)
+    // Another claim than the subject counts if the file says so; a second subject never takes the place.
+    sso.configure({ scim: { machine: 'machine:dir', match: 'oid' } })
+    sso.state.amend = (claims) => ({ ...claims, oid: 's-tom' })
+    expect((await sso.browser().signIn('s-out')).body.code).toBe('subject_changed')
+    sso.state.amend = (claims) => claims
+  })
+
+  it('takes over whom this provider let in before, by the same subject', async () => {
+    sso.configure()
+    const { people } = sso
+    people.push({ sub: 's-jit', name: 'jitta', groups: ['staff'] })
+    expect((await sso.browser().signIn('s-jit')).status).toBe(303)
+    sso.configure(SCIM)
+    const { id = '' } = (await accountNamed('jitta')) ?? {}
+    expect(await scim('POST', '/Users', entraUser('jitta', 's-jit'))).toMatchObject({ status: 201, body: { id } })
+  })
+
+  it('gives the rights of the map, up to the ceiling, and takes them away', async () => {
+    const id = await hire()
+    const map = { lab: { groups: ['netops', 'bosses'], roles: ['viewer'] } }
+    const { db } = sso.identity_deps
+    await db.insert(groups).values({ group_key: 'bosses', name: 'Bosses' }).onConflictDoNothing()
+    await db
+      .insert(grants)
+      .values({ id: randomUUID(), subject_type: 'group', subject_id: 'bosses', role: 'admin', created_by: 'system' })
+    sso.configure({ ...SCIM, groups: { claim: 'groups', map } })
+    await team(`idle-${nameless()}`, id)
+    expect(await rightsOf(id)).toEqual([])
+    const group = await team('lab', id)
+    expect(await rightsOf(id)).toEqual(['netops', 'viewer'])
+    const given = await db.select().from(group_members).where(eq(group_members.user_id, id))
+    expect(given).toMatchObject([{ added_by: 'provider:corp', confirmed_by: null }])
+    // A sign-in whose claims say something else changes none of it.
+    await patch(`/Groups/${group}`, { op: 'replace', value: { displayName: 'lab-2' } })
+    expect(await rightsOf(id)).toEqual([])
+    await patch(`/Groups/${group}`, { op: 'replace', value: { displayName: 'lab' } })
+    expect(await rightsOf(id)).toEqual(['netops', 'viewer'])
+    await admin('/grants', { subject_type: 'user', subject_id: id, role: 'auditor' })
+    await scim('DELETE', `/Groups/${group}`)
+    expect(await rightsOf(id)).toEqual(['auditor'])
+    await db.delete(grants).where(eq(grants.subject_id, 'bosses'))
+  })
+
+  it('leaves the last administrator in', async () => {
+    const id = await hire()
+    await admin('/grants', { subject_type: 'user', subject_id: id, role: 'admin' })
+    const { db } = sso.identity_deps
+    const own = and(eq(grants.subject_id, ada.id), eq(grants.role, 'admin'))
+    const [grant] = await db.delete(grants).where(own).returning()
+    expect(await patch(`/Users/${id}`, { op: 'replace', value: { active: false } })).toMatchObject(failed(409))
+    expect(await scim('DELETE', `/Users/${id}`)).toMatchObject(failed(409))
+    expect((await accountOf(id))?.status).toBe('ACTIVE')
+    if (grant) await db.insert(grants).values(grant)
+    expect((await scim('DELETE', `/Users/${id}`)).status).toBe(204)
+  })
+})
+
+describe('a change', () => {
+  it('of one group by several requests at once loses no member', async () => {
+    const people = await Promise.all(Array.from({ length: 8 }, () => hire()))
+    const id = await team(`r-${nameless()}`, ...people.slice(0, 2))
+    const moves = people.map((value, at) =>
+      at < 2
+        ? patch(`/Groups/${id}`, { op: 'remove', path: `members[value eq "${value}"]` })
+        : patch(`/Groups/${id}`, { op: 'add', path: 'members', value: [{ value }] }),
+    )
+    expect((await Promise.all(moves)).map(({ status }) => status)).toEqual(people.map(() => 200))
+    expect((await membersOf(id)).sort()).toEqual(people.slice(2).sort())
+  })
+
+  it('that comes twice is made once, and one person is made once', async () => {
+    const id = await hire()
+    const rename = () => patch(`/Users/${id}`, { op: 'Replace', path: 'displayName', value: 'Same' })
+    const first = await rename()
+    expect((await rename()).headers.etag).toBe(first.headers.etag)
+    expect((await actionsOf(`user:${id}`)).filter((action) => action === 'user.changed')).toHaveLength(1)
+    const sent = entraUser(`once-${nameless()}`)
+    const both = await Promise.all([scim('POST', '/Users', sent), scim('POST', '/Users', sent)])
+    expect(both.map(({ status }) => status).sort()).toEqual([201, 409])
+    expect(both.find(({ status }) => status === 409)).toMatchObject(failed(409, 'uniqueness'))
+  })
+
+  it('of another version than was read is refused', async () => {
+    const id = await hire()
+    const { headers } = await scim('GET', `/Users/${id}`)
+    const put = (version: unknown) =>
+      scim('PUT', `/Users/${id}`, { userName: `v-${nameless()}` }, { 'if-match': String(version) })
+    expect((await put(headers.etag)).status).toBe(200)
+    expect(await put(headers.etag)).toMatchObject(failed(412))
+    expect((await put('*')).status).toBe(200)
+  })
+
+  it.each<[string, () => Promise<unknown>, ReturnType<typeof failed>]>([
+    ['a filter of another kind', () => find('/Users', 'userName co "a"'), failed(400, 'invalidFilter')],
+    ['a filter on what is not kept', () => find('/Users', 'title eq "a"'), failed(400, 'invalidFilter')],
+    ['half a filter', () => find('/Users', 'userName eq "a" and '), failed(400, 'invalidFilter')],
+    ['a filter with or', () => find('/Groups', 'id eq "a" or id eq "b"'), failed(400, 'invalidFilter')],
+    ['a page that is none', () => scim('GET', '/Users?count=many'), failed(400, 'invalidValue')],
+    ['a person without a name', () => scim('POST', '/Users', { schemas: [USER] }), failed(400, 'invalidValue')],
+    ['a name of two scripts', () => scim('POST', '/Users', entraUser('еva')), failed(400, 'invalidValue')],
+    ['a group without a name', () => scim('POST', '/Groups', { members: [] }), failed(400, 'invalidValue')],
+    ['an unknown operation', async () => patch(`/Users/${await hire()}`, { op: 'move' }), failed(400, 'invalidSyntax')],
+    ['no operations', async () => patch(`/Users/${await hire()}`), failed(400, 'invalidSyntax')],
+    ['a removal of nothing', async () => patch(`/Users/${await hire()}`, { op: 'remove' }), failed(400, 'noTarget')],
+    [
+      'an activity that is none',
+      async () => patch(`/Users/${await hire()}`, { op: 'replace', path: 'active', value: 'maybe' }),
+      failed(400, 'invalidValue'),
+    ],
+    [
+      'another external id',
+      async () => patch(`/Users/${await hire()}`, { op: 'replace', path: 'externalId', value: 'new' }),
+      failed(400, 'mutability'),
+    ],
+    [
+      'a group in a group',
+      async () => {
+        const value = [{ value: await hire(), type: 'Group' }]
+        return patch(`/Groups/${await team(`g-${nameless()}`)}`, { op: 'add', path: 'members', value })
+      },
+      failed(400, 'invalidValue'),
+    ],
+    [
+      'a group of a name that is taken',
+      async () => {
+        const name = `g-${nameless()}`
+        await team(name)
+        return scim('POST', '/Groups', { displayName: name })
+      },
+      failed(409, 'uniqueness'),
+    ],
+  ])('with %s is refused in the words of SCIM', async (_what, act, answer) => {
+    expect(await act()).toMatchObject(answer)
+  })
+
+  it('leaves its rows in the audit log', async () => {
+    const rows = await sso.identity_deps.db
+      .select()
+      .from(user_events)
+      .where(like(user_events.object, 'directory_group:%'))
+    const machine = await accountNamed('machine:dir')
+    expect(new Set(rows.map(({ actor }) => actor))).toEqual(new Set([`user:${machine?.id}`]))
+    expect(rows.every(({ reason }) => reason === 'provider:corp')).toBe(true)
+  })
+})
