@@ -141,7 +141,7 @@ const bind = async (reading: Reading, { asked, from, owner, held, at, taken }: B
 
 type Holding = { own: number | undefined; taken: ReadonlyMap<string, number> }
 
-/** What of a provider is free for one claim: with what it holds itself, and without what this command has taken. */
+/** The room of a provider for one claim: it includes the claim's own share and leaves out this command's others. */
 const roomFor = (types: Types, view: Provider, { own, taken }: Holding): number | null => {
   const { capability_key, version, provider_id, capacity, free } = view
   const more = taken.get(provider_id)
@@ -200,7 +200,7 @@ export const tellCapabilities = async (
 type Owner = { resource_id: string; type_key: string; version: number; generation: number; capability_revision: number }
 
 /**
- * The events of one change of what a resource offers, or of what is claimed of it: one, or as many as it takes parts. The
+ * The events of one change of a resource's offers, or of the claims on them: one, or as many as it takes parts. The
  * last has the number that the resource is at.
  */
 export const capabilityEventsOf = (

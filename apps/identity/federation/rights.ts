@@ -48,7 +48,7 @@ type Difference = Awaited<ReturnType<typeof differenceOf>>
 const isEmpty = (difference: Difference) => Object.values(difference).every(({ length }) => length === 0)
 
 /**
- * Brings the rights that this provider gives in line with what it says now. The file is the installation's own decision,
+ * Brings the rights that this provider gives in line with its latest word. The file is the installation's own decision,
  * so no second administrator is asked; the ceiling of the provider bounds it. A sign-in that changes none takes no lock.
  */
 export const alignRights = async (

@@ -57,7 +57,7 @@ export const enrol = async (deps: AccountDeps, body: Enrolment, request: EnrolRe
 
 /**
  * By the newest link, which no administrator saw whole, the person alone knows the credential: a passkey that was added
- * before may be that administrator's, and goes; so it does by a link of the machine, the last administrator's way back.
+ * before might belong to that administrator, and goes; so it does by a link of the machine, the last administrator's way back.
  * The newest link also ends a recovery. Others leave the account as it was.
  */
 const renewed = async (tx: Tx, { id }: UserRow, link: string): Promise<void> => {
