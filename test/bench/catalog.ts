@@ -297,7 +297,7 @@ const BULK = 400
 /** Items that people send, a quarter of each kind. */
 const bulk = (bench: Bench): Figure => {
   const { people, sql } = bench
-  const segment = () => `segment-${1 + random(Math.max(1, Math.round(bench.data.resources / 200)))}`
+  const segment = () => `segment-${random(bench.data.segments)}`
   const stories = [0, 1].map(() => Array.from({ length: CLIENTS }, newStory))
   const story = (arm: 0 | 1, worker: number) => stories[arm]?.[worker] ?? newStory()
   return {

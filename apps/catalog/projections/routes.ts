@@ -28,31 +28,29 @@ const nameOf = (name: string): Name => {
   return known
 }
 
-const PAUSES = [
+const ACTIONS = [
   {
-    verb: 'pause',
+    verb: 'pause' as const,
     operationId: 'pauseProjection',
     summary: 'Stop feeding a read model',
     description:
       'In every process of the catalog. Reads continue and say how old they are; what comes waits in the log.',
   },
   {
-    verb: 'resume',
+    verb: 'resume' as const,
     operationId: 'resumeProjection',
     summary: 'Feed a read model again',
     description: 'From where it stopped, in every process of the catalog.',
   },
-]
-const PROOFS = [
   {
-    kind: 'verify' as const,
+    verb: 'verify' as const,
     operationId: 'verifyProjection',
     summary: 'Prove a read model',
     description:
       'Builds it anew beside the one in use and compares both at one place of the log. What was found stands in GET /internal/v1/projections of the same process.',
   },
   {
-    kind: 'rebuild' as const,
+    verb: 'rebuild' as const,
     operationId: 'rebuildProjection',
     summary: 'Build a read model anew',
     description: 'As verify, and what was built takes the place of the one in use. No read waits or fails meanwhile.',
@@ -81,7 +79,8 @@ export const projectionsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }>
     () => readProjections(deps),
   )
 
-  for (const { verb, operationId, summary, description } of PAUSES) {
+  for (const { verb, operationId, summary, description } of ACTIONS) {
+    const feeds = verb === 'pause' || verb === 'resume'
     app.post(
       `/internal/v1/projections/:name/${verb}`,
       {
@@ -91,30 +90,17 @@ export const projectionsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }>
           description: `${description} Not in the specification.`,
           tags,
           params: ProjectionParams,
-          response: { 200: ProjectionPaused, ...errorReplies },
+          response: { ...(feeds ? { 200: ProjectionPaused } : { 202: ProjectionProving }), ...errorReplies },
         },
         preHandler,
       },
-      async (req) => pauseProjection(deps, nameOf(req.params.name), verb === 'pause', keeperOf(req)),
-    )
-  }
-
-  for (const { kind, operationId, summary, description } of PROOFS) {
-    app.post(
-      `/internal/v1/projections/:name/${kind}`,
-      {
-        schema: {
-          operationId,
-          summary,
-          description: `${description} Not in the specification.`,
-          tags,
-          params: ProjectionParams,
-          response: { 202: ProjectionProving, ...errorReplies },
-        },
-        preHandler,
+      async (req, reply) => {
+        const [name, keeper] = [nameOf(req.params.name), keeperOf(req)]
+        const done = feeds
+          ? pauseProjection(deps, name, verb === 'pause', keeper)
+          : proveProjection(deps, name, verb, keeper)
+        return reply.code(feeds ? 200 : 202).send((await done) as never)
       },
-      async (req, reply) =>
-        reply.code(202).send(await proveProjection(deps, nameOf(req.params.name), kind, keeperOf(req))),
     )
   }
 }

@@ -22,7 +22,14 @@ const TYPES = Object.keys(STATES)
 const CHUNK = 50_000
 const REGIONS = 4
 
-export type Loaded = { resources: number; relationships: number; services: string[]; rid_of: (id: string) => number }
+/** Segments are numbered from 0, resources from 1. */
+export type Loaded = {
+  resources: number
+  segments: number
+  relationships: number
+  services: string[]
+  rid_of: (id: string) => number
+}
 
 const placeId = `case level when 0 then 'region-' when 1 then 'dc-' when 2 then 'layer-' else 'segment-' end || n`
 
@@ -62,7 +69,7 @@ export const loadCatalog = async (
       { length: Math.floor(resources / TYPES.length) },
       (_, i) => `r-${(i + 1) * TYPES.length}`,
     )
-    return { resources, relationships: edges, services, rid_of: (id) => first + Number(id.slice(2)) }
+    return { resources, segments, relationships: edges, services, rid_of: (id) => first + Number(id.slice(2)) }
   } finally {
     await client.end()
   }
