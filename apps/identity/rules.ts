@@ -23,9 +23,7 @@ export const refuseSelfGrant = (requester: string, accounts: readonly string[]) 
 
 export const refuseScope = (role: string, scope: object | undefined) =>
   UNSCOPED_ROLES.has(role as Role) && scope && Object.keys(scope).length > 0
-    ? new AppError('validation_error', 'scope_not_allowed', `The role ${role} holds everywhere and takes no scope.`, {
-        status: 422,
-      })
+    ? new AppError('validation_error', 'scope_not_allowed', `The role ${role} holds everywhere and takes no scope.`)
     : undefined
 
 /** A machine decides and administers nothing, so it holds no role that does, itself or by a group. */
@@ -34,7 +32,6 @@ export const refuseMachineRoles = (machine: string | undefined, roles: readonly 
   return role === undefined
     ? undefined
     : new AppError('validation_error', 'machine_role_refused', `${machine} is a machine and cannot be ${role}.`, {
-        status: 422,
         hint: `Machines can be ${[...MACHINE_ROLES].join(', ')}.`,
       })
 }
@@ -90,7 +87,6 @@ export const refuseDigest = (reviewed: string, current: string) =>
   reviewed === current
     ? undefined
     : new AppError('version_conflict', 'digest_moved', 'The account or group has changed since you read it.', {
-        status: 412,
         hint: 'Read the change again and review it.',
         extra: { current_digest: current },
       })

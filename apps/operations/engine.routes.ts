@@ -57,7 +57,6 @@ const decode = async (codec: EncryptingCodec | undefined, payloads: Payload[]): 
 
 const refused = (detail: string) =>
   new AppError('validation_error', 'schema_violation', detail, {
-    status: 400,
     hint: 'Send payloads as the engine stores them; the file of keys must hold the key that wrote them.',
     violations: [{ pointer: '/payloads', code: 'undecodable', message: 'cannot be decoded' }],
   })

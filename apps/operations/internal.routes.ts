@@ -67,9 +67,7 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: AcceptDeps & Repl
     (req) => {
       const { after, agg_type, agg_id, after_version = 0, limit = 100 } = req.query
       if ((agg_type === undefined) !== (agg_id === undefined))
-        throw new AppError('validation_error', 'schema_violation', 'agg_type and agg_id belong together.', {
-          status: 400,
-        })
+        throw new AppError('validation_error', 'schema_violation', 'agg_type and agg_id belong together.')
       const aggregate = agg_type !== undefined && agg_id !== undefined ? { agg_type, agg_id, after_version } : undefined
       return listMessages(deps.db, { after: after ?? '0', aggregate, limit })
     },
@@ -141,9 +139,7 @@ const notTaken = (command: Command, steps: Steps<Subject>): Steps<Subject> => ({
   ...steps,
   lock: async (tx) => {
     if (command.command_id && (await getCommand(tx, command.command_id)))
-      throw new AppError('validation_error', 'idempotency_key_reused', 'This signal_id names another command.', {
-        status: 422,
-      })
+      throw new AppError('validation_error', 'idempotency_key_reused', 'This signal_id names another command.')
     return steps.lock(tx)
   },
 })

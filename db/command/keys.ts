@@ -88,10 +88,7 @@ export const readKey = async (
       'validation_error',
       'idempotency_key_reused',
       'This Idempotency-Key was used for another request.',
-      {
-        status: 422,
-        hint: 'Make a new key for a new request; repeat a request with its own key and unchanged content.',
-      },
+      { hint: 'Make a new key for a new request; repeat a request with its own key and unchanged content.' },
     )
   }
   const answer =

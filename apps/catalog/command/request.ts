@@ -130,7 +130,6 @@ export const preconditionOf = (
   const [version] = versions
   if (version === undefined) {
     throw new AppError('version_conflict', 'precondition_required', 'A PATCH needs the version it was decided on.', {
-      status: 428,
       hint: 'Send If-Match with the ETag of your last read, or expected_version.',
     })
   }

@@ -60,7 +60,6 @@ export const refuseTransition = (
     ? `is not possible from ${from}`
     : `is not a state of this type (${lifecycle.states.join(', ')})`
   return new AppError('validation_error', 'lifecycle_transition', `lifecycle_status ${to} ${message}.`, {
-    status: 422,
     violations: [{ pointer: '/lifecycle_status', code: 'lifecycle_transition', message }],
     extra: { allowed, current: from },
     hint: allowed.length > 0 ? `Possible now: ${allowed.join(', ')}.` : `${from} is the end of this lifecycle.`,

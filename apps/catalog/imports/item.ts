@@ -67,7 +67,6 @@ const parentOf = (
   const found = known.get(parent_external_id)
   if (found !== undefined) return found
   throw new AppError('validation_error', 'target_not_found', `${parent_external_id} has not been imported.`, {
-    status: 422,
     violations: [
       { pointer: '/parent_external_id', code: 'target_not_found', message: 'names nothing that was imported' },
     ],

@@ -53,7 +53,6 @@ export const merged = (first: ImportResult, second: ImportResult, missing: strin
 
 const targetsMissing = (missing: readonly string[]) =>
   new AppError('validation_error', 'target_not_found', `Not found in this source: ${missing.slice(0, 5).join(', ')}.`, {
-    status: 422,
     violations: missing.map((pointer) => ({
       pointer,
       code: 'target_not_found',

@@ -70,7 +70,6 @@ export const pauseProjection = async (deps: CatalogDeps, name: Name, paused: boo
 export const proveProjection = async (deps: CatalogDeps, name: Name, kind: Kind, keeper: Keeper) => {
   if (await isPaused(deps.db, name)) {
     throw new AppError('validation_error', 'lifecycle_transition', `${name} is paused.`, {
-      status: 422,
       extra: { allowed: ['resume'] },
       hint: 'Resume it first: a proof compares at the end of the log.',
     })

@@ -61,7 +61,6 @@ const noVersion = (resource_id: string, version: string) =>
 
 const pruned = (what: string) =>
   new AppError('not_found', 'history_pruned', `${what} is no longer kept.`, {
-    status: 410,
     hint: 'GET /v1/resources/{resource_id}/versions lists what is kept.',
   })
 

@@ -196,7 +196,6 @@ const tooMany = () =>
     'validation_error',
     'too_many_relationships',
     `A resource has at most ${MAX_EDGES} open relationships of one type.`,
-    { status: 422, hint: 'Put a group between them, such as a pool or a service.' },
   )
 
 const applyOne = (tx: Tx, change: RelationshipChange, key: EdgeKey, cause: EdgeCause): Applied => {

@@ -58,5 +58,5 @@ const tooLarge = (resource_id: string) =>
     'validation_error',
     'subtree_too_large',
     `More than ${MAX_SUBTREE} resources are below ${resource_id}.`,
-    { status: 422, hint: 'Move its parts one by one.' },
+    { hint: 'Move its parts one by one.' },
   )

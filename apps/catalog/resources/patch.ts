@@ -124,7 +124,6 @@ export const refuseMembers = (patch: JsonObject | PatchOperation[], record_only:
   }
   if (unknown.length > 0) {
     throw new AppError('validation_error', 'unknown_field', `${unknown[0]?.pointer} ${unknown[0]?.message}.`, {
-      status: 400,
       violations: unknown,
     })
   }

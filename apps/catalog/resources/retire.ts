@@ -29,7 +29,7 @@ export const planRetirement = (tx: Tx, types: Types, rid: string, locks: Map<str
       'validation_error',
       'cascade_too_large',
       `More than ${MAX_CASCADE} resources would end with it.`,
-      { status: 422, hint: 'Retire its dependents first.' },
+      { hint: 'Retire its dependents first.' },
     )
   }
   for (const member of gone) wishLock(locks, member, 'update')
@@ -81,7 +81,7 @@ const tooManyToClose = ({ resource_id }: ResourceRow) =>
     'validation_error',
     'too_many_relationships',
     `More than ${MAX_CLOSED} relationships would close with ${resource_id}.`,
-    { status: 422, hint: 'Remove relationships of it first, 100 in one command.' },
+    { hint: 'Remove relationships of it first, 100 in one command.' },
   )
 
 const blocked = async (tx: Tx, types: Types, row: ResourceRow, edges: EdgeRow[], sees: Sees) => {
@@ -101,7 +101,6 @@ const blocked = async (tx: Tx, types: Types, row: ResourceRow, edges: EdgeRow[],
     'blocked_by_dependents',
     `${edges.length > MAX_COUNTED ? 'At least ' : ''}${visible.length} resources still need ${row.resource_id}.`,
     {
-      status: 422,
       extra: { blockers: visible.slice(0, MAX_BLOCKERS), blockers_count: visible.length },
       hint: 'Retire or rewire the blockers first.',
     },

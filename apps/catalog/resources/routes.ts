@@ -208,7 +208,7 @@ const exactType =
       'validation_error',
       'media_type',
       `The content type ${JSON.stringify(given ?? '')} is not accepted here.`,
-      { status: 415, hint: `Send ${types.join(' or ')}.` },
+      { hint: `Send ${types.join(' or ')}.` },
     )
   }
 

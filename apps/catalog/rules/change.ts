@@ -59,7 +59,6 @@ export const initialState = (type: StoredType, wanted: string | undefined): stri
   if (type.lifecycle.states.includes(wanted) && !isTerminal(type.lifecycle, wanted)) return wanted
   const allowed = type.lifecycle.states.filter((state) => !isTerminal(type.lifecycle, state))
   throw new AppError('validation_error', 'lifecycle_transition', `A ${type.type_key} cannot start as ${wanted}.`, {
-    status: 422,
     violations: [{ pointer: '/lifecycle_status', code: 'lifecycle_transition', message: 'is not a state to start in' }],
     extra: { allowed },
     hint: `Possible: ${allowed.join(', ')}.`,
@@ -70,7 +69,6 @@ export const initialState = (type: StoredType, wanted: string | undefined): stri
 export const refuseTerminal = (type: StoredType, lifecycle_status: string, touches: boolean): AppError | undefined =>
   touches && isTerminal(type.lifecycle, lifecycle_status)
     ? new AppError('validation_error', 'resource_terminal', `The resource is ${lifecycle_status} and stays as it is.`, {
-        status: 422,
         hint: 'Only display_name, labels, annotations and owner can still change.',
       })
     : undefined

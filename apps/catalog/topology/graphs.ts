@@ -147,7 +147,6 @@ const reachOf = (types: Types, { query, relationship_types: fixed }: GraphReques
 
 const tooManyRoots = (most: number) =>
   new AppError('validation_error', 'too_many_roots', `A graph starts from at most ${most} resources here.`, {
-    status: 422,
     hint: 'Name fewer roots, narrow the filter, or ask for more max_nodes.',
   })
 

@@ -41,7 +41,7 @@ export const beginAnswer = (
   { status, headers }: { status: number; headers: UpstreamHeaders },
 ): void => {
   if (status >= 300 && status < 400 && status !== 304 && !(redirects && status === 303)) {
-    throw new AppError('unavailable', 'upstream_failed', `The ${upstream} service sent a redirect.`, { status: 502 })
+    throw new AppError('unavailable', 'upstream_failed', `The ${upstream} service sent a redirect.`)
   }
   const added = headers['content-security-policy']
   const policy = added === undefined ? API_POLICY : apiPolicy(added)

@@ -30,9 +30,7 @@ export const checkHeaders = (req: IncomingMessage, token_route: boolean): void =
   }
   const encoding = req.headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new AppError('validation_error', 'unsupported_media_type', 'Compressed bodies are not accepted.', {
-      status: 415,
-    })
+    throw new AppError('validation_error', 'unsupported_media_type', 'Compressed bodies are not accepted.')
   }
 }
 

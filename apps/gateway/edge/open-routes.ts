@@ -96,10 +96,7 @@ const refuseMediaType = (req: IncomingMessage) => {
     req.headers['transfer-encoding'] === undefined
   )
     return
-  throw new AppError('validation_error', 'unsupported_media_type', 'This content type is not accepted here.', {
-    status: 415,
-    hint: 'Send application/json in UTF-8.',
-  })
+  throw new AppError('validation_error', 'unsupported_media_type', 'This content type is not accepted here.')
 }
 
 /** The name and the device of a login, as far as the body can be read; session refuses what is not valid. */

@@ -117,7 +117,6 @@ const otherVersion = () =>
 
 const methodNotAllowed = (allow: string[]) =>
   new AppError('not_found', 'method_not_allowed', 'This method is not available here.', {
-    status: 405,
     headers: { allow: allow.join(', ') },
   })
 

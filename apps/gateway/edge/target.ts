@@ -11,8 +11,7 @@ const RAW = /^[A-Za-z0-9\-._~:@!$&'()*+,;=]*$/
 const ENCODED = /^[A-Za-z0-9\-_~:@!$&'()*+,;=]$/
 const QUERY = /^(?:[A-Za-z0-9\-._~:@!$&'()*+,;=/?[\]|]|%[0-9A-Fa-f]{2})*$/
 
-const bad = (detail: string) =>
-  new AppError('validation_error', 'bad_path', detail, { hint: 'Send the path as the API reference spells it.' })
+const bad = (detail: string) => new AppError('validation_error', 'bad_path', detail)
 
 /**
  * Reads a request target by the path rules of auth.md 6. What two parsers could read differently is refused: other
@@ -25,7 +24,6 @@ export const parseTarget = (url: string): Target => {
   const query = mark < 0 ? '' : url.slice(mark + 1)
   if (path.length > MAX_PATH || query.length > MAX_QUERY) {
     throw new AppError('validation_error', 'uri_too_long', 'The request target is too long.', {
-      status: 414,
       hint: `A path has at most ${MAX_PATH} and a query at most ${MAX_QUERY} characters.`,
     })
   }

@@ -169,5 +169,4 @@ const revocationUnknown = () =>
   new AppError('unavailable', 'revocation_unknown', 'Revocation status is unknown.', {
     retryable: true,
     retry_after_ms: 2000 + Math.floor(Math.random() * 3000),
-    hint: 'Repeat the same request with the same Idempotency-Key after the time in Retry-After.',
   })

@@ -194,11 +194,7 @@ const failureOf = (error: unknown, upstream: string, late: boolean): AppError =>
 }
 
 export const bodyTooLarge = () =>
-  new AppError('validation_error', 'body_too_large', 'The body is too large.', {
-    status: 413,
-    hint: 'Send less in one request.',
-    headers: { connection: 'close' },
-  })
+  new AppError('validation_error', 'body_too_large', 'The body is too large.', { headers: { connection: 'close' } })
 
 /** Refuses a stated length above the limit before a byte is read. */
 export const refuseLongBody = (req: IncomingMessage, limit: number): void => {

@@ -176,12 +176,7 @@ const overloadedBy = (priority: Seated, retry_after_ms: number): AppError =>
     'unavailable',
     'overloaded',
     `${REFUSALS[priority]} Try again in ${Math.ceil(retry_after_ms / 1000)} s.`,
-    {
-      status: 503,
-      retryable: true,
-      retry_after_ms,
-      hint: 'Repeat the same request with the same Idempotency-Key after the time in Retry-After.',
-    },
+    { retryable: true, retry_after_ms },
   )
 
 /** The metrics of the seats of all upstreams together. */

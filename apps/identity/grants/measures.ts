@@ -32,8 +32,7 @@ const isThere = async (tx: Tx, of: Wanted, scope: object) => {
   return (await tx.select({ id: grants.id }).from(grants).where(same)).length > 0
 }
 
-const grantExists = () =>
-  new AppError('version_conflict', 'grant_exists', 'This grant exists already.', { hint: 'List the grants.' })
+const grantExists = () => new AppError('version_conflict', 'grant_exists', 'This grant exists already.')
 
 /** A role for a user, or for a group and whoever is in it. */
 export const grantMeasure: Measure<'grant.create'> = async ({ deps, tx, req, requester }, wanted) => {

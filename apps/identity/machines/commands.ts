@@ -46,7 +46,7 @@ const addOwners = async (tx: Tx, machine_id: string, owners: readonly string[]) 
         'validation_error',
         'machine_owner_invalid',
         `The owner "${user_id}" is not an active person.`,
-        { status: 422, hint: 'Name people who can sign in.' },
+        { hint: 'Name people who can sign in.' },
       )
     await tx.insert(machine_owners).values({ machine_id, user_id }).onConflictDoNothing()
   }

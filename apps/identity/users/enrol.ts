@@ -116,7 +116,7 @@ const tokenInvalid = (cause?: unknown) =>
     'validation_error',
     'enrolment_token_invalid',
     'This enrolment link is not valid, was used, or has ended.',
-    { status: 422, hint: 'Ask an administrator for a new link.', cause },
+    { cause },
   )
 
 /** 422 with the specification's name of the first rule that fails; all of them as violations. */

@@ -38,10 +38,7 @@ const lockEnrollable = async ({ tx, requester }: Cause, user_id: string) => {
   const user = await lockFound(tx, user_id)
   throwIf(refuseSelfAction(requester, user.id, 'enrol'))
   if (user.kind === 'machine')
-    throw new AppError('validation_error', 'not_for_machines', `${user.username} is a machine and has no password.`, {
-      status: 422,
-      hint: 'Give it a credential.',
-    })
+    throw new AppError('validation_error', 'not_for_machines', `${user.username} is a machine and has no password.`)
   if (user.status !== 'ACTIVE')
     throw new AppError('version_conflict', 'user_deleted', `${user.username} is ${user.status}.`, {
       hint: 'Enable the user first.',

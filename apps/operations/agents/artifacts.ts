@@ -34,7 +34,6 @@ export const bringerOf = async (
   const service = serviceOf(deps, bearer)
   if (!service.scopes.has(SCOPE))
     throw new AppError('policy_denied', 'permission_missing', `This takes the scope ${SCOPE}.`, {
-      status: 403,
       extra: { scope: SCOPE },
     })
   return { actor: { kind: 'service', id: `svc:${service.name}`, name: service.name }, token_sha256: undefined }
@@ -71,7 +70,6 @@ export const takeArtifact = async (
       'execution_result_rejected',
       'artifact_digest_mismatch',
       `These are not the ${size} bytes that were announced.`,
-      { status: 422 },
     )
   await deps.db.transaction(async (tx) => {
     const stored = Map.groupBy(await markStored(tx, sha256), ({ operation_id }) => operation_id)

@@ -70,7 +70,6 @@ export const takeResult = async (
 
 export const tokenRefused = () =>
   new AppError('policy_denied', 'invalid_token', 'The execution token is not valid.', {
-    status: 401,
     headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
     hint: 'Use the execution_token that came with the work; it ends with the attempt.',
   })
@@ -87,7 +86,6 @@ const checkIds = (handed: Handed, message: ExecutionResult): void => {
   const wrong = (['operation_id', 'node_id'] as const).filter((name) => handed[name] !== message[name])
   if (wrong.length === 0) return
   throw new AppError('validation_error', 'id_mismatch', 'The token was given for other work.', {
-    status: 400,
     violations: wrong.map((name) => ({
       pointer: `/${name}`,
       code: 'id_mismatch',

@@ -26,11 +26,10 @@ export const takeWork = async (
   // One answer for all: who may not take from a pool does not learn whether it exists.
   if (caller.kind !== 'machine' || !deps.agentsOf(pool).has(caller.username))
     throw new AppError('policy_denied', 'not_an_agent', `${caller.username} is no agent of the pool "${pool}".`, {
-      status: 403,
       hint: 'Name the machine in `agents` of the pool in the policy of the executors.',
     })
   const nc = deps.nats.get()
-  if (!nc) throw new AppError('internal_error', 'unavailable', 'The stream of work is away.', { status: 503 })
+  if (!nc) throw new AppError('internal_error', 'unavailable', 'The stream of work is away.')
   const consumer = await consumerOf(nc, `${deps.config.SIGNALBOX__NATS__PREFIX}${EXECUTION_STREAM}`, pool)
   const end = Date.now() + wait_s * 1000
   while (consumer) {
@@ -52,5 +51,5 @@ const consumerOf = (nc: NatsConnection, stream: string, pool: string) =>
     .consumers.get(stream, pool)
     .catch((error: { api_error?: unknown }) => {
       if (error.api_error !== undefined) return undefined
-      throw new AppError('internal_error', 'unavailable', 'The stream of work does not answer.', { status: 503 })
+      throw new AppError('internal_error', 'unavailable', 'The stream of work does not answer.')
     })

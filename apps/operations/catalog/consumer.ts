@@ -112,7 +112,6 @@ export const refuseHeld = async (db: Queryable, resource_ids: readonly string[])
     'projection_gap',
     `An event of "${held.resource_id}" was set aside: version ${held.have} is known here, ${held.need} is not.`,
     {
-      status: 503,
       hint: 'An administrator of this installation must decide on the event: npm run ops -- dead-letters.',
       extra: { resource_id: held.resource_id, watermark: { observed: String(held.have), required: String(held.need) } },
     },
@@ -125,7 +124,6 @@ const projectionLag = (observed: string, required: string | null) =>
     'projection_lag',
     'What is known here of the catalog is too old to plan on.',
     {
-      status: 503,
       retryable: true,
       retry_after_ms: 1000,
       hint: 'Send the same request again in a moment.',

@@ -56,7 +56,7 @@ export const unanswered = (error: unknown): never => {
     'stale_catalog_projection',
     'projection_lag',
     'The catalog does not answer, so the state of the targets is not known now.',
-    { status: 503, retryable: true, retry_after_ms: 1000, hint: HINT, cause: error },
+    { retryable: true, retry_after_ms: 1000, hint: HINT, cause: error },
   )
 }
 
@@ -66,7 +66,6 @@ const late = ({ resource_id, version }: ResourceVersion, known: number) =>
     'projection_lag',
     `"${resource_id}" is at version ${version} in the catalog; version ${known} is known here.`,
     {
-      status: 503,
       retryable: true,
       retry_after_ms: 1000,
       hint: HINT,
@@ -79,7 +78,7 @@ const aged = () =>
     'stale_catalog_projection',
     'projection_lag',
     `More than ${ANSWER_MS / 1000} s have passed since the catalog was asked about the targets.`,
-    { status: 503, retryable: true, retry_after_ms: 1000, hint: HINT },
+    { retryable: true, retry_after_ms: 1000, hint: HINT },
   )
 
 /** The catalog was put back to an earlier time, or is another one. */
@@ -89,7 +88,6 @@ const foreign = ({ resource_id, version }: ResourceVersion, known: number) =>
     'projection_gap',
     `"${resource_id}" is at version ${version} in the catalog, but version ${known} was seen here.`,
     {
-      status: 503,
       hint: 'The catalog was restored: an administrator of this installation must accept that first.',
       extra: { resource_id, watermark: { observed: String(known), required: String(version) } },
     },

@@ -52,7 +52,6 @@ const refuseUnknown = (events: CatalogEvent[]): void => {
   const [first] = violations
   if (first)
     throw new AppError('validation_error', 'schema_violation', `${first.pointer}: ${first.message}.`, {
-      status: 400,
       violations: violations.slice(0, 100),
     })
 }

@@ -108,7 +108,6 @@ const keep = async (
 const refuseRestored = async ({ fence }: Pick<OperationsDeps, 'fence'>, command: Command): Promise<void> => {
   if (command.class !== 'start' || (await fence()).held_since === null) return
   throw new AppError('internal_error', 'restored', RESTORED, {
-    status: 503,
     hint: 'Pause, cancel and reject go through. All else waits for who runs this installation.',
   })
 }

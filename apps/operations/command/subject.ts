@@ -45,12 +45,9 @@ export const checkIfMatch = (if_match: string | undefined, revision: number): vo
   if (if_match === undefined || if_match === '*') return
   const given = /^(?:W\/)?"(\d+)(?:-\d+)?"$/.exec(if_match)?.[1]
   if (given === undefined)
-    throw new AppError('validation_error', 'schema_violation', 'If-Match must be an ETag of this object.', {
-      status: 400,
-    })
+    throw new AppError('validation_error', 'schema_violation', 'If-Match must be an ETag of this object.')
   if (Number(given) !== revision)
     throw new AppError('version_conflict', 'revision_moved', `The operation is at revision ${revision} now.`, {
-      status: 412,
       extra: { current_version: revision },
     })
 }

@@ -155,7 +155,6 @@ const ofIntervention = async (
 
 const commentMissing = () =>
   new AppError('validation_error', 'schema_violation', 'The policy of this gate asks for a comment.', {
-    status: 400,
     violations: [{ pointer: '/comment', code: 'required', message: 'is required by the policy of this gate' }],
   })
 

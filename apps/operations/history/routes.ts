@@ -176,10 +176,7 @@ const downloadArtifactRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'artifa
       if (artifact.status === 'external')
         throw new AppError('not_found', 'artifact', 'It is kept elsewhere.', { extra: { uri: artifact.uri } })
       const content = artifact.content ?? (await deps.artifacts.read(artifact.sha256, artifact.size))
-      if (!content)
-        throw new AppError('not_found', 'gone', 'The content of this artifact is not kept here any more.', {
-          status: 410,
-        })
+      if (!content) throw new AppError('not_found', 'gone', 'The content of this artifact is not kept here any more.')
       return reply
         .headers({
           'content-type': 'application/octet-stream',

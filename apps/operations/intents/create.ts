@@ -74,7 +74,7 @@ const targetsOf = async (
   if (body.retry_of !== undefined) await refuseRetryOf(tx, mutation.caller, body.retry_of)
   const targets = await resolveTargets(tx, body, deps.config.OPERATIONS__LIMITS__TARGETS)
   if (targets.length === 0 && body.kind !== 'graph' && (body.targets ?? []).length > 0)
-    throw new AppError('validation_error', 'no_targets', 'The selectors match no resource.', { status: 422 })
+    throw new AppError('validation_error', 'no_targets', 'The selectors match no resource.')
   const ids = targets.map(({ resource_id }) => resource_id)
   await requireScopeOver(tx, mutation, 'intent:create', ids)
   return targets
@@ -134,12 +134,11 @@ const refuseRunbook = ({ library }: Pick<OperationsDeps, 'library'>, wanted: Non
   const found = findRunbook(library, wanted)
   if (typeof found !== 'string') return
   const violation = { pointer: '/runbook/procedure', code: 'unknown_procedure', message: found }
-  throw new AppError('validation_error', 'unknown_procedure', found, { status: 422, violations: [violation] })
+  throw new AppError('validation_error', 'unknown_procedure', found, { violations: [violation] })
 }
 
 const unknown = (pointer: string, message: string) =>
   new AppError('validation_error', 'unknown_reference', message, {
-    status: 422,
     violations: [{ pointer, code: 'unknown_reference', message }],
   })
 

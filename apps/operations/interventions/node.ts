@@ -178,7 +178,6 @@ const checkOutputs = (outputs: Record<string, unknown>, schema: Record<string, u
   const faults = schema ? compileSchema(schema)(structuredClone(outputs)) : []
   if (faults.length > 0)
     throw new AppError('validation_error', 'parameters_invalid', 'The outputs do not fit what the node promises.', {
-      status: 422,
       violations: faults.map((fault) => ({ ...fault, pointer: `/payload/outputs${fault.pointer}` })),
     })
 }

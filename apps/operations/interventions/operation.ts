@@ -133,7 +133,6 @@ const ACTS: Record<OperationIntervention, Act> = {
 
 const unknown = (pointer: string, words: string) =>
   new AppError('validation_error', 'parameters_invalid', `The intervention cannot be made: ${pointer} ${words}.`, {
-    status: 422,
     violations: [{ pointer, code: 'invalid', message: words }],
   })
 

@@ -85,10 +85,7 @@ const checkMembers = ({ type, node_id, payload }: InterventionBody): void => {
     ...(!isOnNode(type) && node_id !== undefined ? [fault('/node_id', 'unknown')] : []),
   ]
   if (violations.length > 0)
-    throw new AppError('validation_error', 'schema_violation', `This is not what ${type} takes.`, {
-      status: 400,
-      violations,
-    })
+    throw new AppError('validation_error', 'schema_violation', `This is not what ${type} takes.`, { violations })
 }
 
 const fault = (pointer: string, code: 'required' | 'unknown') => ({

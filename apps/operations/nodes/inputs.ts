@@ -27,7 +27,6 @@ export const overrideInputs = async (
   const outlook = await lookAhead(deps, tx, subject, [change], { instead: node_id })
   if (outlook.patched.violations.length > 0)
     throw new AppError('validation_error', 'parameters_invalid', 'The node cannot run with these inputs.', {
-      status: 422,
       violations: outlook.patched.violations.slice(0, 100),
     })
   throwIfRefused(refuseBound(subject, outlook))

@@ -48,8 +48,7 @@ export const readLog = async (deps: Pick<OperationsDeps, 'db'>, place: Place, qu
   }
 }
 
-const logGone = () =>
-  new AppError('not_found', 'gone', 'This log is past its time and is not kept any more.', { status: 410 })
+const logGone = () => new AppError('not_found', 'gone', 'This log is past its time and is not kept any more.')
 
 const EMPTY: LogPage = {
   attempt: 0,

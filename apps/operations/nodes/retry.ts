@@ -154,7 +154,6 @@ export const generationsOf = (nodes: readonly { node_id: string; generation: num
 
 export const generationMoved = (generation: number) =>
   new AppError('version_conflict', 'generation_moved', `The node is in generation ${generation} now.`, {
-    status: 412,
     extra: { generation },
   })
 

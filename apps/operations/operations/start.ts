@@ -175,5 +175,5 @@ const openingFor = (
     if (next === at) return at > from ? new Date(at).toISOString() : undefined
     at = next
   }
-  throw new AppError('validation_error', 'unknown_reference', 'The windows of this plan do not open.', { status: 422 })
+  throw new AppError('validation_error', 'unknown_reference', 'The windows of this plan do not open.')
 }

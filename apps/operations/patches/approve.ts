@@ -83,7 +83,6 @@ const approveSteps = (
     throwIfRefused(refuseDigestOf(patch.digest, body.reviewed_digest))
     if (body.comment === undefined && patch.required.some((policy) => policy.comment_on_approve))
       throw new AppError('validation_error', 'schema_violation', 'A gate that the patch touches asks for a comment.', {
-        status: 400,
         violations: [{ pointer: '/comment', code: 'required', message: 'is required by a policy' }],
       })
     throwIfRefused(refuseBase(patch.base_revision, subject.plan_revision))

@@ -39,7 +39,7 @@ export const refuseUnsound = ({ patched: { violations } }: Outlook): void => {
     'patch_not_applicable',
     'unsound',
     `The graph could not run: ${first.pointer} ${first.message}${violations.length > 1 ? `, and ${violations.length - 1} more` : ''}.`,
-    { status: 422, violations: violations.slice(0, SHOWN_VIOLATIONS) },
+    { violations: violations.slice(0, SHOWN_VIOLATIONS) },
   )
 }
 

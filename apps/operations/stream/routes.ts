@@ -42,7 +42,7 @@ export const eventsRoutes: FastifyPluginAsyncTypebox<{
           'internal_error',
           'overloaded',
           `More than ${PER_SESSION} streams of one session are open.`,
-          { status: 503, retryable: true, retry_after_ms: 2000 },
+          { retryable: true, retry_after_ms: 2000 },
         )
       const { topics, accepted, refused } = await openTopics(deps, caller, req.query.topics)
       const here = await tail.here()

@@ -61,7 +61,6 @@ type Parsed =
 
 const invalid = (detail: string) =>
   new AppError('validation_error', 'schema_violation', detail, {
-    status: 400,
     violations: [{ pointer: '/querystring/topics', code: 'topic', message: detail }],
   })
 

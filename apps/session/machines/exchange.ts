@@ -108,7 +108,6 @@ const beyondScope = async (deps: Deps, about: About): Promise<AppError> => {
   await note(deps, about, { outcome: 'denied', reason: 'scope' })
   const detail = 'The credential does not permit this scope.'
   return new AppError('validation_error', 'invalid_scope', detail, {
-    hint: 'Ask for less, or leave scope out.',
     extra: { error: 'invalid_scope', error_description: detail },
   })
 }

@@ -134,11 +134,7 @@ const sessionRoutes: Routes = async (app, { deps }) => {
 
 /** Nobody unlocks their own account. */
 export const refuseUnlock = ({ user_id }: Pick<Caller, 'user_id'>, target: string): AppError | undefined =>
-  user_id === target
-    ? new AppError('policy_denied', 'self_action', 'You cannot unlock your own account.', {
-        hint: 'Ask another administrator.',
-      })
-    : undefined
+  user_id === target ? new AppError('policy_denied', 'self_action', 'You cannot unlock your own account.') : undefined
 
 /** Whether such a user exists is asked last, and an outage of identity does not keep sessions alive. */
 const unlessAway = (error: unknown): void => {

@@ -61,7 +61,6 @@ export const providerAway = (provider: Provider, cause?: unknown) =>
   new AppError('unavailable', 'provider_unavailable', `${provider.title} cannot be reached.`, {
     retryable: true,
     retry_after_ms: PAUSE_MS,
-    hint: 'Sign in with a password, or try again later.',
     cause,
   })
 

@@ -59,6 +59,5 @@ export const redeemCode = async (deps: SessionDeps, grant: CodeGrant, request: R
 
 const codeRefused = () =>
   new AppError('invalid_token', 'invalid_grant', 'The code is not valid, was used, or has ended.', {
-    hint: 'Sign in again.',
     headers: { 'www-authenticate': 'Bearer' },
   })

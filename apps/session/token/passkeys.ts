@@ -31,9 +31,7 @@ export const newChallenge = async (deps: SessionDeps, request_id: string) => {
 export const spendChallenge = async (deps: SessionDeps, client_data: string): Promise<string> => {
   const challenge = clientDataOf(client_data)?.challenge
   if (typeof challenge === 'string' && (await deps.flows.answer(challenge))) return challenge
-  throw new AppError('version_conflict', 'challenge_expired', 'The request for a passkey has expired or was used.', {
-    hint: 'Start again.',
-  })
+  throw new AppError('version_conflict', 'challenge_expired', 'The request for a passkey has expired or was used.')
 }
 
 /** Who signed with a passkey, with the refusals of `action` audited. */
@@ -66,9 +64,7 @@ const prove = async (
 }
 
 export const assertionInvalid = () =>
-  new AppError('policy_denied', 'assertion_invalid', 'The answer of the passkey is refused.', {
-    hint: 'Use a passkey of your own, on this site, with your PIN, fingerprint or face.',
-  })
+  new AppError('policy_denied', 'assertion_invalid', 'The answer of the passkey is refused.')
 
 /** Signs in by a passkey alone, which says whose it is: no password, no lockout of a name. */
 export const signInByPasskey = async (deps: SessionDeps, assertion: Assertion, request: Request): Promise<Login> => {

@@ -136,8 +136,7 @@ export const modeOfPerson = (caller: Caller): 'json' | 'cookie' => {
   throw personRequired('A machine has no password.')
 }
 
-export const personRequired = (detail: string) =>
-  new AppError('policy_denied', 'person_required', detail, { hint: 'Sign in as a person.' })
+export const personRequired = (detail: string) => new AppError('policy_denied', 'person_required', detail)
 
 const sessionGone = () =>
   new AppError('invalid_token', 'invalid_token', 'The session has ended.', {
@@ -158,7 +157,6 @@ const refuseWrongPassword = async (
     await endSession(deps, session, 'suspicious', { actor_type: 'system', request_id })
   }
   return new AppError('validation_error', 'current_password_wrong', 'The current password is wrong.', {
-    status: 422,
     hint: 'Type the password that you sign in with.',
   })
 }

@@ -281,7 +281,6 @@ const cookieSession = async (deps: SessionDeps, req: FastifyRequest): Promise<st
     if (!(error instanceof TokenRejected)) throw error
   }
   throw new AppError('invalid_token', 'invalid_grant', 'The refresh token is not valid.', {
-    hint: 'Sign in again.',
     headers: { 'www-authenticate': 'Bearer' },
   })
 }

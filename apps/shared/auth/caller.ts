@@ -56,9 +56,7 @@ export const actorOfCaller = ({ user_id, username, roles, behind }: Caller) => (
 
 /** The refusal of what only people can do; undefined for a person. */
 export const refuseMachine = ({ kind }: Pick<Caller, 'kind'>): AppError | undefined =>
-  kind === 'person'
-    ? undefined
-    : new AppError('policy_denied', 'person_required', 'Only a person can do this.', { hint: 'Sign in as a person.' })
+  kind === 'person' ? undefined : new AppError('policy_denied', 'person_required', 'Only a person can do this.')
 
 /** Whether the caller proved the password no longer than `max_age_s` ago. */
 export const isFresh = ({ auth_time }: Pick<Caller, 'auth_time'>, max_age_s: number, now: Date): boolean =>

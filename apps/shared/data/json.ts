@@ -66,7 +66,6 @@ const tooLong = (text: string, most: number): AppError => {
   const pointer = longestIn(text) ?? ''
   const message = `is longer than ${most} characters, as it is spelled in JSON`
   return new AppError('validation_error', 'schema_violation', `${pointer || 'A text'} ${message}.`, {
-    status: 400,
     violations: [{ pointer, code: 'maxLength', message }],
     hint: `One text has at most ${most} characters, whatever the size of the whole. Keep longer ones elsewhere and refer to them.`,
   })

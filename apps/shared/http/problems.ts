@@ -47,14 +47,12 @@ export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyReques
   const sql = known.cause?.code ?? known.code
   if (sql === '55P03')
     return new AppError('version_conflict', 'in_progress', 'Another request on the same object is still running.', {
-      status: 409,
       retryable: true,
       retry_after_ms: 1000,
       hint: 'Send the same request again.',
     })
   if (sql === '22021' || sql === '22P05')
     return new AppError('validation_error', 'schema_violation', 'A text holds a character that cannot be stored.', {
-      status: 400,
       hint: 'Leave out the NUL character and halves of surrogate pairs.',
       cause: error,
     })
@@ -63,7 +61,7 @@ export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyReques
       'validation_error',
       'schema_violation',
       'A number is too large, or a value has the wrong form.',
-      { status: 400, hint: 'Send numbers as this API gives them out, and ids unchanged.', cause: error },
+      { hint: 'Send numbers as this API gives them out, and ids unchanged.', cause: error },
     )
   if (sql === '57014' || sql === '40P01' || sql === '40001')
     return unavailable('The database was too busy.', error, codes.outage)
@@ -114,7 +112,6 @@ export const invalid = (all: ErrorObject[], context: string, codes: EdgeCodes): 
   const missingKey = context === 'headers' && errors.some((error) => error.params.missingProperty === 'idempotency-key')
   if (missingKey)
     return new AppError('validation_error', 'idempotency_key_required', 'The header Idempotency-Key is missing.', {
-      status: 400,
       hint: 'Send a new random Idempotency-Key with each new command, and the same one when you repeat it.',
     })
   return new AppError('validation_error', code, detail, { status: 400, violations })
