@@ -59,10 +59,7 @@ const noVersion = (resource_id: string, version: string) =>
     hint: 'GET /v1/resources/{resource_id}/versions lists them.',
   })
 
-const pruned = (what: string) =>
-  new AppError('not_found', 'history_pruned', `${what} is no longer kept.`, {
-    hint: 'GET /v1/resources/{resource_id}/versions lists what is kept.',
-  })
+const pruned = (what: string) => new AppError('not_found', 'history_pruned', `${what} is no longer kept.`)
 
 /** A resource as it was at a time; 404 before it was there, 410 when that is no longer kept. */
 export const readAt = async (deps: CatalogDeps, row: ResourceRow, time: string): Promise<ResourceView> => {

@@ -54,9 +54,4 @@ export const followParent = async (
 const deepest = (rows: readonly Placed[]): number => rows.reduce((most, { path }) => Math.max(most, depthOf(path)), 0)
 
 const tooLarge = (resource_id: string) =>
-  new AppError(
-    'validation_error',
-    'subtree_too_large',
-    `More than ${MAX_SUBTREE} resources are below ${resource_id}.`,
-    { hint: 'Move its parts one by one.' },
-  )
+  new AppError('validation_error', 'subtree_too_large', `More than ${MAX_SUBTREE} resources are below ${resource_id}.`)

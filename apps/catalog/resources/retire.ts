@@ -25,12 +25,7 @@ const MAX_WITHDRAWN = 10_000
 export const planRetirement = (tx: Tx, types: Types, rid: string, locks: Map<string, LockMode>): string[] => {
   const gone = heldOf(tx).edges.cascade(rid, cascading(types), MAX_CASCADE + 1)
   if (gone.length > MAX_CASCADE) {
-    throw new AppError(
-      'validation_error',
-      'cascade_too_large',
-      `More than ${MAX_CASCADE} resources would end with it.`,
-      { hint: 'Retire its dependents first.' },
-    )
+    throw new AppError('validation_error', 'cascade_too_large', `More than ${MAX_CASCADE} resources would end with it.`)
   }
   for (const member of gone) wishLock(locks, member, 'update')
   lockClaimed(tx, types, gone, locks)
@@ -100,9 +95,6 @@ const blocked = async (tx: Tx, types: Types, row: ResourceRow, edges: EdgeRow[],
     'validation_error',
     'blocked_by_dependents',
     `${edges.length > MAX_COUNTED ? 'At least ' : ''}${visible.length} resources still need ${row.resource_id}.`,
-    {
-      extra: { blockers: visible.slice(0, MAX_BLOCKERS), blockers_count: visible.length },
-      hint: 'Retire or rewire the blockers first.',
-    },
+    { extra: { blockers: visible.slice(0, MAX_BLOCKERS), blockers_count: visible.length } },
   )
 }

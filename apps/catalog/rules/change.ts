@@ -68,9 +68,7 @@ export const initialState = (type: StoredType, wanted: string | undefined): stri
 /** Refuses all but the notes of a resource whose lifecycle has ended. */
 export const refuseTerminal = (type: StoredType, lifecycle_status: string, touches: boolean): AppError | undefined =>
   touches && isTerminal(type.lifecycle, lifecycle_status)
-    ? new AppError('validation_error', 'resource_terminal', `The resource is ${lifecycle_status} and stays as it is.`, {
-        hint: 'Only display_name, labels, annotations and owner can still change.',
-      })
+    ? new AppError('validation_error', 'resource_terminal', `The resource is ${lifecycle_status} and stays as it is.`)
     : undefined
 
 /** Refuses a transition of an existing resource; by whom matters. */

@@ -146,9 +146,7 @@ const reachOf = (types: Types, { query, relationship_types: fixed }: GraphReques
 }
 
 const tooManyRoots = (most: number) =>
-  new AppError('validation_error', 'too_many_roots', `A graph starts from at most ${most} resources here.`, {
-    hint: 'Name fewer roots, narrow the filter, or ask for more max_nodes.',
-  })
+  new AppError('validation_error', 'too_many_roots', `A graph starts from at most ${most} resources here.`)
 
 const rootIds = async (
   deps: CatalogDeps,
@@ -167,9 +165,7 @@ const rootIds = async (
       ? filterWhere(types, query.filter)
       : default_roots && conditions.types(types.idsOf(default_roots.type_keys))
   if (!selected) {
-    throw new AppError('validation_error', 'root_required', 'A graph needs root_id or a filter to start from.', {
-      hint: 'Send root_id=<resource id>, or a filter that selects at most 500 resources.',
-    })
+    throw new AppError('validation_error', 'root_required', 'A graph needs root_id or a filter to start from.')
   }
   const most = Math.min(MAX_FILTER_ROOTS, max_nodes)
   const where = [accessSql(reader.access, types.topologyIds), conditions.open, selected]

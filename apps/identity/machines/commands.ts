@@ -42,12 +42,7 @@ const addOwners = async (tx: Tx, machine_id: string, owners: readonly string[]) 
   for (const user_id of owners) {
     const owner = await getUser(tx, user_id)
     if (owner?.status !== 'ACTIVE' || owner.kind !== 'person')
-      throw new AppError(
-        'validation_error',
-        'machine_owner_invalid',
-        `The owner "${user_id}" is not an active person.`,
-        { hint: 'Name people who can sign in.' },
-      )
+      throw new AppError('validation_error', 'machine_owner_invalid', `The owner "${user_id}" is not an active person.`)
     await tx.insert(machine_owners).values({ machine_id, user_id }).onConflictDoNothing()
   }
 }

@@ -42,12 +42,7 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ tx, req
   const old = replaces && (await lockCredential(tx, machine.id, replaces.credential_id))
   if (replaces && (!old || old.revoked_at !== null)) throw notFound('credential', replaces.credential_id, 'not_found')
   if ((await countLive(tx, machine.id, row.kind)) >= MOST[row.kind])
-    throw new AppError(
-      'version_conflict',
-      'too_many_credentials',
-      `A machine has ${MOST[row.kind]} of these at most.`,
-      { hint: 'Revoke one that is no longer used.' },
-    )
+    throw new AppError('version_conflict', 'too_many_credentials', `A machine has ${MOST[row.kind]} of these at most.`)
   return {
     sensitive: true,
     accounts: [machine.id],

@@ -25,9 +25,7 @@ export const takeWork = async (
 ): Promise<Work | undefined> => {
   // One answer for all: who may not take from a pool does not learn whether it exists.
   if (caller.kind !== 'machine' || !deps.agentsOf(pool).has(caller.username))
-    throw new AppError('policy_denied', 'not_an_agent', `${caller.username} is no agent of the pool "${pool}".`, {
-      hint: 'Name the machine in `agents` of the pool in the policy of the executors.',
-    })
+    throw new AppError('policy_denied', 'not_an_agent', `${caller.username} is no agent of the pool "${pool}".`)
   const nc = deps.nats.get()
   if (!nc) throw new AppError('internal_error', 'unavailable', 'The stream of work is away.')
   const consumer = await consumerOf(nc, `${deps.config.SIGNALBOX__NATS__PREFIX}${EXECUTION_STREAM}`, pool)

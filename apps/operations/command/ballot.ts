@@ -86,9 +86,7 @@ export const signatureOf = async (
   if (dry_run) return undefined
   if (!assertion) {
     if (policies.every(({ signature }) => signature !== 'required')) return undefined
-    throw new AppError('policy_denied', 'signature_required', 'This gate needs your passkey.', {
-      hint: 'Approve it in the console, which asks for the passkey. Without one, add it under Passkeys first.',
-    })
+    throw new AppError('policy_denied', 'signature_required', 'This gate needs your passkey.')
   }
   const { response } = assertion
   const stated = clientDataOf(response.clientDataJSON)

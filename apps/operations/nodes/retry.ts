@@ -124,9 +124,7 @@ const resetEvents = (
 
 /** Other inputs are an intervention, which a second person has to see at this risk; a retry must be no way around that. */
 const agreedInputsOnly = () =>
-  new AppError('policy_denied', 'second_person_needed', 'At this risk a second person has to see other inputs.', {
-    hint: 'Pause the operation, retry without input_overrides, and set the inputs by an intervention.',
-  })
+  new AppError('policy_denied', 'second_person_needed', 'At this risk a second person has to see other inputs.')
 
 /** Gates that are asked before anything of the cone runs. */
 const rearmedOf = ({ gates: now }: CommandBodies['retry_node']): string[] =>

@@ -8,7 +8,6 @@ export const leaseHeld = (blockers: Blocker[]) =>
     'resource_lease_held',
     `"${blockers[0]?.title}" holds ${blockers[0]?.resource_id}${blockers.length > 1 ? ` and ${blockers.length - 1} more` : ''}.`,
     {
-      hint: 'Try again when the other operation has ended; a start may also wait with on_conflict: queue.',
       extra: {
         blockers: blockers.map(({ operation_id, resource_id, title }) => ({
           kind: 'lease',

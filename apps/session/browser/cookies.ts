@@ -66,9 +66,7 @@ export const createCookies = (config: SessionConfig) => {
     readRefresh: (header: string | undefined): string | undefined => {
       const values = parseCookies(header).get(config.TOKEN__TOKENS__COOKIE_NAME) ?? []
       if (values.length > 1) {
-        throw new AppError('validation_error', 'duplicate_cookie', 'The refresh cookie came more than once.', {
-          hint: 'Remove the cookies of this site and sign in again.',
-        })
+        throw new AppError('validation_error', 'duplicate_cookie', 'The refresh cookie came more than once.')
       }
       return values[0] || undefined
     },

@@ -133,7 +133,4 @@ export const verifyLogout = async (connection: Connection, provider: Provider, t
 }
 
 const refusedLogout = (cause?: unknown) =>
-  new AppError('validation_error', 'logout_token_invalid', 'The logout token is refused.', {
-    hint: 'Check the client id, the issuer and the clock of the provider.',
-    cause,
-  })
+  new AppError('validation_error', 'logout_token_invalid', 'The logout token is refused.', { cause })

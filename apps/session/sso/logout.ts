@@ -40,7 +40,4 @@ export const endByProvider = async (
   }
 }
 
-const replayed = () =>
-  new AppError('validation_error', 'logout_token_replayed', 'This logout token was used before.', {
-    hint: 'Send a new logout token.',
-  })
+const replayed = () => new AppError('validation_error', 'logout_token_replayed', 'This logout token was used before.')

@@ -96,7 +96,6 @@ const secondFactorRequired = async (deps: SessionDeps, half: HalfSignedIn) => {
   const factor_token = randomBytes(32).toString('base64url')
   await deps.flows.halve(factor_token, half)
   return new AppError('policy_denied', 'second_factor_required', 'Your role needs your passkey besides the password.', {
-    hint: 'Sign a challenge with a passkey and send it with factor_token, grant_type second_factor.',
     extra: { factor_token },
   })
 }

@@ -34,7 +34,7 @@ export const CODES = {
     headers_too_large: ['The headers are too large.', 'Send fewer or shorter headers.', 431],
     duplicate_header: ['A header that must be single is there twice.', 'Send it once.'],
     forbidden_header: ['The request carries a header it may not.', 'Send the request without it.'],
-    duplicate_cookie: ['The refresh cookie is there twice.', 'Delete the cookies of this site.'],
+    duplicate_cookie: ['The refresh cookie is there twice.', 'Remove the cookies of this site and sign in again.'],
     body_too_large: ['The body is too large.', 'Send less in one request.', 413],
     unsupported_media_type: ['The content type is not accepted here.', 'Send application/json in UTF-8.', 415],
     malformed_json: ['The body is not valid JSON.', 'Send one JSON document in UTF-8.'],
@@ -62,7 +62,7 @@ export const CODES = {
       422,
     ],
     not_for_machines: ['A machine has no password.', 'Give it a credential.', 422],
-    machine_owner_invalid: ['An owner is not an active person.', 'Name active people.', 422],
+    machine_owner_invalid: ['An owner is not an active person.', 'Name people who can sign in.', 422],
     issuer_not_trusted: [
       'This installation does not trust the issuer of CI tokens.',
       'The deployer adds it to AUTH__MACHINES__ISSUERS.',
@@ -77,9 +77,9 @@ export const CODES = {
     PasswordMissingSpecialCharError: ['The password has no special character.', PASSWORD, 422],
     logout_token_invalid: [
       'The logout token of the provider is refused.',
-      'Check client id, issuer and clock of the provider.',
+      'Check the client id, the issuer and the clock of the provider.',
     ],
-    logout_token_replayed: ['The logout token was used before.', 'Send a new one.'],
+    logout_token_replayed: ['The logout token was used before.', 'Send a new logout token.'],
     // The catalog
     malformed: ['The request cannot be read.', 'Send one JSON document in UTF-8.'],
     media_type: ['The content type is not accepted here.', 'Send the type that the hint names.', 415],
@@ -90,8 +90,15 @@ export const CODES = {
     change_token_invalid: ['The change_token is invalid.', 'Send one from a reply, unchanged.'],
     time_in_future: ['The time is in the future.', 'Ask for a time in the past.'],
     observed_in_future: ['The observation is more than 60 s ahead.', 'Correct the clock of the sender.'],
-    root_required: ['The graph needs a root.', 'Name root_id, or a filter.'],
-    too_many_roots: ['The filter selects too many roots.', 'Narrow the filter.', 422],
+    root_required: [
+      'The graph needs a root.',
+      'Send root_id=<resource id>, or a filter that selects at most 500 resources.',
+    ],
+    too_many_roots: [
+      'The filter selects too many roots.',
+      'Name fewer roots, narrow the filter, or ask for more max_nodes.',
+      422,
+    ],
     secret_reference_required: ['A secret field holds a value.', 'Send a reference to the secret.', 422],
     null_in_state: ['A stored state cannot hold null.', 'Leave the member out.', 422],
     unsafe_integer: ['An integer is too large.', 'Send it as text.', 422],
@@ -101,7 +108,7 @@ export const CODES = {
     lifecycle_transition: ['The lifecycle allows no such transition.', 'Choose one of allowed.', 422],
     resource_terminal: [
       'The lifecycle of the resource has ended.',
-      'Change only names, labels, annotations and owner.',
+      'Only display_name, labels, annotations and owner can still change.',
       422,
     ],
     cardinality: ['There are too many or too few relationships.', FIX, 422],
@@ -110,9 +117,9 @@ export const CODES = {
       'Read the rules of the relationship type.',
       422,
     ],
-    blocked_by_dependents: ['Other resources depend on this one.', 'Retire or move the blockers first.', 422],
-    cascade_too_large: ['Too many resources would follow.', 'Retire them in parts.', 422],
-    subtree_too_large: ['Too many resources would move.', 'Move them in parts.', 422],
+    blocked_by_dependents: ['Other resources depend on this one.', 'Retire or rewire the blockers first.', 422],
+    cascade_too_large: ['Too many resources would follow.', 'Retire its dependents first.', 422],
+    subtree_too_large: ['Too many resources would move.', 'Move its parts one by one.', 422],
     too_many_relationships: [
       'The resource has too many relationships of this type.',
       'Put a group between them, such as a pool or a service.',
@@ -167,13 +174,19 @@ export const CODES = {
       'Sign in as the same person, or ask an administrator.',
     ],
     reauth_failed: ['The provider did not ask for your credentials again.', 'Start again.'],
-    not_an_agent: ['The pool lists you as no agent.', 'Name the machine under the agents of the pool.'],
+    not_an_agent: [
+      'The pool lists you as no agent.',
+      'Name the machine in `agents` of the pool in the policy of the executors.',
+    ],
     permission_missing: ['You lack a permission.', 'Ask an administrator for a role that has it.'],
     out_of_scope: ['Your roles do not cover this object.', 'Ask for a role that covers it.'],
     reauth_required: ['Your sign-in is too long ago.', 'Confirm your password and repeat the request.'],
     invalid_token: ['The token is refused.', 'Send a valid token for this listener.', 401],
     certificate_required: ['The listener takes our own apps only.', 'Call with a client certificate.', 401],
-    csrf_failed: ['The CSRF token is missing or wrong.', 'Send the X-CSRF-Token of your session.'],
+    csrf_failed: [
+      'The CSRF token is missing or wrong.',
+      'Read the token from GET /v1/token/csrf and send the request again.',
+    ],
     origin_not_allowed: ['Requests from this origin are not allowed.', 'Use an allowed origin.'],
     machine_vote: ['Machines do not decide.', 'Use a gate of the kind external_check.'],
     person_required: ['Only a person can do this.', 'Sign in as a person.'],
@@ -189,7 +202,7 @@ export const CODES = {
     self_patch_approval: ['You proposed this patch.', 'Another person must approve it.'],
     second_person_needed: [
       'A second person has to see this first.',
-      'Do it by an intervention, to which another person agrees.',
+      'Pause the operation, retry without input_overrides, and set the inputs by an intervention.',
     ],
     second_person: ['You have already approved this.', 'Another person must approve it.'],
     not_eligible: ['You are in none of the groups that decide.', 'Ask one of the eligible people.'],
@@ -199,11 +212,11 @@ export const CODES = {
     ],
     second_factor_required: [
       'The password is right; your role also needs a passkey.',
-      'Sign challenge with a passkey and send it with factor_token, grant_type second_factor.',
+      'Sign a challenge with a passkey and send it with factor_token, grant_type second_factor.',
     ],
     signature_required: [
       'This gate needs your passkey.',
-      'Approve it in the console, or sign a ballot of the gate. Without a passkey, add one under Passkeys first.',
+      'Approve it in the console, which asks for the passkey. Without one, add it under Passkeys first.',
     ],
     tainted_right: [
       'Someone who takes part in the operation gave you the right to decide.',
@@ -237,7 +250,11 @@ export const CODES = {
     method_not_allowed: ['The path has no such method.', 'Use a method of Allow.', 405],
     route: ['There is no such path.', 'Check the path against the API reference.'],
     gone: ['This data is past its retention period.', 'Use what you exported.', 410],
-    history_pruned: ['That version is past its retention period.', 'Ask for a newer one.', 410],
+    history_pruned: [
+      'That version is past its retention period.',
+      'GET /v1/resources/{resource_id}/versions lists what is kept.',
+      410,
+    ],
     resource: ['No such resource, or you may not see it.', 'Check the id and your roles.'],
     type: ['No such resource type.', 'List them at /api/v1/resource-types.'],
     capability: ['No such capability.', 'List them at /api/v1/capabilities/definitions.'],
@@ -277,7 +294,7 @@ export const CODES = {
       'Change it at its owner, or send the same with force.',
     ],
     type_changed: ['The resource has another type.', 'Import it under another id.'],
-    too_many_credentials: ['The machine has as many credentials as it may.', 'Revoke one.'],
+    too_many_credentials: ['The machine has as many credentials as it may.', 'Revoke one that is no longer used.'],
     last_admin: ['No active administrator would be left.', 'Make someone else an administrator first.'],
     change_closed: ['The change is no longer open.', 'Request it again if it is still needed.'],
     user_deleted: ['The user is deleted for good.', 'Create a new user with another name.'],
@@ -306,7 +323,10 @@ export const CODES = {
   },
   plan_locked: {
     already_started: ['This plan has already started.', 'Read its operation.'],
-    resource_lease_held: ['Another operation holds a target.', 'Queue the plan, or wait.'],
+    resource_lease_held: [
+      'Another operation holds a target.',
+      'Try again when the other operation has ended; a start may also wait with on_conflict: queue.',
+    ],
   },
   gate_not_waiting: {
     not_reached: ['The operation has not reached the gate.', 'Wait until the gate is waiting.'],

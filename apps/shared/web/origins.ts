@@ -39,6 +39,4 @@ const originNotAllowed = () =>
   })
 
 export const csrfFailed = () =>
-  new AppError('policy_denied', 'csrf_failed', 'The header X-CSRF-Token is missing or belongs to another session.', {
-    hint: 'Read the token from GET /v1/token/csrf and send the request again.',
-  })
+  new AppError('policy_denied', 'csrf_failed', 'The header X-CSRF-Token is missing or belongs to another session.')
