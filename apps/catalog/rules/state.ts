@@ -2,7 +2,7 @@ import type { Violation } from '../../shared/errors.ts'
 import { escapeToken, isObject, type JsonObject, valueAt } from '../document/pointers.ts'
 
 const MAX_BYTES = 262_144
-const MAX_DEPTH = 20
+const MAX_NESTING = 20
 const SECRET_REFERENCE = /^secret:\/\/[a-z][a-z0-9_-]{0,62}\/[A-Za-z0-9._/-]{1,256}#[A-Za-z0-9._-]{1,64}$/
 /** Postgres refuses U+0000 in jsonb, and half a surrogate pair is no text. */
 const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
@@ -21,7 +21,7 @@ export const stateViolations = (state: JsonObject, at: string): Violation[] => {
       refuse('invalid_text', 'holds characters that cannot be stored')
     else if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value))
       refuse('unsafe_integer', 'is an integer beyond 2^53: send it as text')
-    else if (depth > MAX_DEPTH) refuse('too_deep', `is nested deeper than ${MAX_DEPTH}`)
+    else if (depth > MAX_NESTING) refuse('too_deep', `is nested deeper than ${MAX_NESTING}`)
     else if (Array.isArray(value)) value.forEach((item, index) => void walk(item, `${pointer}/${index}`, depth + 1))
     else if (isObject(value)) {
       for (const [key, member] of Object.entries(value)) {

@@ -17,7 +17,7 @@ export type Rest = {
 const MAX_ANNOTATIONS = 30_000
 const MAX_STATE = 200_000
 const MAX_TEXT = 65_536
-const MAX_DEPTH = 16
+const MAX_NESTING = 16
 
 /**
  * Keeps all fields that no rule has read: as attributes where the type has them, else as annotations. Secrets stay out,
@@ -97,7 +97,7 @@ const storable = (value: unknown): unknown => {
   return hasHole(value, 0) ? JSON.stringify(value) : value
 }
 const hasHole = (value: unknown, depth: number): boolean => {
-  if (depth > MAX_DEPTH || value === null) return true
+  if (depth > MAX_NESTING || value === null) return true
   if (typeof value === 'string') return value.includes('\u0000')
   if (Array.isArray(value)) return value.some((one) => hasHole(one, depth + 1))
   return isFields(value) && Object.values(value).some((one) => hasHole(one, depth + 1))
