@@ -11889,7 +11889,7 @@ export interface operations {
                 /** @description Plain text, any case. */
                 q?: string;
                 /** @description With q: at most 200 matches before this line, the newest first. */
-                match_before?: number;
+                match_before_seq?: number;
                 wait_ms?: number;
             };
             header?: never;

@@ -544,8 +544,11 @@ describe('nodes and logs', () => {
       count: 10,
       seqs: [8, 108, 208, 308, 408, 508, 608, 708, 808, 908],
     })
-    expect((await read('q=needle&limit=1&match_before=408')).matches).toEqual({ count: 10, seqs: [308, 208, 108, 8] })
-    expect((await read('q=line&limit=1&match_before=1001')).matches.seqs).toEqual(
+    expect((await read('q=needle&limit=1&match_before_seq=408')).matches).toEqual({
+      count: 10,
+      seqs: [308, 208, 108, 8],
+    })
+    expect((await read('q=line&limit=1&match_before_seq=1001')).matches.seqs).toEqual(
       Array.from({ length: 200 }, (_, n) => 1000 - n),
     )
     expect((await read('q=%25%25&limit=1')).matches).toEqual({ count: 0, seqs: [] })

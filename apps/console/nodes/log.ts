@@ -12,7 +12,7 @@ const TAIL = 500
 const AROUND = 500
 const EMPTY: LogState = { lines: [], total: 0, complete: false, loading: true, problem: null }
 
-type Query = Partial<Record<'after_seq' | 'before_seq' | 'limit' | 'match_before', number>> & {
+type Query = Partial<Record<'after_seq' | 'before_seq' | 'limit' | 'match_before_seq', number>> & {
   tail?: boolean
   q?: string
 }
@@ -130,8 +130,8 @@ export const useLog = (operation_id: string, node_id: string, attempt: number) =
   )
   /** How many lines of the whole log contain a text, in any case, and the numbers of the newest before a line. */
   const search = useCallback(
-    async (q: string, match_before: number): Promise<{ count: number; seqs: number[] }> =>
-      (await page({ q, match_before, tail: true, limit: 1 })).matches ?? { count: 0, seqs: [] },
+    async (q: string, match_before_seq: number): Promise<{ count: number; seqs: number[] }> =>
+      (await page({ q, match_before_seq, tail: true, limit: 1 })).matches ?? { count: 0, seqs: [] },
     [page],
   )
 

@@ -22,7 +22,7 @@ type Place = { operation_id: string; node_id: string }
 export const readLog = async (deps: Pick<OperationsDeps, 'db'>, place: Place, query: LogQuery): Promise<LogPage> => {
   const ref = await refOf(deps, place, query)
   if (!ref) return EMPTY
-  const { after_seq, wait_ms = 0, stream, level, limit = 500, q, match_before } = query
+  const { after_seq, wait_ms = 0, stream, level, limit = 500, q, match_before_seq } = query
   const seen = after_seq ?? 0
   const head = await lookUntil(
     () => getLogHead(deps.db, ref),
@@ -35,7 +35,7 @@ export const readLog = async (deps: Pick<OperationsDeps, 'db'>, place: Place, qu
   const range = rangeOf(query, head.total_lines, limit, stream !== undefined || level !== undefined)
   const [lines, matches] = await Promise.all([
     (archived ? listArchivedLines : listLines)(deps.db, ref, { ...range, stream, level, limit }),
-    q === undefined ? undefined : (archived ? searchArchivedLines : searchLines)(deps.db, ref, { q, match_before }),
+    q === undefined ? undefined : (archived ? searchArchivedLines : searchLines)(deps.db, ref, { q, match_before_seq }),
   ])
   return {
     attempt: ref.attempt,

@@ -114,18 +114,18 @@ const sameChunk: SQL = sql`${log_chunks.operation_id} = ${i.operation_id} and ${
 const MATCHES_SHOWN = 1000
 
 const NEWEST_SHOWN = 200
-type Sought = { q: string; match_before?: number | undefined }
+type Sought = { q: string; match_before_seq?: number | undefined }
 
 /**
  * Plain text search over a whole log, any case: the exact count, and the first thousand line numbers; or the newest
  * before a line, backwards.
  */
-export const searchLines = async (db: Queryable, ref: LogRef, { q, match_before }: Sought) => {
+export const searchLines = async (db: Queryable, ref: LogRef, { q, match_before_seq }: Sought) => {
   const seq = sql`(l.line ->> 'seq')::bigint`
   const seqs =
-    match_before === undefined
+    match_before_seq === undefined
       ? sql`(array_agg(${seq} order by ${seq}))[1:${sql.raw(String(MATCHES_SHOWN))}]`
-      : sql`(array_agg(${seq} order by ${seq} desc) filter (where ${seq} < ${match_before}))[1:${sql.raw(String(NEWEST_SHOWN))}]`
+      : sql`(array_agg(${seq} order by ${seq} desc) filter (where ${seq} < ${match_before_seq}))[1:${sql.raw(String(NEWEST_SHOWN))}]`
   const [row] = await db
     .select({ count: sql<number>`count(*)::int`, seqs: sql<number[]>`coalesce(${seqs}, '{}')::int[]` })
     .from(i)
@@ -138,12 +138,12 @@ export const searchLines = async (db: Queryable, ref: LogRef, { q, match_before 
 }
 
 /** The same of an archived log. */
-export const searchArchivedLines = async (db: Queryable, ref: LogRef, { q, match_before }: Sought) => {
+export const searchArchivedLines = async (db: Queryable, ref: LogRef, { q, match_before_seq }: Sought) => {
   const wanted = q.toLowerCase()
   const found = (await listWholeLog(db, ref)).filter(({ text }) => text.toLowerCase().includes(wanted))
   const seqs = found.map(({ seq }) => seq)
-  const newest = seqs.filter((seq) => match_before !== undefined && seq < match_before).slice(-NEWEST_SHOWN)
-  return { count: found.length, seqs: match_before === undefined ? seqs.slice(0, MATCHES_SHOWN) : newest.reverse() }
+  const newest = seqs.filter((seq) => match_before_seq !== undefined && seq < match_before_seq).slice(-NEWEST_SHOWN)
+  return { count: found.length, seqs: match_before_seq === undefined ? seqs.slice(0, MATCHES_SHOWN) : newest.reverse() }
 }
 
 /** Positions of several logs at once: what the live stream tails. */

@@ -16,7 +16,7 @@ export const LogQuery = Closed({
   tail: Type.Optional(Type.Boolean()),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 2000, default: 500 })),
   q: Type.Optional(Type.String({ minLength: 2, maxLength: 200, description: 'Plain text, any case.' })),
-  match_before: Type.Optional(
+  match_before_seq: Type.Optional(
     Type.Integer({ minimum: 1, description: 'With q: at most 200 matches before this line, the newest first.' }),
   ),
   wait_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 5000, default: 0 })),
