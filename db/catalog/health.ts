@@ -1,23 +1,24 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
 import type { Queryable, Tx } from '../client.ts'
-import { heldBy, inDatabase } from './held/rows.ts'
+import { heldBy, heldOf } from './held/rows.ts'
 import { array, rowsOf } from './resources/rows.ts'
 import type { ObservationRow } from './rows.ts'
+import { observation_history } from './tables.ts'
 
 /** The latest word of each check of a resource. */
-export const readChecks = async (db: Queryable, rid: string): Promise<ObservationRow[]> =>
-  heldBy(db)?.checksOf(rid) ?? readChecksOf(db, [rid])
+export const readChecks = (db: Queryable, rid: string): Promise<ObservationRow[]> => readChecksOf(db, [rid])
 
 /** The latest words of the checks of several resources. */
-export const readChecksOf = async (db: Queryable, rids: readonly string[]): Promise<ObservationRow[]> =>
-  rids.length === 0
-    ? []
-    : rowsOf(
-        await inDatabase(db),
-        sql`select rid, source, check_key, status, observed_at, expires_at, swept, summary, command_id
-            from catalog.observation_latest where rid = any(${array(rids, 'bigint')}) order by rid, source, check_key`,
-      )
+export const readChecksOf = async (db: Queryable, rids: readonly string[]): Promise<ObservationRow[]> => {
+  const held = heldBy(db)
+  if (held || rids.length === 0) return rids.flatMap((rid) => held?.checksOf(rid) ?? [])
+  return rowsOf(
+    db,
+    sql`select rid, source, check_key, status, observed_at, expires_at, swept, summary, command_id
+        from catalog.observation_latest where rid = any(${array(rids, 'bigint')}) order by rid, source, check_key`,
+  )
+}
 
 export type Observed = {
   rid: string
@@ -33,30 +34,27 @@ export type Observed = {
   operation_id: string | null
 }
 
+/** Microseconds, as exact as the database is. */
+const microsOf = (time: string): number =>
+  Date.parse(time.replace(/\.\d+/, '')) * 1000 + Math.round(Number(/\.\d+/.exec(time)?.[0] ?? 0) * 1e6)
+
 /**
  * Keeps an observation in the history, and takes it as the latest word unless a newer one exists: newer = greater
- * (observed_at, command_id). False: superseded.
+ * (observed_at, command_id). Gives the checks as they are then; undefined: superseded.
  */
-export const saveObservation = async (tx: Tx, row: Observed): Promise<boolean> => {
-  const evidence = JSON.stringify(row.evidence_refs)
-  const saved = await rowsOf(
-    await inDatabase(tx),
-    sql`with kept as (
-          insert into catalog.observation_history
-            (rid, source, check_key, status, observed_at, expires_at, summary, evidence_refs, command_id, operation_id)
-          values (${row.rid}, ${row.source}, ${row.check_key}, ${row.status}, ${row.observed_at}, ${row.expires_at},
-            ${row.summary}, ${evidence}::jsonb, ${row.command_id}, ${row.operation_id}))
-        insert into catalog.observation_latest as l
-          (rid, source, check_key, status, observed_at, expires_at, summary, attributes, evidence_refs, command_id)
-        values (${row.rid}, ${row.source}, ${row.check_key}, ${row.status}, ${row.observed_at}, ${row.expires_at},
-          ${row.summary}, ${JSON.stringify(row.attributes)}::jsonb, ${evidence}::jsonb, ${row.command_id})
-        on conflict (rid, source, check_key) do update set status = excluded.status, observed_at = excluded.observed_at,
-          expires_at = excluded.expires_at, summary = excluded.summary, attributes = excluded.attributes,
-          evidence_refs = excluded.evidence_refs, command_id = excluded.command_id, swept = false
-          where (l.observed_at, l.command_id) < (excluded.observed_at, excluded.command_id)
-        returning rid`,
-  )
-  return saved.length === 1
+export const saveObservation = (tx: Tx, row: Observed): readonly ObservationRow[] | undefined => {
+  const held = heldOf(tx)
+  const { attributes: _, ...kept } = row
+  held.keeper.insert(observation_history, [kept])
+  const known = held
+    .checksOf(row.rid)
+    .find(({ source, check_key }) => source === row.source && check_key === row.check_key)
+  const ahead = known ? microsOf(row.observed_at) - microsOf(known.observed_at) : 1
+  if (known && (ahead < 0 || (ahead === 0 && row.command_id <= known.command_id))) return undefined
+  const { operation_id, evidence_refs, attributes, ...word } = row
+  const now = { ...word, swept: false }
+  held.observe(now, { ...now, attributes, evidence_refs })
+  return held.checksOf(row.rid)
 }
 
 export type HistoryRow = Omit<ObservationRow, 'swept' | 'rid'> & {

@@ -1,54 +1,15 @@
-import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
 import type { Queryable, Tx } from '../client.ts'
-import { inDatabase } from './held/rows.ts'
+import type { Claims, HeldOffer } from './held/offers.ts'
 import { accessSql, type RowAccess } from './resources/lists.ts'
 import { array, rowsOf } from './resources/rows.ts'
-import { provider } from './tables.ts'
+import type { provider } from './tables.ts'
 
 export type ProviderRow = typeof provider.$inferSelect
 
-/** What a resource offers now. */
-export const openProviders = async (tx: Tx, rid: string): Promise<ProviderRow[]> =>
-  (await inDatabase(tx))
-    .select()
-    .from(provider)
-    .where(and(eq(provider.rid, rid), isNull(provider.withdrawn_at)))
-    .orderBy(provider.provider_id)
-
-export const saveProvider = async (tx: Tx, row: typeof provider.$inferInsert) =>
-  (await inDatabase(tx)).insert(provider).values(row)
-
 const kept = sql`provider_id, rid, capability_id, version, attributes, capacity, priority, expires_at, last_command_id,
   rev, valid_from`
-
-const toHistory = (tx: Tx, which: SQL, at: string) =>
-  tx.execute(sql`insert into catalog.provider_history (${kept}, valid_to)
-    select ${kept}, ${at}::timestamptz from catalog.provider where ${which} and withdrawn_at is null`)
-
-/** Changes what is offered, or withdraws it; how it was goes to history. */
-export const reviseProvider = async (
-  tx: Tx,
-  provider_id: string,
-  set: Partial<typeof provider.$inferInsert>,
-  at: string,
-): Promise<void> => {
-  const db = await inDatabase(tx)
-  await toHistory(db, sql`provider_id = ${provider_id}`, at)
-  await db
-    .update(provider)
-    .set({ ...set, swept: false, rev: sql`${provider.rev} + 1`, valid_from: at })
-    .where(eq(provider.provider_id, provider_id))
-}
-
-export const withdrawProviders = async (tx: Tx, rid: string, at: string, command_id: string | null): Promise<void> => {
-  const db = await inDatabase(tx)
-  await toHistory(db, sql`rid = ${rid}`, at)
-  await db
-    .update(provider)
-    .set({ withdrawn_at: at, last_command_id: command_id, rev: sql`${provider.rev} + 1`, valid_from: at })
-    .where(and(eq(provider.rid, rid), isNull(provider.withdrawn_at)))
-}
 
 /** Resources with providers whose time ran out and of which that was not told. */
 export const expiredProviders = async (db: Queryable, now: string, limit: number): Promise<string[]> => {
@@ -119,7 +80,7 @@ const edgesOpen = (at: string | undefined, condition: SQL): SQL =>
              where ${condition} and o.valid_from <= ${at}::timestamptz and o.valid_to > ${at}::timestamptz)`
 
 /** A claim without an amount counts one. */
-const claimsOf = (uses_id: number, at: string | undefined): SQL =>
+const claimsOf = (uses_id: number | SQL, at: string | undefined): SQL =>
   sql`(select coalesce(sum(coalesce((e.properties->>'amount')::float8, 1)), 0) as reserved, count(*)::int as claims
        from ${edgesOpen(at, sql`o.dst = v.rid and o.reltype_id = ${uses_id}`)} e where e.properties->>'provider_id' = v.provider_id)`
 
@@ -158,7 +119,7 @@ export const listOffers = async (
   at?: string,
 ): Promise<OfferRow[]> =>
   rowsOf(
-    await inDatabase(db),
+    db,
     sql`select v.provider_id, v.rid, v.capability_id, c.capability_key, v.version, v.attributes, v.capacity, v.priority,
           v.expires_at, v.withdrawn_at, v.last_command_id, v.rev, r.resource_id, r.type_id, r.path::text as path, r.is_open,
           s.lifecycle_status, s.health_status, s.health_reason, s.health_expires_at, u.reserved, u.claims
@@ -168,6 +129,18 @@ export const listOffers = async (
         ${statesOf(at)}
         cross join lateral ${claimsOf(uses_id, at)} u
         where ${sql.join([...where], sql` and `)} order by v.provider_id limit ${limit}`,
+  )
+
+const USES = sql`(select id from catalog.relationship_type where type_key = 'uses_capability')`
+
+/** What these resources offer now, with what is claimed of it. */
+export const openOffers = (db: Queryable, rids: readonly string[]): Promise<(HeldOffer & Claims)[]> =>
+  rowsOf(
+    db,
+    sql`select ${kept}, withdrawn_at, swept, u.reserved, u.claims,
+          (select capability_key from catalog.capability_def c where c.id = v.capability_id limit 1) as capability_key
+        from catalog.provider v cross join lateral ${claimsOf(USES, undefined)} u
+        where rid = any(${array(rids, 'bigint')}) and withdrawn_at is null order by provider_id`,
   )
 
 export type DefinitionCount = { capability_id: number; status: string; region_id: string | null; n: number }
@@ -219,7 +192,7 @@ export const listClaims = async (
   at?: string,
 ): Promise<ClaimRow[]> =>
   rowsOf(
-    await inDatabase(db),
+    db,
     sql`select e.src as rid, e.rel_no, e.dst as peer_rid, n.resource_id as peer_id, e.properties,
           (select c.capability_key from ${providersOf(at)} v
              join catalog.capability_def c on c.id = v.capability_id and c.version = v.version

@@ -156,12 +156,10 @@ const partsOf = <C>(commands: readonly C[], names: (command: C) => readonly stri
   return parts
 }
 
-/** Thrown inside a command when what it locked was not enough: its transaction starts again. */
-export class Again extends Error {}
 const TRIES = 3
 const codeOf = (error: unknown) => (error as { cause?: { code?: string } }).cause?.code
 
-/** Commits work of one transaction; tries up to three times: after a deadlock, or when what it locked was not enough. */
+/** Commits work of one transaction; tries up to three times after a deadlock. */
 export const commit = async <T>(
   { db, clash, wake }: Pick<Kernel, 'db' | 'clash' | 'wake'>,
   work: (tx: Tx, last: Last) => Promise<T>,
@@ -179,7 +177,7 @@ export const commit = async <T>(
     } catch (error) {
       const refusal = clash?.(error)
       if (refusal) throw refusal
-      if (tries >= TRIES || !(error instanceof Again || codeOf(error) === '40P01')) throw error
+      if (tries >= TRIES || codeOf(error) !== '40P01') throw error
       await delay(Math.random() * 20 * tries)
     }
   }

@@ -1,7 +1,6 @@
 import { heldOf } from '../../../db/catalog/held/rows.ts'
-import { type ClaimRow, listClaims, listOffers, offers } from '../../../db/catalog/providers.ts'
 import { getResourcesByRid, updateState, wishLock } from '../../../db/catalog/resources/rows.ts'
-import type { LockMode, ResourceRow } from '../../../db/catalog/rows.ts'
+import type { EdgeRow, LockMode, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { Provider } from '../../shared/contracts/catalog/capabilities.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
@@ -11,11 +10,11 @@ import type { StoredRelationshipType, Types } from '../packs/registry.ts'
 import { scopesOf } from '../read/access.ts'
 import { type Mismatch, mismatchOf, type ProviderStatus } from '../rules/matching.ts'
 import { type ProviderEvent, toldOf } from './declare.ts'
-import { matchOffers, type Reading, readOffers, usesCapability } from './offers.ts'
+import { heldOffers, matchOffers, type Reading, rankable, usesCapability } from './offers.ts'
 import { FIT, FIT_DEGRADED, requirementsOf } from './requirements.ts'
 
-/** What became of the claims on providers, by provider. */
-export type Claimed = Map<string, 'added' | 'updated' | 'removed'>
+/** What became of the claims on providers, by provider, with who owns it. */
+export type Claimed = Map<string, { owner: string; op: 'added' | 'updated' | 'removed' }>
 
 /** Whether changes of these edges claim something, so that the owner of the provider is locked for them. */
 export const isClaim = (relation: Pick<StoredRelationshipType, 'type_key'>): boolean =>
@@ -45,7 +44,7 @@ const invalid = (
  * that fits. It must fit the requirement by version, attributes and scope, and have room; what is claimed already stays
  * claimed and may shrink. Sets provider_id, and the amount that the requirement asks for, in the properties of the change.
  */
-export const bindClaims = async (reading: Reading, plan: EdgePlan, own: ResourceRow): Promise<void> => {
+export const bindClaims = async (reading: Reading & { db: Tx }, plan: EdgePlan, own: ResourceRow): Promise<void> => {
   const { types } = reading.registry
   /** What this command claims in addition, by provider. */
   const taken = new Map<string, number>()
@@ -54,9 +53,7 @@ export const bindClaims = async (reading: Reading, plan: EdgePlan, own: Resource
     if (!relation || !peer || change.op === 'remove' || !isClaim(relation) || peer.rid === own.rid) continue
     const [from, owner] = change.direction === 'in' ? [peer, own] : [own, peer]
     const asked = askedFor(types, from, change.properties ?? {}, item.at)
-    const held = (await listClaims(reading.db, [from.rid], usesCapability(types))).find(
-      ({ peer_rid }) => peer_rid === owner.rid,
-    )
+    const held = heldOf(reading.db).edges.get({ src: from.rid, reltype_id: relation.id, dst: owner.rid })
     const bound = await bind(reading, { asked, from, owner, held, at: item.at, taken })
     item.change = { ...change, properties: { ...change.properties, ...bound } }
   }
@@ -92,25 +89,28 @@ type Binding = {
   asked: Claim
   from: ResourceRow
   owner: ResourceRow
-  held: ClaimRow | undefined
+  held: EdgeRow | undefined
   at: string
   taken: Map<string, number>
 }
 
 /** The provider and the amount of one claim; 422 with the reasons where nothing fits. */
-const bind = async (reading: Reading, { asked, from, owner, held, at, taken }: Binding) => {
+const bind = async (reading: Reading & { db: Tx }, { asked, from, owner, held, at, taken }: Binding) => {
   const { types } = reading.registry
   const { capability_key, requirement_key, amount, wish } = asked
   const [has, had] = [amount ?? 1, Number(held?.properties.amount ?? 1)]
   const holds = (provider_id: string) => held?.properties.provider_id === provider_id
-  const stays = held?.offered === capability_key && held.properties.requirement_key === requirement_key
+  const offered = heldOffers(reading.db, types, owner).filter((one) => one.capability_key === capability_key)
+  const stays =
+    held !== undefined &&
+    offered.some((one) => one.provider_id === held.properties.provider_id) &&
+    held.properties.requirement_key === requirement_key
   const provider_id = asked.provider_id ?? (stays ? String(held.properties.provider_id) : undefined)
   const bound = (id: string) => ({ provider_id: id, ...(amount !== undefined && { amount }) })
   // What is claimed already and does not grow needs no room, whatever has become of the offer since.
   if (provider_id !== undefined && stays && holds(provider_id) && has <= had) return bound(provider_id)
 
-  const id = types.capabilityVersions(capability_key)[0]?.id ?? -1
-  const all = await readOffers(reading, [offers.of(owner.rid), offers.capability(id), offers.open])
+  const all = await rankable(reading, offered, reading.clock.now())
   const candidates = all.filter(({ view }) => provider_id === undefined || view.provider_id === provider_id)
   if (candidates.length === 0) {
     const message = provider_id
@@ -168,19 +168,19 @@ export const tellClaims = async (
   claimed: Claimed,
   { own_rid, leaving, cause }: { own_rid: string; leaving?: ReadonlySet<string>; cause: Cause },
 ): Promise<ProviderEvent[]> => {
-  if (claimed.size === 0) return []
-  const rows = await listOffers(tx, usesCapability(types), [offers.ids([...claimed.keys()]), offers.open], claimed.size)
-  const byOwner = Map.groupBy(rows, ({ rid }) => rid)
-  const eventsOf = (rid: string) =>
-    (byOwner.get(rid) ?? []).map((row): ProviderEvent => {
-      const change = claimed.get(row.provider_id) === 'removed' ? 'released' : 'claimed'
-      return { provider: { ...toldOf(row.capability_key, row), reserved: row.reserved }, change }
+  const eventsOf = (owner: ResourceRow) =>
+    heldOffers(tx, types, owner).flatMap((row): ProviderEvent[] => {
+      const op = claimed.get(row.provider_id)?.op
+      const provider = { ...toldOf(row.capability_key, row), reserved: row.reserved }
+      return op === undefined ? [] : [{ provider, change: op === 'removed' ? 'released' : 'claimed' }]
     })
-  const others = [...byOwner.keys()].filter((rid) => rid !== own_rid && !leaving?.has(rid))
+  const owners = new Set([...claimed.values()].map(({ owner }) => owner))
+  const others = [...owners].filter((rid) => rid !== own_rid && !leaving?.has(rid))
   for (const owner of await getResourcesByRid(tx, others)) {
-    await tellCapabilities(tx, types, owner, eventsOf(owner.rid), cause)
+    const events = eventsOf(owner)
+    if (events.length > 0) await tellCapabilities(tx, types, owner, events, cause)
   }
-  return leaving?.has(own_rid) ? [] : eventsOf(own_rid)
+  return leaving?.has(own_rid) || !owners.has(own_rid) ? [] : eventsOf(heldOf(tx).rowOf(own_rid))
 }
 
 /** Tells what became of the capabilities of an owner, each event with a number of its own. */

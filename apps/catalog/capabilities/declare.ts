@@ -1,4 +1,6 @@
-import { openProviders, type ProviderRow, reviseProvider, saveProvider } from '../../../db/catalog/providers.ts'
+import type { HeldOffer } from '../../../db/catalog/held/offers.ts'
+import { heldOf } from '../../../db/catalog/held/rows.ts'
+import type { ProviderRow } from '../../../db/catalog/providers.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { CapabilityChange } from '../../shared/contracts/catalog/commands.ts'
@@ -20,7 +22,7 @@ type Place = { types: Types; row: ResourceRow; type: StoredType }
 const POINTER = '/provided_capability_changes'
 
 /** What a resource says that it provides; with `replace`, what is not listed is withdrawn (catalog.md 5). */
-export const applyCapabilities = async (
+export const applyCapabilities = (
   tx: Tx,
   { types, row, type }: Place,
   changes: readonly CapabilityChange[],
@@ -30,12 +32,14 @@ export const applyCapabilities = async (
     command_id,
     pointer = POINTER,
   }: { mode: 'merge' | 'replace'; at: string; command_id: string; pointer?: string },
-): Promise<Outcome> => {
+): Outcome => {
   const outcome: Outcome = { events: [], ignored: [] }
   if (changes.length === 0 && mode === 'merge') return outcome
   const definitions = definitionsOf(types, type, changes, pointer)
   const open = new Map(
-    (await openProviders(tx, row.rid)).map((provider) => [`${provider.capability_id}@${provider.version}`, provider]),
+    heldOf(tx)
+      .offers.of(row.rid)
+      .map((provider) => [`${provider.capability_id}@${provider.version}`, provider]),
   )
   const listed = new Set<string>()
   for (const [index, change] of changes.entries()) {
@@ -45,23 +49,20 @@ export const applyCapabilities = async (
     const known = open.get(key)
     if (change.op === 'remove') {
       if (!known) outcome.ignored.push({ pointer: `${pointer}/${index}`, code: 'not_there' })
-      else outcome.events.push(await withdraw(tx, definition.capability_key, known, at, command_id))
+      else outcome.events.push(withdraw(tx, known, { at, command_id }))
       open.delete(key)
       continue
     }
     const saved = known
-      ? await revise(tx, definition, known, change, { at, command_id })
-      : await add(tx, definition, row.rid, change, { at, command_id })
+      ? revise(tx, known, change, { at, command_id })
+      : add(tx, definition, row.rid, change, { at, command_id })
     if (saved) {
       outcome.events.push(saved.event)
       open.set(key, saved.row)
     } else outcome.ignored.push({ pointer: `${pointer}/${index}`, code: 'already_there' })
   }
   if (mode === 'replace') {
-    for (const [key, provider] of open) {
-      const capability_key = capabilityKey(types, type, provider)
-      if (!listed.has(key)) outcome.events.push(await withdraw(tx, capability_key, provider, at, command_id))
-    }
+    for (const [key, offer] of open) if (!listed.has(key)) outcome.events.push(withdraw(tx, offer, { at, command_id }))
   }
   return outcome
 }
@@ -106,10 +107,6 @@ const definitionOf = (
   return violations.length > 0 ? violations : definition
 }
 
-const capabilityKey = (types: Types, type: StoredType, provider: ProviderRow): string =>
-  type.provides.find((use) => types.capability(use.capability_key, provider.version)?.id === provider.capability_id)
-    ?.capability_key ?? 'unknown.capability'
-
 type Told = Pick<ProviderRow, 'provider_id' | 'version' | 'attributes' | 'capacity' | 'priority' | 'expires_at'>
 
 /** A provider as events tell it. */
@@ -132,17 +129,18 @@ const valuesOf = (change: CapabilityChange, known?: ProviderRow) => ({
 
 type When = { at: string; command_id: string }
 
-const add = async (
+const add = (
   tx: Tx,
-  definition: StoredCapability,
+  { id: capability_id, capability_key }: StoredCapability,
   rid: string,
   change: CapabilityChange,
   { at, command_id }: When,
 ) => {
-  const row: ProviderRow = {
+  const row: HeldOffer = {
     provider_id: base32Id('prv'),
     rid,
-    capability_id: definition.id,
+    capability_id,
+    capability_key,
     version: change.version,
     ...valuesOf(change),
     withdrawn_at: null,
@@ -151,32 +149,20 @@ const add = async (
     rev: 1,
     valid_from: at,
   }
-  await saveProvider(tx, row)
-  return { row, event: { provider: toldOf(definition.capability_key, row), change: 'added' as const } }
+  heldOf(tx).offers.save(row)
+  return { row, event: { provider: toldOf(capability_key, row), change: 'added' as const } }
 }
 
-const revise = async (
-  tx: Tx,
-  definition: StoredCapability,
-  known: ProviderRow,
-  change: CapabilityChange,
-  { at, command_id }: When,
-) => {
+const revise = (tx: Tx, known: HeldOffer, change: CapabilityChange, { at, command_id }: When) => {
   const values = valuesOf(change, known)
   const { attributes, capacity, priority, expires_at } = known
   if (equalJson({ attributes, capacity, priority, expires_at }, values)) return undefined
-  await reviseProvider(tx, known.provider_id, { ...values, last_command_id: command_id }, at)
-  const row = { ...known, ...values }
-  return { row, event: { provider: toldOf(definition.capability_key, row), change: 'updated' as const } }
+  const row = heldOf(tx).offers.revise(known, { ...values, last_command_id: command_id }, at)
+  return { row, event: { provider: toldOf(row.capability_key, row), change: 'updated' as const } }
 }
 
-const withdraw = async (
-  tx: Tx,
-  capability_key: string,
-  row: ProviderRow,
-  at: string,
-  command_id: string,
-): Promise<ProviderEvent> => {
-  await reviseProvider(tx, row.provider_id, { withdrawn_at: at, last_command_id: command_id }, at)
-  return { provider: toldOf(capability_key, row), change: 'withdrawn' }
+/** Ends an offer; it is told as it was. */
+export const withdraw = (tx: Tx, offer: HeldOffer, { at, command_id }: When): ProviderEvent => {
+  heldOf(tx).offers.revise(offer, { withdrawn_at: at, last_command_id: command_id }, at)
+  return { provider: toldOf(offer.capability_key, offer), change: 'withdrawn' }
 }

@@ -1,7 +1,9 @@
 import type { SQL } from 'drizzle-orm'
 import { readChecksOf } from '../../../db/catalog/health.ts'
+import { heldOf } from '../../../db/catalog/held/rows.ts'
 import { type ClaimRow, listOffers, type OfferRow } from '../../../db/catalog/providers.ts'
-import type { Queryable } from '../../../db/client.ts'
+import type { ResourceRow } from '../../../db/catalog/rows.ts'
+import type { Queryable, Tx } from '../../../db/client.ts'
 import type { Provider, Rejection } from '../../shared/contracts/catalog/capabilities.ts'
 import type { HealthStatus } from '../../shared/contracts/catalog/resources.ts'
 import type { CatalogDeps } from '../deps.ts'
@@ -43,7 +45,18 @@ export const readOffers = async (deps: Reading, where: readonly SQL[], at?: stri
       'Narrow by capability_key and region_id.',
     )
   }
-  const now = at === undefined ? deps.clock.now() : new Date(at)
+  return rankable(deps, rows, at === undefined ? deps.clock.now() : new Date(at))
+}
+
+/** What an owner offers, in a transaction that holds it. */
+export const heldOffers = (tx: Tx, types: Types, owner: ResourceRow): OfferRow[] => {
+  const held = heldOf(tx).offers
+  return held.of(owner.rid).map((offer) => ({ ...owner, ...offer, ...held.claimed(offer, usesCapability(types)) }))
+}
+
+/** Offers with what matching asks of them. */
+export const rankable = async (deps: Reading, rows: readonly OfferRow[], now: Date): Promise<Candidate[]> => {
+  const { types } = deps.registry
   const scopeOf = await scopesOf(deps.db, types, rows)
   const health = await healthOf(deps.db, rows, now)
   return rows.map((row) => candidateOf(row, { types, now, scope: scopeOf(row), health }))

@@ -3,17 +3,14 @@ import { loadMissing } from '../../../db/catalog/many/load.ts'
 import { writeHeld, writesOf } from '../../../db/catalog/many/write.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Last, Tx } from '../../../db/client.ts'
-import { Again, type Given } from '../../../db/command/run.ts'
+import type { Given } from '../../../db/command/run.ts'
 import { AppError } from '../../shared/errors.ts'
 import { clashOf } from '../command/run.ts'
 import type { Types } from '../packs/registry.ts'
 import { holdFor, holdRows, type View, type Wish } from './hold.ts'
 
-/** So many changes that are made by themselves go alone before the rest does, too. */
-const MAX_BY_THEMSELVES = 8
 /** So often a change is made once more after a read of missing rows, before it is given up. */
 const MAX_ASKED = 1000
-const TRIES = 5
 
 export type Change<T> = { wish: Wish; run: (tx: Tx) => Promise<T> }
 export type Way = {
@@ -31,10 +28,7 @@ const makeAlone = async <T>(
   held?: { row: ResourceRow | undefined },
 ): Promise<View & { made: T }> => {
   const { resource_id } = change.wish
-  const view = held
-    ? holdRows(tx, [resource_id], held.row ? [held.row] : [], true)
-    : await holdFor(tx, types, [change.wish], true)
-  if (held) for (const missing of change.wish.asked ?? []) await loadMissing(tx, view.held, missing)
+  const view = held ? holdRows(tx, [resource_id], held.row ? [held.row] : []) : await holdFor(tx, types, [change.wish])
   return { ...view, made: await within(view, change) }
 }
 
@@ -52,44 +46,31 @@ export const makeOne = async <T extends object>(
 }
 
 /** One change under a savepoint, with all its writes. */
-export const makeHere = async <T>(tx: Tx, types: Types, change: Change<T>): Promise<T> => {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await tx.transaction(async (inner) => {
-        const { held, made } = await makeAlone(inner, types, change)
-        await writeHeld(inner, held)
-        return made
-      })
-    } catch (error) {
-      if (!(error instanceof Again) || tries >= TRIES) throw error
-    }
-  }
-}
+export const makeHere = <T>(tx: Tx, types: Types, change: Change<T>): Promise<T> =>
+  tx.transaction(async (inner) => {
+    const { held, made } = await makeAlone(inner, types, change)
+    await writeHeld(inner, held)
+    return made
+  })
 
 /** Makes a change over what is held; what it asks for beyond that is read, and the change made once more. */
-const within = async <T>({ held, tx, db, sent }: View, { wish, run }: Change<T>): Promise<T> => {
+const within = async <T>({ held, tx, db }: View, { run }: Change<T>): Promise<T> => {
   const before = held.journal.length
   for (let asked = 0; ; asked += 1) {
     try {
       return await run(tx)
     } catch (error) {
-      const missing = error instanceof Unheld ? error.missing : undefined
-      if (!missing || asked >= MAX_ASKED) throw error
-      if (sent()) {
-        // What was sent cannot be taken back here: it is read first the next time.
-        wish.asked = [...(wish.asked ?? []), missing]
-        throw new Again()
-      }
+      if (!(error instanceof Unheld) || asked >= MAX_ASKED) throw error
       held.journal.back(before)
-      await loadMissing(db, held, missing)
+      await loadMissing(db, held, error.missing)
     }
   }
 }
 
 /**
  * Makes many changes in one transaction, in their order, each refused or made by itself (catalog.md 8, "Bulk"): over
- * rows that are held in memory. A change that asks the database itself is made under a savepoint, after all before it
- * were written.
+ * rows that are held in memory and written together. Where the database sees a clash with a write of someone else,
+ * all is taken back, and each change is made once more under a savepoint.
  */
 export const makeEach = async <T>(
   tx: Tx,
@@ -97,68 +78,39 @@ export const makeEach = async <T>(
   changes: readonly Change<T>[],
   { check, again = () => {} }: Way,
 ): Promise<(T | AppError)[]> => {
+  const made = await makeHeld(tx, types, changes, check)
+  if (made) return made
+  again()
   const outcomes: (T | AppError)[] = []
-  let by_themselves = 0
-  while (outcomes.length < changes.length) {
-    const set = by_themselves < MAX_BY_THEMSELVES ? changes.slice(outcomes.length) : []
-    const made = set.length > 0 ? await makeHeld(tx, types, set, check) : []
-    if (made === undefined) {
-      again()
-      by_themselves = MAX_BY_THEMSELVES
-      continue
-    }
-    outcomes.push(...made)
-    const next = changes[outcomes.length]
-    if (!next) break
+  for (const change of changes) {
     check()
-    by_themselves += 1
-    outcomes.push(await refusable(makeHere(tx, types, next)))
+    outcomes.push(await refusable(makeHere(tx, types, change)))
   }
   return outcomes
 }
 
-/**
- * Makes changes in memory up to the first that asks the database itself, and writes them. undefined: the database saw
- * a clash that could not be seen before, with a write of someone else in between; all of it was taken back.
- */
+/** undefined: the database saw a clash that could not be seen before; all was taken back. */
 const makeHeld = async <T>(
   tx: Tx,
   types: Types,
   changes: readonly Change<T>[],
   check: () => void,
 ): Promise<(T | AppError)[] | undefined> => {
-  const view = await holdFor(
-    tx,
-    types,
-    changes.map(({ wish }) => wish),
-  )
+  const wishes = changes.map(({ wish }) => wish)
+  const view = await holdFor(tx, types, wishes)
   const outcomes: (T | AppError)[] = []
   for (const change of changes) {
     check()
-    const made = await inMemory(view, change)
-    if (!made) break
-    outcomes.push(made.outcome)
+    const before = view.held.journal.length
+    const outcome = await refusable(within(view, change))
+    if (outcome instanceof AppError) view.held.journal.back(before)
+    outcomes.push(outcome)
   }
   try {
     await tx.transaction((inner) => writeHeld(inner, view.held))
     return outcomes
   } catch (error) {
     if (clashOf(error)) return undefined
-    throw error
-  }
-}
-
-/** undefined: the database itself was asked for. What was refused leaves nothing behind. */
-const inMemory = async <T>(view: View, change: Change<T>): Promise<{ outcome: T | AppError } | undefined> => {
-  const { journal } = view.held
-  const before = journal.length
-  try {
-    const outcome = await refusable(within(view, change))
-    if (outcome instanceof AppError) journal.back(before)
-    return { outcome }
-  } catch (error) {
-    journal.back(before)
-    if (error instanceof Unheld) return undefined
     throw error
   }
 }

@@ -1,18 +1,17 @@
-import type { Ended, Missing } from '../../../db/catalog/held/missing.ts'
+import type { Ended } from '../../../db/catalog/held/missing.ts'
 import { createHeld, type Held, heldTx } from '../../../db/catalog/held/rows.ts'
 import {
   keep,
   loadAround,
+  loadChecks,
   loadCounts,
   loadEdges,
-  loadEnds,
-  loadMissing,
   loadNumbers,
+  loadOffers,
   loadReach,
   loadRows,
   loadTwins,
 } from '../../../db/catalog/many/load.ts'
-import { writeHeld } from '../../../db/catalog/many/write.ts'
 import { claimedOwners } from '../../../db/catalog/providers.ts'
 import { cascadeOfAll } from '../../../db/catalog/relationships/rows.ts'
 import { lockAndGetAll, lockRelationshipTypes, lockStates, wishLock } from '../../../db/catalog/resources/rows.ts'
@@ -20,6 +19,7 @@ import type { EdgeKey, LockMode, ResourceRow } from '../../../db/catalog/rows.ts
 import type { Tx } from '../../../db/client.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
 import type { ResourceCreate } from '../../shared/contracts/catalog/resources.ts'
+import { isClaim } from '../capabilities/claims.ts'
 import { usesCapability } from '../capabilities/offers.ts'
 import { isTerminal } from '../document/lifecycle.ts'
 import type { JsonObject } from '../document/pointers.ts'
@@ -42,8 +42,6 @@ export type Wish = {
   also?: readonly string[]
   /** The lifecycle state that it brings; `END`: the terminal one of its type. */
   lifecycle_status?: string | typeof END | undefined
-  /** What earlier tries asked for in vain. */
-  asked?: readonly Missing[]
 }
 export const END = Symbol('end')
 
@@ -83,41 +81,29 @@ const MAX_REACH = 20_000
 /** From so many changes of mode on, locks are taken in one mode: each change costs a statement. */
 const MAX_RUNS = 8
 
-/** `tx`: what changes see; `db`: the database; `sent`: whether it has seen anything of a change by itself. */
-export type View = { held: Held; tx: Tx; db: Tx; sent: () => boolean }
-
-/** `alone`: for a change by itself, which may ask the database after its own writes. */
-const viewOf = (db: Tx, held: Held, alone: boolean): View => {
-  let sent = false
-  const flush = async () => {
-    await writeHeld(db, held)
-    held.settle()
-    sent = true
-  }
-  return { held, tx: heldTx(db, held, alone ? flush : undefined), db, sent: () => sent }
-}
+/** `tx`: what changes see; `db`: the database. */
+export type View = { held: Held; tx: Tx; db: Tx }
 
 /** Holds resources that are locked and read already; those that are not among the rows are not there. */
-export const holdRows = (tx: Tx, ids: readonly string[], rows: readonly ResourceRow[], alone = false): View => {
+export const holdRows = (tx: Tx, ids: readonly string[], rows: readonly ResourceRow[]): View => {
   const held = createHeld()
   for (const id of ids) held.loaded.byId.set(id, undefined)
   for (const row of rows) {
     keep(held, row)
     held.loaded.locks.set(row.rid, 'no key update')
   }
-  return viewOf(tx, held, alone)
+  return { held, tx: heldTx(tx, held), db: tx }
 }
 
 /**
  * Takes all locks that these changes need, in the one order that every command keeps (catalog.md 3), and then reads what
  * they will ask for: the same few statements however many changes there are.
  */
-export const holdFor = async (tx: Tx, types: Types, wishes: readonly Wish[], alone = false): Promise<View> => {
+export const holdFor = async (tx: Tx, types: Types, wishes: readonly Wish[]): Promise<View> => {
   const ids = [...new Set(wishes.flatMap(idsOf))]
-  const asked = wishes.flatMap((wish) => wish.asked ?? [])
-  if (wishes.every(isAlone) && asked.length === 0) return holdRows(tx, ids, await lockAndGetAll(tx, ids), alone)
+  if (wishes.every(isAlone)) return holdRows(tx, ids, await lockAndGetAll(tx, ids))
   const held = createHeld()
-  const view = viewOf(tx, held, alone)
+  const view = { held, tx: heldTx(tx, held), db: tx }
   await loadRows(tx, held, ids)
   const { locks, type_locks } = held.loaded
   for (const wish of wishes) {
@@ -164,14 +150,14 @@ export const holdFor = async (tx: Tx, types: Types, wishes: readonly Wish[], alo
     ),
     loadCounts(tx, held, endsOf([...pairs, ...neededBy(held, types, moving)], known)),
     loadReach(tx, held, startsOf(pairs), MAX_REACH),
-    loadEnds(tx, held, [...new Set([...moving, ...known])]),
+    loadChecks(tx, held, [...new Set([...moving, ...known])]),
+    loadOffers(tx, held, [...new Set([...known, ...ending, ...ownersOf(pairs)])]),
     loadTwins(tx, held, twins),
     loadNumbers(tx, held, {
       rows: wishes.filter(({ create }) => create).length,
       edges: wishes.reduce((sum, wish) => sum + edgesOf(wish).filter(({ op }) => op === 'add').length, 0),
     }),
   ])
-  for (const missing of asked) await loadMissing(tx, held, missing)
   return view
 }
 
@@ -249,6 +235,10 @@ const endsOf = (pairs: readonly Pick<Pair, 'key' | 'own' | 'peer'>[], known: rea
   }
   return [...all.values()]
 }
+
+/** Who offers what is claimed; of a new resource all is known. */
+const ownersOf = (pairs: readonly Pair[]) =>
+  pairs.flatMap(({ relation, key }) => (isClaim(relation) && key.dst !== NEW ? [key.dst] : []))
 
 const startsOf = (pairs: readonly (Pair & { both: boolean })[]) =>
   pairs

@@ -48,7 +48,7 @@ export const observe = async (
   const known = checks.find(isThis)
   const { source, check_key, status, observed_at, summary, attributes } = observation
   const expires_at = new Date(new Date(observed_at).getTime() + ttl_s * 1000).toISOString()
-  const saved = await saveObservation(tx, {
+  const now = saveObservation(tx, {
     rid: row.rid,
     source,
     check_key,
@@ -61,11 +61,9 @@ export const observe = async (
     command_id: cause.command_id,
     operation_id: cause.operation_id,
   })
-  if (!saved) return undefined
+  if (!now) return undefined
   const changes: CheckChange[] =
     known?.status === status ? [] : [{ source, check_key, status, previous_status: known?.status ?? null }]
-  const word = { rid: row.rid, source, check_key, status, observed_at, expires_at, summary: summary ?? null }
-  const now = [...checks.filter((check) => !isThis(check)), { ...word, swept: false, command_id: cause.command_id }]
   return settleHealth(tx, deps, row, cause, 'observed', { checks: now, checks_changed: changes })
 }
 

@@ -173,7 +173,7 @@ export const applyEdges = async (
       outcome.events.push(edgeEvent(applied.op, applied.edge, relation.type_key, ids))
       if (isClaim(relation)) {
         for (const { provider_id } of [applied.before?.properties ?? {}, applied.edge.properties])
-          if (typeof provider_id === 'string') outcome.claimed.set(provider_id, applied.op)
+          if (typeof provider_id === 'string') outcome.claimed.set(provider_id, { owner: key.dst, op: applied.op })
       }
     }
   }

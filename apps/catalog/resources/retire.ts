@@ -1,13 +1,11 @@
 import { heldOf } from '../../../db/catalog/held/rows.ts'
-import { listOffers, offers, withdrawProviders } from '../../../db/catalog/providers.ts'
 import { getResourcesByRid, wishLock } from '../../../db/catalog/resources/rows.ts'
 import type { EdgeRow, LockMode, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { RelationshipEvent } from '../../shared/contracts/catalog/events.ts'
 import { AppError } from '../../shared/errors.ts'
 import { type Claimed, isClaim, lockClaimed, tellClaims } from '../capabilities/claims.ts'
-import { type ProviderEvent, toldOf } from '../capabilities/declare.ts'
-import { usesCapability } from '../capabilities/offers.ts'
+import { type ProviderEvent, withdraw } from '../capabilities/declare.ts'
 import type { Cause } from '../command/outbox.ts'
 import type { Types } from '../packs/registry.ts'
 import { cascading, edgeEvent, restricting, type Sees } from '../relationships/edges.ts'
@@ -18,8 +16,6 @@ const MAX_BLOCKERS = 20
 const MAX_COUNTED = 1000
 /** So many relationships close within the time of one request. */
 const MAX_CLOSED = 50_000
-/** Far more than the definitions of capabilities that there are. */
-const MAX_WITHDRAWN = 10_000
 
 /** Everything that becomes terminal together with a resource, itself first; locked `for update` with it. */
 export const planRetirement = (tx: Tx, types: Types, rid: string, locks: Map<string, LockMode>): string[] => {
@@ -52,7 +48,8 @@ export const closeAllEdges = async (
   const edges = held.edges.closeAll(row.rid, cause, idOf).map((edge) => {
     const type_key = types.relationshipById(edge.reltype_id)?.type_key ?? ''
     const { provider_id } = edge.properties
-    if (isClaim({ type_key }) && typeof provider_id === 'string') claimed.set(provider_id, 'removed')
+    if (isClaim({ type_key }) && typeof provider_id === 'string')
+      claimed.set(provider_id, { owner: edge.dst, op: 'removed' })
     return edgeEvent(
       'removed',
       edge,
@@ -64,11 +61,7 @@ export const closeAllEdges = async (
     )
   })
   await tellClaims(tx, types, claimed, { own_rid: row.rid, leaving, cause })
-  if (held.offersNothing(row.rid)) return { edges, providers: [] }
-  const open = await listOffers(tx, usesCapability(types), [offers.of(row.rid), offers.open], MAX_WITHDRAWN)
-  await withdrawProviders(tx, row.rid, cause.at, cause.command_id)
-  const providers = open.map((one) => ({ provider: toldOf(one.capability_key, one), change: 'withdrawn' as const }))
-  return { edges, providers }
+  return { edges, providers: held.offers.of(row.rid).map((offer) => withdraw(tx, offer, cause)) }
 }
 
 const tooManyToClose = ({ resource_id }: ResourceRow) =>

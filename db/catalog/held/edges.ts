@@ -17,7 +17,9 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
   const rel_nos: string[] = []
   const pending = {
     open,
-    history: [] as object[],
+    history: [] as (EdgeRow & { valid_to: string })[],
+    /** Edges as they were opened or changed to. */
+    opened: [] as EdgeRow[],
     added: new Set<string>(),
     revised: new Set<string>(),
     gone: new Map<string, EdgeKey>(),
@@ -90,6 +92,7 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
       if (rel_no === undefined) throw new Unheld({ numbers: { rows: 0, edges: 1 } })
       const edge = { ...key, rel_no, rev: 1, properties, valid_from: at, command_id, operation_id }
       journal.put(open, edgeKey(key), edge)
+      journal.push(pending.opened, edge)
       journal.add(pending.added, edgeKey(key))
       move(key, 1)
       return edge
@@ -100,6 +103,7 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
       const edge = { ...before, rev: before.rev + 1, properties, valid_from, command_id, operation_id }
       journal.push(pending.history, { ...before, valid_to: cause.at })
       journal.put(open, edgeKey(key), edge)
+      journal.push(pending.opened, edge)
       if (!pending.added.has(edgeKey(key))) journal.add(pending.revised, edgeKey(key))
       return edge
     },

@@ -1,13 +1,10 @@
 import type { Missing } from './missing.ts'
 
-/**
- * A change asked for something that is not held: it is read, and the change made once more. Without a name it asked for
- * the database itself, which only a change by itself may.
- */
+/** A change asked for something that is not held: it is read, and the change made once more. */
 export class Unheld extends Error {
-  readonly missing: Missing | undefined
+  readonly missing: Missing
 
-  constructor(missing?: Missing) {
+  constructor(missing: Missing) {
     super('not held')
     this.missing = missing
   }

@@ -12,7 +12,9 @@ export type Missing = {
   counts?: Ended[]
   reach?: { rid: string; reltype_id: number }[]
   twins?: NewName[]
-  ends?: string[]
+  /** Of whom the checks are asked for. */
+  checks?: string[]
+  offers?: string[]
   numbers?: { rows: number; edges: number }
   locks?: ReadonlyMap<string, LockMode>
   type_locks?: ReadonlyMap<number, 'shared' | 'exclusive'>

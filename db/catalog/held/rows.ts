@@ -7,6 +7,7 @@ import { createEdges } from './edges.ts'
 import { createJournal, type Journal, Unheld } from './journal.ts'
 import { createLocks } from './locks.ts'
 import { createNames, type WantedName } from './names.ts'
+import { createOffers } from './offers.ts'
 import { createWrites } from './writes.ts'
 
 /**
@@ -15,8 +16,8 @@ import { createWrites } from './writes.ts'
  * held throws `Unheld`: it is read, and the change made once more.
  */
 export type Held = ReturnType<typeof createHeld>
-/** A transaction whose rows are held. Its own statements are refused: `inDatabase` says when they may be sent. */
-type HeldTx = Tx & { held: Held; keeper: Keeper; flush: () => Promise<Tx> }
+/** A transaction whose rows are held. It takes no statements of its own. */
+type HeldTx = Tx & { held: Held; keeper: Keeper }
 
 export const heldBy = (db: Queryable): Held | undefined => (db as Partial<HeldTx>).held
 /** What the transaction of a change holds. */
@@ -29,21 +30,10 @@ const refuse = {
 }
 const REFUSED = { execute: refuse, select: refuse, insert: refuse, update: refuse, delete: refuse, transaction: refuse }
 
-/** `flush` sends what is held so far; without it the rows are held for more than one change. */
-export const heldTx = (tx: Tx, held: Held, flush?: () => Promise<void>): Tx => {
-  const through = async () => {
-    if (!flush) throw new Unheld()
-    await flush()
-    return tx
-  }
-  const own = { held: { value: held }, keeper: { value: held.keeper }, flush: { value: through } }
-  return Object.create(tx, { ...REFUSED, ...own }) as Tx
-}
+export const heldTx = (tx: Tx, held: Held): Tx =>
+  Object.create(tx, { ...REFUSED, held: { value: held }, keeper: { value: held.keeper } }) as Tx
 
-/** The database itself, after all that the change has written so far. Throws `Unheld` among other changes. */
-export const inDatabase = async <D extends Queryable>(db: D): Promise<D> =>
-  heldBy(db) ? ((await (db as unknown as HeldTx).flush()) as D) : db
-/** The same for columns that no change moves, such as the id and type of a row. */
+/** The database itself, as it was before this transaction. */
 export const underlying = (tx: Tx): Tx => Object.getPrototypeOf(tx) as Tx
 
 /** The rows themselves, those that exist and new ones. */
@@ -110,7 +100,7 @@ const rowOfNew = ({ identity_hash: _, ...given }: NewResource, state: object, pa
     parent_id: parent?.resource_id ?? null,
   }) as unknown as ResourceRow
 
-type Placed = { rid: string; path: string; parent_rid: string | null; own?: boolean }
+type Placed = Fixed & { path: string; parent_rid: string | null; own?: boolean }
 
 export const createHeld = () => {
   const journal = createJournal()
@@ -120,9 +110,10 @@ export const createHeld = () => {
   const names = createNames(journal, fresh)
   const locks = createLocks(fresh)
   const edges = createEdges(journal, fresh)
-  const checks = new Map<string, ObservationRow[]>()
-  /** Resources that offer nothing. */
-  const offerless = new Set<string>()
+  const offers = createOffers(journal, fresh, edges.pending)
+  const checks = new Map<string, readonly ObservationRow[]>()
+  /** The newest words of checks, by resource, source and key. */
+  const observed = new Map<string, object>()
   const imported = new Map<string, object>()
   /** Places of rows that moved with their container. */
   const moved = new Map<string, Placed>()
@@ -141,11 +132,12 @@ export const createHeld = () => {
     ...locks,
     journal,
     edges,
+    offers,
     keeper: { insert: writes.insert, update: update as Keeper['update'] },
     /** Filled by `many/load.ts`. */
-    loaded: { ...rows, ...names, ...locks, checks, offerless },
+    loaded: { ...rows, ...names, ...locks, ...offers.loaded, checks },
     /** Sent by `many/write.ts`. */
-    pending: { ...writes, fresh, identity: names.identity, imported, moved },
+    pending: { ...writes, ...offers.pending, fresh, identity: names.identity, imported, moved, observed },
     findTwin: ({ resource_id, ...wanted }: WantedName & { resource_id: string }) => {
       const same = resource_id === '' ? undefined : ridOf(resource_id)
       const twin = same === undefined ? names.twinOf(wanted) : { rid: same, what: 'resource_id' as const }
@@ -162,10 +154,17 @@ export const createHeld = () => {
       if (row) locks.checkLocks(new Map<string, LockMode>([[row.rid, 'no key update']]))
       return row
     },
-    checksOf: (rid: string): ObservationRow[] => {
-      const known = fresh.has(rid) ? [] : checks.get(rid)
-      if (!known) throw new Unheld({ ends: [rid] })
+    checksOf: (rid: string): readonly ObservationRow[] => {
+      const known = checks.get(rid) ?? (fresh.has(rid) ? [] : undefined)
+      if (!known) throw new Unheld({ checks: [rid] })
       return known
+    },
+    /** Takes the newest word of a check. */
+    observe: (word: ObservationRow, row: object): void => {
+      const isThis = (one: ObservationRow) => one.source === word.source && one.check_key === word.check_key
+      const others = (checks.get(word.rid) ?? []).filter((one) => !isThis(one))
+      journal.put(checks, word.rid, [...others, word])
+      journal.put(observed, `${word.rid} ${word.source} ${word.check_key}`, row)
     },
     targetsOf: (resource_id: string, relations: readonly { id: number; type_key: string }[]) => {
       const row = rows.resourceOf(resource_id)
@@ -177,7 +176,6 @@ export const createHeld = () => {
           target_id: edges.loaded.ids.get(dst) ?? rowOf(dst).resource_id,
         }))
     },
-    offersNothing: (rid: string): boolean => fresh.has(rid) || offerless.has(rid),
     /** Puts a resource and all below it, with their new paths, under a new parent or at the top. */
     moveSubtree: (
       child: ResourceRow,
@@ -185,30 +183,22 @@ export const createHeld = () => {
       parent: ResourceRow | undefined,
     ): void => {
       names.place(child, parent?.rid ?? null)
-      for (const { rid, path } of rows) {
+      for (const { rid, resource_id, type_id, path } of rows) {
         const row = rows_.get(rid)
         const own = rid === child.rid
+        const before = moved.get(rid)
         const place = { path, ...(own && { parent_rid: parent?.rid ?? null, parent_id: parent?.resource_id ?? null }) }
         if (row) put({ ...row, ...place })
-        const parent_rid = own ? (parent?.rid ?? null) : (row?.parent_rid ?? null)
-        if (!fresh.has(rid)) journal.put(moved, rid, { rid, path, parent_rid, own })
+        const parent_rid = own ? (parent?.rid ?? null) : (before?.parent_rid ?? null)
+        const placed = { rid, resource_id, type_id, path, parent_rid, own: own || before?.own === true }
+        if (!fresh.has(rid)) journal.put(moved, rid, placed)
       }
     },
-    /** New rows that stand at or below a path. */
-    freshBelow: (path: string): ResourceRow[] =>
-      [...fresh].map(rowOf).filter((row) => row.path === path || row.path.startsWith(`${path}.`)),
-    /** All that is held is in the database now. */
-    settle: (): void => {
-      for (const rid of fresh) {
-        locks.locks.set(rid, 'update')
-        checks.set(rid, [])
-        offerless.add(rid)
-      }
-      for (const kept of [fresh, writes.fixed, writes.states, imported, moved, edges.pending.added]) kept.clear()
-      for (const kept of [edges.pending.revised, edges.pending.gone]) kept.clear()
-      writes.inserts.length = 0
-      edges.pending.history.length = 0
-    },
+    /** New rows and those that moved, as far as they stand at or below a path. */
+    placedBelow: (path: string): (Fixed & { path: string })[] =>
+      [...[...fresh].map(rowOf), ...moved.values()].filter(
+        (row) => row.path === path || row.path.startsWith(`${path}.`),
+      ),
     saveImported: (row: { source_name: string; external_id: string; resource_id: string; last_seen_at: string }) => {
       const { resource_id, ...ref } = row
       const rid = ridOf(resource_id)

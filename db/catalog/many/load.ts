@@ -6,6 +6,7 @@ import type { HeldEdge } from '../held/edges.ts'
 import type { Ended, Missing, NewName } from '../held/missing.ts'
 import { identityKey, nameKey } from '../held/names.ts'
 import type { Held } from '../held/rows.ts'
+import { openOffers } from '../providers.ts'
 import { MAX_EDGES } from '../relationships/rows.ts'
 import {
   array,
@@ -25,14 +26,15 @@ import type { EdgeKey, ResourceRow } from '../rows.ts'
 
 /** Reads what a change asked for in vain. What had to be locked first is read anew. */
 export const loadMissing = async (tx: Tx, held: Held, missing: Missing): Promise<void> => {
-  const { ids = [], rids = [], edges = [], around = [], counts = [], reach = [], twins = [], ends = [] } = missing
-  const { locks = new Map(), type_locks = new Map() } = missing
+  const { ids = [], rids = [], edges = [], around = [], counts = [], reach = [], twins = [] } = missing
+  const { checks = [], offers = [], locks = new Map(), type_locks = new Map() } = missing
   await lockRelationshipTypes(tx, type_locks)
   for (const [id, mode] of type_locks) held.loaded.type_locks.set(id, mode)
   await lockStates(tx, locks)
   for (const [rid, mode] of locks) {
     wishLock(held.loaded.locks, rid, mode)
     held.edges.forget(rid)
+    held.offers.forget(rid)
   }
   const { states, fixed, moved } = held.pending
   for (const row of await getResourcesByRid(tx, [...locks.keys()])) {
@@ -48,7 +50,8 @@ export const loadMissing = async (tx: Tx, held: Held, missing: Missing): Promise
     loadAround(tx, held, around, MAX_AROUND),
     loadCounts(tx, held, counts),
     loadReach(tx, held, reach),
-    loadEnds(tx, held, ends),
+    loadChecks(tx, held, checks),
+    loadOffers(tx, held, offers),
     loadTwins(tx, held, twins),
     missing.numbers && loadNumbers(tx, held, missing.numbers),
   ])
@@ -217,20 +220,20 @@ export const loadReach = async (
   }
 }
 
-/** The checks of resources whose lifecycle moves, and whether they offer anything. */
-export const loadEnds = async (tx: Tx, { loaded }: Held, rids: readonly string[]): Promise<void> => {
-  if (rids.length === 0) return
-  const [checks, offering] = await Promise.all([
-    readChecksOf(tx, rids),
-    rowsOf<{ rid: string }>(
-      tx,
-      sql`select distinct rid from catalog.provider where rid = any(${array(rids, 'bigint')}) and withdrawn_at is null`,
-    ),
-  ])
-  const found = Map.groupBy(checks, ({ rid }) => rid)
+/** The latest words of the checks of these resources. */
+export const loadChecks = async (tx: Tx, { loaded }: Held, rids: readonly string[]): Promise<void> => {
+  const found = Map.groupBy(await readChecksOf(tx, rids), ({ rid }) => rid)
   for (const rid of rids) if (!loaded.checks.has(rid)) loaded.checks.set(rid, found.get(rid) ?? [])
-  const offers = new Set(offering.map(({ rid }) => rid))
-  for (const rid of rids) if (!offers.has(rid)) loaded.offerless.add(rid)
+}
+
+/** What these resources offer, and what is claimed of it. */
+export const loadOffers = async (tx: Tx, { loaded }: Held, rids: readonly string[]): Promise<void> => {
+  const unknown = rids.filter((rid) => !loaded.offers.has(rid))
+  if (unknown.length === 0) return
+  const rows = await openOffers(tx, unknown)
+  for (const { provider_id, reserved, claims } of rows) loaded.claims.set(provider_id, { reserved, claims })
+  const found = Map.groupBy(rows, ({ rid }) => rid)
+  for (const rid of unknown) loaded.offers.set(rid, found.get(rid) ?? [])
 }
 
 /** Numbers for so many new resources and edges; those that stay unused are lost. */

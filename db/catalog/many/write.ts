@@ -6,17 +6,27 @@ import { edgeKey } from '../held/around.ts'
 import type { Held } from '../held/rows.ts'
 import { columnNames, hex, insertMany, recordset } from '../resources/batch.ts'
 import type { ResourceRow } from '../rows.ts'
-import { outbox, relationship, relationship_history, resource, resource_state } from '../tables.ts'
+import {
+  observation_latest,
+  outbox,
+  provider,
+  provider_history,
+  relationship,
+  relationship_history,
+  resource,
+  resource_state,
+} from '../tables.ts'
 
 /**
  * What a transaction holds, as statements that may go out as one: the version of one resource that was there. undefined:
  * there is more, and `writeHeld` sends it.
  */
 export const writesOf = (tx: Tx, { pending, edges }: Held): Statement[] | undefined => {
-  const { inserts, fixed, states, fresh, imported, moved } = pending
+  const { inserts, fixed, states, fresh, imported, moved, observed, offers } = pending
   const { history, added, revised } = edges.pending
   const told = inserts.filter(({ table }) => table === outbox)
-  if (fresh.size + imported.size + moved.size + history.length + added.size + revised.size > 0) return undefined
+  const others = [fresh, imported, moved, added, revised, observed, offers]
+  if (history.length > 0 || others.some(({ size }) => size > 0)) return undefined
   if (states.size > 1 || fixed.size > 1 || told.length > 1) return undefined
   return [
     ...[...fixed].map(([rid, set]) => updateRow(tx, resource, { rid: BigInt(rid) }, set)),
@@ -63,6 +73,17 @@ export const writeHeld = async (tx: Tx, { pending, loaded, edges }: Held): Promi
     insertMany(tx, relationship, edgesIn(edges.pending.open, edges.pending.added)),
     ...Object.values(others).map((one) => insertMany(tx, one.table, one.rows)),
     saveImported(tx, [...imported.values()]),
+    insertMany(
+      tx,
+      provider_history,
+      pending.offer_history.map((row) => columnsOf(OFFER_BEFORE, row)),
+    ),
+    upsert(
+      tx,
+      provider,
+      [...pending.offers.values()].map((row) => columnsOf(OFFER, row)),
+    ),
+    upsert(tx, observation_latest, [...pending.observed.values()]),
     ...(told ? [insertMany(tx, told.table, told.rows)] : []),
   )
 }
@@ -92,6 +113,8 @@ const FIXED = [
 const NEW = columnNames(resource, 'identity_hash')
 const STATE = columnNames(resource_state, 'rid')
 const EDGE = columnNames(relationship)
+const OFFER = columnNames(provider)
+const OFFER_BEFORE = columnNames(provider_history)
 
 const columnsOf = (names: readonly string[], row: object) =>
   Object.fromEntries(names.map((name) => [name, (row as Record<string, unknown>)[name]]))
@@ -150,6 +173,29 @@ const reviseEdges = async (tx: Tx, rows: readonly object[]): Promise<void> => {
   await tx.execute(
     sql`update catalog.relationship e set ${assignments(['rev', 'properties', 'valid_from', 'command_id', 'operation_id'])}
         from ${recordset('relationship', rows)} x where ${IS_EDGE}`,
+  )
+}
+
+const KEYS = new Map<PgTable, string[]>([
+  [provider, ['provider_id']],
+  [observation_latest, ['rid', 'source', 'check_key']],
+])
+
+/** Inserts rows or, where they are there, sets all their columns. What frees a place comes before what takes it. */
+const upsert = async (tx: Tx, table: PgTable, rows: readonly object[]): Promise<void> => {
+  if (rows.length === 0) return
+  const names = (list: readonly string[]) =>
+    sql.join(
+      list.map((name) => sql.identifier(name)),
+      sql`, `,
+    )
+  const [name, all, keys] = [getTableName(table), columnNames(table), KEYS.get(table) ?? []]
+  await tx.execute(
+    sql`insert into catalog.${sql.identifier(name)} (${names(all)}) select ${names(all)} from ${recordset(name, rows)} x
+        on conflict (${names(keys)}) do update set (${names(all)}) = row(${sql.join(
+          all.map((column) => sql`excluded.${sql.identifier(column)}`),
+          sql`, `,
+        )})`,
   )
 }
 

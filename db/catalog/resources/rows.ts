@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import { first, type Queryable, type Tx } from '../../client.ts'
 import { lockOfOne } from '../../locks.ts'
 import { updateRow } from '../../rows.ts'
-import { heldBy, heldOf, inDatabase, underlying } from '../held/rows.ts'
+import { heldBy, heldOf, underlying } from '../held/rows.ts'
 import type { Fixed, LockMode, ResourceRow } from '../rows.ts'
 import { resource, resource_state } from '../tables.ts'
 import { columnNames } from './batch.ts'
@@ -181,14 +181,11 @@ export const updateState = (tx: Tx, rid: string, set: Partial<Omit<typeof resour
 /** A resource and all below it, at most so many, as they stand now. */
 export const getSubtree = async (tx: Tx, { path }: Pick<ResourceRow, 'path'>, limit: number) => {
   const held = heldOf(tx)
-  const below = held.freshBelow(path)
-  // Where a place moved before, the database does not know it yet.
-  const db = held.pending.moved.size > 0 ? await inDatabase(tx) : underlying(tx)
   const rows = await rowsOf<Fixed & { path: string }>(
-    db,
+    underlying(tx),
     sql`select rid, resource_id, type_id, path::text as path from catalog.resource
         where ${isBelow(sql`path`, sql`${path}::ltree`)} limit ${limit}`,
   )
-  const known = new Set(rows.map(({ rid }) => rid))
-  return [...rows, ...below.filter(({ rid }) => !known.has(rid))]
+  // Where a place moved before, the database does not know it yet.
+  return [...rows.filter(({ rid }) => !held.pending.moved.has(rid)), ...held.placedBelow(path)]
 }

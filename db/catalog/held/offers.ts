@@ -1,0 +1,65 @@
+import type { EdgeRow } from '../rows.ts'
+import type { provider } from '../tables.ts'
+import { type Journal, Unheld } from './journal.ts'
+
+type ProviderRow = typeof provider.$inferSelect
+export type HeldOffer = ProviderRow & { capability_key: string }
+/** The sum of what is claimed, and by how many. */
+export type Claims = { reserved: number; claims: number }
+
+const byId = (a: ProviderRow, b: ProviderRow) => (a.provider_id < b.provider_id ? -1 : 1)
+
+/** What held resources offer, and what is claimed of it: as the database has it, with what this transaction moved. */
+export const createOffers = (
+  journal: Journal,
+  fresh: ReadonlySet<string>,
+  edges: { opened: readonly EdgeRow[]; history: readonly EdgeRow[] },
+) => {
+  /** By owner: what is not withdrawn, by id. */
+  const open = new Map<string, readonly HeldOffer[]>()
+  /** By provider, as the database has them. */
+  const claims = new Map<string, Claims>()
+  const pending = { offers: new Map<string, HeldOffer>(), offer_history: [] as object[] }
+
+  const of = (rid: string): readonly HeldOffer[] => {
+    const known = open.get(rid) ?? (fresh.has(rid) ? [] : undefined)
+    if (!known) throw new Unheld({ offers: [rid] })
+    return known
+  }
+  const save = (offer: HeldOffer): void => {
+    const others = of(offer.rid).filter(({ provider_id }) => provider_id !== offer.provider_id)
+    journal.put(open, offer.rid, offer.withdrawn_at === null ? [...others, offer].sort(byId) : others)
+    journal.put(pending.offers, offer.provider_id, offer)
+  }
+  return {
+    of,
+    save,
+    /** Changes what is offered, or withdraws it; how it was goes to history. */
+    revise: (offer: HeldOffer, set: Partial<ProviderRow>, at: string): HeldOffer => {
+      const next = { ...offer, ...set, swept: false, rev: offer.rev + 1, valid_from: at }
+      journal.push(pending.offer_history, { ...offer, valid_to: at })
+      save(next)
+      return next
+    },
+    /** A claim without an amount counts one. */
+    claimed: ({ provider_id, rid }: ProviderRow, uses_id: number): Claims => {
+      let { reserved, claims: n } = claims.get(provider_id) ?? { reserved: 0, claims: 0 }
+      const count = (list: readonly EdgeRow[], by: 1 | -1) => {
+        for (const { dst, reltype_id, properties } of list) {
+          if (dst !== rid || reltype_id !== uses_id || properties.provider_id !== provider_id) continue
+          reserved += by * Number(properties.amount ?? 1)
+          n += by
+        }
+      }
+      count(edges.opened, 1)
+      count(edges.history, -1)
+      return { reserved, claims: n }
+    },
+    /** Who locks a resource anew reads anew what it offers, unless it was changed here. */
+    forget: (rid: string): void => {
+      if (![...pending.offers.values()].some((offer) => offer.rid === rid)) open.delete(rid)
+    },
+    loaded: { offers: open, claims },
+    pending,
+  }
+}
