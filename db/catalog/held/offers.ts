@@ -4,12 +4,12 @@ import { type Journal, Unheld } from './journal.ts'
 
 type ProviderRow = typeof provider.$inferSelect
 export type HeldOffer = ProviderRow & { capability_key: string }
-/** The sum of what is claimed, and by how many. */
+/** The sum of the claims, and how many there are. */
 export type Claims = { reserved: number; claims: number }
 
 const byId = (a: ProviderRow, b: ProviderRow) => (a.provider_id < b.provider_id ? -1 : 1)
 
-/** What held resources offer, and what is claimed of it: as the database has it, with what this transaction moved. */
+/** The offers of held resources and the claims on them: as the database has them, with the moves of this transaction. */
 export const createOffers = (
   journal: Journal,
   fresh: ReadonlySet<string>,
