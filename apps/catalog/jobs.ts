@@ -5,7 +5,7 @@ import { inboxOf } from '../../db/catalog/tables.ts'
 import { pruneInbox } from '../../db/inbox.ts'
 import { sessionLock } from '../../db/locks.ts'
 import type { CatalogDeps } from './deps.ts'
-import { sweepProviders } from './health/expiry.ts'
+import { sweepProviders, sweepReservations } from './health/expiry.ts'
 import { sweepHealth } from './health/observe.ts'
 
 const PRUNE_MS = 60_000
@@ -45,6 +45,7 @@ export const startSweeper = (deps: CatalogDeps) => {
   const work = async () => {
     await drain(stopped, () => sweepHealth(deps))
     await drain(stopped, () => sweepProviders(deps))
+    await drain(stopped, () => sweepReservations(deps))
     if (performance.now() - pruned_at < PRUNE_MS) return
     pruned_at = performance.now()
     await prune(deps, stopped)

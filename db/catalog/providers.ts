@@ -174,6 +174,18 @@ export const countOffers = (
         group by 1, 2, 3`,
   )
 
+export type Reservation = { src: string; dst: string; resource_id: string; target_id: string }
+
+/** Claims whose time ran out, the oldest first. Their times are UTC text of one length. */
+export const expiredClaims = (db: Queryable, uses_id: number, now: string, limit: number): Promise<Reservation[]> =>
+  rowsOf(
+    db,
+    sql`select e.src, e.dst, r.resource_id, o.resource_id as target_id from catalog.relationship e
+        join catalog.resource r on r.rid = e.src join catalog.resource o on o.rid = e.dst
+        where e.properties->>'expires_at' is not null and e.properties->>'expires_at' <= ${now} and e.reltype_id = ${uses_id}
+        order by e.properties->>'expires_at' limit ${limit}`,
+  )
+
 export type ClaimRow = {
   rid: string
   rel_no: string

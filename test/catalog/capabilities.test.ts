@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import semver from 'semver'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { sweepProviders } from '../../apps/catalog/health/expiry.ts'
+import { sweepProviders, sweepReservations } from '../../apps/catalog/health/expiry.ts'
 import { type Asker, mismatchOf, type Offer, type Wanted } from '../../apps/catalog/rules/matching.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 
@@ -540,6 +540,30 @@ describe('capabilities', () => {
       expect((await send(id, ...taken)).body.code).toBe('no_capacity')
       expect((await send(id, taken[0] as object)).status).toBe(200)
       expect([await claimedOf(id), (await offerOf(id)).capacity.reserved]).toEqual([3, 3])
+    })
+
+    it('for longer than they are reserved: an expiry ends the claim, a confirmation keeps it', async () => {
+      const [id, one, two] = [await provider(), (await machine()).resource_id, (await machine()).resource_id]
+      const wrong = async (expires_at: string) => (await send(one, uses(id, { expires_at }))).body.violations?.[0]
+      const inMs = (ms: number) => new Date(c.deps.clock.now().getTime() + ms).toISOString()
+      for (const expires_at of ['2020-01-01T00:00:00Z', inMs(8 * 86_400_000)])
+        expect(await wrong(expires_at)).toMatchObject({
+          pointer: '/changes/relationship_changes/0/properties/expires_at',
+          code: 'out_of_range',
+        })
+      expect((await wrong('soon'))?.pointer).toContain('expires_at')
+      const local = inMs(2000 + 5 * 3_600_000).replace('Z', '+05:00')
+      for (const vm of [one, two]) expect((await send(vm, uses(id, { expires_at: local }))).status).toBe(200)
+      expect((await offerOf(id)).capacity.reserved).toBe(2)
+      // The change with the confirmation names no expiry.
+      expect((await send(two, uses(id, {}, 'update'))).status).toBe(200)
+      const { version } = (await c.as('vic').get(`/v1/resources/${one}`)).body
+      const swept = async () => ((await sweepReservations(c.deps)) ? undefined : claimedOf(id))
+      await expect.poll(swept, { timeout: 20_000 }).toBe(1)
+      expect([(await needOf(one)).state, (await needOf(two)).state]).toEqual(['satisfiable', 'bound'])
+      const { body } = await c.as('vic').get(`/v1/resources/${one}`)
+      expect([body.version, body.updated_by]).toEqual([version + 1, 'svc:catalog'])
+      expect(await swept()).toBe(1)
     })
 
     it('outside the version, the attributes and the place that the requirement asks for', async () => {

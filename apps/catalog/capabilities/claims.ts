@@ -8,6 +8,7 @@ import type { EdgePlan } from '../command/edges.ts'
 import { type Cause, eventOf, partsOf, tell } from '../command/outbox.ts'
 import type { StoredRelationshipType, Types } from '../packs/registry.ts'
 import { scopesOf } from '../read/access.ts'
+import { violated } from '../rules/change.ts'
 import { type Mismatch, mismatchOf, type ProviderStatus } from '../rules/matching.ts'
 import { type ProviderEvent, toldOf } from './declare.ts'
 import { heldOffers, matchOffers, type Reading, rankable, usesCapability } from './offers.ts'
@@ -54,9 +55,20 @@ export const bindClaims = async (reading: Reading & { db: Tx }, plan: EdgePlan, 
     const [from, owner] = change.direction === 'in' ? [peer, own] : [own, peer]
     const asked = askedFor(types, from, change.properties ?? {}, item.at)
     const held = heldOf(reading.db).edges.get({ src: from.rid, reltype_id: relation.id, dst: owner.rid })
+    const until = expiryOf(change.properties ?? {}, `${item.at}/properties/expires_at`, reading.clock.now())
     const bound = await bind(reading, { asked, from, owner, held, at: item.at, taken })
-    item.change = { ...change, properties: { ...change.properties, ...bound } }
+    item.change = { ...change, properties: { ...change.properties, ...bound, ...until } }
   }
+}
+
+const MAX_RESERVED_MS = 7 * 86_400_000
+
+/** When a reservation ends by itself, in UTC; a claim without `expires_at` stays. */
+const expiryOf = ({ expires_at }: Record<string, unknown>, pointer: string, now: Date): { expires_at?: string } => {
+  if (typeof expires_at !== 'string') return {}
+  const ms = Date.parse(expires_at) - now.getTime()
+  if (ms > 0 && ms <= MAX_RESERVED_MS) return { expires_at: new Date(expires_at).toISOString() }
+  throw violated([{ pointer, code: 'out_of_range', message: 'must lie ahead, by at most 7 days' }])
 }
 
 type Claim = ReturnType<typeof askedFor>

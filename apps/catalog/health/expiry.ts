@@ -1,9 +1,20 @@
-import { expiredProviders, listOffers, markProvidersSwept, offers } from '../../../db/catalog/providers.ts'
+import { heldOf } from '../../../db/catalog/held/rows.ts'
+import {
+  expiredClaims,
+  expiredProviders,
+  listOffers,
+  markProvidersSwept,
+  offers,
+} from '../../../db/catalog/providers.ts'
 import { getResourcesByRid, lockStates } from '../../../db/catalog/resources/rows.ts'
+import type { Tx } from '../../../db/client.ts'
 import { tellCapabilities } from '../capabilities/claims.ts'
 import { toldOf } from '../capabilities/declare.ts'
 import { usesCapability } from '../capabilities/offers.ts'
+import { makeHere } from '../changes/each.ts'
 import type { CatalogDeps } from '../deps.ts'
+import { lockResource } from '../resources/lock.ts'
+import { applyChange } from '../resources/write.ts'
 import { sweepCause } from './observe.ts'
 
 const SWEEP_BATCH = 200
@@ -29,4 +40,29 @@ export const sweepProviders = async (deps: CatalogDeps): Promise<boolean> => {
   }
   if (rids.length > 0) deps.wake()
   return rids.length === SWEEP_BATCH
+}
+
+/** Ends the reservations whose time ran out, each as a change of the resource that made it. One turn; true when there may be more. */
+export const sweepReservations = async (deps: CatalogDeps): Promise<boolean> => {
+  const { types } = deps.registry
+  const now = deps.clock.now().toISOString()
+  const reltype_id = usesCapability(types)
+  const expired = await expiredClaims(deps.db, reltype_id, now, SWEEP_BATCH)
+  for (const { src, dst, resource_id, target_id } of expired) {
+    const relationship_changes = [{ op: 'remove' as const, type_key: 'uses_capability', target_id }]
+    const run = async (tx: Tx) => {
+      const locked = await lockResource(tx, types, resource_id, { relationship_changes, read: 'all' })
+      // Confirmed or ended meanwhile.
+      const until = heldOf(tx).edges.get({ src, reltype_id, dst })?.properties.expires_at
+      if (typeof until === 'string' && until <= now)
+        await applyChange(tx, deps, locked, {}, sweepCause(now, 'reservations.sweep'))
+    }
+    const change = { wish: { resource_id, edges: relationship_changes }, run }
+    // One that cannot be ended does not keep the rest.
+    await deps.db
+      .transaction((tx) => makeHere(tx, types, change))
+      .catch((err) => deps.telemetry.log.warn({ err, resource_id, target_id }, 'a reservation could not be ended'))
+  }
+  if (expired.length > 0) deps.wake()
+  return expired.length === SWEEP_BATCH
 }

@@ -1,0 +1,1 @@
+CREATE INDEX "relationship_expires" ON "catalog"."relationship" USING btree ((properties->>'expires_at')) WHERE properties->>'expires_at' is not null;
