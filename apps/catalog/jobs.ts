@@ -5,7 +5,7 @@ import { inboxOf } from '../../db/catalog/tables.ts'
 import { pruneInbox } from '../../db/inbox.ts'
 import { sessionLock } from '../../db/locks.ts'
 import type { CatalogDeps } from './deps.ts'
-import { sweepProviders, sweepReservations } from './health/expiry.ts'
+import { sweepProviders, sweepReservations } from './expiry.ts'
 import { sweepHealth } from './health/observe.ts'
 
 const PRUNE_MS = 60_000

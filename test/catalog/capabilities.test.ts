@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import semver from 'semver'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { sweepProviders, sweepReservations } from '../../apps/catalog/health/expiry.ts'
+import { sweepProviders, sweepReservations } from '../../apps/catalog/expiry.ts'
 import { type Asker, mismatchOf, type Offer, type Wanted } from '../../apps/catalog/rules/matching.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 

@@ -1,21 +1,15 @@
-import { heldOf } from '../../../db/catalog/held/rows.ts'
-import {
-  expiredClaims,
-  expiredProviders,
-  listOffers,
-  markProvidersSwept,
-  offers,
-} from '../../../db/catalog/providers.ts'
-import { getResourcesByRid, lockStates } from '../../../db/catalog/resources/rows.ts'
-import type { Tx } from '../../../db/client.ts'
-import { tellCapabilities } from '../capabilities/claims.ts'
-import { toldOf } from '../capabilities/declare.ts'
-import { usesCapability } from '../capabilities/offers.ts'
-import { makeHere } from '../changes/each.ts'
-import type { CatalogDeps } from '../deps.ts'
-import { lockResource } from '../resources/lock.ts'
-import { applyChange } from '../resources/write.ts'
-import { sweepCause } from './observe.ts'
+import { heldOf } from '../../db/catalog/held/rows.ts'
+import { expiredClaims, expiredProviders, listOffers, markProvidersSwept, offers } from '../../db/catalog/providers.ts'
+import { getResourcesByRid, lockStates } from '../../db/catalog/resources/rows.ts'
+import type { Tx } from '../../db/client.ts'
+import { tellCapabilities } from './capabilities/claims.ts'
+import { toldOf } from './capabilities/declare.ts'
+import { usesCapability } from './capabilities/offers.ts'
+import { makeHere } from './changes/each.ts'
+import type { CatalogDeps } from './deps.ts'
+import { sweepCause } from './health/observe.ts'
+import { lockResource } from './resources/lock.ts'
+import { applyChange } from './resources/write.ts'
 
 const SWEEP_BATCH = 200
 
