@@ -13,7 +13,7 @@ const ROOMS = {
     ['intents', 'rehearsal'],
     ['plans'],
     ['operations'],
-    ['nodes', 'patches', 'calendar', 'history'],
+    ['nodes', 'patches', 'calendar', 'history', 'schedules'],
     ['interventions', 'upkeep', 'waiting'],
     ['gates'],
     ['stream'],

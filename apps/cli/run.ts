@@ -16,6 +16,7 @@ import { gateCommands } from './operations/gate.ts'
 import { operationCommands } from './operations/operation.ts'
 import { patchCommands } from './operations/patch.ts'
 import { planCommands } from './operations/plan.ts'
+import { scheduleCommands } from './operations/schedule.ts'
 import { steerCommands } from './operations/steer.ts'
 import { type Line, parseLine } from './program.ts'
 import { createApi } from './session/api.ts'
@@ -32,6 +33,7 @@ export const COMMANDS: readonly Command[] = [
   ...toolCommands(() => COMMANDS),
   ...gateCommands,
   ...planCommands,
+  ...scheduleCommands,
   ...operationCommands,
   ...followCommands,
   ...steerCommands,

@@ -29,6 +29,7 @@ import { nodesRoutes } from './nodes/routes.ts'
 import { operationsRoutes } from './operations/routes.ts'
 import { patchesRoutes } from './patches/routes.ts'
 import { plansRoutes } from './plans/routes.ts'
+import { schedulesRoutes } from './schedules/routes.ts'
 import { eventsRoutes } from './stream/routes.ts'
 import { createTail } from './stream/tail.ts'
 import { waitingRoutes } from './waiting/routes.ts'
@@ -50,6 +51,7 @@ const PUBLIC: readonly Routes[] = [
   historyRoutes,
   auditRoutes,
   calendarRoutes,
+  schedulesRoutes,
   meRoutes,
   waitingRoutes,
   engineRoutes,

@@ -1,9 +1,10 @@
 import { prefixed } from '../shared/events/events.ts'
 import { startCatalogConsumer } from './catalog/consumer.ts'
 import type { OperationsDeps } from './deps.ts'
+import { startSchedules } from './schedules/fire.ts'
 import { startSweeper } from './upkeep/sweeper.ts'
 
-/** What runs beside the requests of one process: the sweeper, the catalog's consumer, and the wake-up of who waits for outcomes. */
+/** What runs beside the requests of one process: the sweeper, schedules, the catalog's consumer, and the wake-up of who waits for outcomes. */
 export const startBackground = (deps: OperationsDeps) => {
   const { config, nats, outcomes, projection, telemetry } = deps
   const prefix = config.SIGNALBOX__NATS__PREFIX
@@ -13,9 +14,10 @@ export const startBackground = (deps: OperationsDeps) => {
     consumer.subscribe(nc)
   })
   const sweeper = startSweeper(deps)
+  const schedules = startSchedules(deps)
   return {
     stop: async () => {
-      await Promise.all([sweeper.stop(), consumer.stop()])
+      await Promise.all([sweeper.stop(), schedules.stop(), consumer.stop()])
     },
   }
 }

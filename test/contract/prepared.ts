@@ -113,6 +113,18 @@ const forPatch: Prepare = async (world, token) => {
   const proposed = await world.call(access_token, 'POST', `${path}/patches`, body)
   return { ids: { ...ids, patch_id: proposed.body.patch_id }, body: { reviewed_digest: proposed.body.digest } }
 }
+const forSchedule: Prepare = async ({ call }, token) => {
+  const graph = { nodes: [{ node_id: 'only', executor: 'noop', with: {} }] }
+  const intent = { kind: 'graph', title: 'an example', reason: 'to see', graph }
+  const { body } = await call(token, 'POST', '/api/v1/schedules', { when: { every_s: 86_400 }, intent })
+  return { ids: { schedule_id: body.schedule_id } }
+}
+const schedules = {
+  'GET /v1/schedules/{schedule_id}': forSchedule,
+  ...Object.fromEntries(
+    ['pause', 'resume', 'run', 'end'].map((act) => [`POST /v1/schedules/{schedule_id}/${act}`, forSchedule]),
+  ),
+}
 const forOperation: Prepare = async (world, token) => ({ ids: (await atGate(world, token)).ids })
 
 /** Each command has a host of its own, still at its first version. */
@@ -227,6 +239,7 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
     const { body } = await call(token, 'POST', '/api/v1/intents', intent)
     return { ids: { intent_id: body.intent_id } }
   },
+  ...schedules,
   'POST /v1/plans/{plan_id}/start': async ({ call }, token) => {
     const graph = { nodes: [{ node_id: 'only', executor: 'noop', with: {} }] }
     const intent = { kind: 'graph', title: 'an example', reason: 'to see', graph }

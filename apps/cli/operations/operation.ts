@@ -1,6 +1,5 @@
 import { OPERATION_STATUSES } from '../../shared/contracts/operations/graph.ts'
-import type { LogPage } from '../../shared/contracts/operations/logs.ts'
-import type { NodeSummary } from '../../shared/contracts/operations/nodes.ts'
+import type { LogPage, NodeSummary } from '../../shared/contracts/operations/nodes.ts'
 import type { Operation, OperationGraph, OperationSummary } from '../../shared/contracts/operations/operations.ts'
 import { type Command, type Context, needed, text, wholeId } from '../command.ts'
 import { withQuery } from '../session/api.ts'

@@ -11,7 +11,7 @@ import {
   searchLines,
 } from '../../../db/operations/history/logs.ts'
 import { getNode } from '../../../db/operations/nodes/rows.ts'
-import type { LogPage, LogQuery } from '../../shared/contracts/operations/logs.ts'
+import type { LogPage, LogQuery } from '../../shared/contracts/operations/nodes.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { lookUntil } from '../command/reply.ts'
 import type { OperationsDeps } from '../deps.ts'

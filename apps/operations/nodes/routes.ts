@@ -4,13 +4,15 @@ import { listNodes } from '../../../db/operations/nodes/rows.ts'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { DryRunReply, NodeParams, OperationParams } from '../../shared/contracts/operations/common.ts'
-import { LogPage, LogQuery, RawLogQuery } from '../../shared/contracts/operations/logs.ts'
 import {
+  LogPage,
+  LogQuery,
   Node,
   NodeList,
   NodeListQuery,
   NodeQuery,
   NodeReply,
+  RawLogQuery,
   RetryBody,
 } from '../../shared/contracts/operations/nodes.ts'
 import { text } from '../../shared/contracts/text.ts'

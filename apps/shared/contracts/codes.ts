@@ -128,6 +128,7 @@ export const CODES = {
     command_id_reused: ['The command_id belongs to another command.', 'Send a new id with a new command.', 422],
     // Operations
     no_targets: ['The intent selects no targets.', 'Correct targets or selectors.', 422],
+    too_many_schedules: ['You own as many schedules as you may.', 'End those that you no longer need.', 422],
     too_many_targets: ['The intent selects too many targets.', 'Split the intent.', 422],
     unknown_procedure: ['There is no such procedure.', 'List the procedures at /api/v1/procedures.', 422],
     unsupported_change: [
@@ -190,6 +191,7 @@ export const CODES = {
     origin_not_allowed: ['Requests from this origin are not allowed.', 'Use an allowed origin.'],
     machine_vote: ['Machines do not decide.', 'Use a gate of the kind external_check.'],
     person_required: ['Only a person can do this.', 'Sign in as a person.'],
+    not_your_schedule: ['Only its owner may set the schedule going.', 'Make a schedule of your own.'],
     self_action: ['You cannot do this to yourself.', 'Ask another administrator.'],
     self_grant: ['You cannot give rights to yourself.', 'Ask another administrator.'],
     second_admin: ['You requested this change, or it concerns you.', 'Another administrator must confirm it.'],
@@ -261,6 +263,7 @@ export const CODES = {
     version: ['There is no such version.', 'List the versions.'],
     intent: ['No such intent, or you may not see it.', 'Check the id and your roles.'],
     plan: ['No such plan, or you may not see it.', 'Check the id and your roles.'],
+    schedule: ['No such schedule, or you may not see it.', 'Check the id and your roles.'],
     operation: ['No such operation, or you may not see it.', 'Check the id and your roles.'],
     node: ['The operation has no such node.', 'List its nodes.'],
     gate: ['The operation has no such gate.', 'List its gates.'],
@@ -320,6 +323,7 @@ export const CODES = {
     cone_in_flight: ['A downstream node is already running.', 'Wait until it ends.'],
     intervention_not_applicable: ['The intervention does not fit the current state.', 'Read allowed_actions.'],
     patch_closed: ['The patch is decided already.', 'Propose a new patch.'],
+    schedule_ended: ['The schedule has ended.', 'Make a new one.'],
   },
   plan_locked: {
     already_started: ['This plan has already started.', 'Read its operation.'],

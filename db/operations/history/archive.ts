@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import { sql } from 'drizzle-orm'
-import type { LogLineView } from '../../../apps/shared/contracts/operations/logs.ts'
+import type { LogLineView } from '../../../apps/shared/contracts/operations/nodes.ts'
 import type { Db } from '../../client.ts'
 
 const pack = promisify(gzip)

@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
-import type { LogLineView } from '../../../apps/shared/contracts/operations/logs.ts'
+import type { LogLineView } from '../../../apps/shared/contracts/operations/nodes.ts'
 import { first, type Queryable } from '../../client.ts'
 import { anyCase } from '../expressions.ts'
 import { log_chunks, node_attempts, operation_job_log_index } from '../tables/index.ts'

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import type { ScheduleView } from '../../../apps/shared/contracts/operations/schedules.ts'
 import { home, json, login, signalbox } from '../client.ts'
 
 describe('a change from intent to end', () => {
@@ -190,5 +191,26 @@ describe('a change from intent to end', () => {
     expect(await signalbox('olga', [...cancel, '--yes'])).toMatchObject({ code: 0 })
     expect(await signalbox('olga', ['op', 'wait', id])).toMatchObject({ code: 6 })
     expect(await signalbox('olga', ['op', 'pause', id, '--reason', 'late', '--yes'])).toMatchObject({ code: 7 })
+  })
+
+  it('is scheduled, runs by itself up to its gate, and is ended', async () => {
+    const when = { every_s: 86_400 }
+    writeFileSync(
+      join(home, 'nightly.json'),
+      JSON.stringify({ when, proceed: 'start', intent: { ...intent, title: 'nightly' } }),
+    )
+    const create = ['schedule', 'create', '-f', 'nightly.json']
+    expect((await signalbox('olga', [...create, '--dry-run'])).out).toContain('upcoming')
+    const id = (await signalbox('olga', [...create, '-o', 'id'])).out.trim()
+    expect((await signalbox('olga', ['schedule', 'list'])).out).toMatch(/nightly +every 86400 s .* never +olga/)
+    expect(await signalbox('olga', ['schedule', 'run', id.slice(-8)])).toMatchObject({ code: 0 })
+    const shown = () => signalbox('olga', ['schedule', 'show', id, '-o', 'json']).then(json<ScheduleView>)
+    await expect.poll(async () => (await shown()).runs[0]?.state, { timeout: 60_000 }).toBe('started')
+    const { operation_id } = (await shown()).runs[0] as ScheduleView['runs'][number]
+    const waits = await signalbox('olga', ['op', 'wait', String(operation_id), '--timeout', '60s'])
+    expect(waits).toMatchObject({ code: 4, out: expect.stringContaining('gate go') })
+    expect(await signalbox('olga', ['schedule', 'end', id])).toMatchObject({ code: 2 })
+    expect((await signalbox('olga', ['schedule', 'end', id, '--yes'])).out).toContain('ENDED')
+    await signalbox('olga', ['op', 'cancel', String(operation_id), '--yes', '--reason', 'a test'])
   })
 })

@@ -19,6 +19,7 @@ const TAGS: Record<string, string> = {
   machines: 'Service accounts and what they prove themselves by.',
   intents: 'What should be true, and the plans that lead there.',
   plans: 'Plans: read, review and start.',
+  schedules: 'Intents that are stated at set times.',
   procedures: 'The procedures that plans are made of.',
   operations: 'Running plans.',
   nodes: 'Steps of an operation, their logs and interventions.',

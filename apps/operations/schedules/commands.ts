@@ -1,0 +1,203 @@
+import type { Queryable, Tx } from '../../../db/client.ts'
+import { appendAudit } from '../../../db/operations/facts/audit.ts'
+import {
+  beginRun,
+  countOwned,
+  getSchedule,
+  insertSchedule,
+  listRuns,
+  lockSchedule,
+  moveSchedule,
+  type Schedule,
+} from '../../../db/operations/plans/schedules.ts'
+import { type Caller, refuseMachine } from '../../shared/auth/caller.ts'
+import { missingWords } from '../../shared/auth/permissions.ts'
+import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import type { ScheduleBody, ScheduleView } from '../../shared/contracts/operations/schedules.ts'
+import { pick } from '../../shared/data/pick.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import { type Mutation, mutate } from '../command/mutate.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { createIntent } from '../intents/create.ts'
+import { allowedAction, throwIfRefused } from '../policies/authority.ts'
+import { isInScope, isVisible, placesFor } from '../policies/visibility.ts'
+import { resolveTargets } from '../targets/resolve.ts'
+import { nextTime, nextTimes, refuseWhen } from './when.ts'
+
+type Deps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'keys' | 'library' | 'projection'>
+
+/** How many schedules that have not ended one person may own. */
+const MOST = 200
+const UPCOMING = 5
+const SHOWN = 20
+
+/**
+ * Stores a schedule of this person. Its intent is checked as if it was stated now; each run is checked again, with the
+ * rights that its owner then has. A machine keeps its own time: its credential may permit less than its account.
+ */
+export const createSchedule = async (deps: Deps, mutation: Mutation, { dry_run: _, ...body }: ScheduleBody) => {
+  const { caller } = mutation
+  const machine = refuseMachine(caller)
+  if (machine) throw machine
+  if (body.proceed === 'start' && !caller.permissions.has('plan:start'))
+    throw new AppError('policy_denied', 'permission_missing', missingWords(['plan:start']))
+  const now = deps.clock.now().getTime()
+  refuseWhen(body.when, now)
+  refuseParts(body.intent)
+  await createIntent(deps, { ...mutation, dry_run: true }, body.intent)
+  return mutate(deps, mutation, async (tx) => {
+    const targets = await resolveTargets(tx, body.intent, deps.config.OPERATIONS__LIMITS__TARGETS)
+    await refuseTooMany(tx, caller.user_id)
+    const next_at = nextTime(body.when, now, now)
+    const keep = async () => {
+      const schedule_id = await insertSchedule(tx, {
+        owner: mutation.actor,
+        requester_id: caller.user_id,
+        when: body.when,
+        intent: body.intent,
+        proceed: body.proceed ?? 'plan',
+        resource_ids: targets.map(({ resource_id }) => resource_id),
+        next_at: timeOf(next_at),
+      })
+      await audit(deps, tx, mutation, 'schedule.create', schedule_id, { reason: body.intent.reason, after: body })
+      const view = await readSchedule(deps, tx, caller, schedule_id)
+      return { status: 201, headers: { location: `/v1/schedules/${schedule_id}` }, body: view }
+    }
+    return { effect: { upcoming: nextTimes(body.when, now, now, UPCOMING).map(timeOf) }, keep }
+  })
+}
+
+/** What belongs to one request does not belong to an intent that is stated again and again. */
+const refuseParts = (intent: ScheduleBody['intent']): void => {
+  const part = (['dry_run', 'retry_of'] as const).find((name) => intent[name] !== undefined)
+  if (part === undefined) return
+  const violation = { pointer: `/intent/${part}`, code: 'schema_violation', message: 'does not belong to a schedule' }
+  throw new AppError('validation_error', 'schema_violation', `${violation.pointer} ${violation.message}.`, {
+    violations: [violation],
+  })
+}
+
+const refuseTooMany = async (tx: Tx, user_id: string): Promise<void> => {
+  if ((await countOwned(tx, user_id)) < MOST) return
+  throw new AppError('validation_error', 'too_many_schedules', `You own ${MOST} schedules that have not ended.`)
+}
+
+export type ScheduleAct = 'pause' | 'resume' | 'run' | 'end'
+
+/** Pauses, resumes, runs now or ends a schedule. What is so already stays so. */
+export const changeSchedule = (
+  deps: Deps,
+  mutation: Mutation,
+  { schedule_id, act, reason = null }: { schedule_id: string; act: ScheduleAct; reason?: string | null | undefined },
+) =>
+  mutate(deps, mutation, async (tx) => {
+    const schedule = await lockSchedule(tx, schedule_id)
+    if (!schedule || !(await sees(tx, mutation.caller, schedule))) throw notFound('schedule', schedule_id)
+    throwIfRefused(await refuseAct(tx, mutation.caller, schedule, act))
+    const now = deps.clock.now().getTime()
+    const set = changeOf(schedule, act, now)
+    const keep = async () => {
+      if (act === 'run') await beginRun(tx, schedule_id, new Date(now).toISOString())
+      else await moveSchedule(tx, schedule_id, { ...set, status_reason: reason })
+      await audit(deps, tx, mutation, `schedule.${act}`, schedule_id, { reason, after: set })
+      return { status: 200, body: await readSchedule(deps, tx, mutation.caller, schedule_id) }
+    }
+    return { effect: set, keep }
+  })
+
+const changeOf = ({ when, created_at }: Schedule, act: ScheduleAct, now: number) => {
+  if (act === 'pause') return { status: 'paused' as const, next_at: null }
+  if (act === 'end') return { status: 'ended' as const, next_at: null }
+  if (act === 'run') return {}
+  const next = nextTime(when, Date.parse(created_at), now)
+  return { status: next === undefined ? ('ended' as const) : ('active' as const), next_at: timeOf(next) }
+}
+
+/**
+ * The owner may do all of it. Whoever may control operations on its targets may hold it back, but not set it going:
+ * it acts with its owner's rights.
+ */
+const refuseAct = async (
+  db: Queryable,
+  caller: Caller,
+  schedule: Schedule,
+  act: ScheduleAct,
+): Promise<RefusalCode | undefined> => {
+  const { requester_id, resource_ids, status } = schedule
+  if (requester_id !== caller.user_id) {
+    if (act === 'resume' || act === 'run')
+      return { category: 'policy_denied', code: 'not_your_schedule', detail: 'Only its owner may set it going.' }
+    const places = await placesFor(db, caller, resource_ids)
+    if (!caller.permissions.has('operation:control'))
+      return {
+        category: 'policy_denied',
+        code: 'permission_missing',
+        detail: missingWords(['operation:control']),
+        extra: { permission: 'operation:control' },
+      }
+    if (!isInScope(caller, 'operation:control', places))
+      return { category: 'policy_denied', code: 'out_of_scope', detail: 'Your roles do not cover every target.' }
+  }
+  if (status === 'ended' && act !== 'end')
+    return { category: 'invalid_state_transition', code: 'schedule_ended', detail: 'The schedule has ended.' }
+  return undefined
+}
+
+const sees = async (db: Queryable, caller: Caller, { requester_id, resource_ids }: Schedule) =>
+  isVisible(caller, requester_id, await placesFor(db, caller, resource_ids))
+
+/** The schedule with its last runs; 404 when the caller may not see it. */
+export const readSchedule = async (
+  { clock }: Pick<OperationsDeps, 'clock'>,
+  db: Queryable,
+  caller: Caller,
+  schedule_id: string,
+): Promise<ScheduleView> => {
+  const schedule = await getSchedule(db, schedule_id)
+  if (!schedule || !(await sees(db, caller, schedule))) throw notFound('schedule', schedule_id)
+  const runs = (await listRuns(db, [schedule_id], SHOWN)).map(runOf)
+  const acts = (['pause', 'resume', 'run', 'end'] as const).map(async (act) =>
+    allowedAction(act, await refuseAct(db, caller, schedule, act)),
+  )
+  const made = Date.parse(schedule.created_at)
+  return {
+    ...rowOf(schedule, runs[0]),
+    intent: schedule.intent,
+    upcoming:
+      schedule.status === 'active'
+        ? nextTimes(schedule.when, made, clock.now().getTime(), UPCOMING).map((at) => new Date(at).toISOString())
+        : [],
+    runs,
+    allowed_actions: await Promise.all(acts),
+  }
+}
+
+type Run = Awaited<ReturnType<typeof listRuns>>[number]
+export const runOf = (run: Run) => pick(run, 'due_at', 'state', 'detail', 'intent_id', 'plan_id', 'operation_id')
+export const rowOf = (schedule: Schedule, last: ReturnType<typeof runOf> | undefined) => ({
+  ...pick(schedule, 'schedule_id', 'status', 'status_reason', 'owner', 'when', 'proceed'),
+  ...pick(schedule, 'next_at', 'created_at', 'updated_at'),
+  title: schedule.intent.title,
+  last_run: last ?? null,
+})
+
+const timeOf = (at: number | undefined): string | null => (at === undefined ? null : new Date(at).toISOString())
+
+const audit = (
+  { keys }: Pick<OperationsDeps, 'keys'>,
+  tx: Tx,
+  { request, caller, request_id }: Mutation,
+  action: string,
+  schedule_id: string,
+  { reason, after }: { reason: string | null; after: unknown },
+) =>
+  appendAudit(tx, keys.audit, {
+    actor: request.caller,
+    roles: caller.roles,
+    action,
+    object: `schedule:${schedule_id}`,
+    outcome: 'done',
+    reason,
+    after,
+    request_id,
+  })

@@ -1,0 +1,158 @@
+import type { Answer } from '../../../db/command/run.ts'
+import {
+  beginRun,
+  endRun,
+  findRunning,
+  getSchedule,
+  leaseRuns,
+  lockDue,
+  moveSchedule,
+  type RunEnd,
+  type Schedule,
+} from '../../../db/operations/plans/schedules.ts'
+import { actorOfCaller, type Caller } from '../../shared/auth/caller.ts'
+import type { Principal } from '../../shared/auth/principals.ts'
+import type { PlanView } from '../../shared/contracts/operations/plans.ts'
+import { AppError } from '../../shared/errors.ts'
+import { uuidv5 } from '../../shared/ids.ts'
+import { acceptCommand } from '../command/accept.ts'
+import type { Command } from '../command/command.ts'
+import type { Mutation } from '../command/mutate.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { createIntent } from '../intents/create.ts'
+import { startSteps } from '../operations/start.ts'
+import { previewPlan } from '../plans/preview.ts'
+import { nextTime } from './when.ts'
+
+const BATCH = 20
+/** A run that could not be made for so long is given up. */
+const GIVE_UP_MS = 15 * 60_000
+
+type Run = { schedule_id: string; due_at: string }
+
+/**
+ * Begins the run of each schedule whose time has come, once in all processes, and then works on the runs that are open.
+ * Times that were missed come as one run. Returns how many runs it ended.
+ */
+export const fireDue = async (deps: OperationsDeps): Promise<number> => {
+  const now = deps.clock.now()
+  await deps.db.transaction(async (tx) => {
+    for (const schedule of await lockDue(tx, now.toISOString(), BATCH)) {
+      const { schedule_id, when, created_at, next_at } = schedule
+      const next = nextTime(when, Date.parse(created_at), now.getTime())
+      await beginRun(tx, schedule_id, next_at as string)
+      await moveSchedule(
+        tx,
+        schedule_id,
+        next === undefined ? { status: 'ended', next_at: null } : { next_at: new Date(next).toISOString() },
+      )
+    }
+  })
+  let ended = 0
+  for (const run of await leaseRuns(deps.db, BATCH)) if (await makeRun(deps, run)) ended += 1
+  return ended
+}
+
+/** One run to its end; false: it is tried again. */
+const makeRun = async (deps: OperationsDeps, run: Run): Promise<boolean> => {
+  const schedule = await getSchedule(deps.db, run.schedule_id)
+  if (!schedule) return false
+  const made: RunEnd = {}
+  try {
+    const running = await findRunning(deps.db, run.schedule_id)
+    const state = running ? 'skipped' : await proceed(deps, schedule, run, made)
+    await endRun(deps.db, run, state, running ? { detail: `${running.title} still runs.` } : made)
+    return true
+  } catch (error) {
+    const refused = error instanceof AppError && error.status < 500
+    const late = deps.clock.now().getTime() - Date.parse(run.due_at) > GIVE_UP_MS
+    const detail = error instanceof AppError ? error.message : 'It failed.'
+    if (!refused) deps.telemetry.log.warn({ err: error, ...run }, 'a run of a schedule failed')
+    await deps.db.transaction(async (tx) => {
+      await endRun(tx, run, refused || late ? 'refused' : 'begun', { ...made, detail })
+      if (refused && error.code === 'account_disabled')
+        await moveSchedule(tx, run.schedule_id, { status: 'paused', status_reason: detail, next_at: null })
+    })
+    return refused || late
+  }
+}
+
+/** States the intent, plans it, and starts the plan if the schedule says so; each step once, however often it is tried. */
+const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made: RunEnd) => {
+  const caller = await callerFor(deps, schedule)
+  const step = (name: string): Mutation => ({
+    caller,
+    actor: actorOfCaller(caller),
+    request_id: `schedule:${run.schedule_id}`,
+    request: { caller: `schedule:${run.schedule_id}`, route: name, key: run.due_at, fingerprint: Buffer.from(name) },
+    dry_run: false,
+  })
+  const { intent_id } = bodyOf<{ intent_id: string }>(await createIntent(deps, step('intent'), schedule.intent))
+  made.intent_id = intent_id
+  const plan = bodyOf<PlanView>(await previewPlan(deps, step('plan'), intent_id, {}))
+  made.plan_id = plan.plan_id
+  if (schedule.proceed === 'plan') return 'planned' as const
+  const operation_id = uuidv5(run.schedule_id, run.due_at)
+  const { request, request_id, actor } = step('start')
+  const command: Command = {
+    kind: 'start',
+    class: 'start',
+    operation_id,
+    actor,
+    caller,
+    reason: `By the schedule "${schedule.intent.title}".`,
+    request_id,
+    trace: null,
+    dry_run: false,
+    if_match: undefined,
+    instance: `/v1/schedules/${run.schedule_id}`,
+    request,
+  }
+  await acceptCommand(deps, command, startSteps(deps, command, plan.plan_id, { reviewed_plan_hash: plan.plan_hash }))
+  made.operation_id = operation_id
+  return 'started' as const
+}
+
+const bodyOf = <T>({ body }: Answer): T => JSON.parse(body.toString('utf8')) as T
+
+/** The owner as of now: who lost a right since has lost it here too. */
+const callerFor = async ({ trust }: Pick<OperationsDeps, 'trust'>, { owner }: Schedule): Promise<Caller> => {
+  const principal = await trust.principals.ask(owner.id)
+  if (principal?.user.status !== 'ACTIVE')
+    throw new AppError('policy_denied', 'account_disabled', `The account of ${owner.name} is no longer active.`)
+  return callerBy(principal)
+}
+
+const callerBy = ({ user, group_keys, ...rights }: Principal): Caller => ({
+  user_id: user.id,
+  username: user.username,
+  kind: user.kind,
+  session_id: '',
+  mode: 'machine',
+  auth_time: 0,
+  groups: group_keys,
+  ...rights,
+})
+
+/** Fires what is due until it is stopped. */
+export const startSchedules = (deps: OperationsDeps) => {
+  let stopped = false
+  let timer: NodeJS.Timeout | undefined
+  let running: Promise<void> = Promise.resolve()
+  const turn = () => {
+    running = fireDue(deps)
+      .then(() => undefined)
+      .catch((error: unknown) => deps.telemetry.log.warn({ err: error }, 'schedules could not be looked at'))
+      .finally(() => {
+        if (!stopped) timer = setTimeout(turn, deps.config.OPERATIONS__SWEEP__INTERVAL_MS)
+      })
+  }
+  turn()
+  return {
+    stop: async () => {
+      stopped = true
+      clearTimeout(timer)
+      await running
+    },
+  }
+}

@@ -1,0 +1,50 @@
+import { Cron } from 'croner'
+import type { When } from '../../shared/contracts/operations/schedules.ts'
+import { AppError } from '../../shared/errors.ts'
+
+/** The first time after `after`, by a schedule made at `made`; undefined when none comes. Both in milliseconds. */
+export const nextTime = (when: When, made: number, after: number): number | undefined => {
+  if ('at' in when) return Date.parse(when.at) > after ? Date.parse(when.at) : undefined
+  if ('cron' in when) return cronOf(when).nextRun(new Date(after))?.getTime()
+  const every = when.every_s * 1000
+  return made + Math.max(1, Math.floor((after - made) / every) + 1) * every
+}
+
+/** The next times after `after`, at most `count`. */
+export const nextTimes = (when: When, made: number, after: number, count: number): number[] => {
+  const times: number[] = []
+  for (let at: number | undefined = after; times.length < count; ) {
+    at = nextTime(when, made, at)
+    if (at === undefined) break
+    times.push(at)
+  }
+  return times
+}
+
+/** Refuses times that cannot be, and those that never come. */
+export const refuseWhen = (when: When, now: number): void => {
+  const wrong = (pointer: string, message: string) => {
+    throw new AppError('validation_error', 'schema_violation', `${pointer} ${message}.`, {
+      violations: [{ pointer, code: 'schema_violation', message }],
+    })
+  }
+  if ('timezone' in when && !isZone(when.timezone)) wrong('/when/timezone', 'is no IANA time zone')
+  let next: number | undefined
+  try {
+    next = nextTime(when, now, now)
+  } catch {
+    wrong('/when/cron', 'must have five fields: minute, hour, day of month, month, day of week')
+  }
+  if (next === undefined) wrong('at' in when ? '/when/at' : '/when/cron', 'must lie ahead')
+}
+
+const cronOf = ({ cron, timezone }: Extract<When, { cron: string }>) =>
+  new Cron(cron, { timezone, mode: '5-part', paused: true })
+
+const isZone = (timeZone: string): boolean => {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone }) !== undefined
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,79 @@
+import Type, { type Static } from 'typebox'
+import { Closed } from '../closed.ts'
+import { text } from '../text.ts'
+import { ActorSchema, AllowedActionSchema, DryRun, ListOf, Nullable, NullableText, PageQuery, Time } from './common.ts'
+import { IntentBody } from './intents.ts'
+
+/** Schedules: intents that are stated, planned and started at set times (operations.md 3.6). */
+export const SCHEDULE_STATUSES = ['active', 'paused', 'ended'] as const
+export const RUN_STATES = ['begun', 'planned', 'started', 'skipped', 'refused'] as const
+
+const At = Closed({ at: text('2026-12-01T22:00:00Z', { format: 'date-time', description: 'Once, at this time.' }) })
+const Every = Closed({
+  every_s: Type.Integer({ minimum: 60, maximum: 31_536_000, description: 'So often, from its creation on.' }),
+})
+const Cron = Closed({
+  cron: text('0 22 * * 1-5', { maxLength: 120, description: 'Minute, hour, day of month, month, day of week.' }),
+  timezone: text('Europe/Berlin', { maxLength: 64, description: 'An IANA time zone, through its daylight saving.' }),
+})
+export const When = Type.Union([At, Every, Cron])
+export type When = Static<typeof When>
+
+export const ScheduleBody = Closed({
+  when: When,
+  intent: IntentBody,
+  proceed: Type.Optional(
+    Type.Enum(['plan', 'start'], {
+      default: 'plan',
+      description: '`plan`: a person reviews and starts each plan. `start`: it starts by itself, up to its first gate.',
+    }),
+  ),
+  dry_run: DryRun,
+})
+export type ScheduleBody = Static<typeof ScheduleBody>
+
+export const ScheduleParams = Type.Object({
+  schedule_id: text('0195f0c2-0000-7000-8000-000000000001', { format: 'uuid' }),
+})
+export const ScheduleChange = Closed({
+  reason: Type.Optional(text('The release is held back', { minLength: 1, maxLength: 2000, pattern: '\\S' })),
+  dry_run: DryRun,
+})
+
+export const ScheduleRun = Type.Object({
+  due_at: Time,
+  state: Type.Enum([...RUN_STATES]),
+  detail: Nullable(text('web 2.4.0 on eu1 still runs.', { description: 'Why it was skipped or refused.' })),
+  intent_id: NullableText,
+  plan_id: NullableText,
+  operation_id: NullableText,
+})
+
+const row = {
+  schedule_id: ScheduleParams.properties.schedule_id,
+  title: text('Renew the certificates'),
+  status: Type.Enum([...SCHEDULE_STATUSES]),
+  status_reason: NullableText,
+  owner: ActorSchema,
+  when: When,
+  proceed: Type.Enum(['plan', 'start']),
+  next_at: Nullable(Time),
+  last_run: Nullable(ScheduleRun),
+  created_at: Time,
+  updated_at: Time,
+}
+export const ScheduleView = Type.Object({
+  ...row,
+  intent: IntentBody,
+  upcoming: Type.Array(Time, { description: 'The next five times.' }),
+  runs: Type.Array(ScheduleRun, { description: 'The last 20, newest first.' }),
+  allowed_actions: Type.Array(AllowedActionSchema),
+})
+export type ScheduleView = Static<typeof ScheduleView>
+export const ScheduleListQuery = Closed({
+  status: Type.Optional(Type.Array(Type.Enum([...SCHEDULE_STATUSES]), { maxItems: 3 })),
+  ...PageQuery,
+})
+const ScheduleRow = Type.Object(row)
+export type ScheduleRow = Static<typeof ScheduleRow>
+export const ScheduleList = ListOf(ScheduleRow)

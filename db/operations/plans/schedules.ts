@@ -1,0 +1,151 @@
+import { and, desc, eq, inArray, ne, type SQL, sql } from 'drizzle-orm'
+import { pick } from '../../../apps/shared/data/pick.ts'
+import { uuidv7 } from '../../../apps/shared/ids.ts'
+import { type Db, first, type Queryable, type Tx } from '../../client.ts'
+import { iso } from '../expressions.ts'
+import { operations, schedule_runs, schedules } from '../tables/index.ts'
+
+export type Schedule = NonNullable<Awaited<ReturnType<typeof getSchedule>>>
+export type NewSchedule = Omit<typeof schedules.$inferInsert, 'schedule_id' | 'created_at' | 'updated_at'>
+export type RunEnd = Partial<
+  Pick<typeof schedule_runs.$inferInsert, 'detail' | 'intent_id' | 'plan_id' | 'operation_id'>
+>
+
+/** Runs that are kept of each schedule. */
+const KEPT = 100
+const LEASE_S = 120
+
+const columns = {
+  ...pick(schedules, 'schedule_id', 'status', 'status_reason', 'owner', 'requester_id', 'when', 'intent', 'proceed'),
+  resource_ids: schedules.resource_ids,
+  next_at: iso(schedules.next_at),
+  created_at: iso(schedules.created_at),
+  updated_at: iso(schedules.updated_at),
+}
+const runColumns = { ...pick(schedule_runs, 'schedule_id', 'state', 'detail', 'intent_id', 'plan_id', 'operation_id') }
+
+export const insertSchedule = async (tx: Tx, given: NewSchedule): Promise<string> => {
+  const schedule_id = uuidv7()
+  await tx.insert(schedules).values({ ...given, schedule_id })
+  return schedule_id
+}
+
+export const getSchedule = (db: Queryable, schedule_id: string) =>
+  db.select(columns).from(schedules).where(eq(schedules.schedule_id, schedule_id)).then(first)
+
+export const lockSchedule = (tx: Tx, schedule_id: string) =>
+  tx.select(columns).from(schedules).where(eq(schedules.schedule_id, schedule_id)).for('update').then(first)
+
+export type ScheduleFilter = {
+  where: (SQL | undefined)[]
+  /** The last row of the page before. */
+  after: { created_at: string; schedule_id: string } | undefined
+  limit: number
+}
+
+/** Newest first. */
+export const listSchedules = (db: Queryable, { where, after, limit }: ScheduleFilter) =>
+  db
+    .select(columns)
+    .from(schedules)
+    .where(
+      and(
+        ...where,
+        after &&
+          sql`(${schedules.created_at}, ${schedules.schedule_id}) < (${after.created_at}::timestamptz, ${after.schedule_id}::uuid)`,
+      ),
+    )
+    .orderBy(desc(schedules.created_at), desc(schedules.schedule_id))
+    .limit(limit)
+
+/** The last runs of these schedules, newest first. */
+export const listRuns = async (db: Queryable, schedule_ids: readonly string[], each: number) => {
+  const newest = sql<number>`row_number() over (partition by ${schedule_runs.schedule_id} order by ${schedule_runs.due_at} desc)`
+  const ranked = db
+    .select({ ...runColumns, due_at: iso(schedule_runs.due_at).as('due_at'), newest: newest.as('newest') })
+    .from(schedule_runs)
+    .where(inArray(schedule_runs.schedule_id, [...schedule_ids]))
+    .as('ranked')
+  return db.select().from(ranked).where(sql`${ranked.newest} <= ${each}`).orderBy(ranked.newest)
+}
+
+export const moveSchedule = (
+  tx: Tx,
+  schedule_id: string,
+  set: Partial<Pick<NewSchedule, 'status' | 'status_reason' | 'next_at'>>,
+) =>
+  tx
+    .update(schedules)
+    .set({ ...set, updated_at: sql`clock_timestamp()` })
+    .where(eq(schedules.schedule_id, schedule_id))
+
+/** Schedules whose time has come, locked; those that another process looks at are left to it. */
+export const lockDue = (tx: Tx, now: string, limit: number) =>
+  tx
+    .select(columns)
+    .from(schedules)
+    .where(and(eq(schedules.status, 'active'), sql`${schedules.next_at} <= ${now}::timestamptz`))
+    .orderBy(schedules.next_at)
+    .limit(limit)
+    .for('update', { skipLocked: true })
+
+/** Begins the run of a time, once; false: it is there. Old runs are forgotten. */
+export const beginRun = async (tx: Tx, schedule_id: string, due_at: string): Promise<boolean> => {
+  const begun = await tx
+    .insert(schedule_runs)
+    .values({ schedule_id, due_at })
+    .onConflictDoNothing()
+    .returning({ due_at: schedule_runs.due_at })
+  await tx.execute(sql`delete from operations.schedule_runs where schedule_id = ${schedule_id} and due_at <
+    (select due_at from operations.schedule_runs where schedule_id = ${schedule_id} order by due_at desc offset ${KEPT} limit 1)`)
+  return begun.length > 0
+}
+
+/** Takes runs that nobody works on, the oldest first, for as long as the lease lasts. */
+export const leaseRuns = (db: Db, limit: number) => {
+  const open = sql`(select schedule_id, due_at from operations.schedule_runs
+    where state = 'begun' and (leased_until is null or leased_until < clock_timestamp())
+    order by due_at limit ${limit} for update skip locked)`
+  return db
+    .update(schedule_runs)
+    .set({ leased_until: sql`clock_timestamp() + make_interval(secs => ${LEASE_S})` })
+    .where(sql`(${schedule_runs.schedule_id}, ${schedule_runs.due_at}) in ${open}`)
+    .returning({ schedule_id: schedule_runs.schedule_id, due_at: iso(schedule_runs.due_at) })
+}
+
+/** Ends a run that is open; `begun` gives it back, to be tried again after a while. */
+export const endRun = (
+  db: Queryable,
+  { schedule_id, due_at }: { schedule_id: string; due_at: string },
+  state: (typeof schedule_runs.$inferInsert)['state'],
+  end: RunEnd = {},
+) =>
+  db
+    .update(schedule_runs)
+    .set({ ...end, state, leased_until: sql`clock_timestamp() + make_interval(secs => 10)` })
+    .where(
+      and(
+        eq(schedule_runs.schedule_id, schedule_id),
+        sql`${schedule_runs.due_at} = ${due_at}::timestamptz`,
+        eq(schedule_runs.state, 'begun'),
+      ),
+    )
+
+/** The operation of an earlier run of the schedule that has not ended, if any. */
+export const findRunning = (db: Queryable, schedule_id: string) =>
+  db
+    .select(pick(operations, 'operation_id', 'title'))
+    .from(schedule_runs)
+    .innerJoin(operations, eq(operations.operation_id, schedule_runs.operation_id))
+    .where(and(eq(schedule_runs.schedule_id, schedule_id), sql`${operations.ended_at} is null`))
+    .limit(1)
+    .then(first)
+
+/** How many schedules of this person have not ended. */
+export const countOwned = async (db: Queryable, requester_id: string): Promise<number> => {
+  const [row] = await db
+    .select({ n: sql<number>`count(*)::int` })
+    .from(schedules)
+    .where(and(eq(schedules.requester_id, requester_id), ne(schedules.status, 'ended')))
+  return row?.n ?? 0
+}

@@ -1,0 +1,45 @@
+import { index, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
+import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { ScheduleBody, When } from '../../../apps/shared/contracts/operations/schedules.ts'
+import { at, json, now } from '../../columns.ts'
+import { operationsSchema } from './schema.ts'
+
+const t = operationsSchema.table
+
+/** Intents that are stated again at set times, with the rights of their owner at that time. */
+export const schedules = t(
+  'schedules',
+  {
+    schedule_id: uuid('schedule_id').primaryKey(),
+    status: text('status').$type<'active' | 'paused' | 'ended'>().notNull().default('active'),
+    status_reason: text('status_reason'),
+    owner: json<Actor>('owner').notNull(),
+    requester_id: text('requester_id').notNull(),
+    when: json<When>('when').notNull(),
+    intent: json<ScheduleBody['intent']>('intent').notNull(),
+    proceed: text('proceed').$type<'plan' | 'start'>().notNull(),
+    /** The targets when it was made: who may see it. */
+    resource_ids: text('resource_ids').array().notNull(),
+    /** Null while it is not active. */
+    next_at: at('next_at'),
+    created_at: now('created_at'),
+    updated_at: now('updated_at'),
+  },
+  (c) => [index('schedules_due').on(c.next_at), index().on(c.created_at, c.schedule_id)],
+)
+
+/** One row for each time that came. `leased_until`: a process works on it. */
+export const schedule_runs = t(
+  'schedule_runs',
+  {
+    schedule_id: uuid('schedule_id').notNull(),
+    due_at: at('due_at').notNull(),
+    state: text('state').$type<'begun' | 'planned' | 'started' | 'skipped' | 'refused'>().notNull().default('begun'),
+    detail: text('detail'),
+    intent_id: uuid('intent_id'),
+    plan_id: uuid('plan_id'),
+    operation_id: uuid('operation_id'),
+    leased_until: at('leased_until'),
+  },
+  (c) => [primaryKey({ columns: [c.schedule_id, c.due_at] }), index('schedule_runs_state').on(c.state, c.due_at)],
+)

@@ -1,0 +1,246 @@
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
+import { fireDue } from '../../apps/operations/schedules/fire.ts'
+import { nextTime, nextTimes } from '../../apps/operations/schedules/when.ts'
+import { type CatalogLog, catalogLog } from './support/catalog.ts'
+import { must, type Platform, person, type Reply, startPlatform } from './support/platform.ts'
+
+const at = (text: string) => Date.parse(text)
+
+describe('the next time', () => {
+  it('lies ahead, and is the first, for every interval', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 60, max: 31_536_000 }),
+        fc.nat(10 ** 12),
+        fc.nat(10 ** 12),
+        (every_s, made, later) => {
+          const after = made + later
+          const next = nextTime({ every_s }, made, after) as number
+          expect(next).toBeGreaterThan(after)
+          expect(next - Math.max(after, made)).toBeLessThanOrEqual(every_s * 1000)
+          expect((next - made) % (every_s * 1000)).toBe(0)
+        },
+      ),
+    )
+  })
+
+  it('keeps the local hour through daylight saving', () => {
+    const when = { cron: '0 22 * * *', timezone: 'Europe/Berlin' }
+    const times = nextTimes(when, 0, at('2026-10-23T12:00:00Z'), 4).map((ms) => new Date(ms).toISOString().slice(0, 16))
+    expect(times).toEqual(['2026-10-23T20:00', '2026-10-24T20:00', '2026-10-25T21:00', '2026-10-26T21:00'])
+  })
+
+  it('comes no more when it is over', () => {
+    expect(nextTime({ at: '2026-01-01T00:00:00Z' }, 0, at('2026-01-01T00:00:00Z'))).toBeUndefined()
+    expect(nextTimes({ cron: '0 0 30 2 *', timezone: 'UTC' }, 0, 0, 3)).toEqual([])
+  })
+})
+
+let catalog: CatalogLog
+let p: Platform
+beforeAll(async () => {
+  catalog = await catalogLog()
+  catalog.loadTypes()
+  catalog.put('eu1', { type_key: 'topology.region' })
+  p = await startPlatform({
+    relay: false,
+    instances: 2,
+    catalog: createCatalogClient(catalog.url, () => 'token'),
+    env: { OPERATIONS__COMMANDS__WAIT_MS: '0', OPERATIONS__PROJECTION__MAX_LAG_MS: '0' },
+  })
+})
+afterAll(async () => {
+  await p.stop()
+  await catalog.close()
+})
+
+let number = 0
+let hosts: string[]
+beforeEach(() => {
+  number += 1
+  hosts = ['01', '02'].map((n) => `s${number}-${n}`)
+  for (const id of hosts) catalog.put(id, { parent_id: 'eu1', name: id })
+})
+
+const bodyOf = (more: Record<string, unknown> = {}) => ({
+  when: { every_s: 3600 },
+  intent: {
+    kind: 'change',
+    title: `web 2.4.0 by ${number}`,
+    reason: 'a new release, at night',
+    targets: hosts.map((resource_id) => ({ resource_id })),
+    change: { op: 'update', desired_state_patch: { release: '2.4.0' }, parameters: { drain_s: 1 } },
+  },
+  ...more,
+})
+const create = (more: Record<string, unknown> = {}, who: Parameters<Platform['as']>[0] = 'olga', options = {}) =>
+  p.as(who).post('/v1/schedules', bodyOf(more), options)
+const made = async (more?: Record<string, unknown>) => must(await create(more), 201).body
+const read = async (id: string) => must(await p.as('olga').get(`/v1/schedules/${id}`), 200).body
+const act = (id: string, name: string, who: Parameters<Platform['as']>[0] = 'olga', body = {}) =>
+  p.as(who).post(`/v1/schedules/${id}/${name}`, body)
+const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
+/** Makes the schedule due, as if its time had come a moment ago. */
+const due = (id: string) =>
+  p.query(`update operations.schedules set next_at = clock_timestamp() - interval '1 s' where schedule_id = $1`, [id])
+const fire = () => Promise.all(p.running.map(({ deps }) => fireDue(deps)))
+const runsOf = async (id: string) => (await read(id)).runs
+
+describe('a schedule', () => {
+  it('plans at its time, once, however many processes look', async () => {
+    const schedule = await made()
+    expect(schedule).toMatchObject({ status: 'active', proceed: 'plan', owner: { name: 'olga' }, runs: [] })
+    expect(schedule.upcoming).toHaveLength(5)
+    await fire()
+    expect(await runsOf(schedule.schedule_id)).toEqual([])
+    await due(schedule.schedule_id)
+    await Promise.all([fire(), fire(), fire()])
+    const runs = await runsOf(schedule.schedule_id)
+    expect(runs).toMatchObject([{ state: 'planned', detail: null, operation_id: null }])
+    const plan = must(await p.as('olga').get(`/v1/plans/${runs[0].plan_id}`), 200).body
+    expect(plan).toMatchObject({ status: 'ready', intent_id: runs[0].intent_id, operation_id: null })
+    const [row] = await p.query('select count(*)::int as n from operations.intents where title = $1', [schedule.title])
+    expect(row?.n).toBe(1)
+    expect(Date.parse((await read(schedule.schedule_id)).next_at)).toBeGreaterThan(Date.now())
+  })
+
+  it('starts its plan if it says so: the owner asked for it, and a gate still asks another person', async () => {
+    const { schedule_id, title } = await made({ proceed: 'start' })
+    await due(schedule_id)
+    await fire()
+    const [run] = await runsOf(schedule_id)
+    expect(run).toMatchObject({ state: 'started' })
+    const operation = must(await p.as('olga').get(`/v1/operations/${run.operation_id}`), 200).body
+    expect(operation).toMatchObject({ requester: { name: 'olga' }, plan_id: run.plan_id })
+    const { items } = must(await p.as('olga').get(`/v1/operations/${run.operation_id}/gates`), 200).body
+    expect(items.length).toBeGreaterThan(0)
+    // It still runs when the next time comes.
+    await due(schedule_id)
+    await fire()
+    expect((await runsOf(schedule_id))[0]).toMatchObject({ state: 'skipped', detail: `${title} still runs.` })
+  })
+
+  it('goes on where a process died between two steps: nothing twice', async () => {
+    const { schedule_id } = await made({ proceed: 'start' })
+    await due(schedule_id)
+    await fire()
+    const [first] = await runsOf(schedule_id)
+    await p.query(
+      `update operations.schedule_runs set state = 'begun', leased_until = null, intent_id = null, plan_id = null, operation_id = null
+       where schedule_id = $1`,
+      [schedule_id],
+    )
+    await p.query(`update operations.operations set ended_at = clock_timestamp() where operation_id = $1`, [
+      first.operation_id,
+    ])
+    await fire()
+    expect(await runsOf(schedule_id)).toEqual([first])
+  })
+
+  it('has the rights of its owner as they are when it runs', async () => {
+    const { schedule_id } = await made({ proceed: 'start' })
+    const { olga } = p.people
+    const { roles } = olga
+    olga.roles = ['viewer']
+    try {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      await due(schedule_id)
+      await fire()
+    } finally {
+      olga.roles = roles
+    }
+    expect(await runsOf(schedule_id)).toMatchObject([{ state: 'refused', detail: expect.stringContaining('cover') }])
+  })
+
+  it('is paused when the account of its owner is closed', async () => {
+    const { schedule_id } = await made()
+    const { olga } = p.people
+    olga.disabled = true
+    try {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      await due(schedule_id)
+      await fire()
+    } finally {
+      olga.disabled = false
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    const schedule = await read(schedule_id)
+    expect(schedule).toMatchObject({ status: 'paused', status_reason: 'The account of olga is no longer active.' })
+    expect(schedule.runs).toMatchObject([{ state: 'refused', intent_id: null }])
+  })
+
+  it('is paused, resumed, run now and ended by its owner', async () => {
+    const { schedule_id } = await made()
+    expect(must(await act(schedule_id, 'pause', 'olga', { reason: 'hold it' }), 200).body).toMatchObject({
+      ...{ status: 'paused', status_reason: 'hold it', next_at: null, upcoming: [] },
+    })
+    await fire()
+    expect(await runsOf(schedule_id)).toEqual([])
+    expect(must(await act(schedule_id, 'resume'), 200).body.status).toBe('active')
+    must(await act(schedule_id, 'run'), 200)
+    await fire()
+    expect(await runsOf(schedule_id)).toMatchObject([{ state: 'planned' }])
+    expect(must(await act(schedule_id, 'end'), 200).body.status).toBe('ended')
+    expect(problem(await act(schedule_id, 'resume'))).toBe('409 invalid_state_transition/schedule_ended')
+    const listed = must(await p.as('olga').get('/v1/schedules?status=ended'), 200).body
+    expect(listed.items.map((row: { schedule_id: string }) => row.schedule_id)).toContain(schedule_id)
+  })
+
+  it('may be held back by others, but not set going', async () => {
+    const { schedule_id } = await made()
+    expect(problem(await act(schedule_id, 'run', 'eva'))).toBe('403 policy_denied/permission_missing')
+    expect(problem(await act(schedule_id, 'resume', 'pia'))).toBe('403 policy_denied/not_your_schedule')
+    expect(problem(await act(schedule_id, 'pause', 'pia'))).toBe('403 policy_denied/permission_missing')
+    expect(must(await act(schedule_id, 'pause', 'both'), 200).body.status).toBe('paused')
+    expect(problem(await act(schedule_id, 'pause', 'far'))).toBe('404 not_found/schedule')
+  })
+
+  it('that cannot be is refused with its place, and leaves nothing behind', async () => {
+    const [before] = await p.query('select count(*)::int as n from operations.schedules')
+    const wrong = async (more: Record<string, unknown>) => {
+      const { status, body } = await create(more)
+      return [status, body.violations?.[0].pointer]
+    }
+    expect(await wrong({ when: { cron: '61 * * * *', timezone: 'UTC' } })).toEqual([400, '/when/cron'])
+    expect(await wrong({ when: { cron: '* * * * * *', timezone: 'UTC' } })).toEqual([400, '/when/cron'])
+    expect(await wrong({ when: { cron: '0 0 30 2 *', timezone: 'UTC' } })).toEqual([400, '/when/cron'])
+    expect(await wrong({ when: { cron: '0 0 * * *', timezone: 'Mars/Base' } })).toEqual([400, '/when/timezone'])
+    expect(await wrong({ when: { at: '2020-01-01T00:00:00Z' } })).toEqual([400, '/when/at'])
+    expect((await create({ when: { every_s: 1 } })).status).toBe(400)
+    const { intent } = bodyOf()
+    expect((await create({ intent: { ...intent, targets: [{ resource_id: 'not-there' }] } })).status).toBe(422)
+    expect((await create({ intent: { ...intent, retry_of: randomUUID() } })).status).toBe(400)
+    expect(problem(await create({ proceed: 'start' }, 'pia'))).toBe('403 policy_denied/permission_missing')
+    expect((await create({}, 'vic')).status).toBe(403)
+    const bot = person('machine:bot', ['planner'])
+    bot.machine = { permissions: ['operation:read', 'intent:create'], behind: [p.people.olga.id] }
+    Object.assign(p.people, { bot })
+    expect(problem(await create({}, bot))).toBe('403 policy_denied/person_required')
+    const tried = await create({ dry_run: true })
+    expect([tried.status, tried.body.effect.upcoming.length]).toEqual([200, 5])
+    const [after] = await p.query('select count(*)::int as n from operations.schedules')
+    expect(after).toEqual(before)
+  })
+
+  it('is one too many above what one person may own', async () => {
+    const { schedule_id } = await made()
+    await p.query(
+      `insert into operations.schedules select gen_random_uuid(), s.status, s.status_reason, s.owner, s.requester_id, s."when", s.intent,
+         s.proceed, s.resource_ids, now() + interval '1 y' from operations.schedules s, generate_series(1, 200) where schedule_id = $1`,
+      [schedule_id],
+    )
+    expect(problem(await create())).toBe('422 validation_error/too_many_schedules')
+    await p.query(`update operations.schedules set status = 'ended', next_at = null`)
+    expect((await create()).status).toBe(201)
+  })
+
+  it('is one for one key', async () => {
+    const key = randomUUID()
+    const replies = await Promise.all([1, 2, 3].map(() => create({}, 'olga', { key })))
+    const ids = replies.filter(({ status }) => status === 201).map(({ body }) => body.schedule_id)
+    expect(new Set(ids).size).toBe(1)
+  })
+})
