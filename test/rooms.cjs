@@ -63,7 +63,7 @@ const ROOMS = {
     ['queries', 'forms'],
     ['values'],
     ['ui'],
-    ['command', 'frame', 'graph', 'history', 'proof', 'intents', 'resources'],
+    ['command', 'frame', 'graph', 'history', 'proof', 'intents', 'resources', 'schedules'],
     ['account', 'votes', 'interventions', 'topology'],
     ['inbox', 'gates', 'nodes', 'patches', 'plans'],
     ['operations'],

@@ -170,6 +170,17 @@ const intentNew = createRoute({
   component: lazyPage(() => import('./intents/new.tsx'), 'IntentNewPage'),
 })
 
+const schedules = createRoute({
+  getParentRoute: () => shell,
+  path: '/schedules',
+  component: lazyPage(() => import('./schedules/list.tsx'), 'SchedulesPage'),
+})
+const schedule = createRoute({
+  getParentRoute: () => shell,
+  path: '/schedules/$schedule_id',
+  component: lazyPage(() => import('./schedules/page.tsx'), 'SchedulePage'),
+})
+
 const plan = createRoute({
   getParentRoute: () => shell,
   path: '/plans/$plan_id',
@@ -271,6 +282,8 @@ const routeTree = root.addChildren([
     patch,
     intents,
     intentNew,
+    schedules,
+    schedule,
     plan,
     resources,
     resource,

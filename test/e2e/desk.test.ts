@@ -11,6 +11,7 @@ import './cases/interventions.ts'
 import './cases/artifacts.ts'
 import './cases/gates.ts'
 import './cases/search.ts'
+import './cases/schedules.ts'
 import './cases/session.ts'
 import './cases/passkeys.ts'
 

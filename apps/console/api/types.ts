@@ -75,6 +75,7 @@ export type AsOf = { time: string; seq?: string; lag_ms?: number }
 export type Page<Item> = { items: Item[]; next_page_token: string | null; as_of?: AsOf }
 
 export type { IntentRow } from '../../shared/contracts/operations/intents.ts'
+export type { ScheduleRow, ScheduleView } from '../../shared/contracts/operations/schedules.ts'
 export type ResourceType = ResourceTypeReply
 export type Plan = PlanView
 export type ResourceHealth = Static<typeof HealthView>

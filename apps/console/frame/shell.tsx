@@ -1,6 +1,17 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, linkOptions, Outlet, useLocation } from '@tanstack/react-router'
-import { Boxes, Ellipsis, Goal, HeartPulse, Inbox, Network, Plug, ScrollText, Workflow } from 'lucide-react'
+import {
+  Boxes,
+  CalendarClock,
+  Ellipsis,
+  Goal,
+  HeartPulse,
+  Inbox,
+  Network,
+  Plug,
+  ScrollText,
+  Workflow,
+} from 'lucide-react'
 import { Suspense, useEffect, useState } from 'react'
 import { usePhase, useTopic } from '../api/hooks.ts'
 import type { Me } from '../api/types.ts'
@@ -100,6 +111,13 @@ const PLACES = [
     link: linkOptions({ to: '/intents', search: { whose: 'mine' } }),
     word: t.nav.intents,
     Icon: Goal,
+    reads: 'operation:read',
+    further: true,
+  },
+  {
+    link: linkOptions({ to: '/schedules' }),
+    word: t.nav.schedules,
+    Icon: CalendarClock,
     reads: 'operation:read',
     further: true,
   },

@@ -2,7 +2,7 @@ import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/
 import { api, read } from '../api/client.ts'
 import { PAGED, pageOf } from './pages.ts'
 
-/** Reads of intents, plans and patches. The key's first word is the noun; live frames find the cached reply by it. */
+/** Reads of intents, schedules, plans and patches. The key's first word is the noun; live frames find the cached reply by it. */
 export const intentsQuery = (whose: 'mine' | 'all') =>
   infiniteQueryOptions({
     queryKey: ['intents', whose],
@@ -15,6 +15,24 @@ export const intentsQuery = (whose: 'mine' | 'all') =>
           signal,
         }),
       ),
+  })
+
+export const schedulesQuery = () =>
+  infiniteQueryOptions({
+    queryKey: ['schedules'],
+    ...PAGED,
+    refetchInterval: 30_000,
+    queryFn: ({ pageParam, signal }) =>
+      read(api.GET('/v1/schedules', { params: { query: { page_size: 50, ...pageOf(pageParam) } }, signal })),
+  })
+
+/** No frame tells of a schedule: it is read again while it is shown. */
+export const scheduleQuery = (schedule_id: string) =>
+  queryOptions({
+    queryKey: ['schedule', schedule_id],
+    refetchInterval: 5_000,
+    queryFn: ({ signal }) =>
+      read(api.GET('/v1/schedules/{schedule_id}', { params: { path: { schedule_id } }, signal })),
   })
 
 export const planQuery = (plan_id: string) =>

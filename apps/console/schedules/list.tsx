@@ -1,0 +1,74 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { ScheduleRow } from '../api/types.ts'
+import { schedulesQuery } from '../queries/changes.ts'
+import { rowsOf } from '../queries/pages.ts'
+import { Heading, Page } from '../ui/page.tsx'
+import { type Column, ListTable } from '../ui/table.tsx'
+import { Person } from '../values/person.tsx'
+import { Status } from '../values/status.tsx'
+import { TimeText } from '../values/time.tsx'
+import { tPlan } from '../words/plan.ts'
+
+/** Schedules, with their next time and how the last run ended. */
+export const SchedulesPage = () => {
+  const list = useInfiniteQuery(schedulesQuery())
+  return (
+    <Page>
+      <div>
+        <Heading title={tPlan.schedule.title}>{tPlan.schedule.title}</Heading>
+        <p className="max-w-text text-muted">{tPlan.schedule.what}</p>
+      </div>
+      <ListTable
+        list={list}
+        empty={tPlan.schedule.empty}
+        caption={tPlan.schedule.caption}
+        columns={COLUMNS}
+        rows={rowsOf(list)}
+        keyOf={({ schedule_id }) => schedule_id}
+      />
+    </Page>
+  )
+}
+
+/** When a schedule runs, in one line. */
+export const When = ({ when }: Pick<ScheduleRow, 'when'>) =>
+  'at' in when ? (
+    <>
+      {tPlan.schedule.at} <TimeText at={when.at} />
+    </>
+  ) : 'cron' in when ? (
+    tPlan.schedule.cron(when.cron, when.timezone)
+  ) : (
+    tPlan.schedule.every(when.every_s)
+  )
+
+const COLUMNS: Column<ScheduleRow>[] = [
+  {
+    name: tPlan.schedule.columns.schedule,
+    kind: 'lead',
+    className: 'font-medium wrap-anywhere',
+    cell: ({ schedule_id, title }) => (
+      <Link to="/schedules/$schedule_id" params={{ schedule_id }} data-row="">
+        {title}
+      </Link>
+    ),
+  },
+  { name: tPlan.schedule.columns.status, cell: ({ status }) => <Status state={status} /> },
+  { name: tPlan.schedule.columns.when, cell: When },
+  {
+    name: tPlan.schedule.columns.next,
+    className: 'whitespace-nowrap',
+    cell: ({ next_at }) => next_at && <TimeText at={next_at} />,
+  },
+  {
+    name: tPlan.schedule.columns.last,
+    cell: ({ last_run }) =>
+      last_run && (
+        <>
+          <Status state={last_run.state} /> <TimeText at={last_run.due_at} />
+        </>
+      ),
+  },
+  { name: tPlan.schedule.columns.by, cell: ({ owner }) => <Person who={owner} /> },
+]
