@@ -5891,6 +5891,7 @@ export interface components {
             /** @enum {unknown} */
             state: "begun" | "planned" | "started" | "skipped" | "refused";
             detail: string | null;
+            targets: string[] | null;
             intent_id: string | null;
             plan_id: string | null;
             operation_id: string | null;
@@ -6222,6 +6223,13 @@ export interface components {
             cron: string;
             /** @description An IANA time zone, through its daylight saving. */
             timezone: string;
+        } | {
+            /** @description When resources begin to meet a condition, such as drift; those are the targets of the intent. */
+            on: {
+                type_key: string;
+                /** @description CEL over `target`. */
+                when: string;
+            };
         };
         Work: {
             v: number;

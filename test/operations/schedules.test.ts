@@ -228,13 +228,45 @@ describe('a schedule', () => {
   it('is one too many above what one person may own', async () => {
     const { schedule_id } = await made()
     await p.query(
-      `insert into operations.schedules select gen_random_uuid(), s.status, s.status_reason, s.owner, s.requester_id, s."when", s.intent,
-         s.proceed, s.resource_ids, now() + interval '1 y' from operations.schedules s, generate_series(1, 200) where schedule_id = $1`,
+      `insert into operations.schedules (schedule_id, owner, requester_id, "when", intent, proceed, resource_ids)
+       select gen_random_uuid(), owner, requester_id, "when", intent, proceed, resource_ids
+       from operations.schedules, generate_series(1, 200) where schedule_id = $1`,
       [schedule_id],
     )
     expect(problem(await create())).toBe('422 validation_error/too_many_schedules')
     await p.query(`update operations.schedules set status = 'ended', next_at = null`)
     expect((await create()).status).toBe(201)
+  })
+
+  it('runs for what begins to meet its condition, once for each time, and for these alone', async () => {
+    const { targets: _, ...intent } = bodyOf().intent
+    const [one, two] = hosts as [string, string]
+    const when = { on: { type_key: 'fleet.host', when: `target.labels.?drifts.orValue('') == 'yes${number}'` } }
+    expect((await create({ when, intent: { ...intent, targets: [] } })).body.violations[0].pointer).toBe(
+      '/intent/targets',
+    )
+    const broken = { on: { type_key: 'fleet.host', when: 'target.(' } }
+    expect(problem(await create({ when: broken, intent }))).toBe('422 validation_error/expression_error')
+    const { schedule_id } = must(await create({ when, intent }), 201).body
+    const look = async () => {
+      await p.deps.projection.catchUp()
+      await fire()
+      return (await runsOf(schedule_id)).map(({ targets, state }: Record<string, unknown>) => [targets, state])
+    }
+    const drifts = (id: string, drifts: string) => catalog.put(id, { parent_id: 'eu1', name: id, labels: { drifts } })
+    expect(await look()).toEqual([])
+    drifts(one, `yes${number}`)
+    expect(await look()).toEqual([[[one], 'planned']])
+    drifts(two, `yes${number}`)
+    expect(await look()).toEqual([
+      [[two], 'planned'],
+      [[one], 'planned'],
+    ])
+    drifts(one, 'no')
+    expect(await look()).toHaveLength(2)
+    drifts(one, `yes${number}`)
+    expect((await look())[0]).toEqual([[one], 'planned'])
+    expect(await look()).toHaveLength(3)
   })
 
   it('is one for one key', async () => {

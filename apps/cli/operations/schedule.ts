@@ -9,11 +9,13 @@ const scheduleId = (context: Context, given: string) =>
   wholeId<ScheduleRow>(context, given, '/api/v1/schedules', ({ schedule_id }) => schedule_id)
 
 const whenOf = ({ when }: Pick<ScheduleRow, 'when'>): string =>
-  'at' in when
-    ? `at ${minute(when.at)}`
-    : 'cron' in when
-      ? `${when.cron} (${when.timezone})`
-      : `every ${when.every_s} s`
+  'on' in when
+    ? `on ${when.on.type_key}: ${when.on.when}`
+    : 'at' in when
+      ? `at ${minute(when.at)}`
+      : 'cron' in when
+        ? `${when.cron} (${when.timezone})`
+        : `every ${when.every_s} s`
 
 const lastOf = ({ last_run }: Pick<ScheduleRow, 'last_run'>): string =>
   last_run ? `${word(last_run.state)} ${minute(last_run.due_at)}` : 'never'

@@ -33,7 +33,11 @@ export const SchedulesPage = () => {
 
 /** When a schedule runs, in one line. */
 export const When = ({ when }: Pick<ScheduleRow, 'when'>) =>
-  'at' in when ? (
+  'on' in when ? (
+    <>
+      {tPlan.schedule.on(when.on.type_key)} <code>{when.on.when}</code>
+    </>
+  ) : 'at' in when ? (
     <>
       {tPlan.schedule.at} <TimeText at={when.at} />
     </>

@@ -43,10 +43,14 @@ export const createSchedule = async (deps: Deps, mutation: Mutation, { dry_run: 
     throw new AppError('policy_denied', 'permission_missing', missingWords(['plan:start']))
   const now = deps.clock.now().getTime()
   refuseWhen(body.when, now)
-  refuseParts(body.intent)
-  await createIntent(deps, { ...mutation, dry_run: true }, body.intent)
+  refuseParts(body)
+  const checked = intentOf(body)
+  // Perhaps nothing meets the condition yet.
+  await createIntent(deps, { ...mutation, dry_run: true }, checked).catch((error) => {
+    if (!('on' in body.when) || !(error instanceof AppError) || error.code !== 'no_targets') throw error
+  })
   return mutate(deps, mutation, async (tx) => {
-    const targets = await resolveTargets(tx, body.intent, deps.config.OPERATIONS__LIMITS__TARGETS)
+    const targets = await resolveTargets(tx, checked, deps.config.OPERATIONS__LIMITS__TARGETS)
     await refuseTooMany(tx, caller.user_id)
     const next_at = nextTime(body.when, now, now)
     const keep = async () => {
@@ -67,9 +71,14 @@ export const createSchedule = async (deps: Deps, mutation: Mutation, { dry_run: 
   })
 }
 
+/** The intent with its targets; of a condition, what meets it. */
+const intentOf = ({ intent, when }: Pick<ScheduleBody, 'intent' | 'when'>): ScheduleBody['intent'] =>
+  'on' in when ? { ...intent, targets: [{ selector: when.on }] } : intent
+
 /** What belongs to one request does not belong to an intent that is stated again and again. */
-const refuseParts = (intent: ScheduleBody['intent']): void => {
-  const part = (['dry_run', 'retry_of'] as const).find((name) => intent[name] !== undefined)
+const refuseParts = ({ intent, when }: ScheduleBody): void => {
+  const parts = ['dry_run', 'retry_of', ...('on' in when ? ['targets' as const] : [])] as const
+  const part = parts.find((name) => intent[name] !== undefined)
   if (part === undefined) return
   const violation = { pointer: `/intent/${part}`, code: 'schema_violation', message: 'does not belong to a schedule' }
   throw new AppError('validation_error', 'schema_violation', `${violation.pointer} ${violation.message}.`, {
@@ -97,7 +106,7 @@ export const changeSchedule = (
     const now = deps.clock.now().getTime()
     const set = changeOf(schedule, act, now)
     const keep = async () => {
-      if (act === 'run') await beginRun(tx, schedule_id, new Date(now).toISOString())
+      if (act === 'run') await beginRun(tx, schedule_id, new Date(now).toISOString(), matchedBy(schedule))
       else await moveSchedule(tx, schedule_id, { ...set, status_reason: reason })
       await audit(deps, tx, mutation, `schedule.${act}`, schedule_id, { reason, after: set })
       return { status: 200, body: await readSchedule(deps, tx, mutation.caller, schedule_id) }
@@ -105,12 +114,18 @@ export const changeSchedule = (
     return { effect: set, keep }
   })
 
+/** A run by hand takes the resources that meet the condition now. */
+const matchedBy = ({ when, matched }: Schedule) => ('on' in when ? matched : undefined)
+
 const changeOf = ({ when, created_at }: Schedule, act: ScheduleAct, now: number) => {
   if (act === 'pause') return { status: 'paused' as const, next_at: null }
   if (act === 'end') return { status: 'ended' as const, next_at: null }
   if (act === 'run') return {}
   const next = nextTime(when, Date.parse(created_at), now)
-  return { status: next === undefined ? ('ended' as const) : ('active' as const), next_at: timeOf(next) }
+  return {
+    status: next === undefined && !('on' in when) ? ('ended' as const) : ('active' as const),
+    next_at: timeOf(next),
+  }
 }
 
 /**
@@ -173,7 +188,8 @@ export const readSchedule = async (
 }
 
 type Run = Awaited<ReturnType<typeof listRuns>>[number]
-export const runOf = (run: Run) => pick(run, 'due_at', 'state', 'detail', 'intent_id', 'plan_id', 'operation_id')
+export const runOf = (run: Run) =>
+  pick(run, 'due_at', 'state', 'detail', 'targets', 'intent_id', 'plan_id', 'operation_id')
 export const rowOf = (schedule: Schedule, last: ReturnType<typeof runOf> | undefined) => ({
   ...pick(schedule, 'schedule_id', 'status', 'status_reason', 'owner', 'when', 'proceed'),
   ...pick(schedule, 'next_at', 'created_at', 'updated_at'),

@@ -22,13 +22,14 @@ import type { OperationsDeps } from '../deps.ts'
 import { createIntent } from '../intents/create.ts'
 import { startSteps } from '../operations/start.ts'
 import { previewPlan } from '../plans/preview.ts'
+import { watchConditions } from './watch.ts'
 import { nextTime } from './when.ts'
 
 const BATCH = 20
 /** A run that could not be made for so long is given up. */
 const GIVE_UP_MS = 15 * 60_000
 
-type Run = { schedule_id: string; due_at: string }
+type Run = { schedule_id: string; due_at: string; targets: string[] | null }
 
 /**
  * Begins the run of each schedule whose time has come, once in all processes, and then works on the runs that are open.
@@ -48,6 +49,7 @@ export const fireDue = async (deps: OperationsDeps): Promise<number> => {
       )
     }
   })
+  await watchConditions(deps)
   let ended = 0
   for (const run of await leaseRuns(deps.db, BATCH)) if (await makeRun(deps, run)) ended += 1
   return ended
@@ -87,7 +89,9 @@ const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made:
     request: { caller: `schedule:${run.schedule_id}`, route: name, key: run.due_at, fingerprint: Buffer.from(name) },
     dry_run: false,
   })
-  const { intent_id } = bodyOf<{ intent_id: string }>(await createIntent(deps, step('intent'), schedule.intent))
+  const targets = run.targets?.map((resource_id) => ({ resource_id }))
+  const intent = { ...schedule.intent, ...(targets && { targets }) }
+  const { intent_id } = bodyOf<{ intent_id: string }>(await createIntent(deps, step('intent'), intent))
   made.intent_id = intent_id
   const plan = bodyOf<PlanView>(await previewPlan(deps, step('plan'), intent_id, {}))
   made.plan_id = plan.plan_id

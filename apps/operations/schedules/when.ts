@@ -4,6 +4,7 @@ import { AppError } from '../../shared/errors.ts'
 
 /** The first time after `after`, by a schedule made at `made`; undefined when none comes. Both in milliseconds. */
 export const nextTime = (when: When, made: number, after: number): number | undefined => {
+  if ('on' in when) return undefined
   if ('at' in when) return Date.parse(when.at) > after ? Date.parse(when.at) : undefined
   if ('cron' in when) return cronOf(when).nextRun(new Date(after))?.getTime()
   const every = when.every_s * 1000
@@ -23,6 +24,7 @@ export const nextTimes = (when: When, made: number, after: number, count: number
 
 /** Refuses times that cannot be, and those that never come. */
 export const refuseWhen = (when: When, now: number): void => {
+  if ('on' in when) return
   const wrong = (pointer: string, message: string) => {
     throw new AppError('validation_error', 'schema_violation', `${pointer} ${message}.`, {
       violations: [{ pointer, code: 'schema_violation', message }],

@@ -3,6 +3,7 @@ CREATE TABLE "operations"."schedule_runs" (
 	"due_at" timestamp with time zone NOT NULL,
 	"state" text DEFAULT 'begun' NOT NULL,
 	"detail" text,
+	"targets" text[],
 	"intent_id" uuid,
 	"plan_id" uuid,
 	"operation_id" uuid,
@@ -20,6 +21,8 @@ CREATE TABLE "operations"."schedules" (
 	"intent" jsonb NOT NULL,
 	"proceed" text NOT NULL,
 	"resource_ids" text[] NOT NULL,
+	"matched" text[] DEFAULT '{}' NOT NULL,
+	"seen" bigint DEFAULT -1 NOT NULL,
 	"next_at" timestamp with time zone,
 	"created_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
 	"updated_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL

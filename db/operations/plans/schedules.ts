@@ -17,12 +17,14 @@ const LEASE_S = 120
 
 const columns = {
   ...pick(schedules, 'schedule_id', 'status', 'status_reason', 'owner', 'requester_id', 'when', 'intent', 'proceed'),
-  resource_ids: schedules.resource_ids,
+  ...pick(schedules, 'resource_ids', 'matched'),
   next_at: iso(schedules.next_at),
   created_at: iso(schedules.created_at),
   updated_at: iso(schedules.updated_at),
 }
-const runColumns = { ...pick(schedule_runs, 'schedule_id', 'state', 'detail', 'intent_id', 'plan_id', 'operation_id') }
+const runColumns = {
+  ...pick(schedule_runs, 'schedule_id', 'state', 'detail', 'targets', 'intent_id', 'plan_id', 'operation_id'),
+}
 
 export const insertSchedule = async (tx: Tx, given: NewSchedule): Promise<string> => {
   const schedule_id = uuidv7()
@@ -72,7 +74,7 @@ export const listRuns = async (db: Queryable, schedule_ids: readonly string[], e
 export const moveSchedule = (
   tx: Tx,
   schedule_id: string,
-  set: Partial<Pick<NewSchedule, 'status' | 'status_reason' | 'next_at'>>,
+  set: Partial<Pick<NewSchedule, 'status' | 'status_reason' | 'next_at' | 'matched' | 'seen'>>,
 ) =>
   tx
     .update(schedules)
@@ -89,11 +91,19 @@ export const lockDue = (tx: Tx, now: string, limit: number) =>
     .limit(limit)
     .for('update', { skipLocked: true })
 
+/** Active schedules with a condition that have not seen the projection as it is at `last`, locked; those that another process looks at are left to it. */
+export const lockWatching = (tx: Tx, last: number) =>
+  tx
+    .select(columns)
+    .from(schedules)
+    .where(and(eq(schedules.status, 'active'), ne(schedules.seen, last), sql`${schedules.when} ? 'on'`))
+    .for('update', { skipLocked: true })
+
 /** Begins the run of a time, once; false: it is there. Old runs are forgotten. */
-export const beginRun = async (tx: Tx, schedule_id: string, due_at: string): Promise<boolean> => {
+export const beginRun = async (tx: Tx, schedule_id: string, due_at: string, targets?: string[]): Promise<boolean> => {
   const begun = await tx
     .insert(schedule_runs)
-    .values({ schedule_id, due_at })
+    .values({ schedule_id, due_at, targets })
     .onConflictDoNothing()
     .returning({ due_at: schedule_runs.due_at })
   await tx.execute(sql`delete from operations.schedule_runs where schedule_id = ${schedule_id} and due_at <
@@ -110,7 +120,7 @@ export const leaseRuns = (db: Db, limit: number) => {
     .update(schedule_runs)
     .set({ leased_until: sql`clock_timestamp() + make_interval(secs => ${LEASE_S})` })
     .where(sql`(${schedule_runs.schedule_id}, ${schedule_runs.due_at}) in ${open}`)
-    .returning({ schedule_id: schedule_runs.schedule_id, due_at: iso(schedule_runs.due_at) })
+    .returning({ ...pick(schedule_runs, 'schedule_id', 'targets'), due_at: iso(schedule_runs.due_at) })
 }
 
 /** Ends a run that is open; `begun` gives it back, to be tried again after a while. */

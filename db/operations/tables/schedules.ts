@@ -1,7 +1,8 @@
+import { sql } from 'drizzle-orm'
 import { index, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { ScheduleBody, When } from '../../../apps/shared/contracts/operations/schedules.ts'
-import { at, json, now } from '../../columns.ts'
+import { at, big, json, now } from '../../columns.ts'
 import { operationsSchema } from './schema.ts'
 
 const t = operationsSchema.table
@@ -20,7 +21,11 @@ export const schedules = t(
     proceed: text('proceed').$type<'plan' | 'start'>().notNull(),
     /** The targets when it was made: who may see it. */
     resource_ids: text('resource_ids').array().notNull(),
-    /** Null while it is not active. */
+    /** What met its condition at the last look. */
+    matched: text('matched').array().notNull().default(sql`'{}'`),
+    /** How far the projection of the catalog had come then. */
+    seen: big('seen').notNull().default(-1),
+    /** Null while it is not active, and for a condition. */
     next_at: at('next_at'),
     created_at: now('created_at'),
     updated_at: now('updated_at'),
@@ -36,6 +41,8 @@ export const schedule_runs = t(
     due_at: at('due_at').notNull(),
     state: text('state').$type<'begun' | 'planned' | 'started' | 'skipped' | 'refused'>().notNull().default('begun'),
     detail: text('detail'),
+    /** What began to meet the condition. */
+    targets: text('targets').array(),
     intent_id: uuid('intent_id'),
     plan_id: uuid('plan_id'),
     operation_id: uuid('operation_id'),

@@ -16,7 +16,20 @@ const Cron = Closed({
   cron: text('0 22 * * 1-5', { maxLength: 120, description: 'Minute, hour, day of month, month, day of week.' }),
   timezone: text('Europe/Berlin', { maxLength: 64, description: 'An IANA time zone, through its daylight saving.' }),
 })
-export const When = Type.Union([At, Every, Cron])
+const On = Closed({
+  on: Closed(
+    {
+      type_key: text('fleet.host', { maxLength: 64, pattern: '^[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)+$' }),
+      when: text('target.observed_state.release != target.desired_state.release', {
+        minLength: 1,
+        maxLength: 2048,
+        description: 'CEL over `target`.',
+      }),
+    },
+    { description: 'When resources begin to meet a condition, such as drift; those are the targets of the intent.' },
+  ),
+})
+export const When = Type.Union([At, Every, Cron, On])
 export type When = Static<typeof When>
 
 export const ScheduleBody = Closed({
@@ -44,6 +57,7 @@ export const ScheduleRun = Type.Object({
   due_at: Time,
   state: Type.Enum([...RUN_STATES]),
   detail: Nullable(text('web 2.4.0 on eu1 still runs.', { description: 'Why it was skipped or refused.' })),
+  targets: Nullable(Type.Array(Type.String(), { description: 'What began to meet the condition.' })),
   intent_id: NullableText,
   plan_id: NullableText,
   operation_id: NullableText,
