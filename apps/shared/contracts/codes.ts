@@ -14,10 +14,7 @@ export const CODES = {
   validation_error: {
     // Any API
     schema_violation: ['A field, parameter or header does not fit its description.', FIX, 400, 413, 415, 416, 422],
-    idempotency_key_required: [
-      'The header Idempotency-Key is missing.',
-      'Send a new random key with each new command.',
-    ],
+    idempotency_key_required: ['The header Idempotency-Key is missing.', 'Send a new random key with each command.'],
     idempotency_key_reused: ['The key belongs to another request.', 'Send a new key with the changed request.', 422],
     page_token_invalid: ['The page_token is invalid.', 'Start again at the first page.'],
     page_token_mismatch: [
@@ -41,10 +38,7 @@ export const CODES = {
     ambiguous_grant: ['The request holds a password and a refresh token.', 'Send one of them.'],
     missing_grant: ['The request holds no password and no refresh token.', 'Send one of them.'],
     unknown_response_mode: ['There is no such response mode.', 'Use json or cookie.'],
-    session_mode_mismatch: [
-      'The session was started in the other response mode.',
-      'Use the mode in which you signed in.',
-    ],
+    session_mode_mismatch: ['The session was started in the other response mode.', 'Use the mode you signed in with.'],
     retry_key_too_short: [
       'The Idempotency-Key of a refresh is too short to be random.',
       'Use at least 22 random characters.',
@@ -196,10 +190,7 @@ export const CODES = {
     self_grant: ['You cannot give rights to yourself.', 'Ask another administrator.'],
     second_admin: ['You requested this change, or it concerns you.', 'Another administrator must confirm it.'],
     not_your_change: ['You have no part in this change.', 'Ask whoever requested it, or reject it.'],
-    renewal_required: [
-      'An administrator saw the whole enrolment link of the account.',
-      'Request a new enrolment link.',
-    ],
+    renewal_required: ['An administrator saw the whole enrolment link of the account.', 'Request a new link.'],
     self_approval: ['You requested this operation.', 'Another person must approve it.'],
     self_patch_approval: ['You proposed this patch.', 'Another person must approve it.'],
     second_person_needed: [
@@ -220,10 +211,7 @@ export const CODES = {
       'This gate needs your passkey.',
       'Approve it in the console, which asks for the passkey. Without one, add it under Passkeys first.',
     ],
-    tainted_right: [
-      'Someone who takes part in the operation gave you the right to decide.',
-      'Another person must decide.',
-    ],
+    tainted_right: ['Someone who takes part in the operation gave you this right.', 'Another person must decide.'],
     hard_policy: ['A policy forbids this.', 'Read the policy named in the detail.'],
     risk_ceiling: ['The plan is riskier than its intent allows.', 'Raise the ceiling, or change less.'],
     secret_not_allowed: [
@@ -285,17 +273,10 @@ export const CODES = {
     digest_moved: ['What you reviewed has changed.', READ, 412],
     plan_hash_moved: ['The plan is not the one you reviewed.', READ, 412],
     generation_moved: ['The node has run again since you read it.', READ, 412],
-    precondition_required: [
-      'The change needs the version it was decided on.',
-      'Send If-Match or expected_version.',
-      428,
-    ],
+    precondition_required: ['The change needs the version it is based on.', 'Send If-Match or expected_version.', 428],
     already_exists: ['The object exists already.', 'Choose another id, or change the object.'],
     test_failed: ['A test of the JSON patch failed.', READ],
-    field_owned: [
-      'Another manager set a field to another value.',
-      'Change it at its owner, or send the same with force.',
-    ],
+    field_owned: ['Another manager set a field to another value.', 'Change it at its owner, or send it with force.'],
     type_changed: ['The resource has another type.', 'Import it under another id.'],
     too_many_credentials: ['The machine has as many credentials as it may.', 'Revoke one that is no longer used.'],
     last_admin: ['No active administrator would be left.', 'Make someone else an administrator first.'],
