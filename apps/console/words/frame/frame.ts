@@ -3,6 +3,8 @@ import { plural } from './plural.ts'
 const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
 const list = new Intl.ListFormat('en', { type: 'conjunction' })
 
+const CHANGED = { create: 'added', update: 'changed', replace: 'replaced', delete: 'removed' }
+
 /** Words of the frame around every page, and those that all pages share. */
 export const frame = {
   product: 'Signalbox',
@@ -212,20 +214,11 @@ export const frame = {
     now: 'now',
     zone: { utc: 'UTC', local: 'local' },
   },
-  change: {
-    create: 'added',
-    update: 'changed',
-    replace: 'replaced',
-    delete: 'removed',
-    no_change: 'unchanged',
-  } as Record<string, string>,
+  change: { ...CHANGED, no_change: 'unchanged' } as Record<string, string>,
   change_counts: (counts: { create?: number; update?: number; replace?: number; delete?: number }) =>
-    [
-      `${counts.create ?? 0} added`,
-      `${counts.update ?? 0} changed`,
-      ...(counts.replace ? [`${counts.replace} replaced`] : []),
-      `${counts.delete ?? 0} removed`,
-    ].join(', '),
+    (['create', 'update', 'replace', 'delete'] as const)
+      .flatMap((kind) => (counts[kind] ? `${counts[kind]} ${CHANGED[kind]}` : []))
+      .join(', ') || 'no changes',
   absent: 'absent',
   resources_alike: (n: number) => `${n} resources with the same change`,
   risk: { low: 'low', medium: 'medium', high: 'high', critical: 'critical' } as Record<string, string>,

@@ -17,9 +17,9 @@ export const patch = {
   revisions: (base: number, applied: number | null) => (applied === null ? `on ${base}` : `${base} → ${applied}`),
   counts: (added: number, changed: number, removed: number, gates: number) =>
     [
-      `${added} added`,
-      `${changed} changed`,
-      `${removed} removed`,
+      ...(added > 0 ? [`${added} added`] : []),
+      ...(changed > 0 ? [`${changed} changed`] : []),
+      ...(removed > 0 ? [`${removed} removed`] : []),
       ...(gates > 0 ? [count(gates, 'one gate', '{n} gates')] : []),
     ].join(', '),
   proposed: (who: string, at: string, base: number) => `Proposed by ${who}, ${at}, for revision ${base} of the graph.`,
