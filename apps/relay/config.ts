@@ -25,6 +25,19 @@ export const schema = Type.Object({
     description: 'Where the signed heads of the audit logs are kept: a file that the database cannot reach.',
   }),
   RELAY__AUDIT__ANCHOR_S: settings.integer(3600, 1, 86_400),
+  RELAY__SIEM__URL: Type.Optional(
+    Type.String({
+      pattern: '^(https|syslog\\+tls)://',
+      description:
+        'Where audit rows go too: https://… takes JSON lines, syslog+tls://host:port takes RFC 5424 messages.',
+    }),
+  ),
+  RELAY__SIEM__TOKEN_FILE: Type.Optional(
+    Type.String({ description: 'A file with the bearer token of that https URL.' }),
+  ),
+  RELAY__SIEM__CA_FILE: Type.Optional(
+    Type.String({ description: 'A PEM file: the authority of that receiver; else those of the system.' }),
+  ),
   RELAY__OUTBOX__POLL_MS: settings.integer(500, 5, 60_000),
   RELAY__COMMANDS__POLL_MS: settings.integer(250, 5, 10_000),
   RELAY__COMMANDS__IN_FLIGHT: settings.integer(256, 1, 2000),

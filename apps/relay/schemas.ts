@@ -1,5 +1,7 @@
+import { readTextFile } from '../shared/config.ts'
 import { prefixed, type StreamName } from '../shared/events/events.ts'
 import type { Telemetry } from '../shared/telemetry.ts'
+import { createSiem } from './audit/siem.ts'
 import { createCommandSender, reconcile } from './commands/send.ts'
 import type { RelayDeps } from './deps.ts'
 import { checkBroker } from './events/broker.ts'
@@ -24,6 +26,7 @@ const STREAM_OF: Record<Schema, StreamName | undefined> = {
 /** What only this process wakes is looked after all the same, in case a turn failed half-way. */
 const UNWOKEN_MS = 2000
 const MINUTE = 60_000
+const SIEM_MS = 2000
 
 /** The counts of the loops of all schemas. */
 export const createMeters = (telemetry: Telemetry, schemas: readonly Schema[]) => {
@@ -83,7 +86,7 @@ export const leadSchema =
       sequence,
       publish,
       ...(broker && { broker }),
-      ...(schema === 'operations' && startCommands(deps, meters)),
+      ...(schema === 'operations' && { ...startCommands(deps, meters), ...startSiem(deps) }),
     }
     nats.onConnect((nc) => {
       nc.subscribe(prefixed(prefix, `wake.${schema}`), { callback: () => sequence.wake() })
@@ -125,6 +128,20 @@ const startBrokerCheck = (
     if (lost && schema === 'identity') await republishRevocations(pool, nc, prefix)
     return false
   })
+}
+
+/** The audit rows go to a log system outside, if one is named. */
+const startSiem = ({ config, telemetry, pool }: RelayDeps): Record<string, Loop> => {
+  const { RELAY__SIEM__URL: url, RELAY__SIEM__TOKEN_FILE: token, RELAY__SIEM__CA_FILE: ca } = config
+  if (url === undefined) return {}
+  const siem = createSiem({
+    pool,
+    url,
+    token: token && readTextFile('RELAY__SIEM__TOKEN_FILE', token),
+    ca: ca && readTextFile('RELAY__SIEM__CA_FILE', ca),
+  })
+  const loop = startLoop('siem', telemetry.log, SIEM_MS, siem.turn)
+  return { siem: { wake: loop.wake, stop: () => loop.stop().then(siem.close) } }
 }
 
 const startCommands = ({ config, telemetry, pool, nats, engine }: RelayDeps, { sent }: Meters) => {

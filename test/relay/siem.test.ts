@@ -1,0 +1,152 @@
+import { once } from 'node:events'
+import { createServer as createHttps } from 'node:https'
+import type { AddressInfo, Server } from 'node:net'
+import { createServer as createTls } from 'node:tls'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { sealAudit } from '../../apps/relay/audit/seal.ts'
+import { createSiem } from '../../apps/relay/audit/siem.ts'
+import { type AuditTable, appendAuditTo } from '../../db/audit.ts'
+import { createDb } from '../../db/client.ts'
+import { user_events } from '../../db/identity/tables.ts'
+import { audit } from '../../db/operations/tables/index.ts'
+import { createAuthority } from '../support/certificates.ts'
+import { testDatabase } from '../support/database.ts'
+
+/** Real receivers behind TLS, and rows that the daily code writes and seals. */
+const KEY = Buffer.alloc(32, 7)
+const authority = createAuthority()
+const { cert, key } = authority.issue('localhost')
+let database: Awaited<ReturnType<typeof testDatabase>>
+let opened: ReturnType<typeof createDb>
+beforeAll(async () => {
+  database = await testDatabase('identity', 'session', 'token', 'catalog', 'operations')
+  opened = createDb(database.url, { app: 'test' })
+})
+afterAll(async () => {
+  await opened.close()
+  await database.drop()
+})
+beforeEach(() => opened.pool.query(`delete from operations.relay_state where name like 'siem %'`))
+
+let number = 0
+const say = async (count: number) => {
+  const objects: string[] = []
+  for (let i = 0; i < count; i++) {
+    number += 1
+    const table = (number % 2 ? user_events : audit) as AuditTable
+    const outcome = number % 3 ? ('done' as const) : ('denied' as const)
+    objects.push(`thing:${number}`)
+    const entry = { actor: 'user:u1', action: 'test', object: `thing:${number}`, outcome, reason: 'ünïcode\nline' }
+    await opened.db.transaction((tx) => appendAuditTo(tx, table, KEY, entry))
+  }
+  while (await sealAudit(opened.pool));
+  return objects
+}
+const listening = async (server: Server) => {
+  server.listen(0, 'localhost')
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+const siemTo = (url: string, ca = authority.ca) => createSiem({ pool: opened.pool, url, token: 'secret', ca })
+const allTurns = async (siem: ReturnType<typeof siemTo>) => {
+  while (await siem.turn());
+}
+
+describe('audit rows go to a log system by https', () => {
+  type Told = { object: string; log: string; seal_seq: string; mac: string }
+  let told: Told[] = []
+  /** How the next requests are answered; then with 200. */
+  let answers: (number | 'cut' | 'taken and cut')[] = []
+  const server = createHttps({ cert, key }, (req, res) => {
+    let body = ''
+    req.on('data', (chunk) => (body += chunk))
+    req.on('end', () => {
+      const answer = answers.shift() ?? 200
+      expect(req.headers.authorization).toBe('Bearer secret')
+      if (answer === 200 || answer === 'taken and cut')
+        for (const line of body.trimEnd().split('\n')) told.push(JSON.parse(line))
+      if (typeof answer === 'number') res.writeHead(answer).end('an answer')
+      else req.socket.destroy()
+    })
+  })
+  let url = ''
+  beforeAll(async () => {
+    url = `https://localhost:${await listening(server)}/audit`
+  })
+  beforeEach(() => {
+    told = []
+    answers = []
+  })
+  afterAll(() => void server.close())
+
+  it('all from the first on, in the order of each chain, once while all goes well', async () => {
+    await say(450)
+    const siem = siemTo(url)
+    await allTurns(siem)
+    const { rows } = await opened.pool.query(
+      `select (select count(*) from identity.user_events) + (select count(*) from operations.audit) as n`,
+    )
+    expect(told).toHaveLength(Number(rows[0].n))
+    for (const log of ['identity.user_events', 'operations.audit'])
+      expect(told.filter((line) => line.log === log).map(({ seal_seq }) => Number(seal_seq))).toEqual(
+        Array.from({ length: told.filter((line) => line.log === log).length }, (_, i) => i + 1),
+      )
+    expect(told[0]).toMatchObject({ actor: 'user:u1', outcome: expect.any(String), mac: expect.any(String) })
+    const before = told.length
+    await allTurns(siem)
+    expect(told).toHaveLength(before)
+    const news = await say(3)
+    await allTurns(siemTo(url))
+    expect(told.slice(before).map(({ object }) => object)).toEqual(expect.arrayContaining(news))
+    expect(told).toHaveLength(before + 3)
+  })
+
+  it.each([503, 401, 302, 'cut', 'taken and cut'] as const)('none is lost when it answers %s', async (answer) => {
+    await allTurns(siemTo(url))
+    told = []
+    const news = await say(4)
+    answers = [answer]
+    const siem = siemTo(url)
+    await expect(siem.turn()).rejects.toThrow()
+    // The process dies here; the next one goes on.
+    await allTurns(siemTo(url))
+    expect([...new Set(told.map(({ object }) => object))].sort()).toEqual(news.sort())
+  })
+
+  it('never to a receiver of another authority', async () => {
+    await say(1)
+    const other = createAuthority()
+    await expect(siemTo(url, other.ca).turn()).rejects.toThrow(/certificate|signature/i)
+    expect(told).toEqual([])
+  })
+})
+
+describe('audit rows go to a log system by syslog over TLS', () => {
+  it('in frames by length, a refusal as a warning; rows that it did not read come again', async () => {
+    let received = Buffer.alloc(0)
+    let broken = true
+    const server = createTls({ cert, key }, (socket) => {
+      if (broken) return void socket.destroy()
+      socket.on('data', (chunk) => (received = Buffer.concat([received, chunk])))
+    })
+    const siem = siemTo(`syslog+tls://localhost:${await listening(server)}`)
+    const news = await say(5)
+    await expect(siem.turn()).rejects.toThrow()
+    broken = false
+    await allTurns(siem)
+    server.close()
+    const messages: string[] = []
+    for (let rest = received; rest.length > 0; ) {
+      const space = rest.indexOf(' ')
+      const end = space + 1 + Number(rest.subarray(0, space).toString())
+      messages.push(rest.subarray(space + 1, end).toString())
+      rest = rest.subarray(end)
+    }
+    const lines = messages.map((message) => {
+      const [, priority, log, json] = /^<(\d+)>1 \S+Z \S+ signalbox - (\S+) - (.*)$/s.exec(message) ?? []
+      return { priority, log, ...(JSON.parse(json ?? '') as { object: string; outcome: string }) }
+    })
+    expect(lines.map(({ object }) => object)).toEqual(expect.arrayContaining(news))
+    for (const { priority, outcome } of lines) expect(priority).toBe(outcome === 'denied' ? '108' : '109')
+  })
+})
