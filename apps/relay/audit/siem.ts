@@ -22,9 +22,9 @@ const BATCH = 200
 const TIMEOUT_MS = 10_000
 
 /**
- * Sends the rows of all audit logs to the company's own log system, from the first one on, each log in the order of its
- * chain. A place moves on when the receiver has taken the rows: after a crash or an outage they come again, and none is
- * lost. One turn; true when there may be more.
+ * Sends the rows of all audit logs to the company's own log system, from the first row on. Each log goes in the order of
+ * its chain. A place moves on when the receiver has taken the rows: after a crash or an outage they come again, and none
+ * is lost. One turn; true when there may be more.
  */
 export const createSiem = ({ pool, url, token, ca }: SiemDeps) => {
   const { protocol, hostname: host, port } = new URL(url)
