@@ -9,9 +9,10 @@ import { apply } from './tools/apply.ts'
 import { command } from './tools/command.ts'
 import { type AgentFile, environmentOf } from './tools/file.ts'
 import { preview } from './tools/preview.ts'
+import { ssh } from './tools/ssh.ts'
 import { failed, type Job, refusedBy, type Tool, type Verdict } from './tools/types.ts'
 
-const TOOLS: Record<string, Tool> = { command, 'opentofu.preview': preview, 'opentofu.apply': apply }
+const TOOLS: Record<string, Tool> = { command, ssh, 'opentofu.preview': preview, 'opentofu.apply': apply }
 
 /** Sooner than it must be: a cancel is heard by the answer to a beat. */
 const BEAT_MS = 2000

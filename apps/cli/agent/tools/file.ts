@@ -30,6 +30,17 @@ const AgentFile = Closed({
       grace_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 600 })),
     }),
   ),
+  ssh: Type.Optional(
+    Closed({
+      /** The OpenSSH client. */
+      program: Path,
+      /** Addresses that steps may name; * is any text. */
+      hosts: Type.Array(Type.String({ minLength: 1, maxLength: 253 }), { minItems: 1, maxItems: 1000 }),
+      users: Type.Array(Type.String({ pattern: '^[a-z_][a-z0-9_-]{0,31}$' }), { minItems: 1, maxItems: 100 }),
+      /** Programs of the hosts. */
+      programs: Type.Optional(Programs),
+    }),
+  ),
   /** Variables of the environment of jobs that name the credential: each from a file. */
   credentials: Type.Optional(
     Type.Record(
@@ -41,7 +52,9 @@ const AgentFile = Closed({
     ),
   ),
 })
-export type AgentFile = Static<typeof AgentFile> & { known: ReturnType<typeof programsOf> }
+type Known = ReturnType<typeof programsOf>
+/** `known` are programs of this machine, `remote` of the hosts that ssh reaches. */
+export type AgentFile = Static<typeof AgentFile> & { known: Known; remote: Known }
 
 /** Reads the agent's file; a broken one names the member that is wrong. */
 export const readAgentFile = (path: string): AgentFile => {
@@ -53,7 +66,7 @@ export const readAgentFile = (path: string): AgentFile => {
   if (process.getuid?.() === 0 && file.uid === undefined)
     throw usageError(`${path} names no uid, and this agent runs as root.`, 'Name the uid that jobs run as.')
   try {
-    return { ...file, known: programsOf(file.programs ?? {}) }
+    return { ...file, known: programsOf(file.programs ?? {}), remote: programsOf(file.ssh?.programs ?? {}) }
   } catch (error) {
     throw usageError(`${path}${(error as Error).message}`)
   }
