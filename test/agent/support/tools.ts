@@ -133,7 +133,7 @@ export const startSshd = async (folder: string, name = 'sshd') => {
     until(() => /Server listening/.test(said), { timeout_ms: 20_000, what: `sshd listening: ${said}` })
   await listening()
   return {
-    ...{ port, user, place, host_keys: [keyOf('host')], identity: join(place, 'identity') },
+    ...{ port, user, place, host_keys: [keyOf('host')], other_key: keyOf('other'), identity: join(place, 'identity') },
     said: () => said,
     /** The same server with another host key, as after a new installation or in the wrong hands. */
     changeKey: async () => {

@@ -41,6 +41,24 @@ const AgentFile = Closed({
       programs: Type.Optional(Programs),
     }),
   ),
+  git: Type.Optional(
+    Closed({
+      program: Path,
+      /** Who makes the commits: a name and an address. */
+      author: Type.Optional(Type.String({ pattern: '^[^<>\\r\\n]+ <[^<>\\r\\n ]+>$', maxLength: 200 })),
+      repos: Type.Record(
+        Name,
+        Closed({
+          url: Type.String({ pattern: '^(ssh://|https://|/)[^\\s]+$', maxLength: 1000 }),
+          host_keys: Type.Optional(Type.Array(Type.String())),
+          /** Branches that jobs may write; * is any text. */
+          push: Type.Array(Type.String(), { minItems: 1 }),
+          /** Branches that jobs may merge into. */
+          merge: Type.Optional(Type.Array(Type.String())),
+        }),
+      ),
+    }),
+  ),
   /** Variables of the environment of jobs that name the credential: each from a file. */
   credentials: Type.Optional(
     Type.Record(
@@ -71,6 +89,10 @@ export const readAgentFile = (path: string): AgentFile => {
     throw usageError(`${path}${(error as Error).message}`)
   }
 }
+
+/** A pattern of the agent's file, in which * is any text. */
+export const fits = (pattern: string, text: string): boolean =>
+  new RegExp(`^${pattern.replace(/[^A-Za-z0-9*]/g, '\\$&').replaceAll('*', '.*')}$`).test(text)
 
 /** The variables of a credential that this job may use; a string says why it may not. */
 export const environmentOf = (

@@ -37,6 +37,18 @@ export const failed = (kind: string, message: string, retryable?: boolean): Verd
 /** The agent's own rules refuse it; no tool was begun. */
 export const refusedBy = (message: string): Verdict => failed('agent_refused', message)
 
+/** An end of a job that needs no more steps. */
+export class Ended extends Error {
+  readonly verdict: Verdict
+  constructor(verdict: Verdict) {
+    super()
+    this.verdict = verdict
+  }
+}
+const STALE = 'No change was made. Retry the preview: the gate asks with the new plan.'
+/** The preview that was approved is no longer true. */
+export const stale = (moved: string): Verdict => failed('preview_stale', `${moved} ${STALE}`, false)
+
 type Run = {
   path: string
   args: readonly string[]

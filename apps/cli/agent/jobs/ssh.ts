@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { hostKeyFault, hostKeysOf, sshOptions } from './host.ts'
-import { failed, type Job, refusedBy, runTool, type Tool, type Verdict } from './types.ts'
+import { fits } from '../tools/file.ts'
+import { hostKeyFault, hostKeysOf, sshOptions } from '../tools/host.ts'
+import { failed, type Job, refusedBy, runTool, type Tool, type Verdict } from '../tools/types.ts'
 
 /**
  * Runs on the host. Its text is fixed; arguments come as base64, which no shell reads as anything else. It begins only
@@ -109,9 +110,6 @@ const askedOf = (job: Job): Asked | Verdict => {
     ...(typeof timeout_s === 'number' && { timeout_s }),
   }
 }
-
-const fits = (pattern: string, address: string): boolean =>
-  new RegExp(`^${pattern.replace(/[^A-Za-z0-9*]/g, '\\$&').replaceAll('*', '.*')}$`).test(address)
 
 const neverBegan = (how: 'ended' | 'timeout' | 'told', said: string, name: string): Verdict => {
   const fault = hostKeyFault(said, name.replace(/^.* at /, ''))

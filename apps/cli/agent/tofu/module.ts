@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { chownSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { isObject } from '../../../shared/data/pointer.ts'
-import { failed, type Job, refusedBy, runTool, stopped, type Verdict } from './types.ts'
+import { Ended, failed, type Job, refusedBy, runTool, stopped } from '../tools/types.ts'
 
 /** A root module of OpenTofu or Terraform in the sandbox of one attempt, and the tool to run in it. */
 export type Module = {
@@ -12,14 +12,6 @@ export type Module = {
   /** Digest of the files that were copied. */
   source_digest: string
   version: string
-}
-/** An end that needs no more steps. */
-export class Ended extends Error {
-  readonly verdict: Verdict
-  constructor(verdict: Verdict) {
-    super()
-    this.verdict = verdict
-  }
 }
 
 const GRACE_S = 120
