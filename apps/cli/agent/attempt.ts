@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Work } from '../../shared/contracts/engine/executions.ts'
 import { maskerOf } from '../../shared/data/mask.ts'
+import { previewPlaybook, runPlaybook } from './jobs/ansible.ts'
 import { command } from './jobs/command.ts'
 import { merge, previewCommit, push } from './jobs/git.ts'
 import { ssh } from './jobs/ssh.ts'
@@ -16,6 +17,7 @@ import { Ended, failed, type Job, refusedBy, type Tool, type Verdict } from './t
 const TOOLS: Record<string, Tool> = {
   ...{ command, ssh, 'opentofu.preview': preview, 'opentofu.apply': apply },
   ...{ 'git.preview': previewCommit, 'git.push': push, 'git.merge': merge },
+  ...{ 'ansible.preview': previewPlaybook, 'ansible.run': runPlaybook },
 }
 
 /** Sooner than it must be: a cancel is heard by the answer to a beat. */

@@ -146,3 +146,27 @@ export const startSshd = async (folder: string, name = 'sshd') => {
     stop: () => child.kill('SIGKILL'),
   }
 }
+
+const ANSIBLE = 'ansible-core==2.18.6'
+/** ansible-playbook of PATH, or of a virtual environment in the cache. */
+export const locateAnsible = () => {
+  const home = join(cacheDir(), `python-${ANSIBLE.replace('==', '-')}`)
+  const program = join(home, 'bin/ansible-playbook')
+  const install: Source = {
+    what: `pip install ${ANSIBLE}`,
+    run: async (say) => {
+      say(`installing ${ANSIBLE}`)
+      mkdirSync(cacheDir(), { recursive: true })
+      rmSync(home, { recursive: true, force: true })
+      await run('python3', ['-m', 'venv', home], { timeout_ms: 120_000 })
+      try {
+        await run(join(home, 'bin/python'), ['-m', 'pip', 'install', '-q', ANSIBLE], { timeout_ms: 300_000 })
+        return program
+      } catch (error) {
+        rmSync(home, { recursive: true, force: true })
+        throw error
+      }
+    },
+  }
+  return locate('ansible', [present('ansible-playbook'), found(program), install], `pip install ${ANSIBLE}.`, screen)
+}

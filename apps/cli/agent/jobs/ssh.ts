@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { fits } from '../tools/file.ts'
-import { hostKeyFault, hostKeysOf, sshOptions } from '../tools/host.ts'
+import { ADDRESS, hostKeyFault, hostKeysOf, sshOptions } from '../tools/host.ts'
 import { failed, type Job, refusedBy, runTool, type Tool, type Verdict } from '../tools/types.ts'
 
 /**
@@ -26,7 +26,6 @@ const GRACE_S = 10
 const MAX_ARGS = 64 * 1024
 /** So much of the end of the program's words comes back. */
 const MAX_STDOUT = 16 * 1024
-const ADDRESS = /^[A-Za-z0-9]([A-Za-z0-9.:-]{0,251}[A-Za-z0-9])?$/
 
 type Asked = { name: string; stdin: string; codes: unknown[]; options: string[]; argv: string[]; timeout_s?: number }
 

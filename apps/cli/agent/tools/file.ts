@@ -59,6 +59,17 @@ const AgentFile = Closed({
       ),
     }),
   ),
+  ansible: Type.Optional(
+    Closed({
+      /** ansible-playbook. */
+      program: Path,
+      /** Folders with playbooks. `vars`: of every host, such as ansible_connection; a step sets none of these. */
+      sources: Type.Record(
+        Name,
+        Closed({ path: Path, vars: Type.Optional(Type.Record(Type.String(), Type.Unknown())) }),
+      ),
+    }),
+  ),
   /** Variables of the environment of jobs that name the credential: each from a file. */
   credentials: Type.Optional(
     Type.Record(

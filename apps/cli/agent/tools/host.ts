@@ -4,6 +4,8 @@ import type { Job } from './types.ts'
 
 /** The credential's variable that holds a private key. */
 const KEY = 'SIGNALBOX_SSH_KEY'
+/** What is a host on a command line, and no option. */
+export const ADDRESS = /^[A-Za-z0-9]([A-Za-z0-9.:-]{0,251}[A-Za-z0-9])?$/
 const HOST_KEY = /^((?:ssh|ecdsa|sk)-[a-z0-9@.-]+) ([A-Za-z0-9+/]{40,16000}={0,2})(?: [^\r\n]*)?$/
 /** The name under which pinned keys are known, whatever the address. */
 const ALIAS = 'pinned'
@@ -24,7 +26,7 @@ export const hostKeysOf = (given: unknown): string[] | undefined => {
   return keys.every((key) => key !== null) ? keys.map((key) => `${key[1]} ${key[2]}`) : undefined
 }
 
-/** Options that let OpenSSH trust exactly these keys, and read no configuration, agent or key of the machine. */
+/** Options that let OpenSSH trust exactly these keys, under one name or as lines that name their host, and read no configuration, agent or key of the machine. */
 export const sshOptions = (job: Job, lines: readonly string[], alias = true): string[] => {
   const known = writeOwn(job, 'known_hosts', lines.map((line) => `${alias ? `${ALIAS} ` : ''}${line}\n`).join(''))
   const key = job.env[KEY]
@@ -41,6 +43,7 @@ export const sshOptions = (job: Job, lines: readonly string[], alias = true): st
     },
     ...{ PreferredAuthentications: 'publickey', ControlMaster: 'no', ControlPath: 'none', ClearAllForwardings: 'yes' },
     ...{ ConnectTimeout: CONNECT_S, ServerAliveInterval: 5, ServerAliveCountMax: 3, IdentityFile: identity },
+    ...{ RequestTTY: 'no', ForwardAgent: 'no', ForwardX11: 'no' },
     ...(alias && { HostKeyAlias: ALIAS }),
   }
   return [
