@@ -74,6 +74,7 @@ const ROOMS = {
     ['import', 'operations'],
     ['import/kubernetes', 'import/netbox', 'import/terraform', 'import/table', 'import/run'],
     ['agent/tools'],
+    ['agent/tofu', 'agent/jobs'],
     ['agent'],
     ['commands'],
   ],

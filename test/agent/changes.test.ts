@@ -2,8 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { changesOf } from '../../apps/cli/agent/tools/changes.ts'
-import { seal, unseal } from '../../apps/cli/agent/tools/seal.ts'
+import { yamlOf } from '../../apps/cli/agent/jobs/inventory.ts'
+import { changesOf } from '../../apps/cli/agent/tofu/changes.ts'
+import { seal, unseal } from '../../apps/cli/agent/tofu/seal.ts'
+import { createDiff } from '../../apps/cli/agent/tools/diff.ts'
 import { maskerOf } from '../../apps/shared/data/mask.ts'
 
 const SECRET = 'hunter2-is-one'
@@ -95,4 +97,38 @@ it('a sealed plan opens for its operation and its key alone, and only unchanged'
   ] as const)
     expect(unseal(folder, operation, given)).toBeUndefined()
   for (const folder of folders) rmSync(folder, { recursive: true })
+})
+
+it('a hunk is masked before it is cut: no part of a secret is left at the edge, and the digest covers all', () => {
+  const diffOf = (last: string) => {
+    const diff = createDiff(maskerOf([SECRET]))
+    const lines = [
+      '--- a',
+      '+++ b',
+      '@@ -1,2 +1 @@',
+      `-${'x'.repeat(342)}${SECRET}`,
+      '--- no header',
+      '+after',
+      `+${last}`,
+    ]
+    for (const line of lines) diff.read(line)
+    return diff.change(`of ${SECRET}`, 'update')
+  }
+  const [field] = diffOf('1').fields
+  expect(field).toMatchObject({ path: '/line 1', after: 'after\n1' })
+  expect(String(field?.before)).toMatch(/^x{342}•••\n-- n… \(\d+ characters\)$/)
+  expect(JSON.stringify(diffOf('1'))).not.toContain('hunt')
+  expect(diffOf('1').digest).not.toBe(diffOf('2').digest)
+})
+
+it('a diff of more hunks than are shown says how many there are', () => {
+  const diff = createDiff(plain)
+  for (let i = 1; i <= 250; i += 1) for (const line of [`@@ -${i} +${i} @@`, '-a', '+b']) diff.read(line)
+  const { fields, fields_count } = diff.change('file', 'update')
+  expect([fields.length, fields_count]).toEqual([100, 250])
+})
+
+it('the YAML of a step holds no template and no break of a line', () => {
+  const text = yamlOf({ 'a\u2028b': ["{{ lookup('pipe', 'id') }}", 1, true, null, { deep: 'x\n: y' }] })
+  expect(text).toBe(`{"a\\u2028b": [!unsafe "{{ lookup('pipe', 'id') }}", 1, true, null, {"deep": !unsafe "x\\n: y"}]}`)
 })

@@ -37,7 +37,7 @@ it('draws what the tool would do field by field, and says what is left out', () 
     .replace(/<[^>]+>/g, ' ')
     .replace(/\s+/g, ' ')
   for (const words of [
-    'The saved plan makes 3 changes',
+    'The preview shows 3 changes',
     'This plan file runs, byte for byte.',
     'terraform_data.disk',
     'input.size 10 → 20',

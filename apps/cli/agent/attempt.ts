@@ -4,14 +4,21 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Work } from '../../shared/contracts/engine/executions.ts'
 import { maskerOf } from '../../shared/data/mask.ts'
+import { previewPlaybook, runPlaybook } from './jobs/ansible.ts'
+import { command } from './jobs/command.ts'
+import { merge, previewCommit, push } from './jobs/git.ts'
+import { ssh } from './jobs/ssh.ts'
 import { createReporter } from './report.ts'
-import { apply } from './tools/apply.ts'
-import { command } from './tools/command.ts'
+import { apply } from './tofu/apply.ts'
+import { preview } from './tofu/preview.ts'
 import { type AgentFile, environmentOf } from './tools/file.ts'
-import { preview } from './tools/preview.ts'
-import { failed, type Job, refusedBy, type Tool, type Verdict } from './tools/types.ts'
+import { Ended, failed, type Job, refusedBy, type Tool, type Verdict } from './tools/types.ts'
 
-const TOOLS: Record<string, Tool> = { command, 'opentofu.preview': preview, 'opentofu.apply': apply }
+const TOOLS: Record<string, Tool> = {
+  ...{ command, ssh, 'opentofu.preview': preview, 'opentofu.apply': apply },
+  ...{ 'git.preview': previewCommit, 'git.push': push, 'git.merge': merge },
+  ...{ 'ansible.preview': previewPlaybook, 'ansible.run': runPlaybook },
+}
 
 /** Sooner than it must be: a cancel is heard by the answer to a beat. */
 const BEAT_MS = 2000
@@ -88,7 +95,9 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     return tool({ work, file, folder, env: { ...own, ...env }, mask, signal, log, stored, keep, fetch })
   }
   try {
-    const verdict = await act().catch((error: Error) => failed('agent_error', error.message))
+    const verdict = await act().catch((error: Error) =>
+      error instanceof Ended ? error.verdict : failed('agent_error', error.message),
+    )
     clearInterval(timer)
     ended = true
     await beating

@@ -154,7 +154,7 @@ export const reviewed = async (
 const previewLines = (value: unknown): string[] => {
   const preview = value as Preview | null
   if (preview?.format !== 'signalbox/preview@1') return []
-  const { changes, changes_count, plan, base, no_change } = preview
+  const { binding, changes, changes_count, plan, base, commit, unforeseen = [], no_change } = preview
   const lines = changes.flatMap(({ id, action, fields }) => [
     `  ${action.padEnd(8)} ${id}`,
     ...fields.map(({ path, before, after, unknown, sensitive }) =>
@@ -165,10 +165,12 @@ const previewLines = (value: unknown): string[] => {
   ])
   const more = changes_count > changes.length || lines.length > MAX_SHOWN
   return [
-    `  ${no_change ? 'The saved plan makes no changes.' : `The saved plan makes ${changes_count} changes, on serial ${base.serial}; it runs byte for byte:`}`,
+    `  ${no_change ? 'No changes.' : `${changes_count} changes`}${base ? ` on serial ${base.serial}` : ''}. ${binding === 'exact' ? 'Exactly this is carried out.' : 'A forecast: the tool may do otherwise.'}`,
     ...lines.slice(0, MAX_SHOWN),
     ...(more ? [dim('  … more: -o json shows all')] : []),
-    `  plan   sha256:${plan.content_sha256}`,
+    ...unforeseen.map((task) => `  unforeseen  ${task}`),
+    ...(plan ? [`  plan   sha256:${plan.content_sha256}`] : []),
+    ...(commit ? [`  commit ${commit}`] : []),
   ]
 }
 

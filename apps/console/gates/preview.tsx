@@ -8,7 +8,7 @@ const words = tDecide.gate.preview
 export const PreviewView = ({ preview }: { preview: Preview }) => (
   <section className="flex flex-col gap-2">
     <h3 className="font-semibold">{preview.no_change ? words.none : words.changes(preview.changes_count)}</h3>
-    <p>{words.exact}</p>
+    <p>{preview.plan ? words.exact : words[preview.binding === 'exact' ? 'commit' : 'forecast']}</p>
     <ul className="releases">
       {preview.changes.map(({ id, action, fields, fields_count }) => (
         <li key={id}>
@@ -27,9 +27,26 @@ export const PreviewView = ({ preview }: { preview: Preview }) => (
     {preview.changes.length < preview.changes_count ? (
       <p className="text-muted">{words.cut(preview.changes.length, preview.changes_count)}</p>
     ) : null}
-    <p className="text-muted">
-      {words.base(preview.base.serial)} <code>{preview.plan.content_sha256.slice(0, 12)}</code>
-    </p>
+    {preview.unforeseen?.length ? (
+      <details>
+        <summary>{words.unforeseen(preview.unforeseen.length)}</summary>
+        <ul className="names">
+          {preview.unforeseen.map((task) => (
+            <li key={task}>{task}</li>
+          ))}
+        </ul>
+      </details>
+    ) : null}
+    {preview.base && preview.plan ? (
+      <p className="text-muted">
+        {words.base(preview.base.serial)} <code>{preview.plan.content_sha256.slice(0, 12)}</code>
+      </p>
+    ) : null}
+    {preview.commit ? (
+      <p className="text-muted">
+        {words.commit_id} <code>{preview.commit.slice(0, 12)}</code>
+      </p>
+    ) : null}
   </section>
 )
 

@@ -31,11 +31,12 @@ export type ProcessInput = {
   args: readonly string[]
   cwd: string
   env: Record<string, string>
-  stdin: string
+  /** A promise is written when it resolves, such as after the program's first word. */
+  stdin: string | Promise<string>
   timeout_ms: number
   limits: { cpu_s: number; memory_mib: number | undefined; file_blocks?: number; open_files?: number }
-  /** How it is asked to end, and how long it has to do so before it is killed. */
-  ask?: { signal: 'SIGINT' | 'SIGTERM'; grace_ms: number }
+  /** How it is asked to end, and how long it has to do so before it is killed. EOF: its input stays open until then. */
+  ask?: { signal: 'SIGINT' | 'SIGTERM' | 'EOF'; grace_ms: number }
   /** How much of one line is handed to `log`. */
   max_line?: number
   uid?: number
@@ -62,7 +63,8 @@ export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
   const end = (because: 'timeout' | 'told') => {
     if (how !== 'ended') return
     how = because
-    signalGroup(child.pid, ask.signal)
+    if (ask.signal === 'EOF') child.stdin.end()
+    else signalGroup(child.pid, ask.signal)
     kill = setTimeout(() => signalGroup(child.pid, 'SIGKILL'), ask.grace_ms)
   }
   const told = () => end('told')
@@ -71,7 +73,8 @@ export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
   if (input.signal.aborted) told()
   // A program that does not read its input closes the pipe: that is its right.
   child.stdin.on('error', () => {})
-  child.stdin.end(stdin)
+  if (ask.signal === 'EOF') void Promise.resolve(stdin).then((text) => child.stdin.write(text))
+  else void Promise.resolve(stdin).then((text) => child.stdin.end(text))
   try {
     return await new Promise<ProcessEnd>((resolve) => {
       child.on('error', ({ message }) => resolve({ how: 'not_begun', message }))

@@ -98,6 +98,7 @@ export const startLab = async (pools: readonly string[]) => {
   return {
     ...{ p, folder, script, start, startGraph, startAgent, runner, stranger, nodeOf },
     front_url: front.url,
+    write: (name: string, text: string) => writeFileSync(join(folder, name), text),
     linesOf: (name: string) => {
       try {
         return readFileSync(join(folder, name), 'utf8').split('\n').filter(Boolean)

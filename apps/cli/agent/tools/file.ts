@@ -30,6 +30,46 @@ const AgentFile = Closed({
       grace_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 600 })),
     }),
   ),
+  ssh: Type.Optional(
+    Closed({
+      /** The OpenSSH client. */
+      program: Path,
+      /** Addresses that steps may name; * is any text. */
+      hosts: Type.Array(Type.String({ minLength: 1, maxLength: 253 }), { minItems: 1, maxItems: 1000 }),
+      users: Type.Array(Type.String({ pattern: '^[a-z_][a-z0-9_-]{0,31}$' }), { minItems: 1, maxItems: 100 }),
+      /** Programs of the hosts. */
+      programs: Type.Optional(Programs),
+    }),
+  ),
+  git: Type.Optional(
+    Closed({
+      program: Path,
+      /** Who makes the commits: a name and an address. */
+      author: Type.Optional(Type.String({ pattern: '^[^<>\\r\\n]+ <[^<>\\r\\n ]+>$', maxLength: 200 })),
+      repos: Type.Record(
+        Name,
+        Closed({
+          url: Type.String({ pattern: '^(ssh://|https://|/)[^\\s]+$', maxLength: 1000 }),
+          host_keys: Type.Optional(Type.Array(Type.String())),
+          /** Branches that jobs may write; * is any text. */
+          push: Type.Array(Type.String(), { minItems: 1 }),
+          /** Branches that jobs may merge into. */
+          merge: Type.Optional(Type.Array(Type.String())),
+        }),
+      ),
+    }),
+  ),
+  ansible: Type.Optional(
+    Closed({
+      /** ansible-playbook. */
+      program: Path,
+      /** Folders with playbooks. `vars`: of every host, such as ansible_connection; a step sets none of these. */
+      sources: Type.Record(
+        Name,
+        Closed({ path: Path, vars: Type.Optional(Type.Record(Type.String(), Type.Unknown())) }),
+      ),
+    }),
+  ),
   /** Variables of the environment of jobs that name the credential: each from a file. */
   credentials: Type.Optional(
     Type.Record(
@@ -41,7 +81,9 @@ const AgentFile = Closed({
     ),
   ),
 })
-export type AgentFile = Static<typeof AgentFile> & { known: ReturnType<typeof programsOf> }
+type Known = ReturnType<typeof programsOf>
+/** `known` are programs of this machine, `remote` of the hosts that ssh reaches. */
+export type AgentFile = Static<typeof AgentFile> & { known: Known; remote: Known }
 
 /** Reads the agent's file; a broken one names the member that is wrong. */
 export const readAgentFile = (path: string): AgentFile => {
@@ -53,11 +95,15 @@ export const readAgentFile = (path: string): AgentFile => {
   if (process.getuid?.() === 0 && file.uid === undefined)
     throw usageError(`${path} names no uid, and this agent runs as root.`, 'Name the uid that jobs run as.')
   try {
-    return { ...file, known: programsOf(file.programs ?? {}) }
+    return { ...file, known: programsOf(file.programs ?? {}), remote: programsOf(file.ssh?.programs ?? {}) }
   } catch (error) {
     throw usageError(`${path}${(error as Error).message}`)
   }
 }
+
+/** A pattern of the agent's file, in which * is any text. */
+export const fits = (pattern: string, text: string): boolean =>
+  new RegExp(`^${pattern.replace(/[^A-Za-z0-9*]/g, '\\$&').replaceAll('*', '.*')}$`).test(text)
 
 /** The variables of a credential that this job may use; a string says why it may not. */
 export const environmentOf = (

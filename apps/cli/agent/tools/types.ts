@@ -37,12 +37,25 @@ export const failed = (kind: string, message: string, retryable?: boolean): Verd
 /** The agent's own rules refuse it; no tool was begun. */
 export const refusedBy = (message: string): Verdict => failed('agent_refused', message)
 
+/** An end of a job that needs no more steps. */
+export class Ended extends Error {
+  readonly verdict: Verdict
+  constructor(verdict: Verdict) {
+    super()
+    this.verdict = verdict
+  }
+}
+const STALE = 'No change was made. Retry the preview: the gate asks with the new plan.'
+/** The preview that was approved is no longer true. */
+export const stale = (moved: string): Verdict => failed('preview_stale', `${moved} ${STALE}`, false)
+
 type Run = {
   path: string
   args: readonly string[]
   cwd: string
-  stdin?: string
+  stdin?: string | Promise<string>
   grace_s: number
+  ask?: 'SIGINT' | 'EOF'
   env?: Record<string, string>
   log?: Job['log']
   timeout_s?: number
@@ -56,7 +69,10 @@ const BIG = { file_blocks: 8_388_608, open_files: 4096 }
  * Runs a program of a job in a process group of its own. It is interrupted when the work is to be stopped or its time
  * ends, and killed after its grace. It is killed at once when this agent dies.
  */
-export const runTool = (job: Job, { grace_s, env = {}, log = job.log, timeout_s, uid, ...run }: Run) => {
+export const runTool = (
+  job: Job,
+  { grace_s, ask = 'SIGINT', env = {}, log = job.log, timeout_s, uid, ...run }: Run,
+) => {
   const left_ms = Math.max(Date.parse(job.work.deadline_at) - Date.now(), 0)
   // Its grace and the last word fit into its time.
   const grace_ms = Math.min(grace_s * 1000, left_ms / 4)
@@ -66,7 +82,7 @@ export const runTool = (job: Job, { grace_s, env = {}, log = job.log, timeout_s,
     ...{ path: run.path, args: run.args, cwd: run.cwd, stdin: run.stdin ?? '', env: { ...job.env, ...env } },
     timeout_ms,
     limits: { cpu_s: Math.ceil(left_ms / 1000), memory_mib: run.memory_mib, ...BIG },
-    ask: { signal: 'SIGINT', grace_ms },
+    ask: { signal: ask, grace_ms },
     ...(run.max_line !== undefined && { max_line: run.max_line }),
     ...(as && { uid: as, gid: as }),
     signal: job.signal,

@@ -96,10 +96,13 @@ export const gate = {
     `The first ${shown} of ${whole} nodes are listed; the digest covers all of them.`,
   outputs: 'Bound outputs',
   preview: {
-    none: 'The saved plan makes no changes',
-    changes: (count: number) =>
-      count === 1 ? 'The saved plan makes 1 change' : `The saved plan makes ${count} changes`,
+    none: 'The preview shows no changes',
+    changes: (n: number) => count(n, 'The preview shows 1 change', 'The preview shows {n} changes'),
     exact: 'This plan file runs, byte for byte.',
+    commit: 'Exactly this commit is pushed.',
+    commit_id: 'The commit is',
+    forecast: 'A forecast: the tool may do otherwise.',
+    unforeseen: (n: number) => count(n, '1 task cannot be foreseen', '{n} tasks cannot be foreseen'),
     base: (serial: number) => `Made on serial ${serial} of the state; the plan file is`,
     cut: (shown: number, count: number) => `The first ${shown} of ${count} changes; the digest covers all.`,
     fields: (shown: number, count: number) => `The first ${shown} of ${count} fields.`,

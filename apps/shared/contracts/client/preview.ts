@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 
-/** What a tool says that it would do, made by an agent before anything is done (operations.md 7.5). Types alone read it. */
+/** What a tool says that it would do, made by an agent before any change (operations.md 7.5). Types alone read it. */
 const Field = Type.Object({
   path: Type.String(),
   before: Type.Optional(Type.Unknown()),
@@ -15,15 +15,15 @@ const Change = Type.Object({
   action: Type.String(),
   fields: Type.Array(Field),
   fields_count: Type.Optional(Type.Integer()),
+  /** Over the whole diff, also the part that is not shown. */
+  digest: Type.Optional(Type.String()),
 })
 export const Preview = Type.Object({
   format: Type.Literal('signalbox/preview@1'),
-  /** `exact`: the file that was read is the file that runs. */
-  binding: Type.Literal('exact'),
+  /** `exact`: the very thing that was read is carried out. `forecast`: the tool cannot promise it. */
+  binding: Type.Enum(['exact', 'forecast']),
   tool: Type.String(),
   source_digest: Type.String(),
-  base: Type.Object({ lineage: Type.Union([Type.String(), Type.Null()]), serial: Type.Integer() }),
-  plan: Type.Object({ sha256: Type.String(), content_sha256: Type.String() }),
   changes: Type.Array(Change),
   changes_count: Type.Integer(),
   digest: Type.String(),
@@ -32,6 +32,30 @@ export const Preview = Type.Object({
   drift: Type.Integer(),
   no_change: Type.Boolean(),
 })
-export type Preview = Static<typeof Preview>
+/** opentofu: the sealed plan file, and the state that it was made on. */
+export const SavedPlan = Type.Object({
+  ...Preview.properties,
+  base: Type.Object({ lineage: Type.Union([Type.String(), Type.Null()]), serial: Type.Integer() }),
+  plan: Type.Object({ sha256: Type.String(), content_sha256: Type.String() }),
+})
+/** git: the commit that is pushed, where the branches were, and where the branch then is. */
+export const CommitPreview = Type.Object({
+  ...Preview.properties,
+  head: Type.String(),
+  branch_head: Type.Union([Type.String(), Type.Null()]),
+  commit: Type.String(),
+})
+/** ansible: a run in check mode. */
+export const CheckRun = Type.Object({
+  ...Preview.properties,
+  inputs_digest: Type.String(),
+  /** Tasks that check mode skips, by the words of the tool. */
+  unforeseen: Type.Array(Type.String()),
+})
+export type SavedPlan = Static<typeof SavedPlan>
+export type CommitPreview = Static<typeof CommitPreview>
+export type CheckRun = Static<typeof CheckRun>
+/** Each kind has members of its own. */
+export type Preview = Static<typeof Preview> & Partial<SavedPlan & CommitPreview & CheckRun>
 export type PreviewChange = Static<typeof Change>
 export type PreviewField = Static<typeof Field>

@@ -1,6 +1,6 @@
-import type { PreviewChange, PreviewField } from '../../../shared/contracts/client/preview.ts'
-import { digest } from '../../../shared/data/digest.ts'
+import type { PreviewField } from '../../../shared/contracts/client/preview.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
+import { pictureOf } from '../tools/picture.ts'
 
 /** What a saved plan would do, without its secrets: only listed members are read, and what the tool marks as sensitive has no value. */
 type ToolChange = {
@@ -17,12 +17,6 @@ type ToolPlan = {
   output_changes?: Record<string, ToolChange>
 }
 
-const MAX_CHANGES = 200
-const MAX_FIELDS = 100
-const MAX_TEXT = 400
-/** Outputs of an attempt are at most 256 KiB. */
-const MAX_SHOWN = 150_000
-
 export const changesOf = (plan: ToolPlan, mask: (text: string) => string) => {
   const resources = (plan.resource_changes ?? []).map(({ address, change }) => [address, change] as const)
   const outputs = Object.entries(plan.output_changes ?? {}).map(([name, change]) => [`output.${name}`, change] as const)
@@ -30,37 +24,8 @@ export const changesOf = (plan: ToolPlan, mask: (text: string) => string) => {
     const action = actionOf(change.actions)
     return action === undefined ? [] : [{ id: mask(id), action, fields: fieldsOf(change, mask) }]
   })
-  const counted = all.filter(({ id }) => !id.startsWith('output.'))
-  const counts: Record<string, number> = {}
-  for (const { action } of counted) counts[action] = (counts[action] ?? 0) + 1
-  return {
-    changes: picture(all),
-    changes_count: all.length,
-    /** Over all changes whole, also those that are not shown. */
-    digest: digest(all),
-    counts,
-    unknowns: all.reduce((sum, { fields }) => sum + fields.filter(({ unknown }) => unknown).length, 0),
-    drift: (plan.resource_drift ?? []).length,
-    no_change: all.length === 0,
-  }
+  return { ...pictureOf(all), drift: (plan.resource_drift ?? []).length }
 }
-
-/** The heaviest changes, as many as fit. */
-const picture = (all: PreviewChange[]): PreviewChange[] => {
-  let left = MAX_SHOWN
-  return all
-    .sort(byWeight)
-    .slice(0, MAX_CHANGES)
-    .map(bounded)
-    .filter((change) => {
-      left -= Buffer.byteLength(JSON.stringify(change))
-      return left > 0
-    })
-}
-
-const ORDER = ['delete', 'replace', 'update', 'create', 'read', 'forget']
-const byWeight = (a: PreviewChange, b: PreviewChange) =>
-  ORDER.indexOf(a.action) - ORDER.indexOf(b.action) || (a.id < b.id ? -1 : 1)
 
 const actionOf = (actions: string[]): string | undefined =>
   actions.length > 1 ? 'replace' : actions[0] === 'no-op' ? undefined : actions[0]
@@ -102,21 +67,3 @@ const at = (value: unknown, key: string): unknown =>
 
 const valued = (name: 'before' | 'after', value: unknown, mask: (text: string) => string) =>
   value === undefined || value === null ? {} : { [name]: JSON.parse(mask(JSON.stringify(value))) as unknown }
-
-/** A diff of any size has a bounded picture. */
-const bounded = ({ fields, ...change }: PreviewChange): PreviewChange => ({
-  ...change,
-  fields: fields
-    .slice(0, MAX_FIELDS)
-    .map(({ before, after, ...field }) => ({
-      ...field,
-      ...(before !== undefined && { before: short(before) }),
-      ...(after !== undefined && { after: short(after) }),
-    })),
-  ...(fields.length > MAX_FIELDS && { fields_count: fields.length }),
-})
-
-const short = (value: unknown): unknown => {
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
-  return text.length <= MAX_TEXT ? value : `${text.slice(0, MAX_TEXT)}… (${text.length} characters)`
-}

@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isObject } from '../../../shared/data/pointer.ts'
-import { failed, refusedBy, runTool, stopped, type Tool } from './types.ts'
+import { failed, refusedBy, runTool, stopped, type Tool } from '../tools/types.ts'
 
 const MAX_OUTPUTS = 64 * 1024
 const GRACE_S = 10

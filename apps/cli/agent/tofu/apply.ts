@@ -2,44 +2,36 @@ import { createHash } from 'node:crypto'
 import { chownSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Value } from 'typebox/value'
-import { Preview } from '../../../shared/contracts/client/preview.ts'
+import { SavedPlan } from '../../../shared/contracts/client/preview.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
-import { baseOf, Ended, type Module, openModule } from './module.ts'
+import { Ended, failed, type Job, refusedBy, stale, type Tool, type Verdict } from '../tools/types.ts'
+import { baseOf, type Module, openModule } from './module.ts'
 import { seal, unseal } from './seal.ts'
-import { failed, type Job, refusedBy, type Tool, type Verdict } from './types.ts'
 
 const LOCK_WAIT_S = 30
-const STALE = 'No change was made. Retry the preview: the gate asks with the new plan.'
-const stale = (what: string): Verdict => failed('preview_stale', `${what} ${STALE}`, false)
 
 /** `opentofu.apply`: carries out exactly the plan file that was previewed, and none on a state or a source that has moved. */
 export const apply: Tool = async (job) => {
   const given = (job.work.inputs as Record<string, unknown>).preview
-  if (!Value.Check(Preview, given)) return refusedBy('"preview" is no preview: pass the output of its node.')
-  try {
-    const plan = await planOf(job, given)
-    if (!Buffer.isBuffer(plan)) return plan
-    const module = await openModule(job)
-    if (module.source_digest !== given.source_digest)
-      return stale('The files of the source changed since this plan was made.')
-    const now = await baseOf(module)
-    const { lineage, serial } = given.base
-    if (lineage !== null && now.lineage !== lineage)
-      return stale('The state is another one than this plan was made for.')
-    if (now.serial !== serial)
-      return stale(`The state moved since this plan was made (serial ${serial}, now ${now.serial}).`)
-    const path = join(job.folder, 'plan.bin')
-    writeFileSync(path, plan, { mode: 0o600 })
-    if (job.file.uid) chownSync(path, job.file.uid, job.file.uid)
-    return await carryOut(job, module, path)
-  } catch (error) {
-    if (error instanceof Ended) return error.verdict
-    throw error
-  }
+  if (!Value.Check(SavedPlan, given)) return refusedBy('"preview" is no preview: pass the output of its node.')
+  const plan = await planOf(job, given)
+  if (!Buffer.isBuffer(plan)) return plan
+  const module = await openModule(job)
+  if (module.source_digest !== given.source_digest)
+    return stale('The files of the source changed since this plan was made.')
+  const now = await baseOf(module)
+  const { lineage, serial } = given.base
+  if (lineage !== null && now.lineage !== lineage) return stale('The state is another one than this plan was made for.')
+  if (now.serial !== serial)
+    return stale(`The state moved since this plan was made (serial ${serial}, now ${now.serial}).`)
+  const path = join(job.folder, 'plan.bin')
+  writeFileSync(path, plan, { mode: 0o600 })
+  if (job.file.uid) chownSync(path, job.file.uid, job.file.uid)
+  return await carryOut(job, module, path)
 }
 
 /** The file that was approved, byte for byte; otherwise why it is not. */
-const planOf = async (job: Job, { plan }: Preview): Promise<Buffer | Verdict> => {
+const planOf = async (job: Job, { plan }: SavedPlan): Promise<Buffer | Verdict> => {
   const opened = unseal(job.file.state_dir, job.work.operation_id, await job.fetch(plan.sha256))
   if (!opened)
     return refusedBy('The saved plan does not open: another key sealed it, or it was changed. No change was made.')

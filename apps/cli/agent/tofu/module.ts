@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
-import { chownSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { basename, join, relative } from 'node:path'
+import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { isObject } from '../../../shared/data/pointer.ts'
-import { failed, type Job, refusedBy, runTool, stopped, type Verdict } from './types.ts'
+import { copySource, filesOf } from '../tools/source.ts'
+import { Ended, failed, type Job, refusedBy, runTool, stopped } from '../tools/types.ts'
 
 /** A root module of OpenTofu or Terraform in the sandbox of one attempt, and the tool to run in it. */
 export type Module = {
@@ -12,14 +12,6 @@ export type Module = {
   /** Digest of the files that were copied. */
   source_digest: string
   version: string
-}
-/** An end that needs no more steps. */
-export class Ended extends Error {
-  readonly verdict: Verdict
-  constructor(verdict: Verdict) {
-    super()
-    this.verdict = verdict
-  }
 }
 
 const GRACE_S = 120
@@ -37,16 +29,7 @@ export const openModule = async (job: Job): Promise<Module> => {
   if (typeof workspace !== 'string' || !WORKSPACE.test(workspace))
     throw new Ended(refusedBy('"workspace" is a name of letters, digits and ._-.'))
   const dir = join(job.folder, 'module')
-  try {
-    cpSync(found.path, dir, {
-      recursive: true,
-      verbatimSymlinks: true,
-      filter: (path) => !SKIPPED.test(basename(path)),
-    })
-  } catch (error) {
-    throw new Ended(refusedBy(`The source "${source}" cannot be read: ${(error as NodeJS.ErrnoException).code}.`))
-  }
-  const source_digest = digestOf(dir)
+  const source_digest = copySource(job, String(source), found.path, dir, SKIPPED)
   if (found.state) {
     const path = join(found.state, `${workspace}.tfstate`)
     const backend = { terraform: { backend: { local: { path } } } }
@@ -104,19 +87,4 @@ export const baseOf = async ({ tofu }: Module): Promise<Base> => {
   const state: unknown = JSON.parse(out)
   if (!isObject(state)) throw new Ended(failed('tool_failed', 'The state is no JSON object.'))
   return { lineage: String(state.lineage), serial: Number(state.serial) }
-}
-
-const filesOf = (dir: string, folders = false): string[] =>
-  readdirSync(dir, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() || (folders && entry.isDirectory()))
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort()
-
-const digestOf = (dir: string): string => {
-  const hash = createHash('sha256')
-  for (const path of filesOf(dir)) {
-    const content = createHash('sha256').update(readFileSync(path)).digest('hex')
-    hash.update(`${relative(dir, path)}\0${content}\n`)
-  }
-  return `sha256:${hash.digest('hex')}`
 }

@@ -1,0 +1,220 @@
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { until } from '../support/until.ts'
+import { type Agent, type Lab, startLab } from './support/agent.ts'
+import { locateAnsible, startSshd } from './support/tools.ts'
+
+/** ansible-playbook over a real sshd: a forecast in check mode, the run, and each host by itself. */
+let lab: Lab
+let sshd: Awaited<ReturnType<typeof startSshd>>
+let file: Record<string, unknown>
+let agent: Agent
+const SECRET = 'hunter2-in-a-task'
+const TEMPLATE = "{{ lookup('pipe', 'touch PWNED') }}"
+const playbook = (tasks: string) => `- hosts: all\n  gather_facts: false\n  tasks:\n${tasks}`
+const task = (name: string, module: string, args: unknown, more = '') =>
+  `    - name: ${name}\n      ${module}: ${JSON.stringify(args)}\n${more}`
+beforeAll(async () => {
+  lab = await startLab(['infra'])
+  sshd = await startSshd(lab.folder)
+  const program = await locateAnsible()
+  const effects = lab.place('effects')
+  const web = lab.place('web')
+  const dest = (name: string) => `${effects}/{{ inventory_hostname }}-${name}`
+  const site = [
+    task('config', 'ansible.builtin.copy', { dest: dest('conf'), content: 'port {{ port }}\nsecret {{ word }}\n' }),
+    task('hidden', 'ansible.builtin.copy', { dest: dest('key'), content: `${SECRET}-key` }, '      no_log: true\n'),
+    task('count', 'ansible.builtin.shell', `echo {{ text | quote }} >> ${dest('count')}`),
+    task('never', 'ansible.builtin.command', 'false', '      when: false\n'),
+  ]
+  writeFileSync(join(web, 'site.yml'), playbook(site.join('')))
+  writeFileSync(
+    join(web, 'hang.yml'),
+    playbook(
+      task('hang', 'ansible.builtin.shell', `echo begun >> ${dest('hang')}; sleep 90; echo late >> ${dest('hang')}`),
+    ),
+  )
+  writeFileSync(
+    join(web, 'big.yml'),
+    playbook(task('big', 'ansible.builtin.copy', { dest: dest('big'), src: 'big.txt' })),
+  )
+  writeFileSync(join(web, 'broken.yml'), '- hosts: [\n')
+  writeFileSync(
+    join(web, 'half.yml'),
+    playbook(
+      task('half', 'ansible.builtin.shell', `test {{ inventory_hostname }} = web1 && echo one >> ${dest('half')}`),
+    ),
+  )
+  // The tool shows no diffs of this size unless it is told to.
+  writeFileSync(join(web, 'ansible.cfg'), '[defaults]\nmax_diff_size = 100000000\n')
+  chmodSync(web, 0o755)
+  const lines = Array.from({ length: 100_000 }, (_, i) => (i === 2 ? `a ${SECRET}` : `${i} ${'x'.repeat(95)}`))
+  writeFileSync(join(web, 'big.txt'), lines.join('\n'))
+  lab.write('password', SECRET)
+  file = {
+    ...{ pools: ['infra'], uid: 0, concurrency: 3 },
+    ansible: { program, sources: { web: { path: web, vars: { ansible_python_interpreter: '/usr/bin/python3' } } } },
+    credentials: {
+      host: {
+        jobs: ['ansible.preview', 'ansible.run'],
+        env: { SIGNALBOX_SSH_KEY: { file: sshd.identity }, PASSWORD: { file: `${lab.folder}/password` } },
+      },
+    },
+  }
+  agent = lab.startAgent(file)
+}, 300_000)
+afterAll(async () => {
+  sshd?.stop()
+  await lab.stop()
+})
+
+const host = (more: object = {}) => ({
+  ...{ address: '127.0.0.1', port: sshd.port, user: sshd.user, host_keys: sshd.host_keys, vars: { port: 80 } },
+  ...more,
+})
+const inputsOf = (more: object = {}) => ({
+  ...{ source: 'web', playbook: 'site.yml', credentials: 'host', extra_vars: { word: SECRET, text: TEMPLATE } },
+  ...{ inventory: { hosts: { web1: host(), web2: host({ vars: { port: 81 } }) }, groups: { webs: ['web1', 'web2'] } } },
+  ...more,
+})
+const node = (node_id: string, job: string, inputs: object, outputs: string[], more: object = {}) => ({
+  ...{ node_id, executor: 'external', pool: 'infra', with: { job, inputs } },
+  ...{ outputs: Object.fromEntries(outputs.map((name) => [name, `/${name}`])), ...more },
+})
+const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
+const change = (inputs: object) => ({
+  nodes: [
+    node('plan', 'ansible.preview', inputs, ['preview']),
+    node('run', 'ansible.run', { ...inputs, preview: { $from: 'nodes/plan/outputs/preview' } }, ['hosts'], {
+      depends_on: ['plan'],
+    }),
+  ],
+  gates: [{ gate_id: 'go', policy, guards: ['run'] }],
+})
+const text = (name: string) => readFileSync(join(lab.folder, 'effects', name), 'utf8')
+const logOf = async (path: string, id: string) => (await lab.p.as('vic').get(`${path}/nodes/${id}/logs`)).text as string
+type Bound = { changes: { id: string; fields: object[] }[]; unforeseen: string[]; binding: string }
+const boundOf = (gate: { subject: { bound_outputs: { value: Bound }[] } }) => gate.subject.bound_outputs[0]?.value
+
+it('forecasts each task of each host without a change, then runs it; no secret and no template gets through', async () => {
+  const path = await lab.startGraph(change(inputsOf()))
+  const gate = await lab.waiting(path)
+  expect(
+    ['web1-conf', 'web1-key', 'web1-count'].filter((name) => existsSync(join(lab.folder, 'effects', name))),
+  ).toEqual([])
+  const bound = boundOf(gate)
+  expect(bound).toMatchObject({ binding: 'forecast', counts: { update: 4 } })
+  expect(bound?.changes.find(({ id }) => id === 'web2: config')?.fields).toEqual([
+    { path: '/line 0', after: 'port 81\nsecret •••' },
+  ])
+  expect(bound?.changes.find(({ id }) => id === 'web1: hidden')?.fields).toEqual([{ path: '/result', sensitive: true }])
+  expect(bound?.unforeseen).toHaveLength(2)
+  expect(bound?.unforeseen[0]).toMatch(/web\d: count/)
+  await lab.approve(path)
+  const run = await lab.reaches(path, 'succeeded', 'run')
+  const counts = { ok: 3, changed: 3, failed: 0, unreachable: 0, skipped: 1 }
+  expect(run.outputs.hosts).toEqual({ web1: counts, web2: counts })
+  expect(text('web1-conf')).toBe(`port 80\nsecret ${SECRET}\n`)
+  expect(text('web2-count')).toBe(`${TEMPLATE}\n`)
+  for (const name of ['plan', 'run']) {
+    const log = await logOf(path, name)
+    expect(log).toContain('web1: config: changed')
+    expect(log).not.toContain(SECRET)
+  }
+  expect(JSON.stringify(bound)).not.toContain(SECRET)
+  const again = await lab.startGraph(change(inputsOf()))
+  expect(boundOf(await lab.waiting(again))?.changes.map(({ id }) => id)).toEqual([])
+}, 180_000)
+
+it('a source that changed after the approval is stale, and nothing runs', async () => {
+  const path = await lab.startGraph(change(inputsOf({ playbook: 'half.yml', limit: ['web1'] })))
+  await lab.waiting(path)
+  writeFileSync(join(lab.folder, 'web/extra.yml'), '')
+  await lab.approve(path)
+  const failed = await lab.reaches(path, 'failed', 'run')
+  expect(failed).toMatchObject({
+    error_class: 'preview_stale',
+    error_message: expect.stringContaining('files of the source'),
+  })
+  expect(existsSync(join(lab.folder, 'effects/web1-half'))).toBe(false)
+}, 120_000)
+
+it('a diff of 10 MB is shown in part, with its size and digest, and still masked', async () => {
+  const path = await lab.startGraph(change(inputsOf({ playbook: 'big.yml', limit: ['web1'] })))
+  const [first] = boundOf(await lab.waiting(path))?.changes ?? []
+  expect(first).toMatchObject({ id: 'web1: big', digest: expect.stringMatching(/^sha256:/) })
+  const [field] = (first?.fields ?? []) as { after: string }[]
+  expect(field?.after).toMatch(/… \(\d{8} characters\)$/)
+  expect(field?.after).toContain('a •••')
+  expect(field?.after.length).toBeLessThan(500)
+}, 120_000)
+
+it('hosts fail one by one: a refused key, a closed port and a failing task are named, the others are done', async () => {
+  const hosts = {
+    web1: host(),
+    web2: host(),
+    gone: host({ port: 1 }),
+    forged: host({ host_keys: [sshd.other_key], address: '127.0.0.2' }),
+  }
+  const inputs = inputsOf({ playbook: 'half.yml', inventory: { hosts } })
+  const path = await lab.start(node('strict', 'ansible.run', inputs, ['hosts']))
+  const failed = await lab.reaches(path, 'failed', 'strict')
+  expect(failed.error_class).toBe('hosts_failed')
+  for (const words of ['3 of 4 hosts failed', 'web2 failed at "half"', 'gone unreachable', 'forged unreachable'])
+    expect(failed.error_message).toContain(words)
+  expect(text('web1-half')).toBe('one\n')
+  const lenient = await lab.start(node('lenient', 'ansible.run', { ...inputs, max_failures: 3 }, ['hosts']))
+  const { outputs } = await lab.reaches(lenient, 'succeeded', 'lenient')
+  expect(outputs.hosts).toMatchObject({
+    web1: { ok: 1 },
+    web2: { failed: 1 },
+    gone: { unreachable: 1 },
+    forged: { unreachable: 1 },
+  })
+}, 180_000)
+
+it('a playbook that hangs is stopped, and says which task was running; so does a killed agent leave it unknown', async () => {
+  const inputs = inputsOf({ playbook: 'hang.yml', limit: ['web1'], timeout_s: 6 })
+  const path = await lab.start(node('hang', 'ansible.run', inputs, ['hosts']))
+  const node1 = await lab.reaches(path, 'outcome_unknown', 'hang')
+  expect(node1).toMatchObject({ error_class: 'timeout', error_message: expect.stringContaining('"hang" at web1') })
+  expect(text('web1-hang')).toBe('begun\n')
+  const timeouts = { run_s: 20, heartbeat_s: 5 }
+  const other = await lab.start(
+    node('kill', 'ansible.run', { ...inputs, limit: ['web2'], timeout_s: 60 }, ['hosts'], { timeouts }),
+  )
+  await until(() => existsSync(join(lab.folder, 'effects/web2-hang')), { timeout_ms: 30_000, what: 'begun' })
+  agent.child.kill('SIGKILL')
+  await agent.ended
+  agent = lab.startAgent(file)
+  await lab.reaches(other, 'outcome_unknown', 'kill')
+  expect(text('web2-hang')).toBe('begun\n')
+}, 180_000)
+
+it("refuses variables, hosts and playbooks that reach beyond the agent's file, and a playbook that ansible cannot read", async () => {
+  const inventory = (hosts: object, groups = {}) => ({ inventory: { hosts, groups } })
+  const cases: [object, RegExp, string?][] = [
+    [{ source: 'db' }, /names no source "db"/],
+    [{ playbook: '../other.yml' }, /is the path of a .yml/],
+    [{ playbook: '/etc/site.yml' }, /is the path of a .yml/],
+    [{ playbook: 'none.yml' }, /has no playbook/],
+    [{ extra_vars: { ansible_connection: 'local' } }, /cannot set the variable "ansible_connection"/],
+    [inventory({ web1: host({ vars: { ansible_ssh_common_args: '-oProxyCommand=id' } }) }), /cannot set the variable/],
+    [inventory({ web1: host({ address: '-oProxyCommand=id' }) }), /no valid address/],
+    [inventory({ web1: host({ user: '-x' }) }), /user of "web1"/],
+    [inventory({ web1: host({ host_keys: ['ssh-ed25519 x\n* ssh'] }) }), /no public key/],
+    [inventory({ web1: host() }, { all: ['web1'] }), /no name of a group/],
+    [inventory({ web1: host() }, { webs: ['web9'] }), /"web9" is none/],
+    [{ limit: ['all'] }, /"limit" is a list/],
+    [{ playbook: 'broken.yml' }, /ansible-playbook failed: .*No change was made/s, 'tool_failed'],
+  ]
+  const path = await lab.start(
+    ...cases.map(([more], i) => node(`n${i}`, 'ansible.preview', inputsOf(more), ['preview'])),
+  )
+  for (const [i, [, words, kind = 'agent_refused']] of cases.entries())
+    expect(await lab.reaches(path, 'failed', `n${i}`)).toMatchObject({
+      error_class: kind,
+      error_message: expect.stringMatching(words),
+    })
+}, 120_000)

@@ -1,0 +1,249 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { until } from '../support/until.ts'
+import { type Agent, type Lab, startLab } from './support/agent.ts'
+import { locateGit, locateSsh, startSshd } from './support/tools.ts'
+
+/** git against a bare repository behind a real sshd: the commit that was approved is the one that is pushed. */
+let lab: Lab
+let sshd: Awaited<ReturnType<typeof startSshd>>
+let file: Record<string, unknown>
+let agent: Agent
+let bare: string
+const SECRET = 'hunter2-in-the-diff'
+const root = process.getuid?.() === 0
+const as = root ? { uid: 65_534, gid: 65_534 } : {}
+const git = (...args: string[]) =>
+  execFileSync('git', ['-c', 'user.name=T', '-c', 'user.email=t@t', ...args], {
+    ...as,
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH, HOME: lab.folder, GIT_DIR: bare },
+  }).trim()
+const commit = (branch: string, files: Record<string, string>, message = 'by hand') => {
+  const work = lab.place(`work-${Math.random()}`)
+  git('--work-tree', work, 'read-tree', '--empty')
+  try {
+    git('--work-tree', work, 'read-tree', branch)
+  } catch {
+    // the first commit
+  }
+  for (const [name, text] of Object.entries(files)) {
+    writeFileSync(join(work, name), text)
+    if (name === 'run.sh') chmodSync(join(work, name), 0o755)
+    git('--work-tree', work, 'add', join(work, name))
+  }
+  const tree = git('write-tree')
+  const parents = git('branch', '--list', branch) === '' ? [] : ['-p', branch]
+  const made = git('commit-tree', tree, ...parents, '-m', message)
+  git('update-ref', `refs/heads/${branch}`, made)
+  return made
+}
+beforeAll(async () => {
+  lab = await startLab(['infra'])
+  const program = await locateGit()
+  sshd = await startSshd(lab.folder)
+  bare = join(lab.place('repos'), 'web.git')
+  git('init', '-q', '--bare', '-b', 'main', bare)
+  const big = Array.from({ length: 100_000 }, (_, i) => `line ${i} ${'x'.repeat(90)}`).join('\n')
+  commit('main', { 'a.txt': `one\n${SECRET}\n`, 'run.sh': 'echo\n', 'big.txt': big })
+  lab.write('password', SECRET)
+  const repo = (host_keys: string[]) => ({
+    ...{ url: `ssh://${sshd.user}@127.0.0.1:${sshd.port}${bare}`, host_keys, push: ['signalbox/*'], merge: ['main'] },
+  })
+  file = {
+    ...{ pools: ['infra'], uid: root ? 65_534 : undefined, concurrency: 4 },
+    ssh: { program: await locateSsh(), hosts: ['none'], users: [sshd.user] },
+    git: { program, repos: { web: repo(sshd.host_keys), wrong: repo([sshd.other_key]), open: repo([]) } },
+    credentials: {
+      git: {
+        jobs: ['git.preview', 'git.push', 'git.merge'],
+        env: { SIGNALBOX_SSH_KEY: { file: sshd.identity }, TOKEN: { file: `${lab.folder}/password` } },
+      },
+    },
+  }
+  agent = lab.startAgent(file)
+}, 120_000)
+afterAll(async () => {
+  sshd?.stop()
+  await lab.stop()
+})
+
+const node = (node_id: string, job: string, inputs: object, outputs: string[], more: object = {}) => ({
+  ...{
+    node_id,
+    executor: 'external',
+    pool: 'infra',
+    with: { job, inputs: { repo: 'web', credentials: 'git', ...inputs } },
+  },
+  ...{ outputs: Object.fromEntries(outputs.map((name) => [name, `/${name}`])), ...more },
+})
+const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
+const change = (branch: string, files: object, more: object = {}, pushed: object = {}) => {
+  const inputs = { base: 'main', branch, files, message: `Change ${branch}`, ...more }
+  const bound = { preview: { $from: 'nodes/plan/outputs/preview' } }
+  return {
+    nodes: [
+      node('plan', 'git.preview', inputs, ['preview']),
+      node('push', 'git.push', { ...inputs, ...bound }, ['commit', 'pushed'], { depends_on: ['plan'], ...pushed }),
+    ],
+    gates: [{ gate_id: 'go', policy, guards: ['push'] }],
+  }
+}
+const headOf = (branch: string) => git('for-each-ref', '--format=%(objectname)', `refs/heads/${branch}`)
+const boundOf = (gate: { subject: { bound_outputs: { value: Record<string, never> }[] } }) =>
+  gate.subject.bound_outputs[0]?.value as never as Record<string, string>
+
+it('pushes exactly the commit that was approved, and merges it; both repeats find it there', async () => {
+  const files = { 'a.txt': 'one\ntwo\n', 'run.sh': 'echo changed\n', 'new/b.txt': 'b\n' }
+  const first = change('signalbox/one', files)
+  const nodes = [
+    ...first.nodes,
+    node(
+      'merge',
+      'git.merge',
+      { branch: 'signalbox/one', into: 'main', commit: { $from: 'nodes/push/outputs/commit' } },
+      ['commit', 'merged'],
+      { depends_on: ['push'] },
+    ),
+  ]
+  const path = await lab.startGraph({ ...first, nodes })
+  const gate = await lab.approve(path)
+  const bound = boundOf(gate)
+  expect(bound).toMatchObject({
+    ...{ binding: 'exact', branch_head: null, counts: { create: 2, update: 2 } },
+    changes: expect.arrayContaining([
+      {
+        id: 'a.txt',
+        action: 'update',
+        digest: expect.any(String),
+        fields: [{ path: '/line 2', before: '•••', after: 'two' }],
+      },
+      { id: 'branch signalbox/one', action: 'create', fields: [{ path: '/head', after: bound.commit }] },
+    ]),
+  })
+  expect(JSON.stringify(gate)).not.toContain(SECRET)
+  const pushed = await lab.reaches(path, 'succeeded', 'push')
+  expect(pushed.outputs).toEqual({ commit: bound.commit, pushed: true })
+  expect(headOf('signalbox/one')).toBe(bound.commit)
+  expect(git('show', 'signalbox/one:new/b.txt')).toBe('b')
+  expect(git('ls-tree', 'signalbox/one', 'run.sh')).toMatch(/^100755/)
+  const merged = await lab.reaches(path, 'succeeded', 'merge')
+  expect(headOf('main')).toBe(merged.outputs.commit)
+  expect(git('log', '-1', '--format=%P', 'main').split(' ')[1]).toBe(bound.commit)
+
+  const again = await lab.start(
+    node('merge', 'git.merge', { branch: 'signalbox/one', into: 'main', commit: bound.commit }, ['commit']),
+  )
+  expect((await lab.reaches(again, 'succeeded', 'merge')).outputs.commit).toBe(merged.outputs.commit)
+}, 120_000)
+
+it('a base or a branch that moved after the approval: nothing is pushed, and the retry of the preview asks again', async () => {
+  const path = await lab.startGraph(change('signalbox/stale', { 'a.txt': 'mine\n' }))
+  await lab.waiting(path)
+  commit('main', { 'c.txt': 'other\n' })
+  const old = await lab.approve(path)
+  const failed = await lab.reaches(path, 'failed', 'push')
+  expect(failed).toMatchObject({ error_class: 'preview_stale', error_message: expect.stringContaining('"main" moved') })
+  expect(headOf('signalbox/stale')).toBe('')
+  const retried = await lab.p.as('olga').post(`${path}/nodes/plan/retry`, { scope: 'downstream', reason: 'stale' })
+  expect([200, 202], retried.text).toContain(retried.status)
+  const gate = await until(async () => {
+    const now = await lab.waiting(path)
+    return now.round > old.round ? now : undefined
+  })
+  expect(gate.digest).not.toBe(old.digest)
+  // The lease is what holds when another person pushes the branch in between.
+  const theirs = commit('signalbox/stale', { 'a.txt': 'theirs\n' })
+  await lab.approve(path)
+  const second = await lab.reaches(path, 'failed', 'push')
+  expect(second).toMatchObject({ error_class: 'preview_stale', error_message: expect.stringContaining('moved') })
+  expect(headOf('signalbox/stale')).toBe(theirs)
+}, 120_000)
+
+it('a conflict names the files, and a diff of 10 MB is shown in part with its size and digest', async () => {
+  const made = commit('signalbox/conflict', { 'a.txt': 'left\n' })
+  git(
+    'update-ref',
+    'refs/heads/signalbox/conflict',
+    git('commit-tree', git('rev-parse', `${made}^{tree}`), '-p', git('rev-parse', 'main~1'), '-m', 'left'),
+  )
+  commit('main', { 'a.txt': 'right\n' })
+  const head = headOf('main')
+  const path = await lab.start(
+    node('merge', 'git.merge', { branch: 'signalbox/conflict', into: 'main', commit: headOf('signalbox/conflict') }, [
+      'commit',
+    ]),
+  )
+  const failed = await lab.reaches(path, 'failed', 'merge')
+  expect(failed).toMatchObject({ error_class: 'conflict', error_message: expect.stringContaining('a.txt') })
+  expect(headOf('main')).toBe(head)
+
+  const big = await lab.startGraph(change('signalbox/big', { 'big.txt': null }))
+  const gate = await lab.waiting(big)
+  const [first] = (
+    boundOf(gate) as never as { changes: { id: string; fields: { before: string }[]; digest: string }[] }
+  ).changes
+  expect(first).toMatchObject({ id: 'big.txt', action: 'delete', digest: expect.stringMatching(/^sha256:/) })
+  expect(first?.fields[0]?.before).toMatch(/… \(\d{8} characters\)$/)
+  expect(JSON.stringify(first).length).toBeLessThan(2000)
+}, 120_000)
+
+it('refuses paths, branches and repositories that are not its own, and a host with another key', async () => {
+  const inputs = { base: 'main', branch: 'signalbox/x', files: { 'a.txt': 'x' }, message: 'm' }
+  const cases: [object, RegExp, string?][] = [
+    [{ files: { '../a.txt': 'x' } }, /is no path inside/],
+    [{ files: { 'a/../../b': 'x' } }, /is no path inside/],
+    [{ files: { '/etc/passwd': 'x' } }, /is no path inside/],
+    [{ files: { '.git/hooks/update': 'x' } }, /is no path inside/],
+    [{ files: { 'x/.GIT/config': 'x' } }, /is no path inside/],
+    [{ files: { 'a b"\n': 'x' } }, /is no path inside/],
+    [{ branch: 'main' }, /does not let jobs push "main"/],
+    [{ branch: 'signalbox/../main' }, /is the name of a branch/],
+    [{ base: '--upload-pack=id' }, /is the name of a branch/],
+    [{ base: 'none' }, /no branch "none"/, 'source_missing'],
+    [{ repo: 'https://evil.example/x' }, /names no repository/],
+    [{ repo: 'wrong' }, /does not have a pinned host key: it offers SHA256/, 'host_key'],
+    [{ repo: 'open' }, /pins no host key/, 'host_key'],
+  ]
+  const path = await lab.start(
+    ...cases.map(([more], i) => node(`n${i}`, 'git.preview', { ...inputs, ...more }, ['preview'])),
+  )
+  for (const [i, [, words, kind = 'agent_refused']] of cases.entries())
+    expect(await lab.reaches(path, 'failed', `n${i}`)).toMatchObject({
+      error_class: kind,
+      error_message: expect.stringMatching(words),
+    })
+  const forged = { ...inputs, branch: 'signalbox/forged', preview: { format: 'signalbox/preview@1' } }
+  const other = await lab.start(node('push', 'git.push', forged, ['commit']))
+  expect((await lab.reaches(other, 'failed', 'push')).error_message).toMatch(/is no preview of git/)
+}, 120_000)
+
+it('an agent that is killed at any moment of a push: the repeat makes one commit, the same', async () => {
+  for (const wait of [0, 60, 120, 200, 300]) {
+    const branch = `signalbox/kill${wait}`
+    const pushed = {
+      idempotent: true,
+      retry: { max_attempts: 3 },
+      timeouts: { run_s: 20, start_s: 10, heartbeat_s: 5 },
+    }
+    const path = await lab.startGraph(change(branch, { 'k.txt': `${wait}\n` }, {}, pushed))
+    const gate = await lab.approve(path)
+    await until(() => agent.said().includes('push: git.push begun'), { timeout_ms: 30_000, what: 'the push begun' })
+    await new Promise((resolve) => setTimeout(resolve, wait))
+    agent.child.kill('SIGKILL')
+    await agent.ended
+    agent = lab.startAgent(file)
+    const { state } = await until(
+      async () => {
+        const now = await lab.nodeOf(path, 'push')
+        return ['succeeded', 'outcome_unknown', 'failed'].includes(now.state) ? now : undefined
+      },
+      { timeout_ms: 60_000, what: `push ${wait}` },
+    )
+    expect(state).toBe('succeeded')
+    expect(headOf(branch)).toBe(boundOf(gate).commit)
+    expect(git('rev-list', '--count', `main..${branch}`)).toBe('1')
+  }
+}, 300_000)
