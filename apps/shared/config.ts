@@ -90,19 +90,12 @@ const weaknessOf = (name: string, text: string, env: NodeJS.ProcessEnv): string 
   }
   const { protocol, username, searchParams } = new URL(text)
   if (protocol.startsWith('postgres')) {
-    const modes = searchParams.getAll('sslmode')
-    if (
-      modes.length !== 1 ||
-      modes[0] !== 'verify-full' ||
-      searchParams.has('ssl') ||
-      searchParams.has('uselibpqcompat')
-    )
+    const mode = ['sslmode', 'ssl', 'uselibpqcompat'].flatMap((name) => searchParams.getAll(name)).join()
+    if (mode !== 'verify-full')
       return 'is plain or trusts any server: end it with ?sslmode=verify-full&sslrootcert=FILE.'
   }
   const elsewhere = /__TEMPORAL__/.test(name) || (/__NATS__/.test(name) && env.SIGNALBOX__NATS__NKEY_FILE)
-  return username || elsewhere
-    ? undefined
-    : 'names no account: each app has its own user, as in scheme://user:password@host.'
+  return username || elsewhere ? undefined : 'names no account: write user:password@ before the host.'
 }
 
 /** A secret of the development set-up, or one that a person typed: production refuses both. */
@@ -182,28 +175,15 @@ export const loadConfig = <P extends TProperties>(
 const port = (fallback: number) =>
   Type.Integer({ minimum: 0, maximum: 65535, default: fallback, description: 'A port number; 0 takes a free one.' })
 
+const server = (pattern: string, description: string) => Type.String({ pattern, production: 'tls', description })
+
 /** The settings that every app reads under its own name (platform.md 6), such as CATALOG__DATABASE__URL. */
 export const settings = {
   port,
   host: () => Type.String({ default: '127.0.0.1', description: 'The address to listen on.' }),
-  postgres: () =>
-    Type.String({
-      pattern: '^postgres(ql)?://',
-      production: 'tls',
-      description: 'A Postgres URL: postgres://user:password@host:port/database.',
-    }),
-  redis: () =>
-    Type.String({
-      pattern: '^rediss?://',
-      production: 'tls',
-      description: 'A Redis URL: redis://user:password@host:port; rediss:// by TLS.',
-    }),
-  nats: () =>
-    Type.String({
-      pattern: '^(nats|tls)://',
-      production: 'tls',
-      description: 'A NATS URL: nats://user:password@host:port; tls:// by TLS.',
-    }),
+  postgres: () => server('^postgres(ql)?://', 'A Postgres URL: postgres://user:password@host:port/database.'),
+  redis: () => server('^rediss?://', 'A Redis URL: redis://user:password@host:port; rediss:// by TLS.'),
+  nats: () => server('^(nats|tls)://', 'A NATS URL: nats://user:password@host:port; tls:// by TLS.'),
   /** Where another part is: production has no default for it. */
   url: (fallback: string, options: SettingOptions = { production: 'required' }) =>
     Type.String({ pattern: '^https?://', default: fallback, description: 'An http or https URL.', ...options }),

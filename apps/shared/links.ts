@@ -33,11 +33,9 @@ export const loadLinks = (env: NodeJS.ProcessEnv = process.env): Links => {
     const path = config[name]
     return path === undefined ? undefined : readTextFile(name, path)
   }
-  const [ca, cert, key] = [
-    read('SIGNALBOX__TLS__CA_FILE'),
-    read('SIGNALBOX__TLS__CERT_FILE'),
-    read('SIGNALBOX__TLS__KEY_FILE'),
-  ]
+  const ca = read('SIGNALBOX__TLS__CA_FILE')
+  const cert = read('SIGNALBOX__TLS__CERT_FILE')
+  const key = read('SIGNALBOX__TLS__KEY_FILE')
   read('SIGNALBOX__TEMPORAL__API_KEY_FILE') // one that cannot be read stops the start
   return {
     tls: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) },

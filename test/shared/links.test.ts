@@ -72,7 +72,7 @@ describe('the link with Temporal', () => {
     const frontend = createSecureServer({ cert: server.cert, key: server.key })
     frontend.on('stream', (stream, headers) => {
       heard.push(headers)
-      // Unimplemented: an old frontend, with which the client goes on.
+      // Unimplemented: an old frontend, which the client accepts.
       stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '12' }, { endStream: true })
     })
     await new Promise<void>((resolve) => frontend.listen(0, '127.0.0.1', resolve))
@@ -91,9 +91,9 @@ describe('the link with Temporal', () => {
 
   it('shows no certificate beside an API key', () => {
     const env = { SIGNALBOX__TLS__CERT_FILE: cert_file, SIGNALBOX__TLS__KEY_FILE: key_file }
-    expect(temporalOptions('tls://t:1', loadLinks(env)).tls).toHaveProperty('clientCertPair')
+    expect(temporalOptions('tls://t:1', loadLinks(env))).toHaveProperty('tls.clientCertPair')
     const keyed = loadLinks({ ...env, SIGNALBOX__TEMPORAL__API_KEY_FILE: file('api.key', 'k') })
-    expect(temporalOptions('tls://t:1', keyed).tls).not.toHaveProperty('clientCertPair')
+    expect(temporalOptions('tls://t:1', keyed)).not.toHaveProperty('tls.clientCertPair')
   })
 
   it('names a certificate without its key, and a file that cannot be read', () => {

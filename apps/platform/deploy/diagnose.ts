@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { TObject } from 'typebox'
 import { faultsOf, loadConfig } from '../../shared/config.ts'
-import { type Links, loadLinks } from '../../shared/links.ts'
+import { loadLinks } from '../../shared/links.ts'
 import { loadMtls } from '../../shared/process/mtls.ts'
 import { paint } from '../base/screen.ts'
 import { certificateOf } from './peer.ts'
-import { PRODUCTION_APPS } from './production.ts'
+import { PRODUCTION_APPS, SERVERS } from './production.ts'
 import { SCHEMAS } from './reference.ts'
-import { type Subject, type Weakness, weakNats, weakPostgres, weakRedis, weakTemporal } from './weaknesses.ts'
+import { type Subject, type Weakness, weak, weakNats, weakPostgres, weakRedis, weakTemporal } from './weaknesses.ts'
 
 export type Finding = { app: string; about: string; what: string; remedy: string }
 const DAY_MS = 86_400_000
@@ -36,29 +36,22 @@ export const diagnose = async (dir: string | undefined): Promise<number> => {
   return found.length === 0 ? 0 : FOUND
 }
 
-const environmentOf = (dir: string, app: string): NodeJS.ProcessEnv => ({
-  ...parseEnv(readFileSync(join(dir, `env/${app}.env`), 'utf8')),
-  ...parseEnv(readFileSync(join(dir, `env/${app}.secret.env`), 'utf8')),
-})
-
 const findingsOf = async (app: string, dir: string): Promise<Finding[]> => {
-  const env = environmentOf(dir, app)
-  const told =
-    (about: string) =>
-    ([what, remedy]: Weakness): Finding => ({ app, about, what, remedy })
+  const read = (kind: string) => parseEnv(readFileSync(join(dir, `env/${app}${kind}.env`), 'utf8'))
+  const env: NodeJS.ProcessEnv = { ...read(''), ...read('.secret') }
+  const told = (about: string, weaknesses: readonly Weakness[]) =>
+    weaknesses.map(([what, remedy]): Finding => ({ app, about, what, remedy }))
   const schema = SCHEMAS[app as keyof typeof SCHEMAS] as TObject
-  const faults = [loadMtls, loadLinks, (given: NodeJS.ProcessEnv) => loadConfig(schema, given)].flatMap((load) =>
-    faultsOf(() => load(env)),
-  )
-  const findings = faults.map((fault) => told('settings')([fault.replace(/\.$/, ''), 'Mend it, or set up again']))
-  findings.push(...weakCertificate(app, env).map(told('certificate')))
+  const loads = [loadMtls, loadLinks, (given: NodeJS.ProcessEnv) => loadConfig(schema, given)]
+  const faults = loads.flatMap((load) => faultsOf(() => load(env)))
+  const weak_settings = faults.map((fault): Weakness => [fault.replace(/\.$/, ''), 'Mend it, or set up again'])
+  const found = [...told('settings', weak_settings), ...told('certificate', weakCertificate(app, env))]
   // A link whose own settings cannot be read has been named above.
-  if (faultsOf(() => loadLinks(env)).length > 0) return findings
-  const subject = { app, links: loadLinks(env), prefix: env.AUTH__REDIS__PREFIX ?? '' }
-  const links = await Promise.all(
-    linksIn(app, env).map(async (link) => (await weakLink(subject, link)).map(told(link.about))),
-  )
-  return [...findings, ...links.flat()]
+  if (faultsOf(() => loadLinks(env)).length > 0) return found
+  const namespace = env[`${app.toUpperCase()}__TEMPORAL__NAMESPACE`] ?? 'default'
+  const subject = { app, links: loadLinks(env), prefix: env.AUTH__REDIS__PREFIX ?? '', namespace }
+  const links = SERVERS.map(async (server) => told(server, await weakLink(subject, server, env)))
+  return [...found, ...(await Promise.all(links)).flat()]
 }
 
 /** The certificate of an app: its time, its name, its chain and its key. */
@@ -71,60 +64,27 @@ const weakCertificate = (app: string, env: NodeJS.ProcessEnv): Weakness[] => {
     const ca = new X509Certificate(pem)
     return cert.checkIssued(ca) && cert.verify(ca.publicKey)
   })
+  const is_own = cert.checkPrivateKey(createPrivateKey(mtls.key))
   return [
     ...soon(cert.validTo, renew),
-    ...(cert.checkHost(app) ? [] : [[`its certificate is not for ${app}`, renew] as const]),
-    ...(isOfAuthority ? [] : [['its certificate is not of the authority in AUTH__TLS__CA_FILE', renew] as const]),
-    ...(cert.checkPrivateKey(createPrivateKey(mtls.key))
-      ? []
-      : [['its key is not that of its certificate', renew] as const]),
+    ...weak(!cert.checkHost(app), `its certificate is not for ${app}`, renew),
+    ...weak(!isOfAuthority, 'its certificate is not of the authority in AUTH__TLS__CA_FILE', renew),
+    ...weak(!is_own, 'its key is not that of its certificate', renew),
   ]
 }
 
 const soon = (valid_to: string, remedy: string): Weakness[] => {
   const days = Math.floor((Date.parse(valid_to) - Date.now()) / DAY_MS)
-  if (days >= LEAST_DAYS) return []
-  return [[days < 0 ? `its certificate expired on ${valid_to}` : `its certificate expires in ${days} days`, remedy]]
+  const what = days < 0 ? `expired on ${valid_to}` : `expires in ${days} days`
+  return weak(days < LEAST_DAYS, `its certificate ${what}`, remedy)
 }
 
-type Link = {
-  about: string
-  protocol: string
-  host: string
-  port: number
-  ca?: string
-  look: (subject: Subject) => Promise<Weakness[]>
-}
-const PORTS: Record<string, number> = { postgres: 5432, redis: 6379, nats: 4222, temporal: 7233 }
-
-/** The servers of an app, by the addresses in its environment. */
-const linksIn = (app: string, env: NodeJS.ProcessEnv): Link[] => {
-  const upper = app.toUpperCase()
-  const namespace = env[`${upper}__TEMPORAL__NAMESPACE`] ?? 'default'
-  const of = (about: string, setting: string, look: (subject: Subject, url: string) => Promise<Weakness[]>): Link[] => {
-    const url = env[`${upper}__${setting}`]
-    // A plain one has been named by its setting, and nothing is sent to it.
-    if (!url || !URL.canParse(url) || !/^(postgres(ql)?|rediss|tls):/.test(url)) return []
-    const { protocol, hostname: host, port, searchParams } = new URL(url)
-    const ca = searchParams.get('sslrootcert')
-    return [
-      {
-        about,
-        protocol: about === 'temporal' ? 'temporal:' : protocol,
-        host,
-        port: Number(port || PORTS[about]),
-        ...(ca && { ca }),
-        look: (subject) => look(subject, url),
-      },
-    ]
-  }
-  return [
-    ...of('postgres', 'DATABASE__URL', weakPostgres),
-    ...of('redis', 'REDIS__URL', weakRedis),
-    ...of('nats', 'NATS__URL', weakNats),
-    ...of('temporal', 'TEMPORAL__ADDRESS', (subject, address) => weakTemporal(subject, address, namespace)),
-  ]
-}
+const LINKS = {
+  postgres: ['DATABASE__URL', 5432, weakPostgres],
+  redis: ['REDIS__URL', 6379, weakRedis],
+  nats: ['NATS__URL', 4222, weakNats],
+  temporal: ['TEMPORAL__ADDRESS', 7233, weakTemporal],
+} as const
 
 /** How TLS fails, in the words of its remedy. */
 const REMEDIES: [RegExp, string][] = [
@@ -140,14 +100,19 @@ const remedyOf = (error: Error & { code?: string }): Weakness => {
   return [error.message || text, remedy ?? 'See that the server runs, and that this host reaches it']
 }
 
-const weakLink = async (subject: Subject, { ca, look, ...at }: Link): Promise<Weakness[]> => {
-  const { links } = subject
-  const name = at.about === 'temporal' ? links.server_name : undefined
-  const tls: Links = ca ? { ...links, tls: { ca: readFileSync(ca, 'utf8') } } : links
+/** A plain address has been named by its setting, and no byte is sent to it. */
+const weakLink = async (subject: Subject, server: keyof typeof LINKS, env: NodeJS.ProcessEnv): Promise<Weakness[]> => {
+  const { app, links } = subject
+  const [setting, default_port, look] = LINKS[server]
+  const url = env[`${app.toUpperCase()}__${setting}`] ?? ''
+  if (!/^(postgres(ql)?|rediss|tls):/.test(url) || !URL.canParse(url)) return []
+  const { hostname: host, port, searchParams } = new URL(url)
+  const name = (server === 'temporal' && links.server_name) || host
+  const ca_file = searchParams.get('sslrootcert')
   try {
-    const { valid_to } = await certificateOf({ ...at, ...(name && { server_name: name }) }, tls)
-    const ending = soon(valid_to, 'Renew the certificate of the server')
-    return [...ending, ...(await look(subject))]
+    const tls = ca_file ? { ca: readFileSync(ca_file, 'utf8') } : links.tls
+    const { valid_to } = await certificateOf(server, { host, port: Number(port || default_port), name }, tls)
+    return [...soon(valid_to, 'Renew the certificate of the server'), ...(await look(subject, url))]
   } catch (error) {
     return [remedyOf(error as Error)]
   }

@@ -12,58 +12,40 @@ export const withAccount = (url: string, user: string, password: string): string
 }
 
 /** The settings without which the servers serve plain text or lose data (reliability.md 4.11), to be included. */
-export const serverFiles = (at: string): Record<string, string> => {
-  const pair = (server: string) => [`${at}/tls/${server}.pem`, `${at}/tls/${server}.key`, `${at}/tls/ca.pem`]
-  const [postgres, redis, nats, temporal] = ['postgres', 'redis', 'nats', 'temporal'].map(pair) as [P, P, P, P]
-  return {
-    'postgres/postgresql.conf': [
-      'ssl = on',
-      `ssl_cert_file = '${postgres[0]}'`,
-      `ssl_key_file = '${postgres[1]}'`,
-      "ssl_min_protocol_version = 'TLSv1.3'",
-      'fsync = on',
-      'full_page_writes = on',
-      'synchronous_commit = on',
-      "password_encryption = 'scram-sha-256'",
-      '',
-    ].join('\n'),
-    'postgres/pg_hba.conf': 'local all all peer\nhostssl all all all scram-sha-256\n',
-    'redis/redis.conf': [
-      'port 0',
-      'tls-port 6379',
-      `tls-cert-file ${redis[0]}`,
-      `tls-key-file ${redis[1]}`,
-      `tls-ca-cert-file ${redis[2]}`,
-      'tls-auth-clients optional',
-      `aclfile ${at}/redis/users.acl`,
-      'appendonly yes',
-      'appendfsync always',
-      'no-appendfsync-on-rewrite no',
-      'save ""',
-      'maxmemory-policy noeviction',
-      '',
-    ].join('\n'),
-    'nats/server.conf': [
-      `tls {\n  cert_file: ${JSON.stringify(nats[0])}\n  key_file: ${JSON.stringify(nats[1])}\n}`,
-      'jetstream {\n  store_dir: "/data"\n  sync_interval: always\n}',
-      'include "accounts.conf"',
-      '',
-    ].join('\n'),
-    'temporal/tls.yaml': [
-      'global:',
-      '  tls:',
-      '    frontend:',
-      '      server:',
-      `        certFile: ${temporal[0]}`,
-      `        keyFile: ${temporal[1]}`,
-      '      client:',
-      '        serverName: temporal',
-      `        rootCaFiles: [${temporal[2]}]`,
-      '',
-    ].join('\n'),
-  }
-}
-type P = [cert: string, key: string, ca: string]
+export const serverFiles = (at: string): Record<string, string> => ({
+  'postgres/postgresql.conf': `ssl = on
+ssl_cert_file = '${at}/tls/postgres.pem'
+ssl_key_file = '${at}/tls/postgres.key'
+fsync = on
+full_page_writes = on
+synchronous_commit = on
+password_encryption = 'scram-sha-256'
+`,
+  'postgres/pg_hba.conf': 'local all all peer\nhostssl all all all scram-sha-256\n',
+  'redis/redis.conf': `port 0
+tls-port 6379
+tls-cert-file ${at}/tls/redis.pem
+tls-key-file ${at}/tls/redis.key
+tls-ca-cert-file ${at}/tls/ca.pem
+tls-auth-clients optional
+aclfile ${at}/redis/users.acl
+appendonly yes
+appendfsync always
+no-appendfsync-on-rewrite no
+save ""
+maxmemory-policy noeviction
+`,
+  'nats/server.conf': `tls { cert_file: "${at}/tls/nats.pem", key_file: "${at}/tls/nats.key" }
+jetstream { store_dir: "/data", sync_interval: always }
+include "accounts.conf"
+`,
+  'temporal/tls.yaml': `global:
+  tls:
+    frontend:
+      server: { certFile: ${at}/tls/temporal.pem, keyFile: ${at}/tls/temporal.key }
+      client: { serverName: temporal, rootCaFiles: [${at}/tls/ca.pem] }
+`,
+})
 
 export const nextSteps = ({ at, postgres, temporal, namespace }: Asked, apps: readonly string[]): string => {
   const attributes = Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => `--name ${name} --type ${type}`)

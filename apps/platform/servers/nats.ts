@@ -74,7 +74,7 @@ jetstream {
   max_file_store: 1TB
   sync_interval: always
 }
-${tls ? `tls {\n  cert_file: ${JSON.stringify(tls.cert_file)}\n  key_file: ${JSON.stringify(tls.key_file)}\n}\n` : ''}${users.length > 0 ? authorizationOf(users) : ''}`
+${tls ? `tls ${JSON.stringify(tls)}\n` : ''}${users.length > 0 ? authorizationOf(users) : ''}`
   writeFileSync(file, text, { mode: 0o600 })
   return file
 }

@@ -67,10 +67,8 @@ export const writeRedisConfig = (
   const lines = [
     'bind 127.0.0.1',
     'protected-mode yes',
-    ...(tls
-      ? ['port 0', `tls-port ${port}`, `tls-cert-file ${tls.cert_file}`, `tls-key-file ${tls.key_file}`]
-      : [`port ${port}`]),
-    ...(tls ? [`tls-ca-cert-file ${tls.cert_file}`, 'tls-auth-clients no'] : []),
+    ...(tls ? ['port 0', `tls-port ${port}`, 'tls-auth-clients no'] : [`port ${port}`]),
+    ...(tls ? [`tls-cert-file ${tls.cert_file}`, `tls-key-file ${tls.key_file}`] : []),
     'databases 64',
     `dir ${JSON.stringify(dir)}`,
     'appendonly yes',
