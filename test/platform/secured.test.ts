@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Redis } from 'ioredis'
 import { request } from 'undici'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { silentScreen } from '../../apps/platform/base/screen.ts'
 import { entryOf } from '../../apps/platform/run/apps.ts'
@@ -14,6 +14,9 @@ import { locateTemporal } from '../../apps/platform/servers/temporal.ts'
 import { withConnection } from '../../db/connection.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { createInstallation, NAMES, ORIGIN, startInstallation } from './support/installation.ts'
+
+/** Real processes, on a machine that may be busy. */
+vi.setConfig({ testTimeout: 120_000 })
 
 const made = createInstallation()
 const { home, out, node, verb, envFilesOf, edit, shownBy } = made

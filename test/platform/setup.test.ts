@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, rmSync, statSync } from 'node:fs'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { createInstallation, filesBelow, ORIGIN } from './support/installation.ts'
+
+/** Real processes, on a machine that may be busy. */
+vi.setConfig({ testTimeout: 120_000 })
 
 const { home, out, setUp, verb, edit } = createInstallation()
 afterAll(() => rmSync(home, { recursive: true, force: true }))
