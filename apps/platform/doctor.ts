@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { AREAS } from '../../db/migrate.ts'
 import { cacheDir, ROOT, signalboxDir } from './base/paths.ts'
@@ -8,13 +9,17 @@ import { answers, healthy, knowsNamespace } from './base/probes.ts'
 import { holderOf, readRun } from './base/record.ts'
 import { paint } from './base/screen.ts'
 import { lockProblems } from './check/lock-file.ts'
+import { diagnose } from './deploy/diagnose.ts'
 import { APPS } from './run/apps.ts'
 import type { Run } from './run/supervisor.ts'
 import { cachePath } from './servers/cache.ts'
 import { which } from './servers/sources.ts'
 import { SERVER_PORTS } from './servers/up.ts'
 
-/** `npm run doctor`: one line per check; what is wrong carries its remedy. Exits 1 when something is wrong. */
+/** `npm run doctor`: one line per check, each fault with its remedy. Exits 1 if there is one. */
+const { values } = parseArgs({ options: { production: { type: 'boolean' }, env: { type: 'string' } } })
+if (values.production) process.exit(await diagnose(values.env))
+
 type Finding = { ok: boolean; text: string }
 const good = (text: string): Finding => ({ ok: true, text })
 const bad = (text: string, remedy: string): Finding => ({ ok: false, text: `${text}. ${remedy}` })

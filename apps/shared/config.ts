@@ -3,8 +3,33 @@ import { join } from 'node:path'
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 
-/** A start that stops because the environment is wrong: only the message is printed. */
-export class ConfigError extends Error {}
+/** A start that stops because the environment is wrong: only the message is printed. `faults` are those of single settings. */
+export class ConfigError extends Error {
+  readonly faults: readonly string[]
+  constructor(message: string, faults: readonly string[] = []) {
+    super(message)
+    this.faults = faults
+  }
+}
+
+/** One error that names every setting that is wrong, and how to have them written. */
+export const wrongSettings = (faults: readonly string[], env: NodeJS.ProcessEnv = process.env): ConfigError => {
+  const remedy = env.NODE_ENV === 'production' ? '\n"npm run setup -- production" writes all of them.' : ''
+  const text =
+    faults.length === 1 ? faults[0] : `${faults.length} settings are wrong:\n  ${faults.join('\n  ')}${remedy}`
+  return new ConfigError(text ?? '', faults)
+}
+
+/** The faults of an attempt to read settings; none if it succeeds. */
+export const faultsOf = (read: () => unknown): readonly string[] => {
+  try {
+    read()
+    return []
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return error.faults.length > 0 ? error.faults : [error.message]
+  }
+}
 
 const parseText = (schema: TSchema, text: string): unknown => {
   const type = (schema as { type?: string }).type
@@ -51,8 +76,27 @@ export const allowed = ({ description, type, minimum, maximum, enum: values, pat
   return pattern ? `Allowed: a text that matches ${pattern}.` : 'Allowed: a text.'
 }
 
-/** What a setting may say beside its schema: that production states it itself, and that its value is a secret. */
-export type SettingOptions = { production?: 'required' | 'https'; secret?: true }
+/**
+ * What a setting may say beside its schema: that production states it itself, or that its address must be encrypted there,
+ * and that its value is a secret.
+ */
+export type SettingOptions = { production?: 'required' | 'https' | 'tls'; secret?: true }
+
+/** Why an address is too weak for production, with the remedy; undefined if it is encrypted and bears an account. */
+const weaknessOf = (name: string, text: string, env: NodeJS.ProcessEnv): string | undefined => {
+  if (!/^(rediss|tls|postgres(ql)?):\/\//.test(text) || !URL.canParse(text)) {
+    const scheme = text.startsWith('redis:') ? 'rediss' : 'tls'
+    return `is plain: write ${scheme}://, and name the server's authority in SIGNALBOX__TLS__CA_FILE.`
+  }
+  const { protocol, username, searchParams } = new URL(text)
+  if (protocol.startsWith('postgres')) {
+    const mode = ['sslmode', 'ssl', 'uselibpqcompat'].flatMap((name) => searchParams.getAll(name)).join()
+    if (mode !== 'verify-full')
+      return 'is plain or trusts any server: end it with ?sslmode=verify-full&sslrootcert=FILE.'
+  }
+  const elsewhere = /__TEMPORAL__/.test(name) || (/__NATS__/.test(name) && env.SIGNALBOX__NATS__NKEY_FILE)
+  return username || elsewhere ? undefined : 'names no account: write user:password@ before the host.'
+}
 
 /** A secret of the development set-up, or one that a person typed: production refuses both. */
 const refuseWeakSecret = (name: string, text: string, env: NodeJS.ProcessEnv): void => {
@@ -76,10 +120,13 @@ const refuseDevelopment = (
   env: NodeJS.ProcessEnv,
 ): void => {
   const { production, secret } = property
-  if (production && !text) throw new ConfigError(`${name} is not set: production has no default for it.`)
+  const stated = production === 'tls' ? (property as Setting).default !== undefined : production
+  if (stated && !text) throw new ConfigError(`${name} is not set: production has no default for it.`)
   if (!text) return
   if (production === 'https' && !text.startsWith('https://'))
     throw new ConfigError(`${name} is ${shown(name, property as Setting, text)}: production needs an https origin.`)
+  const weakness = production === 'tls' ? weaknessOf(name, text, env) : undefined
+  if (weakness) throw new ConfigError(`${name} ${weakness}`)
   if (/_FILE$/.test(name) && /(^|\/)\.signalbox\//.test(text))
     throw new ConfigError(`${name} names a file of the development set-up: production needs its own.`)
   if (secret) refuseWeakSecret(name, text, env)
@@ -121,25 +168,22 @@ export const loadConfig = <P extends TProperties>(
       faults.push(error.message)
     }
   }
-  if (faults.length === 1) throw new ConfigError(faults[0])
-  if (faults.length > 1) throw new ConfigError(`${faults.length} settings are wrong:\n  ${faults.join('\n  ')}`)
+  if (faults.length > 0) throw wrongSettings(faults, env)
   return values as Static<TObject<P>>
 }
 
 const port = (fallback: number) =>
   Type.Integer({ minimum: 0, maximum: 65535, default: fallback, description: 'A port number; 0 takes a free one.' })
 
+const server = (pattern: string, description: string) => Type.String({ pattern, production: 'tls', description })
+
 /** The settings that every app reads under its own name (platform.md 6), such as CATALOG__DATABASE__URL. */
 export const settings = {
   port,
   host: () => Type.String({ default: '127.0.0.1', description: 'The address to listen on.' }),
-  postgres: () =>
-    Type.String({
-      pattern: '^postgres(ql)?://',
-      description: 'A Postgres URL: postgres://user:password@host:port/database.',
-    }),
-  redis: () => Type.String({ pattern: '^rediss?://', description: 'A Redis URL: redis://user:password@host:port.' }),
-  nats: () => Type.String({ pattern: '^(nats|tls)://', description: 'A NATS URL: nats://user:password@host:port.' }),
+  postgres: () => server('^postgres(ql)?://', 'A Postgres URL: postgres://user:password@host:port/database.'),
+  redis: () => server('^rediss?://', 'A Redis URL: redis://user:password@host:port; rediss:// by TLS.'),
+  nats: () => server('^(nats|tls)://', 'A NATS URL: nats://user:password@host:port; tls:// by TLS.'),
   /** Where another part is: production has no default for it. */
   url: (fallback: string, options: SettingOptions = { production: 'required' }) =>
     Type.String({ pattern: '^https?://', default: fallback, description: 'An http or https URL.', ...options }),
@@ -147,8 +191,9 @@ export const settings = {
   temporal: () =>
     Type.String({
       default: '127.0.0.1:7233',
-      production: 'required',
-      description: 'host:port of the Temporal frontend.',
+      pattern: '^(tls://)?[^/]+$',
+      production: 'tls',
+      description: 'host:port of the Temporal frontend; tls://host:port by TLS.',
     }),
   secretKeys: () =>
     Type.Array(Type.String({ pattern: '^[A-Za-z0-9+/]{43}=?$' }), {

@@ -6,6 +6,7 @@ import { createBookkeeping, createExecution, createLocal } from '../../activitie
 import { createSinks } from '../../activities/sinks.ts'
 import { bookkeepingQueue, operationQueue } from '../../workflows/operation/messages.ts'
 import { dataConverterOf, FAILURES, loadPayloadCodec } from '../shared/codec/payload.ts'
+import { temporalOptions } from '../shared/links.ts'
 import type { WorkerConfig } from './config.ts'
 import type { WorkerDeps } from './deps.ts'
 
@@ -104,7 +105,7 @@ const connect = async (
 ) => {
   const { config } = deps
   const connection = await NativeConnection.connect({
-    address: config.WORKER__TEMPORAL__ADDRESS,
+    ...temporalOptions(config.WORKER__TEMPORAL__ADDRESS),
     grpcCompression: { codec: 'none' },
   })
   const prefix = config.WORKER__TEMPORAL__QUEUE_PREFIX

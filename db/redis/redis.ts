@@ -1,9 +1,11 @@
 import type { Duplex } from 'node:stream'
 import { Redis } from 'ioredis'
+import { tlsOf } from '../../apps/shared/links.ts'
 
 /** Connects to Redis: no queue while it is away, one retry, so that an outage answers at once (reliability.md 2.2). */
 export const createRedis = (url: string, { name, timeout_ms = 500 }: { name: string; timeout_ms?: number }): Redis => {
   const redis = new Redis(url, {
+    ...tlsOf(url),
     connectionName: name,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 1,

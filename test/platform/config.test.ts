@@ -54,7 +54,7 @@ afterAll(() => {
   rmSync(scratch, { recursive: true, force: true })
 })
 
-const oneLine = ({ code, text }: { code: number | null; text: string }, app: string, exit = 1) => {
+const oneLine = ({ code, text }: { code: number | null; text: string }, app: string, exit = 78) => {
   expect(text.split('\n')).toHaveLength(1)
   expect(text).toMatch(new RegExp(`^${app}: `))
   expect(text).not.toMatch(/\n\s+at |node:internal/)
@@ -62,7 +62,7 @@ const oneLine = ({ code, text }: { code: number | null; text: string }, app: str
   return text
 }
 
-describe('a wrong environment stops an app with one line and exit code 1', () => {
+describe('a wrong environment stops an app with one line and exit code 78', () => {
   it('without its database', async () => {
     const env = { TOKEN__SECRET__KEYS: KEYS, TOKEN__KEYS__KEK: KEY }
     expect(oneLine(await start('token', env), 'token')).toBe(
@@ -72,7 +72,7 @@ describe('a wrong environment stops an app with one line and exit code 1', () =>
 
   it('names all that is missing, a line each', async () => {
     const { text, code } = await start('token')
-    expect(code).toBe(1)
+    expect(code).toBe(78)
     expect(text.split('\n').map((line) => line.trim().split(' is ')[0])).toEqual([
       'token: 3 settings are wrong:',
       'TOKEN__DATABASE__URL',
@@ -96,7 +96,7 @@ describe('a wrong environment stops an app with one line and exit code 1', () =>
   it('in production: what weakens it, and the switches of tests', async () => {
     const env = {
       NODE_ENV: 'production',
-      CREDENTIAL__DATABASE__URL: POSTGRES,
+      CREDENTIAL__DATABASE__URL: `${POSTGRES}?sslmode=verify-full`,
       CREDENTIAL__ENROLMENT__KEY: KEY,
       AUTH__SERVICES__FILE: services.registry_file,
       UV_THREADPOOL_SIZE: '14',

@@ -24,9 +24,9 @@ const production = (): Record<string, string> => ({
   UV_THREADPOOL_SIZE: '14',
   ...Object.fromEntries(
     APPS.flatMap((app) => [
-      [`${app}__DATABASE__URL`, 'postgres://app:secret@db/signalbox'],
-      [`${app}__REDIS__URL`, 'redis://redis'],
-      [`${app}__NATS__URL`, 'nats://nats'],
+      [`${app}__DATABASE__URL`, 'postgres://app:secret@db/signalbox?sslmode=verify-full'],
+      [`${app}__REDIS__URL`, 'rediss://app:secret@redis'],
+      [`${app}__NATS__URL`, 'tls://app:secret@nats'],
       [`${app}__SECRET__KEYS`, keys()],
       [`${app}__SERVICE__KEY_FILE`, `/run/secrets/${app.toLowerCase()}.json`],
     ]),
@@ -54,8 +54,8 @@ const production = (): Record<string, string> => ({
   OPERATIONS__CATALOG__URL: 'https://catalog.internal',
   OPERATIONS__EVIDENCE__KEY_FILE: '/run/secrets/evidence.json',
   WORKER__OPERATIONS__URL: 'https://operations.internal',
-  WORKER__TEMPORAL__ADDRESS: 'temporal:7233',
-  RELAY__TEMPORAL__ADDRESS: 'temporal:7233',
+  WORKER__TEMPORAL__ADDRESS: 'tls://temporal:7233',
+  RELAY__TEMPORAL__ADDRESS: 'tls://temporal:7233',
   RELAY__AUDIT__KEY_FILE: '/run/secrets/audit.json',
   RELAY__AUDIT__ANCHOR_FILE: '/var/lib/signalbox/audit-anchors.jsonl',
 })
@@ -130,6 +130,31 @@ describe('the production profile', () => {
     const env = { ...rest, CATALOG__HTTP__PORT: 'many' }
     for (const fault of ['3 settings', 'AUTH__JWKS__URL is not', 'AUTH__TOKENS__ISSUER is not', 'PORT is "many"'])
       expect(() => loadCatalogConfig(env)).toThrow(fault)
+  })
+
+  const db = 'postgres://u:hunter2@db/x'
+  it.each([
+    ['DATABASE__URL', db, 'sslmode=verify-full'],
+    ['DATABASE__URL', `${db}?sslmode=require`, 'sslmode=verify-full'],
+    ['DATABASE__URL', `${db}?sslmode=verify-ca`, 'sslmode=verify-full'],
+    ['DATABASE__URL', `${db}?sslmode=verify-full&sslmode=disable`, 'sslmode=verify-full'],
+    ['DATABASE__URL', `${db}?sslmode=verify-full&ssl=0`, 'sslmode=verify-full'],
+    ['DATABASE__URL', 'postgres://db/x?sslmode=verify-full', 'names no account'],
+    ['REDIS__URL', 'redis://u:hunter2@127.0.0.1:6379', 'write rediss://'],
+    ['REDIS__URL', 'rediss://:hunter2@redis', 'names no account'],
+    ['NATS__URL', 'nats://u:hunter2@nats:4222', 'write tls://'],
+    ['NATS__URL', 'tls://nats:4222', 'names no account'],
+    ['TEMPORAL__ADDRESS', 'localhost:7233', 'write tls://'],
+  ])('refuses a plain %s: %s', (setting, value, remedy) => {
+    const load = (more: object = {}) => loadRelayConfig({ ...production(), [`RELAY__${setting}`]: value, ...more })
+    expect(load).toThrow(new RegExp(`RELAY__${setting} .*${remedy.replace('?', '[?]')}`))
+    expect(load).not.toThrow('hunter2')
+    expect(() => load({ NODE_ENV: 'test' })).not.toThrow()
+  })
+
+  it('takes a key of NATS instead of a password', () => {
+    const env = { ...production(), RELAY__NATS__URL: 'tls://nats', SIGNALBOX__NATS__NKEY_FILE: '/run/secrets/nats.nk' }
+    expect(() => loadRelayConfig(env)).not.toThrow()
   })
 
   it('refuses development secrets and placeholders, and never prints them', () => {

@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs'
 import http2 from 'node:http2'
 import { connect } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import { INSTANCE_HEADER } from '../../shared/http/health.ts'
 
 const TRY_MS = 2000
@@ -17,9 +19,11 @@ export const listens = (port: number, host = '127.0.0.1'): Promise<void> =>
   })
 
 /** A line protocol's first exchange: sends `ask` and reads until the answer holds `expect`; another server's never does. */
-export const answers = (port: number, ask: string, expect: RegExp): Promise<void> =>
+export const answers = (port: number, ask: string, expect: RegExp, ca_file?: string): Promise<void> =>
   new Promise((resolve, reject) => {
-    const socket = connect({ port, host: '127.0.0.1' }, () => socket.write(ask))
+    const at = { port, host: '127.0.0.1' }
+    const begin = () => void socket.write(ask)
+    const socket = ca_file ? connectTls({ ...at, ca: readFileSync(ca_file) }, begin) : connect(at, begin)
     let text = ''
     socket.setTimeout(TRY_MS, () =>
       socket.destroy(new Error(`not the expected answer on port ${port}: ${lineOf(text)}`)),

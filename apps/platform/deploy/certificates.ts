@@ -14,12 +14,12 @@ type Pair = { cert: x509.X509Certificate; key: webcrypto.CryptoKey }
 export type AuthorityFiles = { cert_file: string; key_file: string }
 
 /**
- * A certificate (RFC 5280) for each app, by its name and the host where it is reached, for calling and for being called.
- * What exists and lives for another third of its time stays as it is.
+ * A certificate (RFC 5280) for each app and server, by its name and its host if that is known, for calling and for being
+ * called. A certificate stays if it has these names and a third of its life left.
  */
 export const ensureCertificates = async (
   dir: string,
-  hosts: ReadonlyMap<string, string>,
+  hosts: ReadonlyMap<string, string | undefined>,
   given: AuthorityFiles | undefined,
 ): Promise<void> => {
   mkdirSync(dir, { recursive: true, mode: 0o700 })
@@ -27,16 +27,19 @@ export const ensureCertificates = async (
   if (!given && !existsSync(files.key_file)) await makeAuthority(files)
   const authority = await readPair(files)
   if (given) writeFileSync(join(dir, 'ca.pem'), readFileSync(given.cert_file))
-  for (const [app, host] of hosts) {
-    const own = { cert_file: join(dir, `${app}.pem`), key_file: join(dir, `${app}.key`) }
-    if (!isFresh(own.cert_file)) await issue(own, authority, [...new Set([app, host])])
+  for (const [name, host] of hosts) {
+    const own = { cert_file: join(dir, `${name}.pem`), key_file: join(dir, `${name}.key`) }
+    const names = [...new Set([name, ...(host ? [host] : [])])]
+    if (!isFresh(own.cert_file, names)) await issue(own, authority, names)
   }
 }
 
-const isFresh = (file: string): boolean => {
+const isFresh = (file: string, names: readonly string[]): boolean => {
   if (!existsSync(file)) return false
-  const { notAfter } = new x509.X509Certificate(readFileSync(file, 'utf8'))
-  return notAfter.getTime() - Date.now() > (APP_DAYS * DAY_MS) / 3
+  const cert = new x509.X509Certificate(readFileSync(file, 'utf8'))
+  const held = cert.getExtension(x509.SubjectAlternativeNameExtension)?.names.items.map(({ value }) => value) ?? []
+  if (!names.every((name) => held.includes(name))) return false
+  return cert.notAfter.getTime() - Date.now() > (APP_DAYS * DAY_MS) / 3
 }
 
 const makeAuthority = async (files: AuthorityFiles): Promise<void> => {

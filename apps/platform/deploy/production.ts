@@ -7,8 +7,8 @@ import { ensureKeys, type Keys } from '../run/keys.ts'
 import { authorizationOf } from '../servers/nats.ts'
 import { userLine } from '../servers/redis.ts'
 import { natsRights, redisRules } from '../servers/rights.ts'
-import { SEARCH_ATTRIBUTES } from '../servers/temporal.ts'
 import { type AuthorityFiles, ensureCertificates } from './certificates.ts'
+import { DATABASE, nextSteps, serverFiles, withAccount } from './next-steps.ts'
 import { EVERY_APP, SCHEMAS } from './reference.ts'
 
 /** What the files are made for. URLs of servers carry no account: each app gets its own. */
@@ -31,11 +31,16 @@ export type Production = {
   authority: AuthorityFiles | undefined
 }
 
-const DATABASE = 'signalbox'
+export const SERVERS = ['postgres', 'redis', 'nats', 'temporal'] as const
+/** Where a server is; undefined if only a person knows. */
+const hostOf = (address: string): string | undefined => {
+  const { hostname } = new URL(address)
+  return hostname === TO_FILL ? undefined : hostname
+}
 /** What only a person knows. */
 export const TO_FILL = 'TO_FILL'
 /** The demo fleet has no place in production. */
-const PRODUCTION_APPS = APPS.filter(({ name }) => name !== 'fleet')
+export const PRODUCTION_APPS = APPS.filter(({ name }) => name !== 'fleet')
 
 /**
  * Writes the configuration of a production installation below `out`: an environment file for each app, keys,
@@ -48,7 +53,10 @@ export const writeProduction = async (asked: Production): Promise<string[]> => {
   const keys = ensureKeys(out, false)
   await ensureCertificates(
     join(out, 'tls'),
-    new Map(PRODUCTION_APPS.map(({ name }) => [name, hosts.replaceAll('{app}', name)])),
+    new Map([
+      ...PRODUCTION_APPS.map(({ name }): [string, string] => [name, hosts.replaceAll('{app}', name)]),
+      ...SERVERS.map((name): [string, string | undefined] => [name, hostOf(asked[name])]),
+    ]),
     asked.authority,
   )
   const context = contextOf(asked, keys)
@@ -78,7 +86,14 @@ export const writeProduction = async (asked: Production): Promise<string[]> => {
     join(out, 'nats/accounts.conf'),
     authorizationOf(users.map(([name, password]) => ({ name, password, rights: natsRights(name) }))),
   )
-  write(join(out, 'NEXT.md'), nextSteps(asked))
+  for (const [file, text] of Object.entries(serverFiles(asked.at))) write(join(out, file), text)
+  write(
+    join(out, 'NEXT.md'),
+    nextSteps(
+      asked,
+      PRODUCTION_APPS.map(({ name }) => name),
+    ),
+  )
   return kept
 }
 
@@ -98,11 +113,13 @@ const write = (file: string, text: string): void => {
   writeFileSync(file, text, { mode: 0o600 })
 }
 
-const withAccount = (url: string, user: string, password: string): string => {
+/** A Postgres URL that believes only a server with its name and a certificate of our authority, unless it says another. */
+const verified = (url: string, out: string): string => {
   const made = new URL(url)
-  made.username = user
-  made.password = password
-  return made.href
+  if (!made.searchParams.has('sslmode')) made.searchParams.set('sslmode', 'verify-full')
+  if (made.searchParams.get('sslmode') === 'verify-full' && !made.searchParams.has('sslrootcert'))
+    made.searchParams.set('sslrootcert', join(out, 'tls/ca.pem'))
+  return decodeURIComponent(made.href)
 }
 
 /** The wiring of `npm start`, with other addresses. */
@@ -124,7 +141,7 @@ const contextOf = (asked: Production, keys: Keys): AppContext => {
       postgres: {
         admin_url: asked.postgres,
         url: (app = '', database = DATABASE) =>
-          withAccount(databaseUrl(asked.postgres, database), roleOf(app), users[app] ?? ''),
+          withAccount(databaseUrl(verified(asked.postgres, asked.out), database), roleOf(app), users[app] ?? ''),
         password: (app) => users[app] ?? '',
         own: false,
       },
@@ -149,6 +166,7 @@ const ownOf = (app: string, { origin, out }: Production): Record<string, string>
   AUTH__TLS__CERT_FILE: join(out, 'tls', `${app}.pem`),
   AUTH__TLS__KEY_FILE: join(out, 'tls', `${app}.key`),
   AUTH__TLS__CA_FILE: join(out, 'tls/ca.pem'),
+  SIGNALBOX__TLS__CA_FILE: join(out, 'tls/ca.pem'),
   [`${app.toUpperCase()}__TEMPORAL__PAYLOAD_KEYS`]: join(out, 'keys/payload.json'),
 })
 
@@ -164,7 +182,8 @@ const linesFor = ({ name: app }: App, values: Record<string, string>, { out, at 
   const { properties, required = [] } = SCHEMAS[app as keyof typeof SCHEMAS] as Schema
   const read = Object.entries({ ...properties, ...EVERY_APP }).flatMap(([name, setting]): Line[] => {
     const { production, secret = false } = setting as SettingOptions
-    const needed = production !== undefined || (required.includes(name) && setting.default === undefined)
+    const needed =
+      (production !== undefined && production !== 'tls') || (required.includes(name) && setting.default === undefined)
     const value = (values[name] ?? (needed ? TO_FILL : '')).replaceAll(`${out}/`, `${at}/`)
     return value === '' ? [] : [{ name, value, means: allowed(setting), secret: secret || hasPassword(value) }]
   })
@@ -175,32 +194,6 @@ type Schema = { properties: Record<string, Setting>; required?: readonly string[
 const hasPassword = (value: string): boolean => /^[a-z]+:\/\/[^/]*@/.test(value)
 /** As systemd, Docker Compose and `node --env-file` read it. */
 const quoted = (value: string): string => (/^[\w./:@-]+$/.test(value) ? value : `'${value}'`)
-
-const nextSteps = ({ at, postgres, temporal, namespace }: Production): string => {
-  const apps = PRODUCTION_APPS.map(({ name }) => name)
-  const attributes = Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => `--name ${name} --type ${type}`)
-  return `# Next steps
-
-1. Bring this folder to ${at} on each host, or make secrets of it: \`env/<app>.env\`, \`env/<app>.secret.env\`, \`keys/\` and \`tls/\`.
-   An app needs its own key and certificate, \`tls/ca.pem\` and \`keys/services.json\`. Keep \`tls/ca.key\` off the hosts.
-2. Redis: \`aclfile ${at}/redis/users.acl\`, \`appendonly yes\`, \`appendfsync always\`, \`maxmemory-policy noeviction\`.
-3. NATS: include \`${at}/nats/accounts.conf\`; JetStream on disk with \`sync_interval: always\`.
-4. Temporal, at ${temporal}:
-   \`\`\`
-   temporal operator namespace create --namespace ${namespace} --retention 30d
-   ${attributes.map((one) => `temporal operator search-attribute create --namespace ${namespace} ${one}`).join('\n   ')}
-   \`\`\`
-5. Postgres: \`npm run migrate -- --config ${at} --owner-url ${withAccount(postgres, 'OWNER', 'PASSWORD')}\` makes the database
-   "${DATABASE}", its tables, and a role with rights on its own schema for each app. Repeat it before each new version.
-6. Start each of ${apps.join(', ')}: \`node --env-file=${at}/env/<app>.env --env-file=${at}/env/<app>.secret.env apps/<app>/main.ts\`.
-   A start names every setting that is missing or wrong.
-7. The first administrator: \`node --env-file=${at}/env/identity.env --env-file=${at}/env/identity.secret.env
-   apps/platform/admin.ts identity bootstrap-admin --username NAME\`.
-8. A proxy with a public certificate before the gateway: it ends TLS. Set GATEWAY__HTTP__TRUSTED_PROXIES to its address.
-9. Back-ups of Postgres, Redis and this folder; an alert on the certificates, which live for 90 days: run the set-up again
-   and restart the apps.
-`
-}
 
 /** Accounts of the database, by app: those of the files that \`writeProduction\` made. */
 export const passwordsIn = (dir: string): ((app: string) => string) => {

@@ -10,6 +10,7 @@ import { schema as relay } from '../../relay/config.ts'
 import { schema as session } from '../../session/config.ts'
 import { allowed, type Setting, type SettingOptions } from '../../shared/config.ts'
 import { schema as pressure } from '../../shared/http/pressure.ts'
+import { schema as links } from '../../shared/links.ts'
 import { schema as mtls } from '../../shared/process/mtls.ts'
 import { schema as token } from '../../token/config.ts'
 import { schema as worker } from '../../worker/config.ts'
@@ -18,7 +19,7 @@ import { ROOT } from '../base/paths.ts'
 /** The reference of all settings, generated from the schemas by which the apps read them. */
 const FILE = 'apps/platform/deploy/SETTINGS.md'
 export const SCHEMAS = { gateway, session, identity, credential, token, catalog, operations, worker, relay, fleet }
-export const EVERY_APP = { ...pressure.properties, ...mtls.properties } as Record<string, Setting>
+export const EVERY_APP = { ...pressure.properties, ...mtls.properties, ...links.properties } as Record<string, Setting>
 
 type Row = { name: string; setting: Setting; apps: string[] }
 
@@ -44,6 +45,7 @@ const COMPUTED: Record<string, string> = {
 const defaultOf = (name: string, setting: Setting): string => {
   const { default: value, production } = setting as Setting & SettingOptions
   const text = value === undefined ? 'none' : (COMPUTED[name] ?? `\`${JSON.stringify(value).replace(`${ROOT}/`, '')}\``)
+  if (production === 'tls') return `${text}; production refuses a plain one`
   return production ? `${text}; production must set it` : text
 }
 

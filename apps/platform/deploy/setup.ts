@@ -16,7 +16,7 @@ const USAGE = `usage: npm run setup -- production --out DIR --origin https://sig
   --postgres URL      the server, without account (postgres://TO_FILL:5432?sslmode=verify-full)
   --redis URL         (rediss://TO_FILL:6379)
   --nats URL          (tls://TO_FILL:4222)
-  --temporal ADDRESS  host:port of the frontend (TO_FILL:7233)
+  --temporal ADDRESS  host:port of the frontend, by TLS (tls://TO_FILL:7233)
   --namespace NAME    Temporal's namespace (signalbox)
   --ca CERT,KEY       PEM files of your authority; without it, one is made`
 
@@ -40,7 +40,7 @@ const read = () => {
         postgres: { ...text, default: 'postgres://TO_FILL:5432?sslmode=verify-full' },
         redis: { ...text, default: 'rediss://TO_FILL:6379' },
         nats: { ...text, default: 'tls://TO_FILL:4222' },
-        temporal: { ...text, default: 'TO_FILL:7233' },
+        temporal: { ...text, default: 'tls://TO_FILL:7233' },
         namespace: { ...text, default: 'signalbox' },
         ca: text,
       },
@@ -58,6 +58,7 @@ if (!/^https:\/\/[^/]+$/.test(origin))
   refuse('--origin must be an https origin, such as https://signalbox.example.com.')
 for (const name of ['postgres', 'redis', 'nats'] as const)
   if (!URL.canParse(rest[name])) refuse(`--${name} is no URL: ${rest[name]}`)
+if (!rest.temporal.includes('://')) rest.temporal = `tls://${rest.temporal}`
 const [cert_file = '', key_file = ''] = ca?.split(',') ?? []
 if (ca !== undefined && ![cert_file, key_file].every((file) => existsSync(file)))
   refuse('--ca names two files, CERT,KEY: one is missing.')

@@ -56,7 +56,13 @@ export type NatsUser = { name: string; password: string; rights: NatsRights }
  * its upper bound, which it hardly ever fills: without a bound of our own the server refuses streams beyond three
  * quarters of the free disk.
  */
-export const writeNatsConfig = (dir: string, port: number, users: NatsUser[], name = 'signalbox'): string => {
+export const writeNatsConfig = (
+  dir: string,
+  port: number,
+  users: NatsUser[],
+  name = 'signalbox',
+  tls?: { cert_file: string; key_file: string },
+): string => {
   mkdirSync(dir, { recursive: true })
   const file = join(dir, 'nats.conf')
   const text = `host: 127.0.0.1
@@ -68,7 +74,7 @@ jetstream {
   max_file_store: 1TB
   sync_interval: always
 }
-${users.length > 0 ? authorizationOf(users) : ''}`
+${tls ? `tls ${JSON.stringify(tls)}\n` : ''}${users.length > 0 ? authorizationOf(users) : ''}`
   writeFileSync(file, text, { mode: 0o600 })
   return file
 }

@@ -137,6 +137,19 @@ export const postgresCommand = (binaries: string, data: string, port: number, ex
   }
 }
 
+/** Settings that make the server serve by TLS. It reads the key of its own account alone: files beside its data. */
+export const postgresTls = (data: string, { cert_file, key_file }: { cert_file: string; key_file: string }) => {
+  const account = unprivileged()
+  const copy = (from: string, extension: string): string => {
+    const file = `${data}.${extension}`
+    rmSync(file, { force: true })
+    writeFileSync(file, readFileSync(from), { mode: 0o600 })
+    if (account) chownSync(file, account.uid, account.gid)
+    return file
+  }
+  return { ssl: 'on', ssl_cert_file: copy(cert_file, 'pem'), ssl_key_file: copy(key_file, 'key') }
+}
+
 /** Who has a data folder, as Postgres itself keeps it there, and the port it listens on. */
 export const postmasterOf = (data: string): { pid: number; port: number } | undefined => {
   const file = join(data, 'postmaster.pid')

@@ -56,12 +56,19 @@ export type RedisUser = { name: string; password: string; rules: string }
  * Writes the server's configuration: loopback, every write on disk before it is answered, no eviction, one user per
  * app. Sessions live here, so an own instance is never a shared one.
  */
-export const writeRedisConfig = (dir: string, port: number, password: string, users: RedisUser[]): string => {
+export const writeRedisConfig = (
+  dir: string,
+  port: number,
+  password: string,
+  users: RedisUser[],
+  tls?: { cert_file: string; key_file: string },
+): string => {
   mkdirSync(dir, { recursive: true })
   const lines = [
     'bind 127.0.0.1',
     'protected-mode yes',
-    `port ${port}`,
+    ...(tls ? ['port 0', `tls-port ${port}`, 'tls-auth-clients no'] : [`port ${port}`]),
+    ...(tls ? [`tls-cert-file ${tls.cert_file}`, `tls-key-file ${tls.key_file}`] : []),
     'databases 64',
     `dir ${JSON.stringify(dir)}`,
     'appendonly yes',

@@ -10,7 +10,14 @@ import { createProcess, type Managed, type Unit, type UnitEvents } from '../base
 import { elapsed, type Screen, silentScreen } from '../base/screen.ts'
 import { locateNats, writeNatsConfig } from './nats.ts'
 import { streamedPools } from './pools.ts'
-import { dataFolder, initialisePostgres, locatePostgres, postgresCommand, postmasterOf } from './postgres.ts'
+import {
+  dataFolder,
+  initialisePostgres,
+  locatePostgres,
+  postgresCommand,
+  postgresTls,
+  postmasterOf,
+} from './postgres.ts'
 import { locateRedis, writeRedisConfig } from './redis.ts'
 import { agentRights, natsRights, redisRules } from './rights.ts'
 import { locateTemporal, temporalArgs } from './temporal.ts'
@@ -65,12 +72,16 @@ export type ServerOptions = {
   /** No user interface of Temporal, fewer rules about users: one account for everything. */
   plain?: boolean
   postgres_settings?: Record<string, string>
+  /** PEM files of Postgres, Redis and NATS, which then serve by TLS; Temporal's development server cannot. */
+  tls?: { ca_file: string; of: (server: 'postgres' | 'redis' | 'nats') => CertificateFiles }
   events?: (name: string) => Partial<UnitEvents>
   /** Hears of each server as it begins, so that a start can be ended half-way. */
   begun?: (child: Managed) => void
   /** Hears of each server that serves at another port from now on. */
   moved?: (name: string) => void
 }
+
+export type CertificateFiles = { cert_file: string; key_file: string }
 
 /** The running servers; each address is the one of this moment, for a port may be lost. The functions answer the address for one app, with its own account where we run the server. */
 export type Servers = {
@@ -179,9 +190,14 @@ const startPostgres = async ({ start, seat, wish, options }: Begun): Promise<Ser
     seat('postgres', 'postgres', wish.postgres),
     initialisePostgres(program, folder, secrets.postgres),
   ])
-  const adminUrl = () => `postgres://postgres:${secrets.postgres}@127.0.0.1:${at.port}/postgres`
+  const { tls } = options
+  const mode = tls ? `?sslmode=verify-full&sslrootcert=${tls.ca_file}` : ''
+  // A certificate is believed by its name: pg checks no IP address.
+  const adminUrl = () =>
+    `postgres://postgres:${secrets.postgres}@${tls ? 'localhost' : '127.0.0.1'}:${at.port}/postgres${mode}`
+  const settings = { ...options.postgres_settings, ...(tls && postgresTls(folder, tls.of('postgres'))) }
   const unit: Omit<Unit, 'name'> = {
-    command: () => postgresCommand(program, folder, at.port, options.postgres_settings),
+    command: () => postgresCommand(program, folder, at.port, settings),
     probe: async (pid) => {
       if (postmasterOf(folder)?.pid !== pid) throw new Error('its data folder has another process')
       await query(adminUrl())
@@ -229,10 +245,15 @@ const startRedis = async ({ start, seat, wish, options }: Begun): Promise<Server
   const unit: Omit<Unit, 'name'> = {
     command: () => ({
       command: options.programs.redis ?? '',
-      args: [writeRedisConfig(join(dir, 'redis'), at.port, secrets.redis, users)],
+      args: [writeRedisConfig(join(dir, 'redis'), at.port, secrets.redis, users, options.tls?.of('redis'))],
     }),
     probe: (pid) =>
-      answers(at.port, `AUTH ${secrets.redis}\r\nINFO server\r\n`, new RegExp(`^process_id:${pid}\r`, 'm')),
+      answers(
+        at.port,
+        `AUTH ${secrets.redis}\r\nINFO server\r\n`,
+        new RegExp(`^process_id:${pid}\r`, 'm'),
+        options.tls?.ca_file,
+      ),
     move: at.keep,
     misses: MISSES,
   }
@@ -240,7 +261,7 @@ const startRedis = async ({ start, seat, wish, options }: Begun): Promise<Server
   const url = (user?: string) => {
     const password = user && !plain ? secrets.users[user] : undefined
     const account = password ? `${user}:${password}` : `:${secrets.redis}`
-    return `redis://${account}@127.0.0.1:${at.port}`
+    return `${options.tls ? 'rediss' : 'redis'}://${account}@127.0.0.1:${at.port}`
   }
   return { url, own: true }
 }
@@ -262,14 +283,14 @@ const startNats = async ({ start, seat, wish, options }: Begun): Promise<Servers
   const unit: Omit<Unit, 'name'> = {
     command: () => ({
       command: options.programs.nats ?? '',
-      args: ['-c', writeNatsConfig(join(dir, 'nats'), at.port, users, name)],
+      args: ['-c', writeNatsConfig(join(dir, 'nats'), at.port, users, name, options.tls?.of('nats'))],
     }),
     probe: () => answers(at.port, 'PING\r\n', new RegExp(`^INFO .*"server_name":"${name}"`)),
     move: at.keep,
     misses: MISSES,
   }
   await start('nats', unit, () => `127.0.0.1:${at.port}`)
-  const urlOf = (account: string) => `nats://${account}127.0.0.1:${at.port}`
+  const urlOf = (account: string) => `${options.tls ? 'tls' : 'nats'}://${account}127.0.0.1:${at.port}`
   return {
     url: (user) => {
       const password = user && !plain ? secrets.users[user] : undefined

@@ -14,6 +14,7 @@ import {
   WORKFLOW_TYPE,
 } from '../../../workflows/operation/messages.ts'
 import { dataConverterOf, loadPayloadCodec } from '../../shared/codec/payload.ts'
+import { temporalOptions } from '../../shared/links.ts'
 import type { RelayConfig } from '../config.ts'
 
 /** Milliseconds a call to the engine may take. */
@@ -30,7 +31,7 @@ export type Described = 'running' | 'closed' | 'gone'
 
 /** A client of the engine that connects when it is first used. */
 export const connectEngine = (config: RelayConfig) => {
-  const connection = Connection.lazy({ address: config.RELAY__TEMPORAL__ADDRESS })
+  const connection = Connection.lazy(temporalOptions(config.RELAY__TEMPORAL__ADDRESS))
   const namespace = config.RELAY__TEMPORAL__NAMESPACE
   const codec = loadPayloadCodec('RELAY__TEMPORAL__PAYLOAD_KEYS', config.RELAY__TEMPORAL__PAYLOAD_KEYS)
   const dataConverter = dataConverterOf(codec)

@@ -10,9 +10,11 @@ import {
   type JsMsg,
   type NatsConnection,
   nanos,
+  nkeyAuthenticator,
   RetentionPolicy,
   StorageType,
 } from 'nats'
+import { type Links, linksOfProcess } from '../links.ts'
 import { isOutage } from '../process/outage.ts'
 import { repeatUntilDone } from '../process/repeat.ts'
 
@@ -42,12 +44,15 @@ const DAY = 24 * 60 * MINUTE
  * Connects with endless reconnects; while NATS is away, calls fail fast instead of queueing. The client does not read
  * credentials out of a URL, so they are handed over beside it.
  */
-export const connectNats = (url: string, name: string): Promise<NatsConnection> => {
-  const { protocol, host, username, password } = new URL(url)
+export const connectNats = (url: string, name: string, links: Links = linksOfProcess()): Promise<NatsConnection> => {
+  const { protocol, host, hostname, username, password } = new URL(url)
+  // With its host: the client alone would compare the certificate of an IP address with "localhost".
+  const tls = { ...links.tls, host: hostname }
   return connect({
     servers: host,
     ...(username && { user: decodeURIComponent(username), pass: decodeURIComponent(password) }),
-    ...(protocol === 'tls:' && { tls: {} }),
+    ...(links.nkey_seed && { authenticator: nkeyAuthenticator(Buffer.from(links.nkey_seed)) }),
+    ...(protocol === 'tls:' && { tls }),
     name,
     maxReconnectAttempts: -1,
     reconnectTimeWait: 500,

@@ -1,8 +1,9 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { ConfigError } from '../config.ts'
-import { mtlsOfProcess } from '../process/mtls.ts'
+import { ConfigError, faultsOf, wrongSettings } from '../config.ts'
+import { linksOfProcess, loadLinks } from '../links.ts'
+import { loadMtls, mtlsOfProcess } from '../process/mtls.ts'
 import type { Logger } from '../telemetry.ts'
 import { type Part, reportPart } from './part.ts'
 
@@ -13,7 +14,7 @@ const HARD_EXIT_MS = 40_000
 
 /**
  * Runs one app as a process: starts it, stops it in order on SIGTERM or SIGINT (a second signal exits at once), and
- * exits 1 on an uncaught error. A wrong configuration prints one line and no stack.
+ * exits 1 on an uncaught error. A wrong configuration exits 78, and prints its faults and no stack.
  */
 export const runApp = async (name: string, start: () => Promise<Running>): Promise<void> => {
   let running: Running | undefined
@@ -49,15 +50,26 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
     if (process.env.NODE_ENV === 'production' && process.env.SIGNALBOX_CRASH_AT)
       throw new ConfigError('SIGNALBOX_CRASH_AT is set: production does not kill itself for tests.')
     running = await start()
+    linksOfProcess() // also of an app that connects later
     mtlsOfProcess() // also of an app that has no internal listener and no RPC to call
     if (running.part) report = reportPart(name, running.part, running.log)
   } catch (error) {
-    const words = wordsFor(name, error)
+    const words = wordsFor(name, withAllFaults(error))
     if (words) console.error(`${name}: ${words}`)
     else console.error(`${name}: could not start:`, error)
+    if (error instanceof ConfigError) process.exit(CONFIG_WRONG)
     process.exit((error as NodeJS.ErrnoException).code === 'EADDRINUSE' ? PORT_TAKEN : 1)
   }
 }
+
+/** The settings of one schema are wrong: whoever mends them hears of those of every app at the same time. */
+const withAllFaults = (error: unknown): unknown => {
+  if (!(error instanceof ConfigError) || error.faults.length === 0) return error
+  return wrongSettings([...new Set([...error.faults, ...faultsOf(loadMtls), ...faultsOf(loadLinks)])])
+}
+
+/** EX_CONFIG of sysexits.h: a restart does not mend it. */
+const CONFIG_WRONG = 78
 
 /** The exit code that tells a supervisor to give another port. */
 export const PORT_TAKEN = 98

@@ -1,0 +1,119 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import type { TObject } from 'typebox'
+import { faultsOf, loadConfig } from '../../shared/config.ts'
+import { loadLinks } from '../../shared/links.ts'
+import { loadMtls } from '../../shared/process/mtls.ts'
+import { paint } from '../base/screen.ts'
+import { certificateOf } from './peer.ts'
+import { PRODUCTION_APPS, SERVERS } from './production.ts'
+import { SCHEMAS } from './reference.ts'
+import { type Subject, type Weakness, weak, weakNats, weakPostgres, weakRedis, weakTemporal } from './weaknesses.ts'
+
+export type Finding = { app: string; about: string; what: string; remedy: string }
+const DAY_MS = 86_400_000
+const LEAST_DAYS = 14
+const FOUND = 3
+
+/**
+ * `npm run doctor -- --production --env DIR`: connects as each app with the files that the set-up wrote, and names every
+ * weakness with its remedy. Answers the exit code: 3 if there is one.
+ */
+export const diagnose = async (dir: string | undefined): Promise<number> => {
+  if (!dir || !existsSync(join(dir, 'env'))) {
+    console.error(
+      'usage: npm run doctor -- --production --env DIR: the folder that "npm run setup -- production" wrote.',
+    )
+    return 2
+  }
+  const found = (await Promise.all(PRODUCTION_APPS.map(({ name }) => findingsOf(name, dir)))).flat()
+  for (const { app, about, what, remedy } of found)
+    console.log(`${paint('red', 'wrong')}  ${app.padEnd(11)} ${about.padEnd(12)} ${what}. ${remedy}.`)
+  const checked = `${PRODUCTION_APPS.length} apps with their settings, certificates, Postgres, Redis, NATS and Temporal`
+  console.log(found.length === 0 ? `${paint('green', 'ok')}     ${checked}` : `${found.length} findings in ${checked}`)
+  return found.length === 0 ? 0 : FOUND
+}
+
+const findingsOf = async (app: string, dir: string): Promise<Finding[]> => {
+  const read = (kind: string) => parseEnv(readFileSync(join(dir, `env/${app}${kind}.env`), 'utf8'))
+  const env: NodeJS.ProcessEnv = { ...read(''), ...read('.secret') }
+  const told = (about: string, weaknesses: readonly Weakness[]) =>
+    weaknesses.map(([what, remedy]): Finding => ({ app, about, what, remedy }))
+  const schema = SCHEMAS[app as keyof typeof SCHEMAS] as TObject
+  const loads = [loadMtls, loadLinks, (given: NodeJS.ProcessEnv) => loadConfig(schema, given)]
+  const faults = loads.flatMap((load) => faultsOf(() => load(env)))
+  const weak_settings = faults.map((fault): Weakness => [fault.replace(/\.$/, ''), 'Mend it, or set up again'])
+  const found = [...told('settings', weak_settings), ...told('certificate', weakCertificate(app, env))]
+  // A link whose own settings cannot be read has been named above.
+  if (faultsOf(() => loadLinks(env)).length > 0) return found
+  const namespace = env[`${app.toUpperCase()}__TEMPORAL__NAMESPACE`] ?? 'default'
+  const subject = { app, links: loadLinks(env), prefix: env.AUTH__REDIS__PREFIX ?? '', namespace }
+  const links = SERVERS.map(async (server) => told(server, await weakLink(subject, server, env)))
+  return [...found, ...(await Promise.all(links)).flat()]
+}
+
+/** The certificate of an app: its time, its name, its chain and its key. */
+const weakCertificate = (app: string, env: NodeJS.ProcessEnv): Weakness[] => {
+  const mtls = faultsOf(() => loadMtls(env)).length === 0 ? loadMtls(env) : undefined
+  if (!mtls) return []
+  const renew = 'Remove it and set up again'
+  const cert = new X509Certificate(mtls.cert)
+  const isOfAuthority = (mtls.ca.match(/-----BEGIN[\s\S]+?-----END CERTIFICATE-----/g) ?? []).some((pem) => {
+    const ca = new X509Certificate(pem)
+    return cert.checkIssued(ca) && cert.verify(ca.publicKey)
+  })
+  const is_own = cert.checkPrivateKey(createPrivateKey(mtls.key))
+  return [
+    ...soon(cert.validTo, renew),
+    ...weak(!cert.checkHost(app), `its certificate is not for ${app}`, renew),
+    ...weak(!isOfAuthority, 'its certificate is not of the authority in AUTH__TLS__CA_FILE', renew),
+    ...weak(!is_own, 'its key is not that of its certificate', renew),
+  ]
+}
+
+const soon = (valid_to: string, remedy: string): Weakness[] => {
+  const days = Math.floor((Date.parse(valid_to) - Date.now()) / DAY_MS)
+  const what = days < 0 ? `expired on ${valid_to}` : `expires in ${days} days`
+  return weak(days < LEAST_DAYS, `its certificate ${what}`, remedy)
+}
+
+const LINKS = {
+  postgres: ['DATABASE__URL', 5432, weakPostgres],
+  redis: ['REDIS__URL', 6379, weakRedis],
+  nats: ['NATS__URL', 4222, weakNats],
+  temporal: ['TEMPORAL__ADDRESS', 7233, weakTemporal],
+} as const
+
+/** How TLS fails, in the words of its remedy. */
+const REMEDIES: [RegExp, string][] = [
+  [/EXPIRED/, 'Renew the certificate of the server'],
+  [/ALTNAME/, 'Give the server a certificate with this name, or use the name that it has'],
+  [/SELF_SIGNED|UNABLE_TO|ISSUER/, 'Name the authority of the server in the CA file, or renew its certificate'],
+  [/has no TLS/, 'Give the server a certificate: NEXT.md, steps 2 to 4'],
+  [/password|WRONGPASS|NOAUTH|AUTHORIZATION|28P01/i, 'Make the account of the server as the set-up wrote it'],
+]
+const remedyOf = (error: Error & { code?: string }): Weakness => {
+  const text = `${error.code ?? ''} ${error.message}`
+  const remedy = REMEDIES.find(([words]) => words.test(text))?.[1]
+  return [error.message || text, remedy ?? 'See that the server runs, and that this host reaches it']
+}
+
+/** A plain address has been named by its setting, and no byte is sent to it. */
+const weakLink = async (subject: Subject, server: keyof typeof LINKS, env: NodeJS.ProcessEnv): Promise<Weakness[]> => {
+  const { app, links } = subject
+  const [setting, default_port, look] = LINKS[server]
+  const url = env[`${app.toUpperCase()}__${setting}`] ?? ''
+  if (!/^(postgres(ql)?|rediss|tls):/.test(url) || !URL.canParse(url)) return []
+  const { hostname: host, port, searchParams } = new URL(url)
+  const name = (server === 'temporal' && links.server_name) || host
+  const ca_file = searchParams.get('sslrootcert')
+  try {
+    const tls = ca_file ? { ca: readFileSync(ca_file, 'utf8') } : links.tls
+    const { valid_to } = await certificateOf(server, { host, port: Number(port || default_port), name }, tls)
+    return [...soon(valid_to, 'Renew the certificate of the server'), ...(await look(subject, url))]
+  } catch (error) {
+    return [remedyOf(error as Error)]
+  }
+}

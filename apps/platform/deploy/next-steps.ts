@@ -1,0 +1,78 @@
+import { SEARCH_ATTRIBUTES } from '../servers/temporal.ts'
+
+/** What a person does with the files of an installation, and the settings of the servers. */
+export const DATABASE = 'signalbox'
+type Asked = { at: string; postgres: string; temporal: string; namespace: string }
+
+export const withAccount = (url: string, user: string, password: string): string => {
+  const made = new URL(url)
+  made.username = user
+  made.password = password
+  return made.href
+}
+
+/** The settings without which the servers serve plain text or lose data (reliability.md 4.11), to be included. */
+export const serverFiles = (at: string): Record<string, string> => ({
+  'postgres/postgresql.conf': `ssl = on
+ssl_cert_file = '${at}/tls/postgres.pem'
+ssl_key_file = '${at}/tls/postgres.key'
+fsync = on
+full_page_writes = on
+synchronous_commit = on
+password_encryption = 'scram-sha-256'
+`,
+  'postgres/pg_hba.conf': 'local all all peer\nhostssl all all all scram-sha-256\n',
+  'redis/redis.conf': `port 0
+tls-port 6379
+tls-cert-file ${at}/tls/redis.pem
+tls-key-file ${at}/tls/redis.key
+tls-ca-cert-file ${at}/tls/ca.pem
+tls-auth-clients optional
+aclfile ${at}/redis/users.acl
+appendonly yes
+appendfsync always
+no-appendfsync-on-rewrite no
+save ""
+maxmemory-policy noeviction
+`,
+  'nats/server.conf': `tls { cert_file: "${at}/tls/nats.pem", key_file: "${at}/tls/nats.key" }
+jetstream { store_dir: "/data", sync_interval: always }
+include "accounts.conf"
+`,
+  'temporal/tls.yaml': `global:
+  tls:
+    frontend:
+      server: { certFile: ${at}/tls/temporal.pem, keyFile: ${at}/tls/temporal.key }
+      client: { serverName: temporal, rootCaFiles: [${at}/tls/ca.pem] }
+`,
+})
+
+export const nextSteps = ({ at, postgres, temporal, namespace }: Asked, apps: readonly string[]): string => {
+  const attributes = Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => `--name ${name} --type ${type}`)
+  return `# Next steps
+
+1. Bring this folder to ${at} on each host, or make secrets of it: \`env/<app>.env\`, \`env/<app>.secret.env\`, \`keys/\` and \`tls/\`.
+   An app needs its own key and certificate, \`tls/ca.pem\` and \`keys/services.json\`. Keep \`tls/ca.key\` off the hosts.
+   Each server has a certificate too: \`tls/{postgres,redis,nats,temporal}.{pem,key}\`. Use your own, if you have them.
+2. Redis: include \`${at}/redis/redis.conf\`. Postgres: include \`${at}/postgres/postgresql.conf\`, and make
+   \`${at}/postgres/pg_hba.conf\` its hba file. Their accounts must be able to read certificate and key.
+3. NATS: include \`${at}/nats/server.conf\`. A user may have an NKEY instead of its password: write the public key into
+   \`accounts.conf\`, and set SIGNALBOX__NATS__NKEY_FILE of the app to the file with the seed.
+4. Temporal, at ${temporal}: its frontend serves by TLS as in \`${at}/temporal/tls.yaml\`. With an API key, set
+   SIGNALBOX__TEMPORAL__API_KEY_FILE of relay and worker, and remove SIGNALBOX__TLS__CA_FILE if a public authority signs.
+   \`\`\`
+   temporal operator namespace create --namespace ${namespace} --retention 30d
+   ${attributes.map((one) => `temporal operator search-attribute create --namespace ${namespace} ${one}`).join('\n   ')}
+   \`\`\`
+5. Postgres: \`npm run migrate -- --config ${at} --owner-url ${withAccount(postgres, 'OWNER', 'PASSWORD')}\` makes the database
+   "${DATABASE}", its tables, and a role with rights on its own schema for each app. Repeat it before each new version.
+6. Start each of ${apps.join(', ')}: \`node --env-file=${at}/env/<app>.env --env-file=${at}/env/<app>.secret.env apps/<app>/main.ts\`.
+   A start names every setting that is missing or wrong.
+7. The first administrator: \`node --env-file=${at}/env/identity.env --env-file=${at}/env/identity.secret.env
+   apps/platform/admin.ts identity bootstrap-admin --username NAME\`.
+8. A proxy with a public certificate before the gateway: it ends TLS. Set GATEWAY__HTTP__TRUSTED_PROXIES to its address.
+9. \`npm run doctor -- --production --env ${at}\` connects as each app and names every weakness. Exit 3 means a finding.
+10. Back-ups of Postgres, Redis and this folder; an alert on the certificates, which live for 90 days: run the set-up again
+    and restart the apps.
+`
+}

@@ -1,0 +1,165 @@
+import { Connection } from '@temporalio/client'
+import { Redis } from 'ioredis'
+import type { NatsConnection } from 'nats'
+import type pg from 'pg'
+import { withConnection } from '../../../db/connection.ts'
+import { AREAS } from '../../../db/migrate.ts'
+import { connectNats } from '../../shared/events/events.ts'
+import { type Links, temporalOptions, tlsOf } from '../../shared/links.ts'
+import { DATABASE_ROLES } from '../base/database.ts'
+import { SEARCH_ATTRIBUTES } from '../servers/temporal.ts'
+
+/** A weakness and its remedy. */
+export type Weakness = readonly [what: string, remedy: string]
+/** A weakness if there is one. */
+export const weak = (is_weak: boolean, what: string, remedy: string): Weakness[] => (is_weak ? [[what, remedy]] : [])
+export type Subject = { app: string; links: Links; prefix: string; namespace: string }
+
+const TRY_MS = 5000
+const MAX_SKEW_MS = 2000
+const AT_LEAST = { postgres: 150_000, redis: '7.0.0', nats: '2.12.0', temporal: '1.29.1' }
+
+const isOlder = (found: string, least: string): boolean => found.localeCompare(least, 'en', { numeric: true }) < 0
+/** Each setting that differs from the one wanted. */
+const differing = (found: Record<string, unknown>, wanted: Record<string, string>, remedy: string): Weakness[] =>
+  Object.entries(wanted).flatMap(([name, value]) =>
+    weak(found[name] !== value, `${name} is ${found[name] ?? 'unknown'}`, `${remedy} ${name} to ${value}`),
+  )
+
+/** Settings by which a commit is lost, clock, version, and the rights of the app's role. */
+export const weakPostgres = ({ app }: Subject, url: string): Promise<Weakness[]> =>
+  withConnection({ connectionString: url, connectionTimeoutMillis: TRY_MS, query_timeout: TRY_MS }, async (client) => {
+    const { rows } = await client.query<{ name: string; setting: string }>('select name, setting from pg_settings')
+    const found = Object.fromEntries(rows.map(({ name, setting }) => [name, setting]))
+    const clock = await client.query<{ at: Date }>('select clock_timestamp() as at')
+    const skew = Math.abs(Date.now() - (clock.rows[0]?.at.getTime() ?? 0))
+    const wanted = { fsync: 'on', full_page_writes: 'on', synchronous_commit: 'on', data_checksums: 'on', ssl: 'on' }
+    const is_old = Number(found.server_version_num) < AT_LEAST.postgres
+    return [
+      ...differing(found, wanted, 'In postgresql.conf set'),
+      ...weak(is_old, `its version is ${found.server_version}`, 'Use Postgres 15 or newer'),
+      ...weak(
+        found.statement_timeout === '0',
+        'statements have no time-out',
+        'Run "npm run migrate": it sets that of the role',
+      ),
+      ...weak(skew > MAX_SKEW_MS, `its clock differs by ${skew} ms`, 'Set the clocks by NTP'),
+      ...(await weakRole(client, app)),
+    ]
+  })
+
+const MIGHTY =
+  'select rolsuper or rolcreaterole or rolcreatedb or rolbypassrls as mighty from pg_roles where rolname = current_user'
+const READS = `
+  select schemaname as schema from pg_tables where schemaname = any($1) and has_schema_privilege(schemaname, 'usage')
+  group by 1 having bool_or(has_table_privilege(format('%I.%I', schemaname, tablename), 'select'))`
+
+const weakRole = async (client: pg.Client, app: string): Promise<Weakness[]> => {
+  const role = await client.query<{ mighty: boolean }>(MIGHTY)
+  const { rows } = await client.query<{ schema: string }>(READS, [AREAS])
+  const reads = rows.map(({ schema }) => schema)
+  // The relay crosses all schemas by design.
+  const own = app === 'relay' ? AREAS : [DATABASE_ROLES[app] ?? '']
+  const foreign = reads.filter((schema) => !own.includes(schema as never))
+  const lost = own.filter((schema) => !reads.includes(schema))
+  const [rest, gone] = [foreign.join(', '), lost.join(', ')]
+  return [
+    ...weak(role.rows[0]?.mighty ?? true, 'its role may do everything', 'Use the role that "npm run migrate" made'),
+    ...weak(lost.length > 0, `it cannot read its schema ${gone}`, 'Run "npm run migrate"'),
+    ...weak(foreign.length > 0, `it reads the schema of another app: ${rest}`, 'Revoke these rights from its role'),
+  ]
+}
+
+const REDIS_SETTINGS = {
+  appendonly: 'yes',
+  appendfsync: 'always',
+  'no-appendfsync-on-rewrite': 'no',
+  'maxmemory-policy': 'noeviction',
+}
+export const weakRedis = async ({ app, links, prefix }: Subject, url: string): Promise<Weakness[]> => {
+  const options = { ...tlsOf(url, links), lazyConnect: true, retryStrategy: () => null, connectTimeout: TRY_MS }
+  const redis = new Redis(url, options)
+  const { hostname, port } = new URL(url)
+  const stranger = new Redis({ ...options, host: hostname, port: Number(port || 6379) })
+  for (const one of [redis, stranger]) one.on('error', () => {})
+  try {
+    await redis.connect()
+    const found: Record<string, unknown> = {}
+    for (const name of Object.keys(REDIS_SETTINGS)) found[name] = ((await redis.config('GET', name)) as unknown[])[1]
+    const version = /redis_version:(\S+)/.exec(await redis.info('server'))?.[1] ?? '0'
+    // Both must fail.
+    const [strange, foreign] = await Promise.allSettled([
+      stranger.connect().then(() => stranger.ping()),
+      redis.get(`${prefix}sess:doctor`),
+    ])
+    const reads = app !== 'session' && foreign.status === 'fulfilled'
+    return [
+      ...differing(found, REDIS_SETTINGS, 'In redis.conf set'),
+      ...weak(isOlder(version, AT_LEAST.redis), `its version is ${version}`, 'Use Redis 7 or newer'),
+      ...weak(
+        strange.status === 'fulfilled',
+        'it answers without an account',
+        'Write "user default off" into users.acl',
+      ),
+      ...weak(reads, 'it reads sessions', 'Give the user the rules of redis/users.acl'),
+    ]
+  } finally {
+    redis.disconnect()
+    stranger.disconnect()
+  }
+}
+
+export const weakNats = async ({ app, links }: Subject, url: string): Promise<Weakness[]> => {
+  const nc = await connectNats(url, 'doctor', links)
+  try {
+    const { version = '0', auth_required = false } = nc.info ?? {}
+    const lossy: string[] = []
+    const jsm = await nc.jetstreamManager()
+    for await (const { config } of jsm.streams.list()) if (config.storage !== 'file') lossy.push(config.name)
+    const hears = app !== 'worker' && (await hearsAgents(nc))
+    return [
+      ...weak(isOlder(version, AT_LEAST.nats), `its version is ${version}`, 'Use NATS 2.12 or newer'),
+      ...weak(!auth_required, 'it admits everyone', 'Include nats/accounts.conf in its configuration'),
+      ...weak(lossy.length > 0, `streams are in memory: ${lossy.join(', ')}`, 'Make them anew on disk'),
+      ...weak(hears, 'it hears the work of agents', 'Give the user the permissions of nats/accounts.conf'),
+    ]
+  } finally {
+    await nc.close()
+  }
+}
+
+/** The worker alone may: a message there bears the token with which a result is reported. */
+const hearsAgents = async (nc: NatsConnection): Promise<boolean> => {
+  const refusals: unknown[] = []
+  nc.subscribe('execution.doctor', { callback: (error) => void (error && refusals.push(error)) })
+  await nc.flush()
+  return refusals.length === 0
+}
+
+export const weakTemporal = async ({ links, namespace }: Subject, address: string): Promise<Weakness[]> => {
+  const connection = await Connection.connect({ ...temporalOptions(address, links), connectTimeout: TRY_MS })
+  const { workflowService, operatorService } = connection
+  try {
+    return await connection.withDeadline(Date.now() + TRY_MS, async () => {
+      const { serverVersion } = await workflowService.getSystemInfo({})
+      const known = await workflowService.describeNamespace({ namespace }).catch((error: Error & { code?: number }) => {
+        if (error.code !== 5) throw error
+        return undefined
+      })
+      if (!known) return weak(true, `it has no namespace "${namespace}"`, 'Create it: NEXT.md, step 4')
+      const { customAttributes } = await operatorService.listSearchAttributes({ namespace })
+      const missing = Object.keys(SEARCH_ATTRIBUTES).filter((name) => !(name in (customAttributes ?? {})))
+      const is_old = isOlder(serverVersion ?? '0', AT_LEAST.temporal)
+      return [
+        ...weak(is_old, `its version is ${serverVersion}`, `Use Temporal ${AT_LEAST.temporal} or newer`),
+        ...weak(
+          missing.length > 0,
+          `search attributes are missing: ${missing.join(', ')}`,
+          'Create them: NEXT.md, step 4',
+        ),
+      ]
+    })
+  } finally {
+    await connection.close()
+  }
+}

@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs'
+import Type from 'typebox'
+import { ConfigError, loadConfig, readTextFile } from './config.ts'
+
+const file = (description: string) => Type.Optional(Type.String({ description }))
+
+/** How an app connects with Redis, NATS and Temporal; Postgres has all of it in its URL. The address says whether by TLS. */
+export const schema = Type.Object({
+  SIGNALBOX__TLS__CA_FILE: file(
+    'A PEM file: the authorities that sign the certificates of Redis, NATS and Temporal; without it, public ones.',
+  ),
+  SIGNALBOX__TLS__CERT_FILE: file('A PEM file: the certificate that Redis, NATS and Temporal see, where they ask.'),
+  SIGNALBOX__TLS__KEY_FILE: file('A PEM file: the private key of that certificate.'),
+  SIGNALBOX__NATS__NKEY_FILE: file("A file with the NKEY seed of this app's NATS user, instead of a password."),
+  SIGNALBOX__TEMPORAL__API_KEY_FILE: file('A file with the API key for Temporal; read again for each connection.'),
+  SIGNALBOX__TEMPORAL__SERVER_NAME: file("The name in Temporal's certificate, if it is not that of the address."),
+})
+
+/** Texts are PEM. */
+export type Links = {
+  tls: { ca?: string; cert?: string; key?: string }
+  nkey_seed: string | undefined
+  api_key_file: string | undefined
+  server_name: string | undefined
+}
+
+export const loadLinks = (env: NodeJS.ProcessEnv = process.env): Links => {
+  const config = loadConfig(schema, env)
+  const { SIGNALBOX__TLS__CERT_FILE: cert_file, SIGNALBOX__TLS__KEY_FILE: key_file } = config
+  if (!cert_file !== !key_file)
+    throw new ConfigError('SIGNALBOX__TLS__CERT_FILE and SIGNALBOX__TLS__KEY_FILE belong together: set both or none.')
+  const read = (name: keyof typeof config) => {
+    const path = config[name]
+    return path === undefined ? undefined : readTextFile(name, path)
+  }
+  const ca = read('SIGNALBOX__TLS__CA_FILE')
+  const cert = read('SIGNALBOX__TLS__CERT_FILE')
+  const key = read('SIGNALBOX__TLS__KEY_FILE')
+  read('SIGNALBOX__TEMPORAL__API_KEY_FILE') // one that cannot be read stops the start
+  return {
+    tls: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) },
+    nkey_seed: read('SIGNALBOX__NATS__NKEY_FILE'),
+    api_key_file: config.SIGNALBOX__TEMPORAL__API_KEY_FILE,
+    server_name: config.SIGNALBOX__TEMPORAL__SERVER_NAME,
+  }
+}
+
+let of_process: Links | undefined
+/** Those of this process, read once. */
+export const linksOfProcess = (): Links => {
+  of_process ??= loadLinks()
+  return of_process
+}
+
+/** The TLS options of a Redis client; none for a plain address. */
+export const tlsOf = (url: string, { tls }: Links = linksOfProcess()): { tls?: Links['tls'] } =>
+  url.startsWith('rediss:') ? { tls } : {}
+
+/**
+ * How a client of Temporal connects: `tls://host:port` by TLS, `host:port` plain. An API key goes over TLS alone, and
+ * without a certificate: it says who calls.
+ */
+export const temporalOptions = (
+  address: string,
+  { tls: { ca, cert, key }, api_key_file, server_name }: Links = linksOfProcess(),
+) => {
+  const secured = address.startsWith('tls://')
+  if (api_key_file && !secured)
+    throw new ConfigError('SIGNALBOX__TEMPORAL__API_KEY_FILE is set: write the address of Temporal as tls://host:port.')
+  if (!secured) return { address }
+  return {
+    address: address.slice('tls://'.length),
+    tls: {
+      ...(ca && { serverRootCACertificate: Buffer.from(ca) }),
+      ...(server_name && { serverNameOverride: server_name }),
+      ...(cert && key && !api_key_file && { clientCertPair: { crt: Buffer.from(cert), key: Buffer.from(key) } }),
+    },
+    ...(api_key_file && { apiKey: readFileSync(api_key_file, 'utf8').trim() }),
+  }
+}

@@ -1,0 +1,252 @@
+import { execFile } from 'node:child_process'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { Redis } from 'ioredis'
+import { request } from 'undici'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { ROOT } from '../../apps/platform/base/paths.ts'
+import { silentScreen } from '../../apps/platform/base/screen.ts'
+import { entryOf } from '../../apps/platform/run/apps.ts'
+import { locateTemporal } from '../../apps/platform/servers/temporal.ts'
+import { withConnection } from '../../db/connection.ts'
+import { createAuthority } from '../support/certificates.ts'
+import { createInstallation, NAMES, ORIGIN, startInstallation } from './support/installation.ts'
+
+/** Real processes, on a machine that may be busy. */
+vi.setConfig({ testTimeout: 120_000 })
+
+const made = createInstallation()
+const { home, out, node, verb, envFilesOf, edit, shownBy } = made
+let up: Awaited<ReturnType<typeof startInstallation>>
+beforeAll(async () => {
+  up = await startInstallation(made)
+}, 240_000)
+afterAll(async () => {
+  await up?.stop()
+  rmSync(home, { recursive: true, force: true })
+}, 60_000)
+
+const envOf = (app: string) =>
+  ['', '.secret'].map((kind) => readFileSync(join(out, `env/${app}${kind}.env`), 'utf8')).join('\n')
+const doctor = () => verb('doctor', '--production', '--env', out)
+/** Doctor's answer while a weakness is planted. */
+const doctorWith = async (plant: () => (() => unknown) | Promise<() => unknown>) => {
+  const mend = await plant()
+  try {
+    return await doctor()
+  } finally {
+    await mend()
+  }
+}
+const asOwner = (statement: string) =>
+  withConnection({ connectionString: up.servers.postgres.url(undefined, 'signalbox') }, (client) =>
+    client.query(statement),
+  )
+const statusAs = async (app: string, url: string) => {
+  const { statusCode, body } = await request(url, { dispatcher: shownBy(app) })
+  return [statusCode, ((await body.json()) as { code?: string }).code]
+}
+
+describe('a production installation by TLS', () => {
+  it('signs in its first administrator, who reads through every app', async () => {
+    const gateway = `http://127.0.0.1:${up.portOf('gateway', 'http')}`
+    // One of each class that a password needs.
+    const password = `Aa1-${randomBytes(9).toString('hex')}`
+    const admin = ['identity', 'bootstrap-admin', '--username', 'root']
+    const { text } = await node(...envFilesOf('identity'), join(ROOT, 'apps/platform/admin.ts'), ...admin)
+    const enrolment_token = text.split(`${ORIGIN}/enrol#`)[1]?.trim().split('\n')[0] ?? text
+    const send = async (path: string, body?: object, token?: string) => {
+      const { statusCode, body: reply } = await request(`${gateway}${path}`, {
+        method: body ? 'POST' : 'GET',
+        headers: {
+          ...(body && { 'content-type': 'application/json', 'idempotency-key': randomUUID() }),
+          ...(token && { authorization: `Bearer ${token}` }),
+        },
+        body: body ? JSON.stringify(body) : null,
+      })
+      const answer = await reply.text()
+      return { status: statusCode, body: answer ? JSON.parse(answer) : undefined }
+    }
+    expect(await send('/api/v1/users/enrol', { enrolment_token, new_password: password })).toMatchObject({
+      status: 204,
+    })
+    const { body } = await send('/v1/token', { grant_type: 'password', username: 'root', password })
+    for (const path of ['/api/v1/me', '/api/v1/resource-types', '/api/v1/admin/users', '/api/v1/operations'])
+      expect([path, (await send(path, undefined, body.access_token)).status]).toEqual([path, 200])
+  })
+
+  it('lets nobody round the gateway', async () => {
+    const url = `https://127.0.0.1:${up.portOf('identity', 'http')}/v1/me`
+    expect(await statusAs('catalog', url)).toEqual([401, 'certificate_required'])
+    expect((await statusAs('gateway', url))[1]).not.toBe('certificate_required')
+    expect(await statusAs('catalog', `https://127.0.0.1:${up.portOf('token', 'http')}/jwks`)).toEqual([200, undefined])
+    await expect(request(url.replace('https', 'http'))).rejects.toThrow()
+  })
+
+  it('has Redis serve no plain byte', async () => {
+    const { port } = new URL(up.servers.redis.url())
+    const answer = await new Promise<string>((resolve) => {
+      const socket = connect({ port: Number(port), host: '127.0.0.1' }, () => socket.write('PING\r\n'))
+      let text = ''
+      socket.on('data', (chunk) => (text += chunk.toString('latin1')))
+      socket.on('error', () => {})
+      socket.on('close', () => resolve(text))
+    })
+    expect(answer).not.toMatch(/PONG|NOAUTH/)
+  })
+})
+
+describe('npm run doctor -- --production', () => {
+  it('finds no weakness in what the set-up made', async () => {
+    const { status, text } = await doctor()
+    expect([text, status]).toEqual([expect.stringMatching(/^ok .*9 apps/m), 0])
+  })
+
+  /** Each puts back what it planted. */
+  const certificate = (pair: { cert: string; key: string }) => () => {
+    const mend = [edit('tls/catalog.pem', () => pair.cert), edit('tls/catalog.key', () => pair.key)]
+    return () => {
+      for (const one of mend) one()
+    }
+  }
+  const statement = (plant: string, mend: string) => async () => {
+    await asOwner(plant)
+    return () => asOwner(mend)
+  }
+  const other = createAuthority()
+  const redis = (name: string, weak: string, good: string) => async () => {
+    const client = new Redis(up.servers.redis.url(), {
+      lazyConnect: true,
+      tls: { ca: readFileSync(join(out, 'tls/ca.pem')) },
+    })
+    await client.connect()
+    await client.config('SET', name, weak)
+    return async () => {
+      await client.config('SET', name, good)
+      client.disconnect()
+    }
+  }
+  const env = (file: string, from: RegExp, to: string) => () => edit(`env/${file}`, (text) => text.replace(from, to))
+
+  it.each<[string, string, () => (() => unknown) | Promise<() => unknown>]>([
+    [
+      'a certificate of another authority',
+      'not of the authority in AUTH__TLS__CA_FILE',
+      certificate(other.issue('catalog')),
+    ],
+    ['an expired certificate', 'its certificate expired on', certificate(other.issue('catalog', { expired: true }))],
+    ['a certificate with another name', 'its certificate is not for catalog', certificate(other.issue('other'))],
+    [
+      'a foreign schema',
+      'it reads the schema of another app: credential',
+      statement(
+        'grant usage on schema credential to signalbox_catalog; grant select on all tables in schema credential to signalbox_catalog',
+        'revoke all on all tables in schema credential from signalbox_catalog; revoke usage on schema credential from signalbox_catalog',
+      ),
+    ],
+    [
+      'its own schema lost',
+      'it cannot read its schema token',
+      statement('revoke usage on schema token from signalbox_token', 'grant usage on schema token to signalbox_token'),
+    ],
+    [
+      'a role with too many rights',
+      'its role may do everything',
+      statement('alter role signalbox_session createrole', 'alter role signalbox_session nocreaterole'),
+    ],
+    [
+      'no time-out of statements',
+      'statements have no time-out',
+      statement(
+        'alter role signalbox_token set statement_timeout = 0',
+        "alter role signalbox_token set statement_timeout = '2s'",
+      ),
+    ],
+    [
+      'commits that are not on disk',
+      'synchronous_commit is off',
+      statement(
+        'alter role signalbox_identity set synchronous_commit = off',
+        'alter role signalbox_identity reset synchronous_commit',
+      ),
+    ],
+    ['Redis that syncs each second', 'appendfsync is everysec', redis('appendfsync', 'everysec', 'always')],
+    ['Redis that evicts', 'maxmemory-policy is allkeys-lru', redis('maxmemory-policy', 'allkeys-lru', 'noeviction')],
+    [
+      'a server by another name',
+      'Give the server a certificate with this name',
+      env('identity.secret.env', /@localhost:/, '@127.0.0.1:'),
+    ],
+    [
+      'an unknown authority',
+      'Name the authority of the server in the CA file',
+      () => {
+        const file = join(home, 'other.pem')
+        writeFileSync(file, other.ca)
+        return edit('env/relay.env', (text) => text.replace(/(SIGNALBOX__TLS__CA_FILE=)\S+/, `$1${file}`))
+      },
+    ],
+    [
+      'a search attribute that is gone',
+      'search attributes are missing: PlanId',
+      async () => {
+        const change = async (verb: string, ...more: string[]) => {
+          const { temporal } = up.servers
+          const where = ['--address', temporal.address, '--namespace', temporal.namespace, '--name', 'PlanId']
+          const args = ['operator', 'search-attribute', verb, ...where, ...more]
+          await promisify(execFile)(await locateTemporal(silentScreen), args)
+        }
+        await change('remove', '--yes')
+        return () => change('create', '--type', 'Keyword')
+      },
+    ],
+    [
+      'an unknown namespace',
+      'it has no namespace "elsewhere"',
+      env('worker.env', /NAMESPACE=\S+/, 'NAMESPACE=elsewhere'),
+    ],
+    ['a plain address', 'CATALOG__NATS__URL is plain', env('catalog.secret.env', /(NATS__URL='?)tls:/, '$1nats:')],
+    [
+      'an account of another app',
+      'it reads sessions',
+      () => {
+        const [, session = ''] = /SESSION__REDIS__URL=(\S+)/.exec(envOf('session')) ?? []
+        return edit('env/catalog.secret.env', (text) => text.replace(/REDIS__URL=\S+/, `REDIS__URL=${session}`))
+      },
+    ],
+  ])('names %s', async (_what, words, plant) => {
+    const { status, text } = await doctorWith(plant)
+    expect([text, status]).toEqual([expect.stringContaining(words), 3])
+  })
+
+  it('asks for the folder', async () => {
+    expect(await verb('doctor', '--production', '--env', home)).toMatchObject({ status: 2 })
+  })
+})
+
+describe('a start in production', () => {
+  it.each(NAMES)('of %s names every plain or missing setting at once, and exits 78', async (app) => {
+    // The last line wins.
+    const upper = app.toUpperCase()
+    const weak = [
+      `${upper}__DATABASE__URL=postgres://u:p@db/x?sslmode=require`,
+      `${upper}__REDIS__URL=redis://u:p@redis:6379`,
+      `${upper}__NATS__URL=nats://u:p@nats:4222`,
+      `${upper}__TEMPORAL__ADDRESS=temporal:7233`,
+      'AUTH__TLS__KEY_FILE=',
+    ]
+    const restore = edit(`env/${app}.secret.env`, (text) => `${text}${weak.join('\n')}\n`)
+    const { status, text } = await node(...envFilesOf(app), entryOf(app))
+    restore()
+    const read = new Set(Array.from(envOf(app).matchAll(/^(\w+)=/gm), ([, name]) => name))
+    const named = weak.map((line) => line.split('=')[0] ?? '').filter((name) => read.has(name))
+    expect(named.length).toBeGreaterThan(1)
+    for (const name of named) expect(text).toContain(name)
+    expect(text).toContain('npm run setup -- production')
+    expect(text.match(/settings are wrong/g)).toHaveLength(1)
+    expect(status).toBe(78)
+  })
+})
