@@ -154,7 +154,7 @@ it('a base or a branch that moved after the approval: nothing is pushed, and the
     return now.round > old.round ? now : undefined
   })
   expect(gate.digest).not.toBe(old.digest)
-  // The lease is what holds when another person pushes the branch in between.
+  // The lease still holds when another person pushes the branch in between.
   const theirs = commit('signalbox/stale', { 'a.txt': 'theirs\n' })
   await lab.approve(path)
   const second = await lab.reaches(path, 'failed', 'push')

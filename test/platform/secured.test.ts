@@ -100,7 +100,7 @@ describe('a production installation by TLS', () => {
 })
 
 describe('npm run doctor -- --production', () => {
-  it('finds no weakness in what the set-up made', async () => {
+  it('finds no weakness in its own set-up', async () => {
     const { status, text } = await doctor()
     expect([text, status]).toEqual([expect.stringMatching(/^ok .*9 apps/m), 0])
   })
