@@ -118,7 +118,7 @@ export const push: Tool = async (job) => {
   return (await bring(repo, asked.branch, commit, branch_head ?? '')) ?? done
 }
 
-/** Moves a branch from where it was to a commit. Returns why it did not; undefined if the branch is there. */
+/** Moves a branch from where it was to a commit. Returns why it did not; undefined if it did. */
 const bring = async (repo: Repo, branch: string, commit: string, was: string): Promise<Verdict | undefined> => {
   const lease = `--force-with-lease=refs/heads/${branch}:${was}`
   const args = ['push', '--porcelain', '--no-verify', lease, '--', repo.url, `${commit}:refs/heads/${branch}`]
