@@ -118,9 +118,9 @@ type ResourceChange = {
 }
 
 /**
- * The events of one version of a resource: exactly one `resource.*`. Where its document or its relationships do not fit,
- * the document is to be fetched, and the relationships come in parts before it, an aggregate of their own that is named
- * by the id of the event.
+ * The events of one version of a resource: exactly one `resource.*`. A document that does not fit
+ * is to be fetched. Relationships that do not fit come in parts before it, an aggregate of their own that is named by the
+ * id of the event.
  */
 export const resourceEventsOf = (
   cause: Cause,

@@ -2,8 +2,8 @@ import type { Position } from '../graph/edges.ts'
 import type { Hop, Shown } from './traverse.ts'
 
 /**
- * Where a graph continues (catalog.md 7.2): the node, its depth, the place in its neighbours, and the hops that led there,
- * so that what was shown on the way is not shown again.
+ * Where a graph continues (catalog.md 7.2): the node, its depth, the place in its neighbours, and the hops that led there.
+ * What was shown on the way is not shown again.
  */
 export type Place = { rid: number; depth: number; from: Position | undefined; way: Hop[] }
 

@@ -29,8 +29,8 @@ const dependences = (types: Types): ReadonlyMap<number, Dependence> =>
   )
 
 /**
- * All that depends on some resources, the nearest first, with the health that each would roll up to if those resources
- * were unhealthy and all else healthy. The walk passes through what a reader may not see. All in one turn: the store cannot
+ * All that depends on some resources, the nearest first. Each comes with the health that it would roll up to if those
+ * resources were unhealthy and all else healthy. The walk passes through what a reader may not see. All in one turn: the store cannot
  * change under it.
  */
 export const walkImpact = (

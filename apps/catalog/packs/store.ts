@@ -30,8 +30,8 @@ const changed = (what: string) =>
   )
 
 /**
- * Stores what the packs define, under one lock: new versions beside the old ones, an equal version with other content
- * stops the start, a type that is gone from the files takes no new resources. Returns the packs that changed something;
+ * Stores what the packs define, under one lock: new versions beside the old ones. An equal version with other content
+ * stops the start; a type that is gone from the files takes no new resources. Returns the packs that changed something;
  * each has told it as `type.pack_loaded`.
  */
 export const storePacks = (db: Db, model: TypeModel, options: StoreOptions): Promise<string[]> =>

@@ -64,8 +64,8 @@ export const pauseProjection = async (deps: CatalogDeps, name: Name, paused: boo
 }
 
 /**
- * Builds a read model of this process anew beside the one in use, compares the two at one place of the log and, for a
- * rebuild, puts the new one in its place. Reads continue; what was found is told by `readProjections`.
+ * Builds a read model of this process anew beside the one in use and compares the two at one place of the log. A rebuild
+ * puts the new one in its place. Reads continue; what was found is told by `readProjections`.
  */
 export const proveProjection = async (deps: CatalogDeps, name: Name, kind: Kind, keeper: Keeper) => {
   if (await isPaused(deps.db, name)) {

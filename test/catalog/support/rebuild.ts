@@ -19,8 +19,8 @@ type Catalog = {
 
 /**
  * What every test file leaves behind is proof too: the log alone gives the documents, open relationships and healths of
- * the truth. The graph folded from the first event, with the counts of each place, equals the graph that is loaded from
- * the tables (catalog.md 16.12).
+ * the truth. The graph folded from the first event equals the graph that is loaded from the tables, with the counts of
+ * each place (catalog.md 16.12).
  */
 export const provesRebuild = async (c: Catalog): Promise<void> => {
   while (await c.sequence());

@@ -26,7 +26,10 @@ export const hostKeysOf = (given: unknown): string[] | undefined => {
   return keys.every((key) => key !== null) ? keys.map((key) => `${key[1]} ${key[2]}`) : undefined
 }
 
-/** Options that let OpenSSH trust exactly these keys, under one name or as lines that name their host, and read no configuration, agent or key of the machine. */
+/**
+ * Options that let OpenSSH trust exactly these keys, under one name or as lines that name their host. It reads no
+ * configuration, agent or key of the machine.
+ */
 export const sshOptions = (job: Job, lines: readonly string[], alias = true): string[] => {
   const known = writeOwn(job, 'known_hosts', lines.map((line) => `${alias ? `${ALIAS} ` : ''}${line}\n`).join(''))
   const key = job.env[KEY]
