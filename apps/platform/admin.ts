@@ -24,6 +24,8 @@ if (!act) {
 try {
   process.exitCode = await act(args)
 } catch (error) {
-  console.error(`${app} ${verb}: ${(error as Error).message}`)
+  // A query that failed says no more than its text; its cause says why.
+  const { cause, message } = error as Error
+  console.error(`${app} ${verb}: ${cause instanceof Error ? cause.message : message}`)
   process.exitCode = 1
 }

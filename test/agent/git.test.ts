@@ -226,7 +226,7 @@ it('an agent that is killed at any moment of a push: the repeat makes one commit
     const pushed = {
       idempotent: true,
       retry: { max_attempts: 3 },
-      timeouts: { run_s: 20, start_s: 10, heartbeat_s: 5 },
+      timeouts: { run_s: 60, start_s: 60, heartbeat_s: 5 },
     }
     const path = await lab.startGraph(change(branch, { 'k.txt': `${wait}\n` }, {}, pushed))
     const gate = await lab.approve(path)
@@ -235,14 +235,14 @@ it('an agent that is killed at any moment of a push: the repeat makes one commit
     agent.child.kill('SIGKILL')
     await agent.ended
     agent = lab.startAgent(file)
-    const { state } = await until(
+    const node = await until(
       async () => {
         const now = await lab.nodeOf(path, 'push')
         return ['succeeded', 'outcome_unknown', 'failed'].includes(now.state) ? now : undefined
       },
-      { timeout_ms: 60_000, what: `push ${wait}` },
+      { timeout_ms: 120_000, what: `push ${wait}` },
     )
-    expect(state).toBe('succeeded')
+    expect(node).toMatchObject({ state: 'succeeded' })
     expect(headOf(branch)).toBe(boundOf(gate).commit)
     expect(git('rev-list', '--count', `main..${branch}`)).toBe('1')
   }

@@ -67,7 +67,7 @@ const cases: Case[] = [
   ['format', 10, [...HEAD, ...TYPE.slice(0, 4), '    abstract: perhaps'], 'abstract'],
   ['format', 7, [...HEAD, 'types:', '  - type_key: Nonsense', '    version: 1', '    title: N'], 'pattern'],
   ['format', 7, [...HEAD, 'types:', '  - type_key: site.n', '    title: N'], 'version'],
-  ['requires', 5, [...HEAD.slice(0, 4), 'requires: { core: ^2.0.0 }', ...TYPE], 'core is 1.2.0'],
+  ['requires', 5, [...HEAD.slice(0, 4), 'requires: { core: ^2.0.0 }', ...TYPE], 'core is 1.3.0'],
   ['requires', 5, [...HEAD.slice(0, 4), 'requires: { nowhere: ^1.0.0 }', ...TYPE], 'nowhere is not there'],
   ['range', 5, [...HEAD.slice(0, 4), 'requires: { core: newest }', ...TYPE], 'not a version range'],
   ['unique', 2, ['format: signalbox.types/v1', 'pack: core', ...HEAD.slice(2)], 'core is there twice'],

@@ -304,6 +304,11 @@ describe('the start', () => {
     expect(() => loadCredentialConfig({ ...env, CREDENTIAL__HASH__CONCURRENCY: '11' })).toThrow(
       'CREDENTIAL__HASH__CONCURRENCY',
     )
-    expect(() => loadCredentialConfig({ ...env, NODE_ENV: 'production' })).toThrow('CREDENTIAL__HASH__MEMORY_KIB')
+    const secured = {
+      ...env,
+      NODE_ENV: 'production',
+      CREDENTIAL__DATABASE__URL: 'postgres://credential:secret@db/signalbox?sslmode=verify-full',
+    }
+    expect(() => loadCredentialConfig(secured)).toThrow('CREDENTIAL__HASH__MEMORY_KIB')
   })
 })

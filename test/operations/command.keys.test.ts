@@ -13,6 +13,7 @@ afterAll(() => p.stop())
 const reason = 'a test'
 const graph = gated()
 const intent = { kind: 'graph', title: 'a test', reason, graph }
+const scheduled = { when: { every_s: 3600 }, intent }
 const stated = async () => must(await p.as('pia').post('/v1/intents', intent), 201).body.intent_id as string
 
 const started = async () => {
@@ -92,6 +93,16 @@ const POSTS: Record<string, () => Promise<Sent>> = {
   },
   '/v1/operations/{operation_id}/patches/{patch_id}/reject': async () =>
     on('eva', `${(await proposed()).path}/reject`, { comment: 'no' }, { comment: 'another' }),
+  '/v1/schedules': async () => on('pia', '/v1/schedules', scheduled, { proceed: 'start' }),
+  ...Object.fromEntries(
+    (['pause', 'resume', 'run', 'end'] as const).map((act) => [
+      `/v1/schedules/{schedule_id}/${act}`,
+      async () => {
+        const { schedule_id } = must(await p.as('pia').post('/v1/schedules', scheduled), 201).body
+        return on('pia', `/v1/schedules/${schedule_id}/${act}`, {}, { reason: 'another' })
+      },
+    ]),
+  ),
 }
 
 /** What a command leaves behind; the relay's own marks are left out. */

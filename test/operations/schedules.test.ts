@@ -151,6 +151,7 @@ describe('a schedule', () => {
       await fire()
     } finally {
       olga.roles = roles
+      await new Promise((resolve) => setTimeout(resolve, 100))
     }
     expect(await runsOf(schedule_id)).toMatchObject([{ state: 'refused', detail: expect.stringContaining('cover') }])
   })
@@ -274,5 +275,13 @@ describe('a schedule', () => {
     const replies = await Promise.all([1, 2, 3].map(() => create({}, 'olga', { key })))
     const ids = replies.filter(({ status }) => status === 201).map(({ body }) => body.schedule_id)
     expect(new Set(ids).size).toBe(1)
+  })
+  it('is answered to a repeat when its time is over, whatever it would be told now', async () => {
+    const key = randomUUID()
+    const when = { at: new Date(Date.now() + 1500).toISOString() }
+    const first = must(await create({ when }, 'olga', { key }), 201)
+    await new Promise((resolve) => setTimeout(resolve, 1600))
+    expect(problem(await create({ when }))).toBe('400 validation_error/schema_violation')
+    expect((await create({ when }, 'olga', { key })).text).toBe(first.text)
   })
 })

@@ -36,27 +36,19 @@ const SHOWN = 20
  * rights that its owner then has. A machine keeps its own time: its credential may permit less than its account.
  */
 export const createSchedule = async (deps: Deps, mutation: Mutation, { dry_run: _, ...body }: ScheduleBody) => {
-  const { caller } = mutation
-  const machine = refuseMachine(caller)
-  if (machine) throw machine
-  if (body.proceed === 'start' && !caller.permissions.has('plan:start'))
-    throw new AppError('policy_denied', 'permission_missing', missingWords(['plan:start']))
   const now = deps.clock.now().getTime()
-  refuseWhen(body.when, now)
-  refuseParts(body)
   const checked = intentOf(body)
-  // Perhaps nothing meets the condition yet.
-  await createIntent(deps, { ...mutation, dry_run: true }, checked).catch((error) => {
-    if (!('on' in body.when) || !(error instanceof AppError) || error.code !== 'no_targets') throw error
-  })
+  const refusal = await refuseSchedule(deps, mutation, body, now).catch((error: unknown) => error)
   return mutate(deps, mutation, async (tx) => {
+    // A repeat gets its stored answer first, even when its time is over.
+    if (refusal !== undefined) throw refusal
     const targets = await resolveTargets(tx, checked, deps.config.OPERATIONS__LIMITS__TARGETS)
-    await refuseTooMany(tx, caller.user_id)
+    await refuseTooMany(tx, mutation.caller.user_id)
     const next_at = nextTime(body.when, now, now)
     const keep = async () => {
       const schedule_id = await insertSchedule(tx, {
         owner: mutation.actor,
-        requester_id: caller.user_id,
+        requester_id: mutation.caller.user_id,
         when: body.when,
         intent: body.intent,
         proceed: body.proceed ?? 'plan',
@@ -64,10 +56,24 @@ export const createSchedule = async (deps: Deps, mutation: Mutation, { dry_run: 
         next_at: timeOf(next_at),
       })
       await audit(deps, tx, mutation, 'schedule.create', schedule_id, { reason: body.intent.reason, after: body })
-      const view = await readSchedule(deps, tx, caller, schedule_id)
+      const view = await readSchedule(deps, tx, mutation.caller, schedule_id)
       return { status: 201, headers: { location: `/v1/schedules/${schedule_id}` }, body: view }
     }
     return { effect: { upcoming: nextTimes(body.when, now, now, UPCOMING).map(timeOf) }, keep }
+  })
+}
+
+/** Throws why there may be no such schedule. */
+const refuseSchedule = async (deps: Deps, mutation: Mutation, body: Omit<ScheduleBody, 'dry_run'>, now: number) => {
+  const machine = refuseMachine(mutation.caller)
+  if (machine) throw machine
+  if (body.proceed === 'start' && !mutation.caller.permissions.has('plan:start'))
+    throw new AppError('policy_denied', 'permission_missing', missingWords(['plan:start']))
+  refuseWhen(body.when, now)
+  refuseParts(body)
+  // Perhaps nothing meets the condition yet.
+  await createIntent(deps, { ...mutation, dry_run: true }, intentOf(body)).catch((error) => {
+    if (!('on' in body.when) || !(error instanceof AppError) || error.code !== 'no_targets') throw error
   })
 }
 
