@@ -4190,6 +4190,8 @@ export interface components {
             constraints?: components["schemas"]["Constraints"];
             /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
             dry_run?: boolean;
+            /** @description With dry_run: the effect holds the plan too, or why there is none. */
+            preview?: boolean;
             change?: {
                 /** @enum {unknown} */
                 op: "update" | "create" | "delete";

@@ -165,9 +165,14 @@ const intents = createRoute({
 })
 const intentNew = createRoute({
   getParentRoute: () => shell,
-  path: '/intents/new',
-  validateSearch: (search) => ({ resource: text(search.resource) }),
-  component: lazyPage(() => import('./intents/new.tsx'), 'IntentNewPage'),
+  path: '/new',
+  validateSearch: (search) => ({
+    kind: oneOf(search.kind, ['change', 'action', 'runbook'] as const, 'change'),
+    type: text(search.type),
+    procedure: text(search.procedure),
+    resource: text(search.resource),
+  }),
+  component: lazyPage(() => import('./intents/new.tsx'), 'NewPage'),
 })
 
 const schedules = createRoute({

@@ -89,6 +89,36 @@ describe('an intent', () => {
     expect((await select({ when: 'target.colour == 1' })).body.code).toBe('expression_error')
   })
 
+  it('is previewed while typed: the plan that is made next, and no row; a refusal is part of the answer', async () => {
+    const rows = () =>
+      p.query(`select (select count(*) from operations.intents) + (select count(*) from operations.plans)
+        + (select count(*) from operations.outbox) as count`)
+    const body = change([], {
+      targets: [{ selector: { type_key: 'fleet.host', when: "target.name == 'eu1-web-01'" } }],
+    })
+    const before = await rows()
+    const ahead = (more: object) =>
+      p
+        .as('olga')
+        .post('/v1/intents', { ...body, dry_run: true, preview: true, ...more })
+        .then((reply) => must(reply, 200))
+    const { effect } = (await ahead({})).body
+    expect((await ahead({ change: { op: 'update', desired_state_patch: { no: 1 } } })).body.effect).toMatchObject({
+      targets_resolved: [{ resource_id: 'eu1-web-01' }],
+      plan: { refused: { code: 'unsupported_change', violations: [{ pointer: '/targets/eu1-web-01' }] } },
+    })
+    expect(must(await p.as('olga').post('/v1/intents', { ...body, dry_run: true }), 200).body.effect.plan).toBe(
+      undefined,
+    )
+    expect(await rows()).toEqual(before)
+    const { intent_id } = must(await p.as('olga').post('/v1/intents', body), 201).body
+    const plan = must(await p.as('olga').post(`/v1/intents/${intent_id}/plan-preview`, {}), 201).body
+    for (const name of ['counts', 'risk', 'estimates', 'gates']) expect(effect.plan[name]).toEqual(plan[name])
+    expect(effect.plan.diff).toMatchObject(
+      plan.diff.map(({ resource_id }: { resource_id: string }) => ({ resource_id })),
+    )
+  })
+
   it('is answered once per key: the same bytes again, and no second intent', async () => {
     const key = randomUUID()
     const before = await counted()

@@ -25,6 +25,8 @@ export const Shortcuts = () => {
       }
       if (event.key === 'g') pending.current = Date.now()
       else if (event.key === '?') setListed(true)
+      else if (event.key === 'n')
+        void navigate({ to: '/new', search: { kind: 'change', type: '', procedure: '', resource: '' } })
       else if (event.key === '/') focusSearch(event)
       else if (event.key === 'j' || event.key === 'k') moveRow(event.key === 'j' ? 1 : -1)
       else if (event.key === '[' || event.key === ']') moveTab(event.key === ']' ? 1 : -1)

@@ -8,7 +8,7 @@ import { rowsOf } from '../queries/pages.ts'
 import { Refused } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
-import { OperationLink } from '../values/links.tsx'
+import { NewLink, OperationLink } from '../values/links.tsx'
 import { Person } from '../values/person.tsx'
 import { Status } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -26,6 +26,7 @@ export const IntentsPage = () => {
           <Heading title={tPlan.intent.title}>{tPlan.intent.title}</Heading>
           <p className="max-w-text text-muted">{tPlan.intent.what}</p>
         </div>
+        <NewLink />
         <Choices
           label={tPlan.intent.filter}
           choices={{ mine: tPlan.intent.mine, all: tPlan.intent.all }}
@@ -36,11 +37,7 @@ export const IntentsPage = () => {
       <ListTable
         list={list}
         empty={`${whose === 'mine' ? tPlan.intent.empty : tPlan.intent.empty_all} ${tPlan.intent.how}`}
-        next={
-          <Link to="/resources" search={{ type: '', region: '', health: '', q: '' }} className="button">
-            {tPlan.intent.see_resources}
-          </Link>
-        }
+        next={<NewLink />}
         caption={tPlan.intent.caption}
         columns={COLUMNS}
         rows={rowsOf(list)}

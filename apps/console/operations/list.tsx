@@ -10,7 +10,7 @@ import { CopyButton } from '../ui/copy.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { ProgressBar } from '../ui/progress.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
-import { OperationLink } from '../values/links.tsx'
+import { NewLink, OperationLink } from '../values/links.tsx'
 import { Person } from '../values/person.tsx'
 import { OperationStatusMark } from '../values/status.tsx'
 import { DurationText, TimeText } from '../values/time.tsx'
@@ -25,7 +25,10 @@ export const OperationsPage = () => {
   useTopic('operations')
   return (
     <Page>
-      <Heading title={tOperation.operations.title}>{tOperation.operations.title}</Heading>
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <Heading title={tOperation.operations.title}>{tOperation.operations.title}</Heading>
+        <NewLink />
+      </div>
       <div className="flex flex-wrap items-center justify-between gap-3">
         <nav className="choices" aria-label={tOperation.operations.filter}>
           {TABS.map((choice) => (

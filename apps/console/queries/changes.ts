@@ -35,6 +35,14 @@ export const scheduleQuery = (schedule_id: string) =>
       read(api.GET('/v1/schedules/{schedule_id}', { params: { path: { schedule_id } }, signal })),
   })
 
+/** Procedures of the loaded packs; they change with a release only. */
+export const proceduresQuery = () =>
+  queryOptions({
+    queryKey: ['procedures'],
+    staleTime: 60_000,
+    queryFn: ({ signal }) => read(api.GET('/v1/procedures', { signal })),
+  })
+
 export const planQuery = (plan_id: string) =>
   queryOptions({
     queryKey: ['plan', plan_id],

@@ -46,7 +46,11 @@ export const ResourcePage = () => {
           <Heading title={resource.display_name || resource.name}>{resource.display_name || resource.name}</Heading>
           <Health health={resource.health_status} />
           {me?.permissions.includes('intent:create') ? (
-            <Link to="/intents/new" search={{ resource: resource_id }} className="button">
+            <Link
+              to="/new"
+              search={{ kind: 'change', type: '', procedure: '', resource: resource_id }}
+              className="button"
+            >
               {tPlan.intent.change}
             </Link>
           ) : null}

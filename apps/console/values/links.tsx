@@ -1,4 +1,7 @@
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { meQuery } from '../queries/me.ts'
+import { t } from '../words/index.ts'
 
 /** `data-row` marks the link that opens the row of a table. */
 type Props = { children?: React.ReactNode; className?: string; 'data-row'?: '' }
@@ -53,3 +56,11 @@ export const GateLink = ({
     {children}
   </Link>
 )
+
+/** "New", for those who may start something. */
+export const NewLink = () =>
+  useQuery(meQuery()).data?.permissions.includes('intent:create') ? (
+    <Link to="/new" search={{ kind: 'change', type: '', procedure: '', resource: '' }} className="button main">
+      {t.nav.create}
+    </Link>
+  ) : null

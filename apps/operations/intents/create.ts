@@ -17,6 +17,7 @@ import { findRunbook } from '../planner/match.ts'
 import { allowedAction } from '../policies/authority.ts'
 import { isInScope, isVisible, placesFor } from '../policies/visibility.ts'
 import { resolveTargets, TargetsMissing } from '../targets/resolve.ts'
+import { askAhead, type PreviewDeps, planAhead } from './ahead.ts'
 
 const WEEK_S = 604_800
 
@@ -37,19 +38,24 @@ export const requireScopeOver = async (
 
 /** Records what should be true. Targets are resolved now, and again for each plan. */
 export const createIntent = async (
-  deps: Pick<OperationsDeps, 'config' | 'db' | 'keys' | 'library' | 'projection'>,
+  deps: PreviewDeps & Pick<OperationsDeps, 'keys' | 'projection'>,
   mutation: Mutation,
   body: IntentBody,
 ) => {
   refuseShape(body)
-  const create = () =>
-    mutate(deps, mutation, async (tx) => {
+  const create = async () => {
+    const ahead = await askAhead(deps, mutation, body)
+    return mutate(deps, mutation, async (tx) => {
       const targets = await targetsOf(deps, tx, mutation, body)
       return {
-        effect: { targets_resolved: resolvedOf(targets) },
+        effect: {
+          targets_resolved: resolvedOf(targets),
+          ...(ahead !== undefined && { plan: await planAhead(tx, deps, mutation, body, targets, ahead) }),
+        },
         keep: () => keepIntent(deps, tx, mutation, body, targets),
       }
     })
+  }
   try {
     return await create()
   } catch (error) {
@@ -84,7 +90,7 @@ const keepIntent = async (
   deps: Pick<OperationsDeps, 'keys'>,
   tx: Tx,
   mutation: Mutation,
-  { dry_run: _, ...body }: IntentBody,
+  { dry_run: _, preview: _preview, ...body }: IntentBody,
   targets: Target[],
 ) => {
   const intent_id = uuidv7()

@@ -19,21 +19,19 @@ import { mutationOf } from '../command/mutate.ts'
 import { unlessKnown } from '../command/reply.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { isInScope, placesFor, visibleSql } from '../policies/visibility.ts'
+import type { PreviewDeps } from './ahead.ts'
 import { createIntent, intentView, linksOf, readIntent } from './create.ts'
 
 /** Intents: what should be true, and the preview of how. */
 export const intentsRoutes: FastifyPluginAsyncTypebox<{
-  deps: Pick<OperationsDeps, 'config' | 'db' | 'keys' | 'library' | 'pages' | 'projection'>
+  deps: PreviewDeps & Pick<OperationsDeps, 'keys' | 'pages' | 'projection'>
 }> = async (app, { deps }) => {
   createIntentRoute(app, deps)
   listIntentsRoute(app, deps)
   getIntentRoute(app, deps)
 }
 
-const createIntentRoute = (
-  app: TypedApp,
-  deps: Pick<OperationsDeps, 'config' | 'db' | 'keys' | 'library' | 'projection'>,
-) => {
+const createIntentRoute = (app: TypedApp, deps: PreviewDeps & Pick<OperationsDeps, 'keys' | 'projection'>) => {
   app.post(
     '/v1/intents',
     {

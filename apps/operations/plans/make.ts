@@ -5,7 +5,9 @@ import type { Affected } from '../../shared/contracts/catalog/affected.ts'
 import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
 import { AppError } from '../../shared/errors.ts'
 import { refuseHeld } from '../catalog/consumer.ts'
+import { unanswered } from '../catalog/heads.ts'
 import type { OperationsConfig } from '../config.ts'
+import type { OperationsDeps } from '../deps.ts'
 import type { ProgramRules } from '../graph/executors.ts'
 import {
   type Library,
@@ -25,7 +27,7 @@ import { type PlanPolicies, refuseHard } from '../policies/plans.ts'
 import { rehearsalOf } from '../rehearsal/input.ts'
 import type { Assumptions, RehearsalInput } from '../rehearsal/types.ts'
 import { libraryNow } from '../targets/calendar.ts'
-import { loadTargets, resolveTargets } from '../targets/resolve.ts'
+import { loadTargets, resolveTargets, type TargetRequest } from '../targets/resolve.ts'
 
 export type PlanningDeps = {
   library: Library
@@ -34,6 +36,9 @@ export type PlanningDeps = {
   mayResolve: SecretRules
   programs: ProgramRules
 }
+
+/** What a plan takes of its intent, which need not be stored yet. */
+export type Plannable = Pick<Intent, 'intent_id' | 'requester_id' | 'kind' | 'labels' | 'constraints' | 'request'>
 
 /** How far order and impact look beyond the targets. */
 const DEPTH = 4
@@ -55,7 +60,7 @@ type Planning = {
 export const planIntent = async (
   db: Queryable,
   deps: PlanningDeps,
-  intent: Intent,
+  intent: Plannable,
   { exclude = [], at, assumed, affected = null }: Planning,
 ): Promise<Made & { rehearsable?: RehearsalInput }> => {
   const input = { ...(await loadInput(db, deps, intent, exclude, at)), affected }
@@ -68,10 +73,21 @@ export const planIntent = async (
   }
 }
 
+/** What depends on the targets of a request, in one question to the catalog. Ask it outside a transaction. */
+export const askAffected = async (
+  { config, db, trust }: Pick<OperationsDeps, 'config' | 'db' | 'trust'>,
+  request: TargetRequest,
+  exclude: readonly string[] = [],
+): Promise<Affected | null> => {
+  const targets = await resolveTargets(db, request, config.OPERATIONS__LIMITS__TARGETS)
+  const ids = targets.map(({ resource_id }) => resource_id).filter((id) => !exclude.includes(id))
+  return ids.length === 0 ? null : await trust.catalog.affected(ids).catch(unanswered)
+}
+
 const loadInput = async (
   db: Queryable,
   deps: PlanningDeps,
-  intent: Intent,
+  intent: Plannable,
   exclude: readonly string[],
   at: string,
 ): Promise<PlannerInput> => {
@@ -122,7 +138,7 @@ export const loadWorld = async (
   }
 }
 
-const requestOf = (intent: Intent, { change, action, runbook, graph }: IntentBody): PlannedIntent =>
+const requestOf = (intent: Plannable, { change, action, runbook, graph }: IntentBody): PlannedIntent =>
   ({
     intent_id: intent.intent_id,
     requester_id: intent.requester_id,

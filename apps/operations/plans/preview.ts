@@ -21,7 +21,6 @@ import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { requireFresh } from '../catalog/consumer.ts'
-import { unanswered } from '../catalog/heads.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
 import type { OperationsDeps, PlanningDeps } from '../deps.ts'
 import { refusePreview, requireScopeOver } from '../intents/create.ts'
@@ -31,9 +30,8 @@ import { refuseHard } from '../policies/plans.ts'
 import { isVisible, placesFor, seenResources, type Viewer } from '../policies/visibility.ts'
 import { assumptionsOf } from '../rehearsal/input.ts'
 import { rehearseApart } from '../rehearsal/thread.ts'
-import { resolveTargets } from '../targets/resolve.ts'
 import { listConflicts } from './conflicts.ts'
-import { PlanOutdated, planIntent } from './make.ts'
+import { askAffected, PlanOutdated, planIntent } from './make.ts'
 import { gateView, planObject, refuseStart, statusNow, warnOfApprovers } from './rules.ts'
 import type { PlanReport } from './types.ts'
 
@@ -56,7 +54,7 @@ export const previewPlan = async (
   }).catch((error: unknown) => error)
   const approvers = await deps.trust.approvers.list()
   const exclude = body.exclude_targets ?? []
-  const asked = await askAffected(deps, intent_id, exclude)
+  const asked = await affectedAhead(deps, intent_id, exclude)
   return mutate(deps, mutation, async (tx) => {
     // A repeat gets its stored answer first, however old the projection is.
     if (typeof fresh !== 'string') throw fresh
@@ -90,24 +88,18 @@ export const previewPlan = async (
 }
 
 /**
- * What depends on the targets of an intent, in one question to the catalog. It is asked before the transaction, so that
- * no lock waits for the catalog; a refusal is thrown inside it, behind not found, policy and state.
+ * What depends on the targets of an intent. It is asked before the transaction, so that no lock waits for the catalog; a
+ * refusal is thrown inside it, behind not found, policy and state.
  */
-const askAffected = async (
-  { config, db, trust }: Pick<OperationsDeps, 'config' | 'db' | 'trust'>,
+const affectedAhead = async (
+  deps: Pick<OperationsDeps, 'config' | 'db' | 'trust'>,
   intent_id: string,
   exclude: readonly string[],
 ): Promise<{ affected: Affected | null } | { error: unknown }> => {
-  const intent = await getIntent(db, intent_id)
+  const intent = await getIntent(deps.db, intent_id)
   if (!intent) return { affected: null }
   try {
-    const targets = await resolveTargets(
-      db,
-      intent.request as unknown as IntentBody,
-      config.OPERATIONS__LIMITS__TARGETS,
-    )
-    const ids = targets.map(({ resource_id }) => resource_id).filter((id) => !exclude.includes(id))
-    return { affected: ids.length === 0 ? null : await trust.catalog.affected(ids).catch(unanswered) }
+    return { affected: await askAffected(deps, intent.request as unknown as IntentBody, exclude) }
   } catch (error) {
     return { error }
   }

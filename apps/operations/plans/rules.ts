@@ -64,7 +64,7 @@ export const refuseStart = (
 export const gateView = (
   { gate_id, kind, question, policy, guards }: PlanGate,
   caller: Caller,
-  { requester_id }: Intent,
+  { requester_id }: Pick<Intent, 'requester_id'>,
 ) => {
   const who = policy.groups.map(({ group }) => group)
   const eligible = who.length === 0 || who.some((group) => caller.groups.includes(group))

@@ -171,6 +171,9 @@ export const IntentBody = Closed(
     expires_in_s: Type.Optional(Type.Integer({ minimum: 60, maximum: 2_592_000 })),
     constraints: Type.Optional(Constraints),
     dry_run: DryRun,
+    preview: Type.Optional(
+      Type.Boolean({ description: 'With dry_run: the effect holds the plan too, or why there is none.' }),
+    ),
     change: Type.Optional(
       Closed({
         op: Type.Enum(['update', 'create', 'delete']),

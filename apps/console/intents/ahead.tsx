@@ -1,0 +1,143 @@
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
+import { ProblemError } from '../api/client.ts'
+import { dryRun } from '../api/commands.ts'
+import type { Plan } from '../api/types.ts'
+import { duration } from '../kit/format.ts'
+import { rowsOf } from '../queries/pages.ts'
+import { resourcesQuery } from '../queries/resources.ts'
+import { Failure } from '../ui/failure.tsx'
+import { ChangeList } from '../values/diff.tsx'
+import { ruleWords } from '../votes/votes.tsx'
+import { t } from '../words/index.ts'
+import { tPlan } from '../words/plan.ts'
+
+type Refused = { refused: { detail: string; violations: { pointer: string; message: string }[] } }
+type Planned = Pick<Plan, 'counts' | 'risk' | 'estimates' | 'diff' | 'gates' | 'warnings'>
+type Effect = { targets_resolved: { resource_id: string; name: string }[]; plan: Refused | Planned }
+
+const REST_MS = 500
+/** The text, once it has rested. */
+const useRested = (text: string): string => {
+  const [rested, setRested] = useState(text)
+  useEffect(() => {
+    const timer = setTimeout(() => setRested(text), REST_MS)
+    return () => clearTimeout(timer)
+  }, [text])
+  return rested
+}
+
+/** What the intent would do, by the server's own dry run after each rest in typing. */
+export const useAhead = (body: Record<string, unknown>, ready: boolean) => {
+  const text = useRested(JSON.stringify(ready ? { ...body, title: '-', reason: '-' } : null))
+  return useQuery({
+    queryKey: ['intent-ahead', text],
+    enabled: text !== 'null',
+    retry: false,
+    placeholderData: keepPreviousData,
+    queryFn: async () => {
+      const outcome = await dryRun<Effect>({ path: '/v1/intents', body: { ...JSON.parse(text), preview: true } })
+      if ('problem' in outcome) throw new ProblemError(outcome.problem)
+      return outcome.effect
+    },
+  })
+}
+
+type AheadProps = { ahead: ReturnType<typeof useAhead>; unready: string[]; type: string; picked: boolean }
+
+/** The preview beside the form: targets, changes, gates, risk and time. */
+export const Ahead = ({ ahead, unready, type, picked }: AheadProps) => (
+  <section className="card flex flex-col gap-3 p-4 lg:sticky lg:top-4" aria-labelledby="ahead">
+    <h2 id="ahead" className="card-title">
+      {tPlan.intent.ahead.title}
+    </h2>
+    <div aria-live="polite" className="flex flex-col gap-3">
+      {unready.length > 0 ? (
+        <p className="text-muted">{unready[0]}</p>
+      ) : ahead.isError ? (
+        <Failure error={ahead.error} />
+      ) : ahead.data === undefined ? (
+        <p className="text-muted">{tPlan.intent.ahead.asking}</p>
+      ) : (
+        <>
+          <Targets targets={ahead.data.targets_resolved} type={picked ? '' : type} />
+          {'refused' in ahead.data.plan ? <Refusal {...ahead.data.plan} /> : <Planned plan={ahead.data.plan} />}
+        </>
+      )}
+    </div>
+  </section>
+)
+
+const Refusal = ({ refused: { detail, violations } }: Refused) => (
+  <div className="text-bad">
+    <p>{detail}</p>
+    <ul>
+      {violations
+        .filter(({ message }) => !detail.includes(message))
+        .map(({ pointer, message }) => (
+          <li key={pointer + message}>
+            <code>{pointer}</code> {message}
+          </li>
+        ))}
+    </ul>
+  </div>
+)
+
+/** Whom it is about, and who of the type is not among them. */
+const Targets = ({ targets, type }: { targets: Effect['targets_resolved']; type: string }) => {
+  const all = useInfiniteQuery({ ...resourcesQuery({ type }), enabled: type !== '' })
+  const chosen = new Set(targets.map(({ resource_id }) => resource_id))
+  const rest = type === '' ? [] : rowsOf(all).filter(({ resource_id }) => !chosen.has(resource_id))
+  return (
+    <>
+      <Names title={tPlan.intent.ahead.targets(targets.length)} names={targets.map(({ name }) => name)} />
+      {rest.length > 0 ? (
+        <Names title={tPlan.intent.ahead.left_out(rest.length, all.hasNextPage)} names={rest.map(({ name }) => name)} />
+      ) : null}
+    </>
+  )
+}
+
+const Names = ({ title, names }: { title: string; names: string[] }) => (
+  <details>
+    <summary>{title}</summary>
+    <ul className="max-h-60 overflow-auto py-1 text-table">
+      {names.map((name) => (
+        <li key={name}>
+          <bdi>{name}</bdi>
+        </li>
+      ))}
+    </ul>
+  </details>
+)
+
+const Planned = ({ plan }: { plan: Planned }) => (
+  <>
+    <p className="font-medium">{t.change_counts(plan.counts)}</p>
+    {plan.diff.length > 0 ? (
+      <details>
+        <summary>{tPlan.plan.tabs.changes}</summary>
+        <ChangeList
+          changes={plan.diff as Plan['diff']}
+          names={new Map(plan.diff.map((one) => [one.resource_id, one.name]))}
+        />
+      </details>
+    ) : null}
+    <dl className="facts">
+      <dt>{tPlan.plan.tabs.gates}</dt>
+      <dd>
+        {plan.gates.length === 0
+          ? tPlan.plan.no_gates
+          : plan.gates.map((gate) => (
+              <p key={gate.gate_id}>
+                {gate.question} <span className="text-muted">{ruleWords(gate)}</span>
+              </p>
+            ))}
+      </dd>
+      <dt>{tPlan.intent.ahead.risk}</dt>
+      <dd>{t.risk[plan.risk.level] ?? plan.risk.level}</dd>
+      <dt>{tPlan.plan.time}</dt>
+      <dd>{tPlan.plan.range(duration(plan.estimates.p50_s * 1000), duration(plan.estimates.p90_s * 1000))}</dd>
+    </dl>
+  </>
+)

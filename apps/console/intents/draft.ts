@@ -1,0 +1,125 @@
+import type { Static } from 'typebox'
+import type { ProcedureView } from '../../shared/contracts/operations/plans.ts'
+import type { ResourceType } from '../api/types.ts'
+import { objectIn } from '../forms/object-in.ts'
+import { type SchemaField, typedValue } from '../forms/schema.tsx'
+import { ticketOf } from '../forms/ticket.tsx'
+import { tChange } from '../words/change.ts'
+import { tPlan } from '../words/plan.ts'
+
+export type Procedure = Static<typeof ProcedureView>
+export const KINDS = ['change', 'action', 'runbook'] as const
+/** What is started: a change of a type, or a procedure by its name. */
+export type What = { kind: (typeof KINDS)[number]; type: string; procedure?: Procedure | undefined }
+
+/** A condition that a target meets. */
+export type Chip = { field: string; is: string }
+export type Typed = {
+  title: string
+  /** Names of resources; conditions otherwise. */
+  picked: boolean
+  ids: string
+  chips: Chip[]
+  when: string
+  values: Record<string, string>
+  more: string
+  parameters: string
+  reason: string
+  ticket: string
+  limits: Record<string, string>
+}
+
+const SCOPES: Record<string, string> = {
+  region: 'target.scope.region_id',
+  datacenter: 'target.scope.datacenter_id',
+  health: 'target.health_status',
+}
+/** The condition that the chips write. Chips of one field are alternatives; a label is KEY=VALUE. */
+export const celOf = (chips: readonly Chip[]): string =>
+  [...Map.groupBy(chips, ({ field }) => field)]
+    .map(([field, alike]) => {
+      const tests = alike.map(({ is }) => testOf(field, is))
+      return tests.length === 1 ? tests[0] : `(${tests.join(' || ')})`
+    })
+    .join(' && ')
+const testOf = (field: string, is: string): string => {
+  if (field === 'name') return `target.name.contains(${JSON.stringify(is)})`
+  if (field !== 'label') return `${SCOPES[field]} == ${JSON.stringify(is)}`
+  const [key = '', ...rest] = is.split('=')
+  const [name, value] = [JSON.stringify(key), JSON.stringify(rest.join('='))]
+  return `(${name} in target.labels && target.labels[${name}] == ${value})`
+}
+
+/** Members that the type does not let anyone change. */
+export const lockedOf = ({ field_classes: { immutable, read_only, sensitive } }: ResourceType): Set<string> =>
+  new Set([...immutable, ...read_only, ...sensitive].map((pointer) => pointer.replace(/^\//, '').split('/')[0] ?? ''))
+
+type Values = Readonly<Record<string, unknown>>
+const changedOf = (fields: readonly SchemaField[], values: Record<string, string>, now: Values) =>
+  Object.fromEntries(
+    fields.flatMap((field): [string, unknown][] => {
+      const text = values[field.name]
+      if (text === undefined) return []
+      const value = typedValue(field, text)
+      return JSON.stringify(value) === JSON.stringify(now[field.name] ?? (field.kind === 'text' ? '' : null))
+        ? []
+        : [[field.name, value]]
+    }),
+  )
+
+const limitsOf = ({ window_id, not_before, deadline, max_parallel, risk_ceiling }: Record<string, string>) => ({
+  ...(window_id && { window_id }),
+  ...(not_before && { not_before: new Date(not_before).toISOString() }),
+  ...(deadline && { deadline_s: Math.round(Number(deadline) * 3600) }),
+  ...(max_parallel && { max_parallel: Number(max_parallel) }),
+  ...(risk_ceiling && { risk_ceiling }),
+})
+
+/** The targets as a request names them; a runbook of the whole plan has none. */
+const targetsOf = ({ picked, ids, when }: Typed, { type, procedure }: What): object[] => {
+  if (procedure?.scope === 'plan') return []
+  if (picked)
+    return ids
+      .split(/[\s,]+/)
+      .filter(Boolean)
+      .map((resource_id) => ({ resource_id }))
+  return type === '' ? [] : [{ selector: { type_key: type, ...(when.trim() && { when: when.trim() }) } }]
+}
+
+/** The intent as far as it is typed; `faults` keep it from being sent, `unready` from being previewed. */
+export const intentOf = (typed: Typed, what: What, fields: readonly SchemaField[], now: Values) => {
+  const words = tPlan.intent
+  const targets = targetsOf(typed, what)
+  const values = { ...changedOf(fields, typed.values, now), ...(objectIn(typed.more) ?? {}) }
+  const given = objectIn(typed.parameters) ?? {}
+  const parameters = what.kind === 'change' ? given : values
+  const has = Object.keys(parameters).length > 0 ? { parameters } : {}
+  const constraints = limitsOf(typed.limits)
+  const unready = [
+    ...(targets.length === 0 && what.procedure?.scope !== 'plan' ? [words.missing.targets] : []),
+    ...(objectIn(typed.more) === undefined ? [`${words.more}: ${tChange.intervene.an_object}`] : []),
+    ...(objectIn(typed.parameters) === undefined ? [`${words.parameters}: ${tChange.intervene.an_object}`] : []),
+    ...(what.kind === 'change' && Object.keys(values).length === 0 ? [words.missing.change] : []),
+  ]
+  const faults = [
+    ...unready,
+    ...(typed.title.trim() === '' ? [words.missing.title] : []),
+    ...(typed.reason.trim() === '' ? [words.missing.reason] : []),
+  ]
+  const { pack = '', key = '', match } = what.procedure ?? {}
+  const parts = {
+    change: { change: { op: 'update', desired_state_patch: values, ...has } },
+    action: { action: { action_key: String(match?.action), ...has } },
+    runbook: { runbook: { pack, procedure: key, ...has } },
+  }
+  const body: Record<string, unknown> = {
+    kind: what.kind,
+    title: typed.title.trim() || '-',
+    reason: typed.reason.trim() || '-',
+    ...(targets.length > 0 && { targets }),
+    ...parts[what.kind],
+    ...(Object.keys(constraints).length > 0 && { constraints }),
+    ...ticketOf(typed.ticket),
+  }
+  return { unready, faults, body }
+}

@@ -1,0 +1,101 @@
+import { useId } from 'react'
+import type { Problem } from '../../shared/contracts/client/problem.ts'
+import { Field } from '../forms/field.tsx'
+import { objectIn } from '../forms/object-in.ts'
+import { Select } from '../forms/select.tsx'
+import { ProblemText } from '../ui/failure.tsx'
+import { t } from '../words/index.ts'
+import { tPlan } from '../words/plan.ts'
+import type { Typed } from './draft.ts'
+
+export const Part = ({ title, children }: { title: string; children: React.ReactNode }) => (
+  <fieldset className="card flex min-w-0 flex-col gap-4 p-4">
+    <legend className="sr-only">{title}</legend>
+    <h2 className="card-title">{title}</h2>
+    {children}
+  </fieldset>
+)
+
+/** When it may run, and how far it may go. */
+export const Limits = ({ limits, change }: { limits: Typed['limits']; change: (limits: Typed['limits']) => void }) => {
+  const id = useId()
+  const words = tPlan.intent.limits
+  const set = (name: string) => (value: string) => change({ ...limits, [name]: value })
+  return (
+    <details>
+      <summary>{words.title}</summary>
+      <div className="grid gap-4 pt-2 sm:grid-cols-2">
+        <Text label={words.window} value={limits.window_id ?? ''} change={set('window_id')} />
+        <Text
+          label={words.not_before}
+          value={limits.not_before ?? ''}
+          change={set('not_before')}
+          type="datetime-local"
+        />
+        <Text label={words.deadline} value={limits.deadline ?? ''} change={set('deadline')} type="number" />
+        <Text label={words.parallel} value={limits.max_parallel ?? ''} change={set('max_parallel')} type="number" />
+        <Field id={`${id}-risk`} label={words.risk}>
+          <Select
+            id={`${id}-risk`}
+            choices={[['', words.any], ...['low', 'medium', 'high'].map((one) => [one, t.risk[one] ?? one] as const)]}
+            value={limits.risk_ceiling ?? ''}
+            change={set('risk_ceiling')}
+          />
+        </Field>
+      </div>
+    </details>
+  )
+}
+
+/** Why the intent cannot be sent, or why the server refused it. */
+export const Summary = ({ faults, made, problem }: { faults: string[]; made: boolean; problem: Problem | null }) =>
+  faults.length === 0 && problem === null ? null : (
+    <div className="card flex flex-col gap-1 p-4">
+      <p className="font-medium">{faults.length === 0 && made ? tPlan.intent.made : tPlan.intent.summary}</p>
+      {faults.length > 0 ? (
+        <ul className="text-bad">
+          {faults.map((fault) => (
+            <li key={fault}>{fault}</li>
+          ))}
+        </ul>
+      ) : problem ? (
+        <ProblemText problem={problem} />
+      ) : null}
+    </div>
+  )
+
+type TextProps = { label: string; value: string; change: (text: string) => void; type?: string }
+export const Text = ({ label, value, change, type = 'text' }: TextProps) => {
+  const id = useId()
+  return (
+    <Field id={id} label={label}>
+      <input
+        id={id}
+        className="input"
+        type={type}
+        maxLength={2000}
+        value={value}
+        onChange={(event) => change(event.target.value)}
+      />
+    </Field>
+  )
+}
+
+export const Json = ({ label, value, change }: TextProps) => {
+  const id = useId()
+  return (
+    <div className="mt-2">
+      <Field id={id} label={label}>
+        <textarea
+          id={id}
+          className="input mono"
+          rows={3}
+          spellCheck={false}
+          value={value}
+          onChange={(event) => change(event.target.value)}
+          aria-invalid={objectIn(value) === undefined}
+        />
+      </Field>
+    </div>
+  )
+}

@@ -1,0 +1,67 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useRef, useState } from 'react'
+import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
+import { type Command, sendCommand } from '../api/commands.ts'
+import { fieldsOf } from '../forms/schema.tsx'
+import { rowsOf } from '../queries/pages.ts'
+import { resourcesQuery, resourceTypeQuery } from '../queries/resources.ts'
+import { lockedOf, type What } from './draft.ts'
+
+/** Creates an intent and its plan, then opens the plan. A repeated body is the same command. */
+export const useIntent = () => {
+  const navigate = useNavigate()
+  const [made, setMade] = useState(false)
+  const [busy, setBusy] = useState(false)
+  const [problem, setProblem] = useState<Problem | null>(null)
+  const keys = useRef(new Map<string, string>())
+  const sendOnce = async <Reply>(command: Command) => {
+    const text = JSON.stringify(command)
+    const key = keys.current.get(text) ?? crypto.randomUUID()
+    keys.current.set(text, key)
+    const outcome = await sendCommand<Reply>(command, key)
+    if ('reply' in outcome) return outcome.reply
+    if (outcome.kind === 'refused') keys.current.delete(text)
+    setProblem(outcome.problem ?? problemFrom(0, null))
+    return undefined
+  }
+  const planOf = async (body: Command['body']) => {
+    const intent = await sendOnce<{ intent_id: string }>({ path: '/v1/intents', body })
+    if (intent === undefined) return undefined
+    setMade(true)
+    const path = `/v1/intents/${encodeURIComponent(intent.intent_id)}/plan-preview`
+    return sendOnce<{ plan_id: string }>({ path, body: {} })
+  }
+  const send = async (body: Command['body']): Promise<void> => {
+    setBusy(true)
+    setProblem(null)
+    setMade(false)
+    const plan = await planOf(body)
+    if (plan !== undefined)
+      return navigate({ to: '/plans/$plan_id', params: { plan_id: plan.plan_id }, search: { tab: 'changes' } })
+    setBusy(false)
+  }
+  return { made, busy, problem, send }
+}
+
+/** The fields of what is started, and their values now: those that all targets share, or the schema's defaults. */
+export const useFields = (what: What | undefined, targets: readonly string[]) => {
+  const key = what?.kind === 'change' ? what.type : ''
+  const type = useQuery({ ...resourceTypeQuery(key), enabled: key !== '' }).data
+  const rows = rowsOf(useInfiniteQuery({ ...resourcesQuery({ type: key }), enabled: key !== '' }))
+  if (key === '') {
+    const fields = fieldsOf(what?.procedure?.parameters)
+    const members = (what?.procedure?.parameters.properties ?? {}) as Record<string, { default?: unknown } | undefined>
+    return { fields, now: Object.fromEntries(fields.map(({ name }) => [name, members[name]?.default])), mixed: {} }
+  }
+  const fields = type ? fieldsOf(type.desired_state_schema, lockedOf(type)) : []
+  const states = rows.filter(({ resource_id }) => targets.includes(resource_id)).map((row) => row.desired_state ?? {})
+  const now: Record<string, unknown> = {}
+  const mixed: Record<string, number> = {}
+  for (const { name } of fields) {
+    const values = new Set(states.map((state) => (state as Record<string, unknown>)[name]))
+    if (values.size === 1) now[name] = [...values][0]
+    else if (values.size > 1) mixed[name] = values.size
+  }
+  return { fields, now, mixed }
+}
