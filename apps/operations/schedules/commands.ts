@@ -18,13 +18,14 @@ import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
 import type { OperationsDeps } from '../deps.ts'
+import type { PreviewDeps } from '../intents/ahead.ts'
 import { createIntent } from '../intents/create.ts'
 import { allowedAction, throwIfRefused } from '../policies/authority.ts'
 import { isInScope, isVisible, placesFor } from '../policies/visibility.ts'
 import { resolveTargets } from '../targets/resolve.ts'
 import { nextTime, nextTimes, refuseWhen } from './when.ts'
 
-type Deps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'keys' | 'library' | 'projection'>
+type Deps = PreviewDeps & Pick<OperationsDeps, 'keys' | 'projection'>
 
 /** How many schedules that have not ended one person may own. */
 const MOST = 200
@@ -83,7 +84,7 @@ const intentOf = ({ intent, when }: Pick<ScheduleBody, 'intent' | 'when'>): Sche
 
 /** What belongs to one request does not belong to an intent that is stated again and again. */
 const refuseParts = ({ intent, when }: ScheduleBody): void => {
-  const parts = ['dry_run', 'retry_of', ...('on' in when ? ['targets' as const] : [])] as const
+  const parts = ['dry_run', 'preview', 'retry_of', ...('on' in when ? ['targets' as const] : [])] as const
   const part = parts.find((name) => intent[name] !== undefined)
   if (part === undefined) return
   const violation = { pointer: `/intent/${part}`, code: 'schema_violation', message: 'does not belong to a schedule' }
