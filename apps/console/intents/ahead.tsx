@@ -113,10 +113,9 @@ const Names = ({ title, names }: { title: string; names: string[] }) => (
 
 const Planned = ({ plan }: { plan: Planned }) => (
   <>
-    <p className="font-medium">{t.change_counts(plan.counts)}</p>
-    {plan.diff.length > 0 ? (
+    {plan.diff.some(({ changes }) => changes.length > 0) ? (
       <details>
-        <summary>{tPlan.plan.tabs.changes}</summary>
+        <summary>{t.change_counts(plan.counts)}</summary>
         <ChangeList
           changes={plan.diff as Plan['diff']}
           names={new Map(plan.diff.map((one) => [one.resource_id, one.name]))}

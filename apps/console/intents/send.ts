@@ -48,7 +48,7 @@ export const useIntent = () => {
 export const useFields = (what: What | undefined, targets: readonly string[]) => {
   const key = what?.kind === 'change' ? what.type : ''
   const type = useQuery({ ...resourceTypeQuery(key), enabled: key !== '' }).data
-  const rows = rowsOf(useInfiniteQuery({ ...resourcesQuery({ type: key }), enabled: key !== '' }))
+  const rows = rowsOf(useInfiniteQuery({ ...resourcesQuery({ type: key, states: true }), enabled: key !== '' }))
   if (key === '') {
     const fields = fieldsOf(what?.procedure?.parameters)
     const members = (what?.procedure?.parameters.properties ?? {}) as Record<string, { default?: unknown } | undefined>

@@ -9,7 +9,7 @@ export const resourceTypeQuery = (type_key: string) =>
     queryFn: ({ signal }) => read(api.GET('/v1/resource-types/{type_key}', { params: { path: { type_key } }, signal })),
   })
 
-type ResourceFind = { type?: string; region?: string; health?: readonly string[]; q?: string; worst_first?: boolean }
+type ResourceFind = { type?: string; region?: string; health?: readonly string[]; q?: string; worst_first?: boolean; states?: boolean }
 
 /** Resources that match every given filter; an empty text filters none. */
 export const resourcesQuery = (find: ResourceFind) =>
@@ -27,6 +27,7 @@ export const resourcesQuery = (find: ResourceFind) =>
               ...(find.region ? { region_id: find.region } : {}),
               ...(find.health?.length ? { health_status: [...find.health] } : {}),
               ...(find.q ? { filter: find.q } : {}),
+              ...(find.states ? { include: ['state'] } : {}),
               ...(find.worst_first ? { sort: '-health_status,resource_id' } : {}),
               ...pageOf(pageParam),
             },
