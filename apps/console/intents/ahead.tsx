@@ -33,7 +33,6 @@ export const useAhead = (body: Record<string, unknown>, ready: boolean) => {
   return useQuery({
     queryKey: ['intent-ahead', text],
     enabled: text !== 'null',
-    retry: false,
     placeholderData: keepPreviousData,
     queryFn: async () => {
       const outcome = await dryRun<Effect>({ path: '/v1/intents', body: { ...JSON.parse(text), preview: true } })
