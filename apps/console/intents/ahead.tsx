@@ -112,7 +112,7 @@ const Names = ({ title, names }: { title: string; names: string[] }) => (
 
 const Planned = ({ plan }: { plan: Planned }) => (
   <>
-    {plan.diff.some(({ changes }) => changes.length > 0) ? (
+    {plan.diff.some(({ change }) => change !== 'unknown') ? (
       <details>
         <summary>{t.change_counts(plan.counts)}</summary>
         <ChangeList
