@@ -63,9 +63,9 @@ const ROOMS = {
     ['queries', 'forms'],
     ['values'],
     ['ui'],
-    ['command', 'frame', 'graph', 'history', 'proof', 'intents', 'resources'],
+    ['command', 'frame', 'graph', 'history', 'proof', 'resources'],
     ['account', 'votes', 'interventions', 'topology', 'schedules'],
-    ['inbox', 'gates', 'nodes', 'patches', 'plans'],
+    ['inbox', 'gates', 'intents', 'nodes', 'patches', 'plans'],
     ['operations'],
   ],
   'apps/cli': [

@@ -28,6 +28,7 @@ import { countKeys, measureOpen } from './metrics.ts'
 import { nodesRoutes } from './nodes/routes.ts'
 import { operationsRoutes } from './operations/routes.ts'
 import { patchesRoutes } from './patches/routes.ts'
+import { outlineOf } from './plans/outline.ts'
 import { plansRoutes } from './plans/routes.ts'
 import { schedulesRoutes } from './schedules/routes.ts'
 import { eventsRoutes } from './stream/routes.ts'
@@ -41,7 +42,7 @@ const LIMITS = { ...JSON_LIMITS, keys: 200_000, items: 200_000 }
 
 type Routes = FastifyPluginAsyncTypebox<{ deps: OperationsDeps }>
 const PUBLIC: readonly Routes[] = [
-  intentsRoutes,
+  (app, { deps }) => intentsRoutes(app, { deps, outline: outlineOf(deps) }),
   plansRoutes,
   operationsRoutes,
   nodesRoutes,

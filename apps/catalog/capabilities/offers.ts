@@ -54,7 +54,7 @@ export const heldOffers = (tx: Tx, types: Types, owner: ResourceRow): OfferRow[]
   return held.of(owner.rid).map((offer) => ({ ...owner, ...offer, ...held.claimed(offer, usesCapability(types)) }))
 }
 
-/** Offers with what matching asks of them. */
+/** Offers with the members that matching reads. */
 export const rankable = async (deps: Reading, rows: readonly OfferRow[], now: Date): Promise<Candidate[]> => {
   const { types } = deps.registry
   const scopeOf = await scopesOf(deps.db, types, rows)

@@ -5,7 +5,7 @@ export type Drift = { status: 'in_sync' | 'drifted' | 'unknown'; paths: string[]
 
 const MAX_PATHS = 50
 
-/** Compares what is wanted with what is seen at the type's paths; unknown while nothing of them was seen. */
+/** Compares desired and observed state at the type's paths; unknown while nothing of them was seen. */
 export const driftOf = (paths: readonly string[], desired: JsonObject, observed: JsonObject): Drift => {
   if (paths.every((path) => valueAt(observed, path) === undefined)) return { status: 'unknown', paths: [] }
   const differing = paths.filter((path) => !equalJson(valueAt(desired, path), valueAt(observed, path)))

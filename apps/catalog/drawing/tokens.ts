@@ -7,7 +7,7 @@ import type { Hop, Shown } from './traverse.ts'
  */
 export type Place = { rid: number; depth: number; from: Position | undefined; way: Hop[] }
 
-/** So many times a walk is continued from what a continuation has found; further it starts anew at the node. */
+/** So many times a walk is continued from the end of a continuation; further it starts anew at the node. */
 const MAX_HOPS = 10
 
 const writePosition = (at: Position | undefined): string => (at ? `${at.type}${at.out ? 'o' : 'i'}${at.peer}` : '')

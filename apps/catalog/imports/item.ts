@@ -35,7 +35,7 @@ export type Taking = {
   by: Causing
   /** Ids of this source that are already known. */
   known: Map<string, string>
-  /** The ids of what it names: those that are known, and those that new ones will have. */
+  /** The ids of the resources that it names: those that are known, and those that new ones will have. */
   ids: Map<string, string>
   /** What this request made, by our ids: a refusal calls it as the source does. */
   made: Map<string, string>

@@ -86,7 +86,7 @@ export const countBelowEach = async (deps: CatalogDeps, rids: readonly string[],
   return { countOf: (rid) => counts.get(rid) ?? none(), as_of: { ...fresh, ...held } }
 }
 
-/** Adds what memory knows of a place. False: it is too new, or the reader sees only some of what is below it. */
+/** Adds what memory knows of a place. False: it is too new, or the reader sees only a part below it. */
 const addKnown = (store: Store, place: number, access: Access, into: Counts): boolean => {
   if (!store.knows(place)) return false
   const type_ids = access === 'all' ? null : typesSeen(store, place, access)

@@ -9,7 +9,7 @@ import { tPlan } from '../words/plan.ts'
 
 export type Procedure = Static<typeof ProcedureView>
 export const KINDS = ['change', 'action', 'runbook'] as const
-/** What is started: a change of a type, or a procedure by its name. */
+/** The thing to start: a change of a type, or a procedure by its name. */
 export type What = { kind: (typeof KINDS)[number]; type: string; procedure?: Procedure | undefined }
 
 /** A condition that a target meets. */

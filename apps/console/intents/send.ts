@@ -44,7 +44,7 @@ export const useIntent = () => {
   return { made, busy, problem, send }
 }
 
-/** The fields of what is started, and their values now: those that all targets share, or the schema's defaults. */
+/** The fields of a type or procedure, and their values now: those that all targets share, or the schema's defaults. */
 export const useFields = (what: What | undefined, targets: readonly string[]) => {
   const key = what?.kind === 'change' ? what.type : ''
   const type = useQuery({ ...resourceTypeQuery(key), enabled: key !== '' }).data

@@ -9,7 +9,14 @@ export const resourceTypeQuery = (type_key: string) =>
     queryFn: ({ signal }) => read(api.GET('/v1/resource-types/{type_key}', { params: { path: { type_key } }, signal })),
   })
 
-type ResourceFind = { type?: string; region?: string; health?: readonly string[]; q?: string; worst_first?: boolean; states?: boolean }
+type ResourceFind = {
+  type?: string
+  region?: string
+  health?: readonly string[]
+  q?: string
+  worst_first?: boolean
+  states?: boolean
+}
 
 /** Resources that match every given filter; an empty text filters none. */
 export const resourcesQuery = (find: ResourceFind) =>

@@ -17,7 +17,6 @@ import { findRunbook } from '../planner/match.ts'
 import { allowedAction } from '../policies/authority.ts'
 import { isInScope, isVisible, placesFor } from '../policies/visibility.ts'
 import { resolveTargets, TargetsMissing } from '../targets/resolve.ts'
-import { askAhead, type PreviewDeps, planAhead } from './ahead.ts'
 
 const WEEK_S = 604_800
 
@@ -36,22 +35,29 @@ export const requireScopeOver = async (
   })
 }
 
-/** Records what should be true. Targets are resolved now, and again for each plan. */
-export const createIntent = async (
-  deps: PreviewDeps & Pick<OperationsDeps, 'keys' | 'projection'>,
+/**
+ * Shows the plan of an intent that is tried only. What it asks others is asked before the transaction; undefined when no
+ * preview is wanted.
+ */
+export type Outline = (
   mutation: Mutation,
   body: IntentBody,
+) => Promise<((tx: Tx, targets: Target[]) => Promise<object>) | undefined>
+
+/** Records what should be true. Targets are resolved now, and again for each plan. */
+export const createIntent = async (
+  deps: Pick<OperationsDeps, 'config' | 'db' | 'keys' | 'library' | 'projection'>,
+  mutation: Mutation,
+  body: IntentBody,
+  outline?: Outline,
 ) => {
   refuseShape(body)
   const create = async () => {
-    const ahead = await askAhead(deps, mutation, body)
+    const plan = await outline?.(mutation, body)
     return mutate(deps, mutation, async (tx) => {
       const targets = await targetsOf(deps, tx, mutation, body)
       return {
-        effect: {
-          targets_resolved: resolvedOf(targets),
-          ...(ahead !== undefined && { plan: await planAhead(tx, deps, mutation, body, targets, ahead) }),
-        },
+        effect: { targets_resolved: resolvedOf(targets), ...(plan && { plan: await plan(tx, targets) }) },
         keep: () => keepIntent(deps, tx, mutation, body, targets),
       }
     })

@@ -19,19 +19,23 @@ import { mutationOf } from '../command/mutate.ts'
 import { unlessKnown } from '../command/reply.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { isInScope, placesFor, visibleSql } from '../policies/visibility.ts'
-import type { PreviewDeps } from './ahead.ts'
-import { createIntent, intentView, linksOf, readIntent } from './create.ts'
+import { createIntent, intentView, linksOf, type Outline, readIntent } from './create.ts'
 
 /** Intents: what should be true, and the preview of how. */
 export const intentsRoutes: FastifyPluginAsyncTypebox<{
-  deps: PreviewDeps & Pick<OperationsDeps, 'keys' | 'pages' | 'projection'>
-}> = async (app, { deps }) => {
-  createIntentRoute(app, deps)
+  deps: Pick<OperationsDeps, 'config' | 'db' | 'keys' | 'library' | 'pages' | 'projection'>
+  outline: Outline
+}> = async (app, { deps, outline }) => {
+  createIntentRoute(app, deps, outline)
   listIntentsRoute(app, deps)
   getIntentRoute(app, deps)
 }
 
-const createIntentRoute = (app: TypedApp, deps: PreviewDeps & Pick<OperationsDeps, 'keys' | 'projection'>) => {
+const createIntentRoute = (
+  app: TypedApp,
+  deps: Pick<OperationsDeps, 'config' | 'db' | 'keys' | 'library' | 'projection'>,
+  outline: Outline,
+) => {
   app.post(
     '/v1/intents',
     {
@@ -48,7 +52,7 @@ const createIntentRoute = (app: TypedApp, deps: PreviewDeps & Pick<OperationsDep
       },
       preHandler: allow('intent:create', { kind: 'W' }),
     },
-    async (req, reply) => sendStored(reply, await createIntent(deps, mutationOf(deps, req), req.body)),
+    async (req, reply) => sendStored(reply, await createIntent(deps, mutationOf(deps, req), req.body, outline)),
   )
 }
 

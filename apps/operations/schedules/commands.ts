@@ -18,14 +18,13 @@ import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
 import type { OperationsDeps } from '../deps.ts'
-import type { PreviewDeps } from '../intents/ahead.ts'
 import { createIntent } from '../intents/create.ts'
 import { allowedAction, throwIfRefused } from '../policies/authority.ts'
 import { isInScope, isVisible, placesFor } from '../policies/visibility.ts'
 import { resolveTargets } from '../targets/resolve.ts'
 import { nextTime, nextTimes, refuseWhen } from './when.ts'
 
-type Deps = PreviewDeps & Pick<OperationsDeps, 'keys' | 'projection'>
+type Deps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'keys' | 'library' | 'projection'>
 
 /** How many schedules that have not ended one person may own. */
 const MOST = 200

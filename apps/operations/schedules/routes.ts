@@ -17,11 +17,10 @@ import {
 import { CommandHeaders, errorReplies, sendStored, type TypedApp } from '../../shared/http/app.ts'
 import { mutationOf } from '../command/mutate.ts'
 import type { OperationsDeps } from '../deps.ts'
-import type { PreviewDeps } from '../intents/ahead.ts'
 import { visibleSql } from '../policies/visibility.ts'
 import { changeSchedule, createSchedule, readSchedule, rowOf, runOf } from './commands.ts'
 
-type Deps = PreviewDeps & Pick<OperationsDeps, 'keys' | 'pages' | 'projection'>
+type Deps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'keys' | 'library' | 'pages' | 'projection'>
 
 /** Schedules: intents that are stated at set times (operations.md 3.6). */
 export const schedulesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {

@@ -1,38 +1,41 @@
 import type { Queryable } from '../../../db/client.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
 import type { Affected } from '../../shared/contracts/catalog/affected.ts'
 import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
-import type { Mutation } from '../command/mutate.ts'
 import type { OperationsDeps, PlanningDeps } from '../deps.ts'
 import type { Target } from '../graph/types.ts'
-import { askAffected, planIntent } from '../plans/make.ts'
-import { gateView } from '../plans/rules.ts'
+import type { Outline } from '../intents/create.ts'
+import { askAffected, planIntent } from './make.ts'
+import { gateView } from './rules.ts'
 
 /** A form asks after every pause in typing: larger plans are made once, by plan-preview. */
 const MOST_TARGETS = 200
 const CHANGES_SHOWN = 20
 
-export type PreviewDeps = PlanningDeps & Pick<OperationsDeps, 'db' | 'trust'>
-
-/** What the plan of an intent is made of, asked before the transaction; undefined unless a preview is wanted. */
-export const askAhead = async (deps: PreviewDeps, { dry_run }: Mutation, body: IntentBody) =>
-  dry_run && body.preview ? askAffected(deps, body).catch((error: unknown) => refusalOf(error)) : undefined
-
-type Ahead = Awaited<ReturnType<typeof askAhead>>
+type Deps = PlanningDeps & Pick<OperationsDeps, 'db' | 'trust'>
 type Refusal = { refused: { detail: string; code: string; violations: unknown[] } }
 
-/** The plan that the intent would have now, or why it has none. Neither is stored. */
-export const planAhead = async (
+/** The plan that an intent would have now, or why it has none. Neither is stored. */
+export const outlineOf =
+  (deps: Deps): Outline =>
+  async ({ dry_run, caller }, body) => {
+    if (!dry_run || !body.preview) return undefined
+    const affected = await askAffected(deps, body).catch((error: unknown) => refusalOf(error))
+    return (tx, targets) => outlinePlan(tx, deps, caller, body, targets, affected)
+  }
+
+const outlinePlan = async (
   db: Queryable,
-  deps: PreviewDeps,
-  { caller }: Mutation,
+  deps: Deps,
+  caller: Caller,
   body: IntentBody,
   targets: Target[],
-  ahead: Exclude<Ahead, undefined>,
+  affected: Affected | Refusal | null,
 ) => {
-  if (isRefusal(ahead)) return ahead
+  if (isRefusal(affected)) return affected
   if (targets.length > MOST_TARGETS)
     return { refused: { detail: 'Too large to preview while typing.', code: 'too_many_targets', violations: [] } }
   const intent = {
@@ -44,7 +47,7 @@ export const planAhead = async (
     request: body,
   }
   try {
-    const made = await planIntent(db, deps, intent, { at: deps.clock.now().toISOString(), affected: ahead })
+    const made = await planIntent(db, deps, intent, { at: deps.clock.now().toISOString(), affected })
     return {
       ...pick(made, 'counts', 'risk', 'estimates', 'warnings'),
       diff: made.diff.slice(0, CHANGES_SHOWN),
@@ -55,7 +58,8 @@ export const planAhead = async (
   }
 }
 
-const isRefusal = (ahead: Affected | Refusal | null): ahead is Refusal => ahead !== null && 'refused' in ahead
+const isRefusal = (affected: Affected | Refusal | null): affected is Refusal =>
+  affected !== null && 'refused' in affected
 
 const refusalOf = (error: unknown): Refusal => {
   if (!(error instanceof AppError)) throw error
