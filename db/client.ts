@@ -15,7 +15,11 @@ export type DbOptions = {
   max?: number
   statement_timeout_ms?: number
   lock_timeout_ms?: number
+  connect_timeout_ms?: number
 }
+
+/** For what a person runs once: on a busy machine a connection may take longer than a request may wait. */
+export const ONE_ACT = { connect_timeout_ms: 30_000, statement_timeout_ms: 30_000 } as const
 
 /** How much later than the server itself a client gives a statement up. */
 const SILENT_MS = 1000
@@ -23,7 +27,7 @@ const SILENT_MS = 1000
 /** Opens a pool with its time-outs: a connection 2 s, a lock 1.8 s, a statement 2 s unless the app says otherwise. */
 export const createDb = (
   url: string,
-  { app, max = 16, statement_timeout_ms = 2000, lock_timeout_ms = 2000 }: DbOptions,
+  { app, max = 16, statement_timeout_ms = 2000, lock_timeout_ms = 2000, connect_timeout_ms = 2000 }: DbOptions,
 ) => {
   const pool = new pg.Pool({
     Client: PreparingClient,
@@ -32,7 +36,7 @@ export const createDb = (
     pipeline: true,
     max,
     application_name: app,
-    connectionTimeoutMillis: 2000,
+    connectionTimeoutMillis: connect_timeout_ms,
     idleTimeoutMillis: 60_000,
     statement_timeout: statement_timeout_ms,
     // Of this side: a server that is gone without a word ends no statement. The connection is given up with it.

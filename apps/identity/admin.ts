@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { ONE_ACT } from '../../db/client.ts'
 import { isRole, ROLES } from '../shared/auth/permissions.ts'
 import { AppError } from '../shared/errors.ts'
 import { loadIdentityConfig } from './config.ts'
@@ -62,7 +63,7 @@ const usage = async (verb: keyof typeof USAGE): Promise<number> => {
 }
 
 const acting = async (act: (deps: IdentityDeps) => Promise<void>): Promise<number> => {
-  const deps = createDeps(loadIdentityConfig())
+  const deps = createDeps(loadIdentityConfig(), { patience: ONE_ACT })
   try {
     await act(deps)
     return 0

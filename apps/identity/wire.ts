@@ -1,4 +1,4 @@
-import { createDb } from '../../db/client.ts'
+import { createDb, type ONE_ACT } from '../../db/client.ts'
 import { pruneKeys } from '../../db/command/keys.ts'
 import { pruneAssertions } from '../../db/identity/machines.ts'
 import { idempotency, outbox } from '../../db/identity/tables.ts'
@@ -25,9 +25,12 @@ import { principalMessage } from './principal.ts'
 const PASSWORD_MS = 7500
 
 /** Opens identity's dependencies. It reads its own principals from its own rows, not over the wire. */
-export const createDeps = (config: IdentityConfig, { clock = systemClock }: { clock?: Clock } = {}): IdentityDeps => {
+export const createDeps = (
+  config: IdentityConfig,
+  { clock = systemClock, patience }: { clock?: Clock; patience?: typeof ONE_ACT } = {},
+): IdentityDeps => {
   const telemetry = createTelemetry('identity')
-  const { db, pool, close } = createDb(config.IDENTITY__DATABASE__URL, { app: 'identity' })
+  const { db, pool, close } = createDb(config.IDENTITY__DATABASE__URL, { app: 'identity', ...patience })
   measurePool(telemetry, pool)
   const [secret] = secretKeysOf(config.IDENTITY__SECRET__KEYS)
   const jwks = jwksOf(config, telemetry)

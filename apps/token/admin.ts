@@ -1,4 +1,4 @@
-import { createDb } from '../../db/client.ts'
+import { createDb, ONE_ACT } from '../../db/client.ts'
 import { loadTokenConfig } from './config.ts'
 import { killKey } from './keys.service.ts'
 import { keySettingsOf } from './wire.ts'
@@ -11,7 +11,7 @@ export const verbs: Record<string, (args: string[]) => Promise<number>> = {
       return 2
     }
     const config = loadTokenConfig()
-    const { db, close } = createDb(config.TOKEN__DATABASE__URL, { app: 'token-admin', max: 1 })
+    const { db, close } = createDb(config.TOKEN__DATABASE__URL, { app: 'token-admin', max: 1, ...ONE_ACT })
     try {
       const outcome = await killKey(keySettingsOf(config, db), kid)
       if (typeof outcome === 'object') {
