@@ -1,12 +1,12 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import { ProblemError } from '../api/client.ts'
+import { ProblemError, problemOf } from '../api/client.ts'
 import { dryRun } from '../api/commands.ts'
 import type { Plan } from '../api/types.ts'
 import { duration } from '../kit/format.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { resourcesQuery } from '../queries/resources.ts'
-import { Failure } from '../ui/failure.tsx'
+import { Failure, Violations } from '../ui/failure.tsx'
 import { ChangeList } from '../values/diff.tsx'
 import { ruleWords } from '../votes/votes.tsx'
 import { t } from '../words/index.ts'
@@ -54,7 +54,7 @@ export const Ahead = ({ ahead, unready, type, picked }: AheadProps) => (
       {unready.length > 0 ? (
         <p className="text-muted">{unready[0]}</p>
       ) : ahead.isError ? (
-        <Failure error={ahead.error} />
+        <Fault error={ahead.error} />
       ) : ahead.data === undefined ? (
         <p className="text-muted">{tPlan.intent.ahead.asking}</p>
       ) : (
@@ -67,18 +67,16 @@ export const Ahead = ({ ahead, unready, type, picked }: AheadProps) => (
   </section>
 )
 
-const Refusal = ({ refused: { detail, violations } }: Refused) => (
+/** A refusal of the intent speaks of the form; any other fault, of the request. */
+const Fault = ({ error }: { error: unknown }) => {
+  const { status, detail, violations = [] } = problemOf(error)
+  return [400, 409, 422].includes(status) ? <Refusal refused={{ detail, violations }} /> : <Failure error={error} />
+}
+
+const Refusal = ({ refused }: Refused) => (
   <div className="text-bad">
-    <p>{detail}</p>
-    <ul>
-      {violations
-        .filter(({ message }) => !detail.includes(message))
-        .map(({ pointer, message }) => (
-          <li key={pointer + message}>
-            <code>{pointer}</code> {message}
-          </li>
-        ))}
-    </ul>
+    <p>{refused.detail}</p>
+    <Violations {...refused} />
   </div>
 )
 

@@ -15,6 +15,7 @@ import { Ahead, useAhead } from './ahead.tsx'
 import { intentOf, KINDS, type Procedure, type Typed, type What } from './draft.ts'
 import { Json, Limits, Part, Summary, Text } from './parts.tsx'
 import { useFields, useIntent } from './send.ts'
+import { NOW, scheduleOf, WhenPart } from './timing.tsx'
 import { Where } from './where.tsx'
 
 /** A new change, action or runbook: what, where, values and why, with its preview beside it. */
@@ -84,12 +85,15 @@ const Form = ({ choices, what, resource }: FormProps) => {
     limits: {},
   })
   const change = (part: Partial<Typed>) => setTyped((before) => ({ ...before, ...part }))
+  const [timing, setTiming] = useState(NOW)
   const [checked, setChecked] = useState(false)
   const [targets, setTargets] = useState<readonly string[]>(resource ? [resource.resource_id] : [])
   const summary = useRef<HTMLDivElement>(null)
   const { made, busy, problem, send } = useIntent()
   const { fields, now, mixed } = useFields(what, targets)
-  const { unready, faults, body } = intentOf(typed, what ?? { kind: 'change', type: '' }, fields, now)
+  const { unready, faults: missing, body } = intentOf(typed, what ?? { kind: 'change', type: '' }, fields, now)
+  const { when, fault } = scheduleOf(timing, typed, what?.type ?? '')
+  const faults = fault ? [...missing, fault] : missing
   const ahead = useAhead(body, unready.length === 0)
   const resolved = ahead.data?.targets_resolved.map(({ resource_id }) => resource_id) ?? []
   if (resolved.length > 0 && resolved.join() !== targets.join()) setTargets(resolved)
@@ -97,7 +101,7 @@ const Form = ({ choices, what, resource }: FormProps) => {
     event.preventDefault()
     setChecked(true)
     if (busy) return
-    if (faults.length === 0) await send(body)
+    if (faults.length === 0) await send(body, when && { when, proceed: timing.start ? 'start' : 'plan' })
     summary.current?.focus()
   }
   const choose = (value: string) => {
@@ -144,29 +148,9 @@ const Form = ({ choices, what, resource }: FormProps) => {
               <Where typed={typed} change={change} />
             </Part>
           )}
-          <Part title={tPlan.intent.should}>
-            {fields.length === 0 ? <p className="text-muted">{tPlan.intent.no_values}</p> : null}
-            <SchemaForm
-              fields={fields.map((field) =>
-                mixed[field.name] ? { ...field, note: tPlan.intent.mixed(mixed[field.name] ?? 0) } : field,
-              )}
-              values={typed.values}
-              now={now}
-              change={(field, text) =>
-                setTyped((before) => ({ ...before, values: { ...before.values, [field]: text } }))
-              }
-            />
-            <details>
-              <summary>{tPlan.intent.more}</summary>
-              <Json label={tPlan.intent.more} value={typed.more} change={(more) => change({ more })} />
-              {what?.kind === 'change' ? (
-                <Json
-                  label={tPlan.intent.parameters}
-                  value={typed.parameters}
-                  change={(parameters) => change({ parameters })}
-                />
-              ) : null}
-            </details>
+          <Values {...{ what, typed, change, fields, now, mixed }} />
+          <Part title={tPlan.intent.timing.title}>
+            <WhenPart timing={timing} change={setTiming} />
           </Part>
           <Part title={tPlan.intent.why}>
             <Text label={tPlan.intent.name} value={typed.title} change={(title) => change({ title })} />
@@ -176,7 +160,7 @@ const Form = ({ choices, what, resource }: FormProps) => {
           </Part>
           <p>
             <button type="submit" className="button main" aria-disabled={busy}>
-              {busy ? tPlan.intent.sending : tPlan.intent.submit}
+              {busy ? tPlan.intent.sending : timing.kind !== 'now' ? tPlan.intent.timing.submit : tPlan.intent.submit}
             </button>
           </p>
         </form>
@@ -196,3 +180,31 @@ const Group = ({ label, choices }: { label: string; choices: Choice[] }) =>
       ))}
     </optgroup>
   )
+
+type ValuesProps = { what: What | undefined; typed: Typed; change: (part: Partial<Typed>) => void } & ReturnType<
+  typeof useFields
+>
+const Values = ({ what, typed, change, fields, now, mixed }: ValuesProps) => (
+  <Part title={tPlan.intent.should}>
+    {fields.length === 0 ? <p className="text-muted">{tPlan.intent.no_values}</p> : null}
+    <SchemaForm
+      fields={fields.map((field) =>
+        mixed[field.name] ? { ...field, note: tPlan.intent.mixed(mixed[field.name] ?? 0) } : field,
+      )}
+      values={typed.values}
+      now={now}
+      change={(field, text) => change({ values: { ...typed.values, [field]: text } })}
+    />
+    <details>
+      <summary>{tPlan.intent.more}</summary>
+      <Json label={tPlan.intent.more} value={typed.more} change={(more) => change({ more })} />
+      {what?.kind === 'change' ? (
+        <Json
+          label={tPlan.intent.parameters}
+          value={typed.parameters}
+          change={(parameters) => change({ parameters })}
+        />
+      ) : null}
+    </details>
+  </Part>
+)

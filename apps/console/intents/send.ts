@@ -2,13 +2,14 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useRef, useState } from 'react'
 import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
+import type { When } from '../../shared/contracts/operations/schedules.ts'
 import { type Command, sendCommand } from '../api/commands.ts'
 import { fieldsOf } from '../forms/schema.tsx'
 import { rowsOf } from '../queries/pages.ts'
 import { resourcesQuery, resourceTypeQuery } from '../queries/resources.ts'
 import { lockedOf, type What } from './draft.ts'
 
-/** Creates an intent and its plan, then opens the plan. A repeated body is the same command. */
+/** Creates an intent and its plan, or a schedule of it, and opens that. A repeated body is the same command. */
 export const useIntent = () => {
   const navigate = useNavigate()
   const [made, setMade] = useState(false)
@@ -32,10 +33,17 @@ export const useIntent = () => {
     const path = `/v1/intents/${encodeURIComponent(intent.intent_id)}/plan-preview`
     return sendOnce<{ plan_id: string }>({ path, body: {} })
   }
-  const send = async (body: Command['body']): Promise<void> => {
+  const send = async (body: Command['body'], schedule?: { when: When; proceed: 'plan' | 'start' }): Promise<void> => {
     setBusy(true)
     setProblem(null)
     setMade(false)
+    if (schedule !== undefined) {
+      const intent = 'on' in schedule.when ? { ...body, targets: undefined } : body
+      const made = await sendOnce<{ schedule_id: string }>({ path: '/v1/schedules', body: { ...schedule, intent } })
+      if (made !== undefined)
+        return navigate({ to: '/schedules/$schedule_id', params: { schedule_id: made.schedule_id } })
+      return setBusy(false)
+    }
     const plan = await planOf(body)
     if (plan !== undefined)
       return navigate({ to: '/plans/$plan_id', params: { plan_id: plan.plan_id }, search: { tab: 'changes' } })

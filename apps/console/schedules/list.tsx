@@ -5,6 +5,7 @@ import { schedulesQuery } from '../queries/changes.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
+import { NewLink } from '../values/links.tsx'
 import { Person } from '../values/person.tsx'
 import { Status } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -16,7 +17,10 @@ export const SchedulesPage = () => {
   return (
     <Page>
       <div>
-        <Heading title={tPlan.schedule.title}>{tPlan.schedule.title}</Heading>
+        <div className="flex flex-wrap items-center justify-between gap-3">
+          <Heading title={tPlan.schedule.title}>{tPlan.schedule.title}</Heading>
+          <NewLink />
+        </div>
         <p className="max-w-text text-muted">{tPlan.schedule.what}</p>
       </div>
       <ListTable

@@ -5,16 +5,14 @@ import { ShapeIcon } from '../values/status.tsx'
 import { t } from '../words/index.ts'
 import { CopyButton } from './copy.tsx'
 
+type Violation = { pointer: string; message: string }
+
 /** The words of a refusal: detail, hint and the request id. */
 export const ProblemText = ({ problem }: { problem: Problem }) => (
   <div className="flex flex-col gap-1">
     <p>{problem.detail}</p>
     {problem.hint ? <p className="text-muted">{problem.hint}</p> : null}
-    {problem.violations?.map((violation) => (
-      <p key={violation.pointer + violation.code} className="text-table">
-        <code>{violation.pointer}</code> {violation.message}
-      </p>
-    ))}
+    <Violations detail={problem.detail} violations={problem.violations ?? []} />
     {problem.request_id ? (
       <p className="flex items-center gap-1 text-meta text-muted">
         {t.problem.request_id} <code>{problem.request_id}</code> <CopyButton text={problem.request_id} />
@@ -22,6 +20,16 @@ export const ProblemText = ({ problem }: { problem: Problem }) => (
     ) : null}
   </div>
 )
+
+/** The places of a refusal that its detail does not tell already. */
+export const Violations = ({ detail, violations }: { detail: string; violations: readonly Violation[] }) =>
+  violations
+    .filter(({ message }) => !detail.includes(message))
+    .map(({ pointer, message }) => (
+      <p key={pointer + message} className="text-table">
+        <code>{pointer}</code> {message}
+      </p>
+    ))
 
 /** The words of a refusal, announced when it comes. */
 export const Refused = ({ problem }: { problem: Problem | null | undefined }) =>

@@ -61,4 +61,36 @@ describe('a schedule', () => {
     },
     PATIENCE_MS,
   )
+
+  it(
+    'is made where everything new begins: an action by its conditions, when resources begin to meet them',
+    async () => {
+      const page = await tabOf('olga')
+      await page.goto(`${stack.gateway_url}/schedules`)
+      await page.getByRole('link', { name: 'New', exact: true }).click()
+      await page.getByLabel('Change, action or runbook').selectOption({ label: 'Rotate the certificate of a host' })
+      await page.waitForURL(/kind=action/)
+      await page.getByRole('button', { name: 'By cron' }).click()
+      await page.getByLabel(/^Minute, hour/).fill('0 30 * * *')
+      await page.getByLabel('Title').fill('Rotate what drifted')
+      await page.getByLabel('Reason').fill('Certificates follow the release')
+      await page.getByRole('button', { name: 'Create schedule' }).click()
+      // The server's own words, at the field that it names.
+      await page.getByRole('alert').getByText('/when/cron').first().waitFor()
+      await page.getByRole('button', { name: 'On a condition' }).click()
+      await page.getByRole('button', { name: 'Create schedule' }).click()
+      await page.getByRole('alert').getByText('Enter conditions for the resources.').waitFor()
+      const preview = page.getByRole('region', { name: 'Preview' })
+      await page.getByLabel('Expression (CEL)').fill('false')
+      await preview.getByText('The selectors match no resource.').waitFor()
+      await page.getByLabel('Expression (CEL)').fill('target.observed_state.release != target.desired_state.release')
+      expect(await accessibilityOf(page)).toEqual([])
+      await page.getByRole('button', { name: 'Create schedule' }).click()
+      await page.getByRole('heading', { level: 1, name: 'Rotate what drifted' }).waitFor()
+      await page.getByText('Plans only: a person starts each plan.').waitFor()
+      await page.getByText(/when a fleet.host begins to meet/).waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
 })

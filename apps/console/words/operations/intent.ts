@@ -57,6 +57,22 @@ export const intent = {
   no_values: 'This has no values to set.',
   mixed: (n: number) => `${n} different values now`,
   why: 'Why',
+  timing: {
+    title: 'When',
+    kinds: { now: 'Now', at: 'Once', every: 'Repeated', cron: 'By cron', on: 'On a condition' },
+    at: 'At',
+    every: 'Every so many hours',
+    cron: (zone: string) => `Minute, hour, day of month, month, day of week (${zone})`,
+    on: 'For each resource that begins to meet the conditions above.',
+    proceed: 'Each time',
+    missing: {
+      at: 'Enter the time.',
+      every: 'Enter at least 0.02 hours.',
+      cron: 'Enter the cron fields.',
+      on: 'Enter conditions for the resources.',
+    },
+    submit: 'Create schedule',
+  },
   limits: {
     title: 'Window and limits',
     window: 'Maintenance window (ID)',

@@ -1,0 +1,66 @@
+import { useId } from 'react'
+import type { When } from '../../shared/contracts/operations/schedules.ts'
+import { Choices } from '../forms/choices.tsx'
+import { Field } from '../forms/field.tsx'
+import { tPlan } from '../words/plan.ts'
+import type { Typed } from './draft.ts'
+import { Text } from './parts.tsx'
+
+const words = tPlan.intent.timing
+export type Timing = { kind: keyof typeof words.kinds; at: string; every_h: string; cron: string; start: boolean }
+export const NOW: Timing = { kind: 'now', at: '', every_h: '24', cron: '0 22 * * 1-5', start: false }
+
+const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone
+const secondsIn = (hours: string): number => Math.round(Number(hours) * 3600)
+
+/** When the intent is stated by a schedule, or why that is not said yet; neither, if it is stated now. */
+export const scheduleOf = (
+  { kind, at, every_h, cron }: Timing,
+  { picked, when }: Pick<Typed, 'picked' | 'when'>,
+  type: string,
+): { when?: When; fault?: string } => {
+  if (kind === 'at')
+    return Number.isNaN(Date.parse(at)) ? { fault: words.missing.at } : { when: { at: new Date(at).toISOString() } }
+  if (kind === 'every')
+    return secondsIn(every_h) >= 60 ? { when: { every_s: secondsIn(every_h) } } : { fault: words.missing.every }
+  if (kind === 'cron')
+    return cron.trim() === '' ? { fault: words.missing.cron } : { when: { cron: cron.trim(), timezone: zone() } }
+  if (kind === 'on')
+    return picked || when.trim() === ''
+      ? { fault: words.missing.on }
+      : { when: { on: { type_key: type, when: when.trim() } } }
+  return {}
+}
+
+/** Now, or by a schedule: once, every so often, by cron, or when resources begin to meet the conditions. */
+export const WhenPart = ({ timing, change }: { timing: Timing; change: (timing: Timing) => void }) => {
+  const id = useId()
+  const set = (part: Partial<Timing>) => change({ ...timing, ...part })
+  return (
+    <>
+      <Choices label={words.title} choices={words.kinds} chosen={timing.kind} choose={(kind) => set({ kind })} />
+      {timing.kind === 'at' ? (
+        <Text label={words.at} type="datetime-local" value={timing.at} change={(at) => set({ at })} />
+      ) : timing.kind === 'every' ? (
+        <Text label={words.every} type="number" value={timing.every_h} change={(every_h) => set({ every_h })} />
+      ) : timing.kind === 'cron' ? (
+        <Text label={words.cron(zone())} value={timing.cron} change={(cron) => set({ cron })} />
+      ) : timing.kind === 'on' ? (
+        <p className="text-muted">{words.on}</p>
+      ) : null}
+      {timing.kind === 'now' ? null : (
+        <Field id={`${id}-start`} label={words.proceed}>
+          <select
+            id={`${id}-start`}
+            className="input"
+            value={String(timing.start)}
+            onChange={(event) => set({ start: event.target.value === 'true' })}
+          >
+            <option value="false">{tPlan.schedule.plan}</option>
+            <option value="true">{tPlan.schedule.start}</option>
+          </select>
+        </Field>
+      )}
+    </>
+  )
+}
