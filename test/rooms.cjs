@@ -86,7 +86,7 @@ const ROOMS = {
     ['nodes', 'patches', 'plans'],
     ['agents', 'operations'],
   ],
-  'db/catalog': [['held'], ['resources'], ['imports'], ['relationships'], ['many']],
+  'db/catalog': [['held'], ['resources'], ['imports', 'search'], ['relationships'], ['many']],
   'workflows/operation': [['rules'], ['state']],
 }
 

@@ -7,7 +7,7 @@ import {
   readSearchPosition,
   ridsAfter,
   writeSearchPosition,
-} from '../../../db/catalog/resources/search.ts'
+} from '../../../db/catalog/search/fold.ts'
 import { tryLockOf } from '../../../db/locks.ts'
 import type { CatalogDeps } from '../deps.ts'
 

@@ -1,11 +1,7 @@
 import { readLogState } from '../../../db/catalog/relationships/graph-events.ts'
 import { accessSql } from '../../../db/catalog/resources/lists.ts'
-import {
-  readSearchPosition,
-  type SearchRow,
-  searchResources,
-  setSpelling,
-} from '../../../db/catalog/resources/search.ts'
+import { type SearchRow, searchResources, setSpelling } from '../../../db/catalog/search/find.ts'
+import { readSearchPosition } from '../../../db/catalog/search/fold.ts'
 import type { SearchItem, SearchQuery, SearchResult } from '../../shared/contracts/topology/search.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'

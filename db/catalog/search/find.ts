@@ -1,0 +1,71 @@
+import { type SQL, sql } from 'drizzle-orm'
+import type { Queryable, Tx } from '../../client.ts'
+import { rowsOf } from '../resources/rows.ts'
+import { wordsOf } from './fold.ts'
+
+export type SearchRow = {
+  rid: string
+  resource_id: string
+  type_id: number
+  path: string
+  name: string
+  display_name: string
+  owner: string | null
+  lifecycle_status: string
+  health_status: string
+  in_name: boolean
+  in_label: boolean
+  in_relation: boolean
+  in_attribute: boolean
+  score: number
+}
+
+/** The tables that conditions are over; Postgres leaves out those that none names. */
+const searchable = sql`catalog.resource r left join catalog.resource_state s on s.rid = r.rid
+  left join catalog.resource p on p.rid = r.parent_rid`
+
+/** So many resources that hold the words are ranked; of more, those found first. */
+const RANKED = 5000
+
+/** Lets names count as spelled alike from here on, in this transaction: the default of 0.6 misses a letter that was left out. */
+export const setSpelling = (tx: Tx): Promise<unknown> =>
+  tx.execute(sql`select set_config('pg_trgm.word_similarity_threshold', '0.4', true)`)
+
+/**
+ * Resources that hold all words of `q`, the best first. `where` is over r (resource), s (its state) and p (its parent). By `spelling`: those whose names
+ * are alike instead, in a transaction after `setSpelling`.
+ */
+export const searchResources = (
+  db: Queryable,
+  { q, where, limit, by }: { q: string; where: readonly SQL[]; limit: number; by: 'words' | 'spelling' },
+): Promise<SearchRow[]> => {
+  const conditions = sql.join([...where], sql` and `)
+  const query = (weight: '' | 'A' | 'B' | 'C' | 'D', operator: '&' | '|'): SQL =>
+    sql`(select string_agg(w || ':*' || ${weight}, ${` ${operator} `})::tsquery from asked)`
+  const found =
+    by === 'words'
+      ? sql`select r.rid from ${searchable} join catalog.search d on d.rid = r.rid
+            where d.document @@ ${query('', '&')} and ${conditions} limit ${sql.raw(String(RANKED))}`
+      : sql`select r.rid from ${searchable} join catalog.search d on d.rid = r.rid
+            where lower(${q}) <% d.names and ${conditions} limit ${sql.raw(String(RANKED))}`
+  return rowsOf(
+    db,
+    sql`with asked as materialized (select w from regexp_split_to_table(${wordsOf(sql`${q}`)}, ' ') w where w <> '' limit 12),
+          found as (select rid from (${found}) f
+            union select r.rid from ${searchable} where r.resource_id = ${q} and ${conditions}
+            union (select r.rid from ${searchable} where r.name = ${q} and ${conditions} limit 100))
+        select r.rid, r.resource_id, r.type_id, r.path::text as path, r.name, r.display_name, r.owner,
+          s.lifecycle_status, s.health_status,
+          coalesce(d.document @@ ${query('A', '|')}, false) as in_name,
+          coalesce(d.document @@ ${query('B', '|')}, false) as in_label,
+          coalesce(d.document @@ ${query('C', '|')}, false) as in_relation,
+          coalesce(d.document @@ ${query('D', '|')}, false) as in_attribute,
+          ((case when r.resource_id = ${q} or lower(r.name) = lower(${q}) then 100
+                 when starts_with(r.resource_id, lower(${q})) or starts_with(lower(r.name), lower(${q})) then 10 else 0 end)
+            + coalesce(ts_rank_cd(d.document, ${query('', by === 'words' ? '&' : '|')}), 0)
+            + word_similarity(lower(${q}), coalesce(d.names, '')))::float8 as score
+        from found f join catalog.resource r on r.rid = f.rid join catalog.resource_state s on s.rid = r.rid
+          left join catalog.search d on d.rid = f.rid
+        order by score desc, r.resource_id limit ${limit}`,
+  )
+}
