@@ -26,12 +26,21 @@ const planId = async (context: Context, given: string): Promise<string> => {
 export const planCommands: Command[] = [
   {
     name: 'intent create',
-    about: 'Creates an intent from a file of YAML or JSON; - is stdin.',
-    examples: ['intent create -f intent.yaml', 'intent create -f - -o id < intent.json'],
+    about: 'Creates an intent from a file of YAML or JSON; - is stdin. --dry-run shows its plan and stores neither.',
+    examples: [
+      'intent create -f intent.yaml',
+      'intent create -f intent.yaml --dry-run',
+      'intent create -f - -o id < intent.json',
+    ],
     options: { file: { type: 'string', short: 'f', value: 'FILE', about: 'a file of YAML or JSON; - is stdin' } },
     run: async ({ api, out, dry_run }, _, values) => {
       const document = readDocument(needed(values, 'file')) as Record<string, unknown>
-      const intent = await api.post<IntentView>('/api/v1/intents', dry_run ? { ...document, dry_run } : document)
+      if (dry_run) {
+        const body = { ...document, dry_run, preview: true }
+        const { effect } = await api.post<{ effect: Effect }>('/api/v1/intents', body)
+        return out.one(effect, () => '', effectLines)
+      }
+      const intent = await api.post<IntentView>('/api/v1/intents', document)
       out.one(intent, 'intent_id', ({ intent_id, title }) => [
         `${title}   intent ${intent_id}`,
         `Next: signalbox plan preview ${short(intent_id)}`,
@@ -124,11 +133,10 @@ const SIGNS: Record<string, string> = {
 
 const intentLines = (intent: IntentView): string[] => {
   const { title, status, intent_id, kind, requester, created_at, reason, ticket, targets_resolved } = intent
-  const targets = targets_resolved.map(({ resource_id }) => resource_id)
   return [
     `${word(status)}   ${title}   ${kind}, intent ${intent_id}`,
     `  by ${requester.name}, ${moment(created_at)}   ${reason}${ticket ? `   ${ticket}` : ''}`,
-    `  for ${targets.slice(0, MAX_SHOWN).join(', ') || 'no resource'}${targets.length > MAX_SHOWN ? ` and ${targets.length - MAX_SHOWN} more` : ''}`,
+    `  for ${namesOf(targets_resolved)}`,
     ...(intent.latest_plan_id ? [`  plan ${intent.latest_plan_id}`] : []),
     intent.operation_id
       ? `Next: signalbox op show ${short(intent.operation_id)}`
@@ -136,8 +144,35 @@ const intentLines = (intent: IntentView): string[] => {
   ]
 }
 
-const planLines = (plan: PlanView): string[] => {
-  const { counts, diff, gates, estimates, conflicts, warnings } = plan
+type Outline = Pick<PlanView, 'counts' | 'diff' | 'gates' | 'estimates' | 'warnings' | 'risk'>
+type Effect = {
+  targets_resolved: IntentView['targets_resolved']
+  plan: Outline | { refused: { detail: string; code: string } }
+}
+
+/** The plan that an intent would have, or why it would have none. */
+const effectLines = ({ targets_resolved, plan }: Effect): string[] => [
+  `For ${namesOf(targets_resolved)}`,
+  ...('refused' in plan
+    ? [`No plan: ${plan.refused.detail} (${plan.refused.code})`]
+    : [
+        `Risk ${plan.risk.level}   ${sizeOf(plan)}`,
+        ...changeLines(plan),
+        ...gateLines(plan),
+        ...plan.warnings.map(({ message }) => `Note  ${message}`),
+      ]),
+]
+
+const namesOf = (targets: IntentView['targets_resolved']): string => {
+  const ids = targets.map(({ resource_id }) => resource_id)
+  const rest = ids.length - MAX_SHOWN
+  return `${ids.slice(0, MAX_SHOWN).join(', ') || 'no resource'}${rest > 0 ? ` and ${rest} more` : ''}`
+}
+
+const sizeOf = ({ counts, gates, estimates }: Outline): string =>
+  `${counts.nodes ?? 0} nodes, ${gates.length} gate${gates.length === 1 ? '' : 's'}, ${span(estimates.p50_s)} to ${span(estimates.p90_s)}`
+
+const changeLines = ({ diff }: Outline): string[] => {
   const changes = diff.flatMap(({ resource_id, change, fields }) =>
     fields
       .filter(({ noise }) => !noise)
@@ -146,21 +181,25 @@ const planLines = (plan: PlanView): string[] => {
           `  ${(SIGNS[change] ?? change).padEnd(10)} ${resource_id}   ${path}   ${JSON.stringify(before)} -> ${JSON.stringify(after)}`,
       ),
   )
-  const nodes = `${counts.nodes ?? 0} nodes, ${gates.length} gate${gates.length === 1 ? '' : 's'}`
-  return [
-    `Plan ${short(plan.plan_id)}   "${plan.title}"   ${word(plan.status)}   risk ${plan.risk.level}   ${nodes}, ${span(estimates.p50_s)} to ${span(estimates.p90_s)}`,
-    ...changes.slice(0, MAX_SHOWN),
-    ...(changes.length > MAX_SHOWN ? [dim(`  … ${changes.length - MAX_SHOWN} more: -o json shows all`)] : []),
-    ...gates.map(
-      ({ gate_id, question, who, can_i }) =>
-        `Gate  ${gate_id}   ${question}   ${who.join(', ') || 'gate:decide'}${can_i ? ' (you can)' : ''}`,
-    ),
-    ...affectedLines(plan.impact.affected),
-    ...[...conflicts, ...warnings].map(({ message }) => `Note  ${message}`),
-    `hash ${plan.plan_hash}`,
-    ...(plan.status === 'ready' ? [`Next: signalbox plan start ${short(plan.plan_id)}`] : []),
-  ]
+  const rest = changes.length - MAX_SHOWN
+  return [...changes.slice(0, MAX_SHOWN), ...(rest > 0 ? [dim(`  … ${rest} more: -o json shows all`)] : [])]
 }
+
+const gateLines = ({ gates }: Outline): string[] =>
+  gates.map(
+    ({ gate_id, question, who, can_i }) =>
+      `Gate  ${gate_id}   ${question}   ${who.join(', ') || 'gate:decide'}${can_i ? ' (you can)' : ''}`,
+  )
+
+const planLines = (plan: PlanView): string[] => [
+  `Plan ${short(plan.plan_id)}   "${plan.title}"   ${word(plan.status)}   risk ${plan.risk.level}   ${sizeOf(plan)}`,
+  ...changeLines(plan),
+  ...gateLines(plan),
+  ...affectedLines(plan.impact.affected),
+  ...[...plan.conflicts, ...plan.warnings].map(({ message }) => `Note  ${message}`),
+  `hash ${plan.plan_hash}`,
+  ...(plan.status === 'ready' ? [`Next: signalbox plan start ${short(plan.plan_id)}`] : []),
+]
 
 const span = (seconds: number): string =>
   seconds < 90 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`

@@ -29,6 +29,9 @@ describe('a change from intent to end', () => {
   it('is created, planned, started, waits for a person, is approved on the digest that was shown, and ends', async () => {
     await Promise.all([login('olga'), login('eva')])
     writeFileSync(join(home, 'intent.json'), JSON.stringify(intent))
+    const ahead = await signalbox('olga', ['intent', 'create', '-f', 'intent.json', '--dry-run'])
+    expect(ahead.out).toMatch(/^For no resource\nRisk \w+ {3}2 nodes, 1 gate, .*\nGate {2}go {3}Go on\?/)
+    expect((await signalbox('olga', ['intent', 'list', '-o', 'json'])).out).not.toContain(intent.title)
     const intent_id = (await signalbox('olga', ['intent', 'create', '-f', 'intent.json', '-o', 'id'])).out.trim()
     const plan = json<{ plan_id: string; plan_hash: string }>(
       await signalbox('olga', ['plan', 'preview', intent_id.slice(-8), '-o', 'json']),
