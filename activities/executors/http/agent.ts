@@ -42,6 +42,16 @@ export const createAgent = (policy: ExecutorPolicy, pool: string): Agent => {
   })
 }
 
+/** One agent for each pool, made when it is first asked for. */
+export const createAgents = (policy: ExecutorPolicy): ((pool: string) => Agent) => {
+  const agents = new Map<string, Agent>()
+  return (pool) => {
+    const agent = agents.get(pool) ?? createAgent(policy, pool)
+    agents.set(pool, agent)
+    return agent
+  }
+}
+
 const resolve = (host: string, done: (error: Error | null, address: string) => void) => {
   if (isIP(host)) return done(null, host)
   lookup(host, { verbatim: true }, (error, address) => done(error, address))

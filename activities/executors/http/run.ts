@@ -4,7 +4,7 @@ import { readPointer } from '../../../apps/shared/data/pointer.ts'
 import { CelError, compileCel } from '../../../apps/shared/expressions/cel.ts'
 import type { ExecutorPolicy } from '../policy.ts'
 import type { Executor, ExecutorContext, ExecutorResult } from '../types.ts'
-import { createAgent } from './agent.ts'
+import { createAgents } from './agent.ts'
 import { failed, isFailure, type Request, type Response, type Settings, send } from './send.ts'
 
 type Poll = { request: Request; until: string; fail_if?: string; interval_s: number; timeout_s: number }
@@ -25,12 +25,7 @@ const MIN_SLICE_MS = 2000
 
 /** Calls an HTTP target, then polls until a condition holds (operations.md 7.2). */
 export const createHttp = (policy: ExecutorPolicy): Executor => {
-  const agents = new Map<string, Agent>()
-  const agentOf = (pool: string): Agent => {
-    const agent = agents.get(pool) ?? createAgent(policy, pool)
-    agents.set(pool, agent)
-    return agent
-  }
+  const agentOf = createAgents(policy)
   return {
     name: 'http',
     run: async (context) => {

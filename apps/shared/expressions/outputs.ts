@@ -3,7 +3,7 @@ import { compileSchema } from '../data/json-schema.ts'
 import { isObject, readPointer } from '../data/pointer.ts'
 
 /** Executors whose raw result is the outputs, where the node names none. */
-const WHOLE: ReadonlySet<string> = new Set(['command', 'external', 'noop'])
+const WHOLE: ReadonlySet<string> = new Set(['command', 'external', 'noop', 'watch'])
 
 /** The named parts of an executor's raw result, and what is wrong with them. */
 export const takeOutputs = (

@@ -1,0 +1,195 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Agent } from 'undici'
+import { isObject } from '../../../apps/shared/data/pointer.ts'
+import { CelError, compileCel } from '../../../apps/shared/expressions/cel.ts'
+import type { ExecutorPolicy } from '../policy.ts'
+import type { Executor, ExecutorContext, ExecutorResult } from '../types.ts'
+import { createAgents } from './agent.ts'
+import { type Failure, failed, isFailure, type Request, send } from './send.ts'
+
+type Probe = { name: string; request: Request; expect?: string }
+type Query = {
+  name: string
+  prometheus: string
+  query: string
+  headers?: Record<string, string>
+  timeout_s?: number
+  min?: number
+  max?: number
+  /** The rest that a canary is compared with: bad above its value times `max_ratio`, plus `slack`. */
+  baseline?: { query: string; max_ratio: number; slack?: number }
+}
+type Check = Probe | Query
+type With = { for_s: number; every_s: number; tolerate?: number; checks: Check[] }
+
+/** One reading of one check: the status of a probe, the value of a query; null could not be read. */
+type Reading = { value: number | null; baseline?: number | null; bad?: string }
+type Tally = {
+  samples: number
+  failed: number
+  last: number | null
+  min: number | null
+  max: number | null
+  baseline?: number | null
+}
+/** All that a killed watch needs to go on: the rounds done, when the next is due, and the numbers so far. */
+type Resume = { rounds: number; next: number; checks: Record<string, Tally> }
+
+const TIMEOUT_S = 10
+
+/** Observes probes and queries for a time; more bad samples of one check than it tolerates fail it (operations.md 7.2). */
+export const createWatch = (policy: ExecutorPolicy): Executor => {
+  const agentOf = createAgents(policy)
+  return {
+    name: 'watch',
+    run: async (context) => {
+      try {
+        return await watch(context, context.with as With, agentOf(context.pool))
+      } catch (error) {
+        if (error instanceof CelError) return failed('expression_error', error.message)
+        throw error
+      }
+    },
+  }
+}
+
+const cancelled = failed('cancelled', 'It was told to stop.')
+
+/** It counts rounds, not time: the minutes without a worker were not observed, so they do not pass for healthy ones. */
+const watch = async (context: ExecutorContext, values: With, agent: Agent): Promise<ExecutorResult> => {
+  const { for_s, every_s, tolerate = 0, checks } = values
+  const rounds = Math.floor(for_s / every_s) + 1
+  const state = (context.resume as Resume | null) ?? { rounds: 0, next: Date.now(), checks: {} }
+  const left = (rounds - state.rounds - 1) * every_s * 1000
+  if (Math.max(state.next, Date.now()) + left > context.deadline)
+    return failed('refused', `${for_s} s of watching do not fit before the end of the attempt: raise timeouts.run_s`)
+  const awake = AbortSignal.any([context.signal, context.leave])
+  const needs_ms = Math.max(...checks.map(timeoutOf)) * 1000
+  for (let taken = 0; ; taken++) {
+    const wait = Math.max(state.next - Date.now(), 0)
+    const later: ExecutorResult = {
+      status: 'pending',
+      poll_after_s: Math.max(Math.ceil(wait / 1000), 1),
+      resume: state,
+    }
+    // A sample is never cut short by the end of its slice: that would be no fault of the target.
+    if (taken > 0 && Date.now() + wait + needs_ms > context.slice_end) return later
+    await delay(wait, undefined, { signal: awake }).catch(() => {})
+    if (context.signal.aborted) return cancelled
+    if (context.leave.aborted) return later
+    const readings = await Promise.all(checks.map((check) => read(context, check, agent)))
+    if (context.signal.aborted) return cancelled
+    state.rounds++
+    state.next = Math.max(state.next + every_s * 1000, Date.now())
+    for (const [i, reading] of readings.entries()) {
+      if ('status' in reading) return reading
+      const { name } = checks[i] as Check
+      const tally = count(state.checks[name], reading)
+      state.checks[name] = tally
+      context.log(`sample ${state.rounds} of ${rounds}: ${name} ${said(reading)}`, {
+        level: reading.bad ? 'warn' : 'info',
+      })
+      if (tally.failed > tolerate)
+        return failed(
+          'condition_failed',
+          `${name}: ${tally.failed} of ${tally.samples} samples are bad, ${tolerate} tolerated; sample ${state.rounds} of ${rounds} ${said(reading)}`,
+        )
+    }
+    if (state.rounds >= rounds) return { status: 'succeeded', raw: { samples: state.rounds, checks: state.checks } }
+    if (!(await context.checkpoint(state))) return cancelled
+  }
+}
+
+const timeoutOf = (check: Check): number =>
+  ('request' in check ? check.request.timeout_s : check.timeout_s) ?? TIMEOUT_S
+
+const said = ({ value, baseline, bad }: Reading): string =>
+  `${value ?? 'no value'}${baseline === undefined ? '' : ` (rest ${baseline ?? 'no value'})`}${bad ? `: ${bad}` : ''}`
+
+const count = (before: Tally | undefined, { value, baseline, bad }: Reading): Tally => {
+  const extreme = (pick: (...all: number[]) => number, known: number | null = null) =>
+    value === null ? known : known === null ? value : pick(known, value)
+  return {
+    samples: (before?.samples ?? 0) + 1,
+    failed: (before?.failed ?? 0) + (bad ? 1 : 0),
+    last: value,
+    min: extreme(Math.min, before?.min),
+    max: extreme(Math.max, before?.max),
+    ...(baseline !== undefined && { baseline }),
+  }
+}
+
+/** A target that is away is a bad sample; one that the policy refuses ends the watch. */
+const read = async (context: ExecutorContext, check: Check, agent: Agent): Promise<Reading | Failure> => {
+  if ('request' in check) return probe(context, check, agent)
+  const { query, min, max, baseline: rest } = check
+  const [own, others] = await Promise.all([
+    ask(context, check, query, agent),
+    rest ? ask(context, check, rest.query, agent) : undefined,
+  ])
+  if ('status' in own) return own
+  if (others && 'status' in others) return others
+  const { value } = own
+  const reading: Reading = { value, ...(others && { baseline: others.value }) }
+  const bad = own.bad ?? others?.bad ?? outside(value as number, min, max)
+  if (bad) return { ...reading, bad }
+  if (!rest) return reading
+  const limit = (others?.value as number) * rest.max_ratio + (rest.slack ?? 0)
+  return (value as number) > limit ? { ...reading, bad: `worse than the rest, which allows ${limit}` } : reading
+}
+
+const outside = (value: number, min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY): string | undefined => {
+  if (value > max) return `above max ${max}`
+  return value < min ? `below min ${min}` : undefined
+}
+
+const away = (failure: ExecutorResult): Reading | Failure => {
+  const { class: kind, message } = failure as Failure
+  return kind === 'address_denied' || kind === 'refused' ? (failure as Failure) : { value: null, bad: message }
+}
+
+const probe = async (context: ExecutorContext, check: Probe, agent: Agent): Promise<Reading | Failure> => {
+  const request = { ...check.request, timeout_s: timeoutOf(check) }
+  const answer = await send(context, {}, request, agent, { effect: false })
+  if (isFailure(answer)) return away(answer)
+  const { status } = answer
+  const good = check.expect ? holds(check.expect, answer) : status >= 200 && status < 300
+  return good ? { value: status } : { value: status, bad: `not as expected: ${check.expect ?? '2xx'}` }
+}
+
+/** A member that the answer lacks makes the sample a bad one, not the node a wrong one. */
+const holds = (source: string, response: unknown): boolean => {
+  const test = compileCel(source, ['response'])
+  try {
+    return test.test({ response })
+  } catch (error) {
+    if (error instanceof CelError) return false
+    throw error
+  }
+}
+
+/** An instant query that gives one number: of a scalar, or of a vector with one element. */
+const ask = async (context: ExecutorContext, check: Query, query: string, agent: Agent): Promise<Reading | Failure> => {
+  const url = `${check.prometheus.replace(/\/$/, '')}/api/v1/query`
+  const request: Request = { method: 'GET', url, query: { query }, timeout_s: timeoutOf(check) }
+  const answer = await send(context, { ...(check.headers && { headers: check.headers }) }, request, agent, {
+    effect: false,
+  })
+  if (isFailure(answer)) return away(answer)
+  const body = isObject(answer.body) ? answer.body : {}
+  if (answer.status !== 200 || body.status !== 'success' || !isObject(body.data))
+    return {
+      value: null,
+      bad: `Prometheus answers ${answer.status}: ${String(body.error ?? 'no result').slice(0, 200)}`,
+    }
+  const { resultType, result } = body.data
+  const list: unknown[] = Array.isArray(result) ? result : []
+  if (resultType === 'vector' && list.length !== 1)
+    return { value: null, bad: `the query gives ${list.length} series: it must give one` }
+  const pair = resultType === 'vector' && isObject(list[0]) ? list[0].value : resultType === 'scalar' ? list : undefined
+  const text = Array.isArray(pair) ? pair[1] : undefined
+  const value = typeof text === 'string' && text !== '' ? Number(text) : Number.NaN
+  return Number.isFinite(value)
+    ? { value }
+    : { value: null, bad: `the query gives no number: ${String(text).slice(0, 40)}` }
+}

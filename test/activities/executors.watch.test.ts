@@ -1,0 +1,214 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createWatch } from '../../activities/executors/http/watch.ts'
+import { loadPolicy } from '../../activities/executors/policy.ts'
+import type { ExecutorContext } from '../../activities/executors/types.ts'
+import { EXECUTORS } from '../../apps/operations/graph/executors.ts'
+import { until } from '../support/until.ts'
+
+/** Answers probes and, as Prometheus does, instant queries: each query by its own list, the last value for ever. */
+let server: Server
+let base = ''
+let statuses: number[] = []
+let series: Record<string, (string | string[])[]> = {}
+let asked: string[] = []
+const next = <T>(list: T[]): T | undefined => (list.length > 1 ? list.shift() : list[0])
+
+beforeAll(async () => {
+  server = createServer((req, res) => {
+    const url = new URL(req.url ?? '/', 'http://x')
+    asked.push(url.pathname)
+    const reply = (status: number, body: unknown) =>
+      void res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    if (url.pathname === '/health') return reply(next(statuses) ?? 200, { ok: true })
+    const value = next(series[url.searchParams.get('query') ?? ''] ?? [])
+    if (value === undefined) return reply(400, { status: 'error', errorType: 'bad_data', error: 'parse error' })
+    const result = [value].flat().map((text) => ({ metric: {}, value: [1_700_000_000, text] }))
+    reply(200, { status: 'success', data: { resultType: 'vector', result } })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterAll(() => {
+  server.closeAllConnections()
+  server.close()
+})
+beforeEach(() => {
+  statuses = []
+  series = {}
+  asked = []
+})
+
+const file = join(mkdtempSync(join(tmpdir(), 'policy-')), 'policy.yaml')
+writeFileSync(
+  file,
+  `format: signalbox/executor-policy@1
+pools:
+  default: { destinations: [{ scheme: http, host: '*', networks: [127.0.0.0/8], ports: ['1-65535'] }], secrets: [] }
+  shut: { destinations: [], secrets: [] }`,
+)
+const executor = createWatch(loadPolicy(file))
+
+const run = async (values: Record<string, unknown>, more: Partial<ExecutorContext> = {}) => {
+  const lines: string[] = []
+  const checkpoints: Record<string, unknown>[] = []
+  const result = await executor.run({
+    operation_id: 'op',
+    node_id: 'n',
+    role: 'run',
+    generation: 1,
+    attempt: 1,
+    fence: 7,
+    key: 'op:n:1',
+    pool: 'default',
+    with: { for_s: 2, every_s: 1, ...values },
+    secrets: {},
+    timeouts: { run_s: 60 },
+    slice_end: Date.now() + 60_000,
+    deadline: Date.now() + 60_000,
+    signal: new AbortController().signal,
+    leave: new AbortController().signal,
+    resume: null,
+    checkpoint: async (resume) => {
+      checkpoints.push(structuredClone(resume))
+      return true
+    },
+    log: (text) => void lines.push(text),
+    stored: async () => {},
+    artifact: () => {},
+    ...more,
+  })
+  return { result, lines, checkpoints }
+}
+const probe = () => ({ name: 'health', request: { method: 'GET', url: `${base}/health` } })
+const query = (more: Record<string, unknown>) => ({ name: 'errors', prometheus: base, query: 'errors', ...more })
+
+describe('a watch', () => {
+  it('passes with its samples in numbers', async () => {
+    series.errors = ['0.01', '0.03', '0.02']
+    const { result, lines } = await run({ checks: [probe(), query({ max: 0.05 })] })
+    expect(result).toEqual({
+      status: 'succeeded',
+      raw: {
+        samples: 3,
+        checks: {
+          health: { samples: 3, failed: 0, last: 200, min: 200, max: 200 },
+          errors: { samples: 3, failed: 0, last: 0.02, min: 0.01, max: 0.03 },
+        },
+      },
+    })
+    expect(lines).toContain('sample 2 of 3: errors 0.03')
+  })
+
+  it('fails at the third sample, definitely', async () => {
+    statuses = [200, 200, 503]
+    const { result } = await run({ checks: [probe()], for_s: 10 })
+    expect(result).toMatchObject({
+      status: 'failed',
+      class: 'condition_failed',
+      message: expect.stringContaining('1 of 3 samples are bad, 0 tolerated; sample 3 of 11 503'),
+    })
+    expect(asked).toHaveLength(3)
+  })
+
+  it('tolerates as many bad samples as it says', async () => {
+    statuses = [503, 200]
+    const { result } = await run({ checks: [probe()], tolerate: 1 })
+    expect(result).toMatchObject({ status: 'succeeded', raw: { checks: { health: { samples: 3, failed: 1 } } } })
+  })
+
+  it.each([
+    ['worse than the rest', '0.2', '0.05', 'failed'],
+    ['as good as the rest', '0.05', '0.05', 'succeeded'],
+  ])('a canary %s: %s against %s', async (_what, canary, rest, status) => {
+    series = { errors: [canary], rest: [rest] }
+    const { result } = await run({ for_s: 1, checks: [query({ baseline: { query: 'rest', max_ratio: 1.5 } })] })
+    expect(result.status).toBe(status)
+    if (result.status === 'failed') expect(result.message).toMatch(/0\.2 \(rest 0\.05\): worse than the rest/)
+  })
+
+  it.each([
+    ['no series', [[]], /gives 0 series/],
+    ['two series', [['1', '2']], /gives 2 series/],
+    ['no number', ['NaN'], /no number: NaN/],
+    ['an error', [], /answers 400: parse error/],
+  ])('takes a query that gives %s for bad', async (_what, answers, message) => {
+    series.errors = answers as string[][]
+    const { result } = await run({ checks: [query({ max: 1 })] })
+    expect(result).toMatchObject({ class: 'condition_failed', message: expect.stringMatching(message) })
+  })
+
+  it('takes a target that is away for bad, and one that the policy refuses for an end', async () => {
+    const gone = { name: 'gone', request: { method: 'GET', url: 'http://127.0.0.1:1/' } }
+    expect((await run({ checks: [gone] })).result).toMatchObject({ class: 'condition_failed' })
+    expect((await run({ checks: [probe()] }, { pool: 'shut' })).result).toMatchObject({ class: 'address_denied' })
+  })
+
+  it('goes on where a killed one stood, and counts no time without a worker', async () => {
+    const { checkpoints } = await run({ checks: [probe()] })
+    asked = []
+    const resume = { ...checkpoints[0], next: Date.now() - 3_600_000 }
+    const { result } = await run({ checks: [probe()] }, { resume })
+    expect(result).toMatchObject({ status: 'succeeded', raw: { samples: 3 } })
+    expect(asked).toHaveLength(2)
+  })
+
+  it('leaves when the worker stops and stops when it is told to', async () => {
+    const stop = new AbortController()
+    const values = { checks: [probe()], for_s: 40, every_s: 20 }
+    const left = run(values, { leave: stop.signal })
+    const told = run(values, { signal: stop.signal })
+    await until(() => asked.length === 2)
+    stop.abort()
+    expect((await left).result).toMatchObject({ status: 'pending', resume: { rounds: 1 } })
+    expect((await told).result).toMatchObject({ status: 'failed', class: 'cancelled' })
+  })
+
+  it('ends its slice before a sample that would be cut short', async () => {
+    const { result } = await run({ checks: [probe()] }, { slice_end: Date.now() + 5000 })
+    expect(result).toMatchObject({ status: 'pending', poll_after_s: 1, resume: { rounds: 1 } })
+  })
+
+  it('refuses a time that does not fit into its attempt before it asks', async () => {
+    expect((await run({ checks: [probe()], for_s: 120 })).result).toMatchObject({ class: 'refused' })
+    expect(asked).toEqual([])
+  })
+})
+
+describe('at the plan', () => {
+  const faults = (values: Record<string, unknown>) =>
+    EXECUTORS.get('watch')?.check({ for_s: 60, every_s: 5, ...values })
+  const url = 'http://p:9090'
+  const good = { name: 'a', prometheus: url, query: 'up' }
+  const get = { method: 'GET', url }
+  it.each([
+    ['no check', { checks: [] }, '/checks'],
+    ['no list', { checks: 'a' }, '/checks'],
+    ['a check that is no object', { checks: [1] }, '/checks/0'],
+    ['no bound', { checks: [good] }, '/checks/0'],
+    ['min over max', { checks: [{ ...good, min: 2, max: 1 }] }, '/checks/0/min'],
+    ['a name twice', { checks: [1, 2].map(() => ({ ...good, max: 1 })) }, '/checks/1/name'],
+    ['a name with spaces', { checks: [{ ...good, max: 1, name: 'a b' }] }, '/checks/0/name'],
+    ['no address', { checks: [{ ...good, max: 1, prometheus: 'p' }] }, '/checks/0/prometheus'],
+    ['both kinds', { checks: [{ ...good, max: 1, request: get }] }, '/checks/0'],
+    [
+      'a probe with an effect',
+      { checks: [{ name: 'a', request: { ...get, method: 'POST' } }] },
+      '/checks/0/request/method',
+    ],
+    ['a wrong expression', { checks: [{ name: 'a', request: get, expect: 'a +' }] }, '/checks/0/expect'],
+    ['an unknown member', { checks: [{ ...good, max: 1, maximum: 2 }] }, '/checks/0/maximum'],
+    ['fewer seconds than an interval', { every_s: 61, checks: [{ ...good, max: 1 }] }, '/every_s'],
+    ['a baseline without a ratio', { checks: [{ ...good, baseline: { query: 'b' } }] }, '/checks/0/baseline/max_ratio'],
+  ])('refuses %s', (_what, values, pointer) => {
+    expect(faults(values)?.map((fault) => fault.pointer)).toEqual([pointer])
+  })
+
+  it('takes what it can run', () => {
+    expect(faults({ checks: [{ ...good, baseline: { query: 'b', max_ratio: 1.5, slack: 0.1 } }] })).toEqual([])
+  })
+})
