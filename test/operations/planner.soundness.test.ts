@@ -56,6 +56,19 @@ describe('a graph is refused by the name of what is wrong', () => {
       ['inputs_invalid /nodes/a/with/colour'],
     ],
     [
+      'inputs_invalid: a watch that outlasts its node',
+      'schema_violation',
+      [
+        {
+          node_id: 'a',
+          executor: 'watch',
+          timeouts: { run_s: 60 },
+          with: { for_s: 61, every_s: 1, checks: [{ name: 'up', ...get('http://h/') }] },
+        },
+      ],
+      ['inputs_invalid /nodes/a/with/for_s'],
+    ],
+    [
       'inputs_invalid: a path without base_url',
       'schema_violation',
       [call('a', get('/x'))],

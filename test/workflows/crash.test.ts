@@ -133,3 +133,28 @@ it('stopped for longer than its heartbeat, the worker goes on as if it had never
   worker.kill('SIGKILL')
   await once(worker, 'exit')
 }, 120_000)
+
+it('killed in the middle of a watch, the next worker goes on at the sample where it stood', async () => {
+  target.calls.length = 0
+  const request = { method: 'GET', url: `${target.url}/watched` }
+  const operation_id = await engine.start({
+    nodes: [
+      node('w', {
+        executor: 'watch',
+        idempotent: true,
+        with: { for_s: 8, every_s: 2, checks: [{ name: 'health', request }] },
+      }),
+    ],
+  })
+  const probes = () => target.calls.filter(({ path }) => path === '/watched').length
+  const doomed = startWorker()
+  await until(() => probes() === 3, { timeout_ms: 60_000, what: 'the third sample' })
+  doomed.kill('SIGKILL')
+  await once(doomed, 'exit')
+  const next = startWorker()
+  expect((await engine.ends(operation_id)).status).toBe('succeeded')
+  // The third sample is taken again only if the worker died before it was written down.
+  expect([5, 6]).toContain(probes())
+  next.kill('SIGKILL')
+  await once(next, 'exit')
+}, 120_000)

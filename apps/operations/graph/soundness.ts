@@ -85,6 +85,13 @@ function* checkRun(node: PlanNode, programs: ProgramRules | undefined): Generato
   const longest = EXECUTORS.get(node.executor)?.max_run_s
   if (longest !== undefined && node.timeouts.run_s > longest)
     yield fault(`${node.node_id}/timeouts/run_s`, 'inputs_invalid', `"${node.executor}" runs at most ${longest} s`)
+  const watched = node.executor === 'watch' && isObject(node.with) ? node.with.for_s : undefined
+  if (typeof watched === 'number' && watched > node.timeouts.run_s)
+    yield fault(
+      `${node.node_id}/with/for_s`,
+      'inputs_invalid',
+      `is longer than timeouts.run_s (${node.timeouts.run_s} s)`,
+    )
   const wrong = node.outputs_schema && schemaFault(node.outputs_schema)
   if (wrong !== undefined) yield fault(`${node.node_id}/outputs_schema`, 'inputs_invalid', wrong)
   if (node.compensate)

@@ -130,6 +130,7 @@ function* checkRead(procedure: Procedure): Check {
   if (!read) return
   if (scope === 'plan') yield { pointer: '/read', message: 'a procedure that runs once per plan has no target to read' }
   yield* checkExecutor('/read', read.executor, read.with)
+  if (read.executor === 'watch') yield { pointer: '/read/executor', message: 'must be one call: a watch is a step' }
   if (!EXECUTORS.get(read.executor)?.reads(isObject(read.with) ? read.with : {}))
     yield { pointer: '/read', message: 'must only read: executor http with GET or HEAD' }
   if (readPointer(read.with, '/poll') !== undefined)
@@ -155,16 +156,18 @@ function* checkExecutor(at: string, name: string, values: unknown): Check {
       yield { pointer: `${at}/with${fault.pointer}`, message: fault.message }
 }
 
+/** Where a step says how long it takes. */
+const LASTING: Record<string, string[]> = { http: ['/poll/timeout_s'], watch: ['/for_s'] }
+
 function* checkTimes(at: string, step: Step): Check {
   const longest = EXECUTORS.get(step.executor)?.max_run_s ?? 0
   if (step.timeouts.run_s > longest)
     yield { pointer: `${at}/timeouts/run_s`, message: `the executor "${step.executor}" runs at most ${longest} s` }
-  const poll = readPointer(step.with, '/poll/timeout_s')
-  if (typeof poll === 'number' && poll > step.timeouts.run_s)
-    yield {
-      pointer: `${at}/with/poll/timeout_s`,
-      message: `is longer than the step may run (${step.timeouts.run_s} s)`,
-    }
+  for (const pointer of LASTING[step.executor] ?? []) {
+    const seconds = readPointer(step.with, pointer)
+    if (typeof seconds === 'number' && seconds > step.timeouts.run_s)
+      yield { pointer: `${at}/with${pointer}`, message: `is longer than the step may run (${step.timeouts.run_s} s)` }
+  }
 }
 
 function* checkSecrets(at: string, procedure: Procedure, step: Step): Check {
