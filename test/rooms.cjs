@@ -64,7 +64,7 @@ const ROOMS = {
     ['values'],
     ['ui'],
     ['command', 'frame', 'graph', 'history', 'proof', 'resources'],
-    ['account', 'votes', 'interventions', 'topology', 'schedules'],
+    ['account', 'votes', 'interventions', 'topology', 'schedules', 'matrix'],
     ['inbox', 'gates', 'intents', 'nodes', 'patches', 'plans'],
     ['operations'],
   ],

@@ -9,9 +9,9 @@ export const whole = (value: unknown): number | undefined => {
 }
 
 /** How a graph is shown, and what is selected in it. */
-export type DrawnSearch = { view?: 'list' | 'drawing'; node?: string; gate?: string }
+export type DrawnSearch = { view?: 'list' | 'drawing' | 'matrix'; node?: string; gate?: string }
 export const drawnSearch = (search: Record<string, unknown>): DrawnSearch => ({
-  ...(search.view === 'list' || search.view === 'drawing' ? { view: search.view } : {}),
+  ...(search.view === 'list' || search.view === 'drawing' || search.view === 'matrix' ? { view: search.view } : {}),
   ...(text(search.node) === '' ? {} : { node: text(search.node) }),
   ...(text(search.gate) === '' ? {} : { gate: text(search.gate) }),
 })

@@ -30,6 +30,8 @@ type Props = {
   /** The box that is selected: a node, or a gate's (`gateBox`). */
   selected: string | undefined
   only: string | undefined
+  /** A box to bring into view: each time that it is another one. */
+  seek?: string | undefined
   open: (node_id: string) => void
   openGate: (gate_id: string) => void
   label?: string
@@ -85,7 +87,7 @@ const Canvas = (props: Props) => {
 type Camera = ReturnType<typeof useCamera>
 
 /** The part of the drawing that is in view. */
-const useCamera = ({ graph, selected, patched }: Props, drawing: Drawing | null) => {
+const useCamera = ({ graph, selected, patched, seek }: Props, drawing: Drawing | null) => {
   const flow = useReactFlow()
   const store = useStoreApi()
   const states = useContext(StatesContext)
@@ -118,6 +120,10 @@ const useCamera = ({ graph, selected, patched }: Props, drawing: Drawing | null)
       if (id !== undefined) show(id)
     })
   }, [drawing, fitAll, flow, graph.nodes, patched, selected, show, states])
+
+  useEffect(() => {
+    if (seek !== undefined && !first.current) show(seek)
+  }, [seek, show])
 
   return { show, begin, fit: () => void fitAll(), zoomIn: () => void flow.zoomIn(), zoomOut: () => void flow.zoomOut() }
 }

@@ -14,15 +14,17 @@ type Props = {
   /** The link of a node; a plan has no node pages yet. */
   operation_id: string | null
   only: string | undefined
+  /** The nodes that were searched for. */
+  marked?: (node: GraphNode) => boolean
 }
 const ROW = 'flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line px-4 py-2 last:border-0'
 const NOTES = 'min-w-0 flex-1 text-table max-sm:basis-full text-muted wrap-anywhere'
 
 /** The drawing as a list in the order of the plan, with the same content. */
-export const GraphList = ({ graph, states, operation_id, only }: Props) => {
+export const GraphList = ({ graph, states, operation_id, only, marked = () => true }: Props) => {
   const names = new Map(graph.nodes.map((node) => [node.node_id, node.name]))
   const critical = new Set(graph.critical_path)
-  const nodes = graph.nodes.filter((node) => only === undefined || states.look(node).word === only)
+  const nodes = graph.nodes.filter((node) => only === undefined || states.look(node).word === only).filter(marked)
   const sections = sectionsOf(graph, nodes)
   return (
     <div className="flex flex-col gap-4">

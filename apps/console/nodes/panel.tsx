@@ -14,10 +14,12 @@ export const NodePanel = ({
   operation_id,
   node_id,
   close,
+  children,
 }: {
   operation_id: string
   node_id: string
   close: () => void
+  children?: React.ReactNode
 }) => {
   const { data: node, error, isPending, refetch } = useQuery(nodeQuery(operation_id, node_id))
   return (
@@ -36,6 +38,7 @@ export const NodePanel = ({
             <p>
               <NodeStatus state={node.state} person={node.gates.some(({ status }) => status === 'waiting')} badge />
             </p>
+            {children}
             <NodeFacts node={node} />
             <p className="flex flex-wrap gap-2">
               <NodeLink operation_id={operation_id} node_id={node_id} className="button">

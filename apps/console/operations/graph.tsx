@@ -1,24 +1,29 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { Suspense, useCallback, useMemo, useRef } from 'react'
-import type { Graph } from '../api/types.ts'
+import { Suspense, useCallback, useMemo, useRef, useState } from 'react'
+import type { Graph, GraphNode } from '../api/types.ts'
 import { isNarrow, ViewChoice } from '../forms/view.tsx'
 import { largeGroups, useFolding } from '../graph/folding.ts'
 import { GatePanel } from '../graph/gate-panel.tsx'
 import { gateBox } from '../graph/gates.ts'
 import { GraphList } from '../graph/list.tsx'
 import { countLooks, GraphStates, StatesContext } from '../graph/states.ts'
+import { matrixOf } from '../matrix/cells.ts'
+import { FindNode } from '../matrix/find.tsx'
+import { found } from '../matrix/why.ts'
+import { WhyWaiting } from '../matrix/why-panel.tsx'
 import { NodePanel } from '../nodes/panel.tsx'
 import { graphQuery } from '../queries/operations.ts'
 import { Failure } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { Loading } from '../ui/page.tsx'
-import { ShapeIcon } from '../values/status.tsx'
+import { ShapeIcon, statusWord } from '../values/status.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 
 const loadCanvas = () => import('../graph/canvas.tsx').then((part) => ({ default: part.GraphCanvas }))
 const GraphCanvas = lazyPart(loadCanvas)
+const GraphMatrix = lazyPart(() => import('../matrix/matrix.tsx').then((part) => ({ default: part.GraphMatrix })))
 // The code of the drawing is fetched beside its data; a phone begins with the list and needs none.
 if (!isNarrow()) void loadCanvas()
 
@@ -38,74 +43,118 @@ const GraphView = ({ graph, operation_id }: { graph: Graph; operation_id: string
   states.current ??= new GraphStates()
   states.current.update(graph)
   const [folded, fold] = useFolding(() => largeGroups(graph))
+  const [text, setText] = useState('')
+  const [seek, setSeek] = useState<string>()
+  const show = useCallback(
+    (change: (before: typeof search) => typeof search) =>
+      void navigate({ search: change, replace: true, resetScroll: false }),
+    [navigate],
+  )
   const select = useCallback(
     (chosen: { node?: string; gate?: string }) =>
-      void navigate({
-        search: ({ node: _node, gate: _gate, ...rest }) => ({ ...rest, ...chosen }),
-        replace: true,
-        resetScroll: false,
-      }),
-    [navigate],
+      show(({ node: _node, gate: _gate, ...rest }) => ({ ...rest, ...chosen })),
+    [show],
   )
   const open = useCallback((node: string) => select({ node }), [select])
   const openGate = useCallback((gate: string) => select({ gate }), [select])
-  const gate = graph.gates.find(({ gate_id }) => gate_id === search.gate)
+  const looks = states.current
+  const hits = found(graph, (node) => statusWord(node.state, looks.look(node)), text)
+  const ids = new Set(hits.map(({ node_id }) => node_id))
+  const marked = text.trim() === '' ? undefined : ({ node_id }: GraphNode) => ids.has(node_id)
+  const goTo = (node_id: string) => {
+    const group = graph.nodes.find((node) => node.node_id === node_id)?.group
+    if (group && folded.has(group)) fold(group)
+    setSeek(node_id)
+    open(node_id)
+  }
   const narrow = useMemo(isNarrow, [])
   const view = search.view ?? (narrow ? 'list' : 'drawing')
-  const counts = countLooks(states.current, graph.nodes)
+  const gate = graph.gates.find(({ gate_id }) => gate_id === search.gate)
   return (
-    <StatesContext value={states.current}>
+    <StatesContext value={looks}>
+      <Legend
+        counts={countLooks(looks, graph.nodes)}
+        only={search.only}
+        choose={(word) => show(({ only: _only, ...rest }) => ({ ...rest, ...(word && { only: word }) }))}
+      />
       <div className="flex flex-wrap items-center justify-between gap-3">
-        <fieldset className="flex flex-wrap gap-1" aria-label={tOperation.graph.legend}>
-          {counts.map(({ look, count }) => (
-            <button
-              key={look.word}
-              type="button"
-              className="button quiet legend"
-              aria-pressed={search.only === look.word}
-              onClick={() =>
-                void navigate({
-                  search: ({ only, ...rest }) => ({ ...rest, ...(only === look.word ? {} : { only: look.word }) }),
-                  replace: true,
-                  resetScroll: false,
-                })
-              }
-            >
-              <ShapeIcon shape={look.shape} tone={look.tone} />
-              {tOperation.graph.only(t.status[look.word], count)}
-            </button>
-          ))}
-        </fieldset>
+        <FindNode text={text} ids={[...ids]} type={setText} open={goTo} />
         <ViewChoice
           view={view}
-          choose={(choice) =>
-            void navigate({ search: (before) => ({ ...before, view: choice }), replace: true, resetScroll: false })
-          }
+          matrix={useMemo(() => matrixOf(graph) !== null, [graph])}
+          choose={(choice) => show((before) => ({ ...before, view: choice }))}
         />
       </div>
-      {view === 'list' ? (
-        <GraphList graph={graph} states={states.current} operation_id={operation_id} only={search.only} />
-      ) : (
-        <div className="flex flex-col gap-4 lg:flex-row">
-          <Suspense fallback={<Loading rows={1} />}>
-            <GraphCanvas
+      <div className="flex flex-col gap-4 lg:flex-row lg:items-start">
+        {view === 'list' ? (
+          <div className="min-w-0 flex-1">
+            <GraphList
               graph={graph}
-              name={operation_id}
-              folded={folded}
-              fold={fold}
-              selected={search.node ?? (gate && gateBox(gate.gate_id))}
+              states={looks}
+              operation_id={operation_id}
               only={search.only}
-              open={open}
-              openGate={openGate}
+              {...(marked && { marked })}
             />
+          </div>
+        ) : (
+          <Suspense fallback={<Loading rows={1} />}>
+            {view === 'matrix' ? (
+              <GraphMatrix
+                graph={graph}
+                states={looks}
+                selected={search.node}
+                marked={marked ?? (search.only ? (node) => looks.look(node).word === search.only : undefined)}
+                open={open}
+              />
+            ) : (
+              <GraphCanvas
+                graph={graph}
+                name={operation_id}
+                folded={folded}
+                fold={fold}
+                selected={search.node ?? (gate && gateBox(gate.gate_id))}
+                only={search.only}
+                seek={seek}
+                open={open}
+                openGate={openGate}
+              />
+            )}
           </Suspense>
-          {search.node ? (
-            <NodePanel operation_id={operation_id} node_id={search.node} close={() => select({})} />
-          ) : gate ? (
-            <GatePanel gate={gate} graph={graph} operation_id={operation_id} close={() => select({})} />
-          ) : null}
-        </div>
-      )}
+        )}
+        {search.node ? (
+          <NodePanel operation_id={operation_id} node_id={search.node} close={() => select({})}>
+            <WhyWaiting graph={graph} states={looks} node_id={search.node} select={select} />
+          </NodePanel>
+        ) : gate ? (
+          <GatePanel gate={gate} graph={graph} operation_id={operation_id} close={() => select({})} />
+        ) : null}
+      </div>
     </StatesContext>
   )
 }
+
+/** How many nodes are in which state; pressing one keeps it alone in view, pressing it again shows all. */
+const Legend = ({
+  counts,
+  only,
+  choose,
+}: {
+  counts: ReturnType<typeof countLooks>
+  only: string | undefined
+  choose: (word: string | undefined) => void
+}) => (
+  <fieldset className="flex flex-wrap gap-1" aria-label={tOperation.graph.legend}>
+    {counts.map(({ look, count }) => (
+      <button
+        key={look.word}
+        type="button"
+        className="button quiet legend"
+        aria-pressed={only === look.word}
+        onClick={() => choose(only === look.word ? undefined : look.word)}
+      >
+        <ShapeIcon shape={look.shape} tone={look.tone} />
+        {tOperation.graph.only(t.status[look.word], count)}
+      </button>
+    ))}
+  </fieldset>
+)

@@ -1,0 +1,67 @@
+import type { Graph, GraphNode } from '../api/types.ts'
+
+export type Row = { target_id: string; name: string; group: string | null; cells: (GraphNode | undefined)[] }
+export type Matrix = { steps: string[]; rows: Row[] }
+
+/**
+ * A plan that repeats steps over targets, as rows of targets and columns of steps in the order of the plan; `null` where
+ * no two targets share a step. A node is called "<step> <target>": the words that all nodes of a target end with are the
+ * target's name. Nodes without a target are not part of it. Pure.
+ */
+export const matrixOf = (graph: Graph): Matrix | null => {
+  const targets = Map.groupBy(
+    graph.nodes.filter(({ target_id }) => target_id !== null),
+    ({ target_id }) => target_id as string,
+  )
+  const columns = new Map<string, { step: string; cells: Map<string, GraphNode> }>()
+  const names = new Map<string, string>()
+  for (const [target_id, nodes] of targets) {
+    const name = sharedEnd(nodes, target_id)
+    names.set(target_id, name)
+    for (const node of nodes) {
+      const step = node.name.endsWith(` ${name}`) ? node.name.slice(0, -name.length - 1) : node.name
+      // A step that a target has twice, by a patch, has a second column.
+      let key = step
+      while (columns.get(key)?.cells.has(target_id)) key += '+'
+      const column = columns.get(key) ?? { step, cells: new Map() }
+      columns.set(key, column)
+      column.cells.set(target_id, node)
+    }
+  }
+  const shown = [...columns.values()]
+  if (!shown.some(({ cells }) => cells.size > 1)) return null
+  const rows = [...targets].map(
+    ([target_id, nodes]): Row => ({
+      target_id,
+      name: names.get(target_id) ?? target_id,
+      group: nodes[0]?.group ?? null,
+      cells: shown.map(({ cells }) => cells.get(target_id)),
+    }),
+  )
+  return { steps: shown.map(({ step }) => step), rows }
+}
+
+/** The words that the names of all these nodes end with; each name keeps one word of its own at least. */
+const sharedEnd = (nodes: GraphNode[], target_id: string): string => {
+  const [first = [], ...others] = nodes.map(({ name }) => name.split(' '))
+  let length = 0
+  const holds = (at: number) => others.every((words) => words.length > at && words.at(-at) === first.at(-at))
+  if (others.length > 0) while (length + 1 < first.length && holds(length + 1)) length += 1
+  return length === 0 ? target_id : first.slice(-length).join(' ')
+}
+
+/** The place that a key leads to, inside the matrix. Pure. */
+export const placeAfter = (key: string, [row, column]: Place, { rows, steps }: Matrix): Place | undefined => {
+  const [down, right] = [rows.length - 1, steps.length - 1]
+  const inside = (r: number, c: number): Place => [Math.min(down, Math.max(0, r)), Math.min(right, Math.max(0, c))]
+  if (key === 'ArrowDown') return inside(row + 1, column)
+  if (key === 'ArrowUp') return inside(row - 1, column)
+  if (key === 'ArrowRight') return inside(row, column + 1)
+  if (key === 'ArrowLeft') return inside(row, column - 1)
+  if (key === 'Home') return [row, 0]
+  if (key === 'End') return [row, right]
+  if (key === 'PageDown') return inside(row + 10, column)
+  if (key === 'PageUp') return inside(row - 10, column)
+  return undefined
+}
+export type Place = [row: number, column: number]

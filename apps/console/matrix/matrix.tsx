@@ -1,0 +1,157 @@
+import '../styles/matrix.css'
+import { useEffect, useMemo, useRef, useState } from 'react'
+import type { Graph, GraphNode } from '../api/types.ts'
+import { countLooks, type GraphStates } from '../graph/states.ts'
+import { ShapeIcon, statusWord } from '../values/status.tsx'
+import { t } from '../words/index.ts'
+import { tOperation } from '../words/operation.ts'
+import { type Matrix, matrixOf, type Place, placeAfter, type Row } from './cells.ts'
+
+type Props = {
+  graph: Graph
+  states: GraphStates
+  selected: string | undefined
+  /** The cells that stand out; the others are dimmed. */
+  marked: ((node: GraphNode) => boolean) | undefined
+  open: (node_id: string) => void
+}
+
+/** Hosts by steps: the state of every node at one look. One tab stop; arrow keys walk it and Enter opens a node. */
+export const GraphMatrix = (props: Props) => {
+  const { graph } = props
+  const matrix = useMemo(() => matrixOf(graph), [graph])
+  return matrix === null ? (
+    <p className="p-4 text-muted">{tOperation.graph.no_matrix}</p>
+  ) : (
+    <Grid {...props} matrix={matrix} />
+  )
+}
+
+const Grid = ({ graph, states, selected, marked, open, matrix }: Props & { matrix: Matrix }) => {
+  const table = useRef<HTMLTableElement>(null)
+  const [at, setAt] = useState<Place>([0, 0])
+  const cellAt = ([row, column]: Place) => table.current?.querySelector<HTMLElement>(`[data-at="${row}/${column}"]`)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the selected cell is found in the document
+  useEffect(() => {
+    table.current?.querySelector('[aria-selected=true]')?.scrollIntoView?.({ block: 'nearest', inline: 'nearest' })
+  }, [selected])
+  const key = (event: React.KeyboardEvent) => {
+    const node = matrix.rows[at[0]]?.cells[at[1]]
+    const next = placeAfter(event.key, at, matrix)
+    if (next !== undefined) {
+      setAt(next)
+      cellAt(next)?.focus()
+    } else if (event.key === 'Enter' && node) open(node.node_id)
+    else return
+    event.preventDefault()
+  }
+  const names = new Map(graph.groups.map((group) => [group.group_id, group.name]))
+  const blocks = [...Map.groupBy(matrix.rows.entries(), ([, { group }]) => group)]
+  return (
+    <div className="card matrix-box min-w-0 flex-1">
+      {/* biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a grid of cells is a table with keys */}
+      <table ref={table} className="matrix" role="grid" aria-label={tOperation.graph.matrix_label} onKeyDown={key}>
+        <thead>
+          <tr>
+            <th scope="col">{tOperation.graph.host}</th>
+            {matrix.steps.map((step, column) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: a step may have two columns, and columns keep their order
+              <th key={column} scope="col">
+                {step}
+                <Counts states={states} rows={matrix.rows} column={column} />
+              </th>
+            ))}
+          </tr>
+        </thead>
+        {blocks.map(([group, rows]) => (
+          <tbody key={group ?? ''}>
+            {group === null ? null : (
+              <tr className="block">
+                <th scope="rowgroup" colSpan={matrix.steps.length + 1}>
+                  {names.get(group) ?? group}
+                </th>
+              </tr>
+            )}
+            {rows.map(([index, row]) => (
+              <tr key={row.target_id}>
+                <th scope="row">
+                  <bdi>{row.name}</bdi>
+                </th>
+                {row.cells.map((node, column) => (
+                  <Cell
+                    // biome-ignore lint/suspicious/noArrayIndexKey: columns keep their order
+                    key={column}
+                    place={[index, column]}
+                    stop={at[0] === index && at[1] === column}
+                    node={node}
+                    states={states}
+                    chosen={node !== undefined && node.node_id === selected}
+                    dim={node !== undefined && marked !== undefined && !marked(node)}
+                    press={() => {
+                      setAt([index, column])
+                      if (node) open(node.node_id)
+                    }}
+                  />
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        ))}
+      </table>
+    </div>
+  )
+}
+
+type CellProps = {
+  place: Place
+  stop: boolean
+  node: GraphNode | undefined
+  states: GraphStates
+  chosen: boolean
+  dim: boolean
+  press: () => void
+}
+
+const Cell = ({ place, stop, node, states, chosen, dim, press }: CellProps) => {
+  const look = node && states.look(node)
+  const word = node && look && statusWord(node.state, look)
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the grid hears the keys of all its cells
+    <td
+      // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: the cell of a grid
+      role="gridcell"
+      data-at={place.join('/')}
+      tabIndex={stop ? 0 : -1}
+      aria-selected={chosen}
+      aria-label={node && word ? tOperation.graph.spoken(node.name, word, node.attempt) : tOperation.graph.no_cell}
+      title={node?.name}
+      className={`${look ? `tone-${look.tone}` : ''} ${dim ? 'dim' : ''}`}
+      onClick={press}
+    >
+      {node && look ? (
+        <span className="cell">
+          <ShapeIcon shape={look.shape} tone={look.tone} />
+          <span>{word}</span>
+          {node.attempt > 1 ? <span className="text-muted tabular-nums">×{node.attempt}</span> : null}
+        </span>
+      ) : (
+        <span aria-hidden="true">·</span>
+      )}
+    </td>
+  )
+}
+
+/** Under the name of a step: how many of its nodes are in which state, worst first. */
+const Counts = ({ states, rows, column }: { states: GraphStates; rows: Row[]; column: number }) => (
+  <span className="counts">
+    {countLooks(
+      states,
+      rows.flatMap(({ cells }) => cells[column] ?? []),
+    ).map(({ look, count }) => (
+      <span key={look.word} title={t.status[look.word]}>
+        <ShapeIcon shape={look.shape} tone={look.tone} size={12} />
+        {count}
+      </span>
+    ))}
+  </span>
+)

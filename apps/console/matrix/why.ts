@@ -1,0 +1,41 @@
+import type { Graph, GraphNode } from '../api/types.ts'
+import type { GraphStates } from '../graph/states.ts'
+
+export type Link = { node: GraphNode } | { gate: Graph['gates'][number] }
+
+const DONE: ReadonlySet<string> = new Set(['succeeded', 'succeeded_with_exceptions', 'skipped', 'cancelled', 'undone'])
+
+/**
+ * Why a node has not begun: what it waits for, what that waits for, and so on, to the node or gate that holds it all. Of
+ * several unfinished dependencies, the one that needs a person most is followed. Pure.
+ */
+export const whyOf = (graph: Graph, states: GraphStates, node_id: string): Link[] => {
+  const nodes = new Map(graph.nodes.map((node) => [node.node_id, node]))
+  const chain: Link[] = []
+  const seen = new Set<string>()
+  for (let id: string | undefined = node_id; id !== undefined && !seen.has(id); ) {
+    seen.add(id)
+    const node = nodes.get(id)
+    if (node === undefined || !['pending', 'gated', 'ready'].includes(node.state)) break
+    const next: GraphNode | undefined = node.depends_on
+      .flatMap((before) => nodes.get(before) ?? [])
+      .filter((before) => !DONE.has(states.look(before).word))
+      .sort((a, b) => states.look(a).rank - states.look(b).rank)[0]
+    if (next === undefined) {
+      const gate = graph.gates.find(({ gate_id, state }) => node.gates.includes(gate_id) && state !== 'approved')
+      if (gate) chain.push({ gate })
+    } else chain.push({ node: next })
+    id = next?.node_id
+  }
+  return chain
+}
+
+/** The nodes that hold all these words in their name, host, id or status. Pure. */
+export const found = (graph: Graph, words: (node: GraphNode) => string, text: string): GraphNode[] => {
+  const wanted = text.toLowerCase().split(/\s+/).filter(Boolean)
+  if (wanted.length === 0) return []
+  return graph.nodes.filter((node) => {
+    const all = [node.name, node.target_id ?? '', node.node_id, words(node)].join(' ').toLowerCase()
+    return wanted.every((word) => all.includes(word))
+  })
+}

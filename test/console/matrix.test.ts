@@ -1,0 +1,107 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Graph, GraphNode } from '../../apps/console/api/types.ts'
+import { GraphStates } from '../../apps/console/graph/states.ts'
+import { matrixOf, placeAfter } from '../../apps/console/matrix/cells.ts'
+import { found, whyOf } from '../../apps/console/matrix/why.ts'
+
+const node = (name: string, target_id: string | null, more: Partial<GraphNode> = {}) =>
+  ({ node_id: name, name, target_id, group: null, state: 'pending', depends_on: [], gates: [], ...more }) as GraphNode
+const graph = (nodes: GraphNode[], gates: Partial<Graph['gates'][number]>[] = []) =>
+  ({ nodes, gates, groups: [] }) as unknown as Graph
+const statesOf = (drawn: Graph) => {
+  const states = new GraphStates()
+  states.update(drawn)
+  return states
+}
+
+describe('targets by steps', () => {
+  it('hold every node with a target exactly once, in its row and under its step, for any plan', () => {
+    const step = fc.constantFrom('drain', 'put back', 'check the health of')
+    const plan = fc.array(fc.tuple(step, fc.nat({ max: 5 })), { minLength: 1, maxLength: 30 })
+    fc.assert(
+      fc.property(plan, (pairs) => {
+        const nodes = pairs.map(([name, host], at) => node(`${name} Host ${host}`, `h${host}`, { node_id: `n${at}` }))
+        const matrix = matrixOf(graph([...nodes, node('barrier', null)]))
+        if (matrix === null) return
+        const cells = matrix.rows.flatMap((row) =>
+          row.cells.flatMap((cell, at) => (cell ? [{ cell, row, step: matrix.steps[at] }] : [])),
+        )
+        expect(cells.map(({ cell }) => cell.node_id).sort()).toEqual(nodes.map(({ node_id }) => node_id).sort())
+        for (const { cell, row, step: title } of cells) {
+          expect(cell.target_id).toBe(row.target_id)
+          expect(cell.name.startsWith(title ?? '-')).toBe(true)
+        }
+      }),
+    )
+  })
+
+  it('name steps and targets as people do, and leave a step out where a target has none', () => {
+    const nodes = [
+      node('drain Web 1', 'w1'),
+      node('check Web 1', 'w1'),
+      node('drain Web 2', 'w2'),
+      node('check Web 2', 'w2'),
+    ]
+    const matrix = matrixOf(graph([...nodes, node('reinstall Web 2', 'w2')]))
+    expect(matrix?.steps).toEqual(['drain', 'check', 'reinstall'])
+    expect(matrix?.rows.map(({ name, cells }) => [name, cells.map((cell) => cell?.node_id)])).toEqual([
+      ['Web 1', ['drain Web 1', 'check Web 1', undefined]],
+      ['Web 2', ['drain Web 2', 'check Web 2', 'reinstall Web 2']],
+    ])
+    if (matrix === null) return
+    expect(placeAfter('ArrowDown', [0, 1], matrix)).toEqual([1, 1])
+    expect(placeAfter('ArrowDown', [1, 1], matrix)).toEqual([1, 1])
+    expect(placeAfter('End', [1, 0], matrix)).toEqual([1, 2])
+    expect(placeAfter('x', [1, 0], matrix)).toBeUndefined()
+  })
+
+  it('are not offered where no two targets share a step', () => {
+    expect(matrixOf(graph([node('a', null), node('b', null)]))).toBeNull()
+    expect(matrixOf(graph([node('drain w1', 'w1'), node('check w2', 'w2')]))).toBeNull()
+  })
+})
+
+describe('what a node waits for', () => {
+  it('is a chain to the node that failed, whatever else it waits for', () => {
+    const drawn = graph([
+      node('bad', null, { state: 'failed' }),
+      node('fine', null, { state: 'succeeded' }),
+      node('runs', null, { state: 'running' }),
+      node('middle', null, { depends_on: ['fine', 'runs', 'bad'] }),
+      node('last', null, { depends_on: ['middle'] }),
+    ])
+    const names = (id: string) =>
+      whyOf(drawn, statesOf(drawn), id).map((link) => ('node' in link ? link.node.node_id : ''))
+    expect(names('last')).toEqual(['middle', 'bad'])
+    expect(names('bad')).toEqual([])
+    expect(names('fine')).toEqual([])
+  })
+
+  it('ends at the gate before the first node that is free otherwise; an approved gate holds no node', () => {
+    const nodes = [
+      node('first', null, { gates: ['go'] }),
+      node('second', null, { depends_on: ['first'], gates: ['go'] }),
+    ]
+    const at = (state: string) => {
+      const drawn = graph(nodes, [{ gate_id: 'go', question: 'Go?', state: state as 'waiting' }])
+      return whyOf(drawn, statesOf(drawn), 'second').map((link) =>
+        'gate' in link ? link.gate.question : link.node.name,
+      )
+    }
+    expect(at('waiting')).toEqual(['first', 'Go?'])
+    expect(at('approved')).toEqual(['first'])
+  })
+})
+
+it('finds nodes by all words of name, target and status', () => {
+  const drawn = graph([
+    node('drain web', 'eu1-01', { state: 'failed' }),
+    node('check web', 'eu1-01'),
+    node('done', null),
+  ])
+  const ids = (text: string) => found(drawn, ({ state }) => state, text).map(({ name }) => name)
+  expect(ids('WEB eu1')).toEqual(['drain web', 'check web'])
+  expect(ids('failed')).toEqual(['drain web'])
+  expect(ids(' ')).toEqual([])
+})

@@ -1,0 +1,107 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { startOperation } from '../../../apps/platform/demo/operations.ts'
+import { accessibilityOf } from '../../support/browser.ts'
+import { until } from '../../support/until.ts'
+import { nodesOf, PATIENCE_MS, people, stack, tabOf } from '../desk.ts'
+
+const PICTURES = process.env.SIGNALBOX_PICTURES
+const HOSTS = ['rack-1', 'rack-2', 'rack-3', 'rack-4', 'rack-5', 'rack-6']
+
+/** Three steps on each of six hosts, a gate before the last step. */
+const startOnHosts = async (): Promise<string> => {
+  for (const resource_id of HOSTS) {
+    const desired_state = { provider: 'test', kind: 'rack' }
+    const body = { resource_id, type_key: 'infra.generic', name: resource_id, desired_state }
+    await people.ada.post('/v1/resources?mode=record_only', body)
+  }
+  const step = (name: string, host: string, before?: string) => ({
+    ...{
+      node_id: `${name}.${host}`,
+      name: `${name} ${host}`,
+      kind: 'task',
+      executor: 'noop',
+      with: {},
+      idempotent: true,
+    },
+    ...{ target_id: host, depends_on: before === undefined ? [] : [`${before}.${host}`] },
+  })
+  const policy = { approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }], four_eyes: true }, deadline_s: 3600 }
+  const { operation_id } = await startOperation(people.olga, 'Move the racks', {
+    ...{
+      kind: 'graph',
+      title: 'Move the racks',
+      reason: 'a test',
+      targets: HOSTS.map((resource_id) => ({ resource_id })),
+    },
+    graph: {
+      nodes: HOSTS.flatMap((host) => [step('drain', host), step('move', host, 'drain'), step('verify', host, 'move')]),
+      gates: [{ gate_id: 'go', question: 'Move them now?', guards: HOSTS.map((host) => `move.${host}`), policy }],
+    },
+  })
+  return operation_id
+}
+
+describe('the graph of many hosts', () => {
+  it(
+    'shows hosts by steps, finds a node by keyboard, and says what it waits for',
+    async () => {
+      const operation_id = await startOnHosts()
+      const drained = async () => (await nodesOf(operation_id))['drain.rack-6'] === 'succeeded'
+      await until(drained, { what: 'the drained hosts', timeout_ms: 60_000 })
+      const page = await tabOf('eva')
+      const take = async (name: string) => {
+        if (PICTURES === undefined) return
+        mkdirSync(PICTURES, { recursive: true })
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+          await page.screenshot({ path: join(PICTURES, `${name}-${colorScheme}.png`) })
+        }
+      }
+      await page.goto(`${stack.gateway_url}/operations/${operation_id}/graph`)
+      await page.getByRole('button', { name: 'Matrix', exact: true }).click()
+      const grid = page.getByRole('grid', { name: 'Hosts by steps' })
+      await grid.getByRole('gridcell', { name: 'drain rack-1, Succeeded' }).waitFor()
+      expect(await grid.getByRole('gridcell').count()).toBe(18)
+      expect((await grid.getByRole('columnheader').allInnerTexts()).map((text) => text.split('\n')[0])).toEqual([
+        ...['Target', 'drain', 'move', 'verify'],
+      ])
+      expect(await accessibilityOf(page)).toEqual([])
+      await take('matrix')
+
+      // One tab stop: from the first cell, the arrows reach every other, and Enter opens it.
+      await grid.locator('[tabindex="0"]').focus()
+      for (const key of ['ArrowDown', 'End', 'Enter']) await page.keyboard.press(key)
+      const panel = page.getByRole('complementary', { name: 'Selected node' })
+      await panel.getByRole('heading', { name: 'verify rack-2' }).waitFor()
+      const why = panel.getByRole('region', { name: 'Waits for' })
+      await why.getByRole('button', { name: 'Move them now?' }).waitFor()
+      expect(await why.getByRole('button').allInnerTexts()).toEqual(['move rack-2', 'Move them now?'])
+      expect(await accessibilityOf(page)).toEqual([])
+      await take('matrix-why')
+      await why.getByRole('button', { name: 'Move them now?' }).click()
+      await page.getByRole('complementary', { name: 'Selected gate' }).waitFor()
+
+      await page.locator('h1').first().click()
+      await page.keyboard.press('/')
+      await page.keyboard.type('rack-5 waiting')
+      await page.getByText('1 node', { exact: true }).waitFor()
+      await page.keyboard.press('Enter')
+      await page.getByText('1 of 1', { exact: true }).waitFor()
+      await panel.getByRole('heading', { name: 'move rack-5' }).waitFor()
+      await take('matrix-found')
+
+      await page.getByRole('button', { name: 'Drawing', exact: true }).click()
+      await page.locator('.step.chosen', { hasText: 'move rack-5' }).waitFor()
+      const field = page.getByRole('searchbox', { name: 'Find a node' })
+      await field.fill('verify rack-1')
+      await field.press('Enter')
+      await page.locator('.step.chosen', { hasText: 'verify rack-1' }).waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await take('drawing-found')
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
