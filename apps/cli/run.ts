@@ -83,6 +83,7 @@ const runCommand = async ({ command, args, values }: Line, env: NodeJS.ProcessEn
       credentials,
       token: env.SIGNALBOX_TOKEN || undefined,
       idempotency_key: text(values, 'idempotency-key'),
+      dry_run: values['dry-run'] === true,
       timeout_ms: command.timeout_ms,
       repeats: command.repeats,
       say,

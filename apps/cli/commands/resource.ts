@@ -1,8 +1,14 @@
 import type { Static } from 'typebox'
 import { stringify } from 'yaml'
 import type { RelationshipItem } from '../../shared/contracts/catalog/relationships.ts'
-import type { ResourceDocument, ResourceView, VersionItem } from '../../shared/contracts/catalog/resources.ts'
-import { type Command, needed, readDocument, text } from '../command.ts'
+import type {
+  Accepted,
+  ResourceDocument,
+  ResourceView,
+  Validated,
+  VersionItem,
+} from '../../shared/contracts/catalog/resources.ts'
+import { type Command, type Context, needed, readDocument, text } from '../command.ts'
 import { minute, short, word, zoned } from '../terminal/output.ts'
 
 const FILE = {
@@ -55,9 +61,9 @@ export const resourceCommands: Command[] = [
     about: 'Creates a resource from a file of YAML or JSON; - is stdin.',
     examples: ['resource create -f host.yaml'],
     options: FILE,
-    run: async ({ api, out }, _, values) => {
-      const resource = await api.post<ResourceDocument>('/api/v1/resources', readDocument(needed(values, 'file')))
-      out.one(resource, 'resource_id', ({ resource_id, version }) => [`${resource_id}   version ${version}`])
+    run: async (context, _, values) => {
+      const path = tried(context, '/api/v1/resources')
+      tell(context, await context.api.post<Written>(path, readDocument(needed(values, 'file'))))
     },
   },
   {
@@ -66,16 +72,17 @@ export const resourceCommands: Command[] = [
     about: 'Changes a resource by a merge patch from a file, based on the current version or on --version.',
     examples: ['resource update eu1-web-01 -f change.yaml', 'resource update eu1-web-01 -f change.yaml --version 3'],
     options: { ...FILE, version: { type: 'string', value: 'N', about: 'the version that the change is based on' } },
-    run: async ({ api, out }, [id = ''], values) => {
+    run: async (context, [id = ''], values) => {
+      const { api } = context
       const path = `/api/v1/resources/${encodeURIComponent(id)}`
       const patch = readDocument(needed(values, 'file'))
       const version = text(values, 'version')
       const if_match = version === undefined ? (await api.send('GET', path)).headers.get('etag') : `"${version}"`
-      const { body } = await api.send<ResourceDocument>('PATCH', path, patch, {
+      const { body } = await api.send<Written>('PATCH', tried(context, path), patch, {
         'content-type': 'application/merge-patch+json',
         ...(if_match !== null && { 'if-match': if_match }),
       })
-      out.one(body, 'resource_id', ({ resource_id, version: now }) => [`${resource_id}   version ${now}`])
+      tell(context, body)
     },
   },
   {
@@ -124,3 +131,22 @@ export const resourceCommands: Command[] = [
       ),
   },
 ]
+
+/** The resource as it is now; with the intent that its change became; or as it would be. */
+type Written = ResourceDocument | Static<typeof Accepted> | Static<typeof Validated>
+
+const tried = ({ dry_run }: Context, path: string): string => (dry_run ? `${path}?validate_only=true` : path)
+
+const tell = ({ out }: Context, written: Written): void => {
+  const { resource_id, version } = 'resource' in written ? written.resource : written
+  out.one({ resource_id, ...written }, 'resource_id', () => {
+    if ('operation_ref' in written)
+      return [
+        `The change of ${resource_id} is intent ${written.operation_ref.intent_id}; it waits for its plan.`,
+        `Next: signalbox plan preview ${short(written.operation_ref.intent_id)}`,
+      ]
+    if (!('would_create_intent' in written)) return [`${resource_id}   version ${version}`]
+    const paths = written.changed_paths.join(', ') || 'no change'
+    return [`Would be: ${resource_id}   ${paths}${written.would_create_intent ? ', by an intent' : ''}`]
+  })
+}

@@ -23,6 +23,8 @@ export type ApiOptions = {
   token: string | undefined
   /** From --idempotency-key: the key of the one command that is sent. */
   idempotency_key: string | undefined
+  /** From --dry-run: whatever would change something is refused here, unless the server tries it only. */
+  dry_run?: boolean | undefined
   /** How long one request may take. */
   timeout_ms?: number | undefined
   /** How often a retryable refusal is sent again; 3 by default. */
@@ -37,6 +39,7 @@ export const createApi = ({
   credentials,
   token,
   idempotency_key,
+  dry_run = false,
   timeout_ms = TIMEOUT_MS,
   repeats = 3,
   say = () => {},
@@ -53,6 +56,7 @@ export const createApi = ({
   const signalbox = connect({ times: repeats }, tokens)
 
   const send = async <T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
+    if (dry_run && !isTrial(method, path, body)) throw usageError('This command has no --dry-run. Nothing was changed.')
     const request = new Request(`${url}${path}`, {
       method,
       headers: {
@@ -127,6 +131,11 @@ export const createApi = ({
     },
   }
 }
+const isTrial = (method: string, path: string, body: unknown): boolean =>
+  method === 'GET' ||
+  path.includes('validate_only=true') ||
+  (body as { dry_run?: unknown } | undefined)?.dry_run === true
+
 export type Api = ReturnType<typeof createApi>
 
 type Query = Record<string, string | undefined>

@@ -8,6 +8,12 @@ describe('an administrator', () => {
     expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/Link, works once: https?:.*\/enrol#/) })
     const act = (verb: string, ...more: string[]) => signalbox('ada', ['user', verb, 'nadia', ...more])
     expect(await act('disable', '--reason', 'left')).toMatchObject({ code: 2, err: expect.stringContaining('--yes') })
+    // What a command cannot try it does not do.
+    expect(await act('disable', '--reason', 'left', '--yes', '--dry-run')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('no --dry-run'),
+    })
+    expect((await signalbox('ada', ['user', 'list', '--q', 'nadia'])).out).toMatch(/nadia +ACTIVE/)
     for (const verb of ['disable', 'enable'])
       expect(await act(verb, '--reason', 'a test', '--yes')).toMatchObject({ code: 0, err: `nadia is ${verb}d.\n` })
     expect(await act('unlock')).toMatchObject({ code: 0 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { json, signalbox } from '../client.ts'
+import { json, login, signalbox } from '../client.ts'
 
 describe('the catalog', () => {
   type Row = Record<string, unknown>
@@ -40,5 +40,23 @@ describe('the catalog', () => {
     const relations = await signalbox('ada', ['resource', 'relations', String(cluster?.resource_id)])
     expect(relations.out).toMatch(/-> contained_in +imp-a +topology\.datacenter/)
     expect(relations.out).toMatch(/<- /)
+  })
+  it('changes a resource, tries a change without making it, and names the intent that a change became', async () => {
+    await login('olga')
+    const host = { resource_id: 'cli-host', type_key: 'fleet.host', name: 'cli-host', parent_id: 'imp-a' }
+    const wanted = { ...host, desired_state: { hostname: 'cli-host', os: 'linux', release: '1.0.0', traffic: 'in' } }
+    const create = ['resource', 'create', '-f', '-']
+    const update = ['resource', 'update', 'cli-host', '-f', '-']
+    expect(await signalbox('olga', [...create, '--dry-run'], JSON.stringify(wanted))).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('Would be: cli-host'),
+    })
+    expect(await signalbox('olga', ['resource', 'show', 'cli-host'])).toMatchObject({ code: 1 })
+    expect((await signalbox('olga', create, JSON.stringify(wanted))).out).toMatch(
+      /^The change of cli-host is intent \S+; it waits for its plan\.\nNext: signalbox plan preview \S+\n$/,
+    )
+    const label = JSON.stringify({ labels: { team: 'web' } })
+    expect((await signalbox('olga', [...update, '--dry-run'], label)).out).toBe('Would be: cli-host   /labels/team\n')
+    expect((await signalbox('olga', update, label)).out).toBe('cli-host   version 2\n')
   })
 })
