@@ -1,5 +1,6 @@
 import { isObject, pointerOf } from '../../shared/data/pointer.ts'
-import { CelError, compileCel } from '../../shared/expressions/cel.ts'
+import { checkShape, type Fault, isOpen, REQUEST, type Shape } from './shape.ts'
+import { checkWatch } from './watch.ts'
 
 /** What the planner must know of an executor to refuse a step that could never run (operations.md 7). */
 export type ExecutorFacts = {
@@ -10,29 +11,13 @@ export type ExecutorFacts = {
   reads: (values: Record<string, unknown>) => boolean
   idempotent: (values: Record<string, unknown>) => boolean
 }
-export type Fault = { pointer: string; message: string }
 
 /** A reference to a secret: its value never stands in a plan. */
 export const SECRET = /^secret:\/\/[a-z][a-z0-9-]{0,30}\/[A-Za-z0-9][A-Za-z0-9._/-]{0,127}#[A-Za-z0-9._-]{1,64}$/
 
-const METHODS = ['GET', 'HEAD', 'PUT', 'DELETE', 'POST', 'PATCH', 'OPTIONS']
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS'])
 const REPEATABLE = new Set([...SAFE, 'PUT', 'DELETE'])
 
-type Kind = 'text' | 'number' | 'object' | 'list' | 'cel' | 'any'
-type Shape = Record<
-  string,
-  { kind: Kind; required?: boolean; min?: number; max?: number; shape?: Shape; one_of?: string[] }
->
-
-const REQUEST: Shape = {
-  method: { kind: 'text', required: true, one_of: METHODS },
-  url: { kind: 'text', required: true },
-  headers: { kind: 'object' },
-  query: { kind: 'object' },
-  body: { kind: 'any' },
-  timeout_s: { kind: 'number', min: 1, max: 120 },
-}
 const HTTP: Shape = {
   base_url: { kind: 'text' },
   headers: { kind: 'object' },
@@ -69,36 +54,6 @@ const COMMAND: Shape = {
 }
 const NOOP: Shape = { delay_ms: { kind: 'number', min: 0, max: 600_000 }, outputs: { kind: 'object' } }
 
-const WATCH: Shape = {
-  for_s: { kind: 'number', required: true, min: 1, max: 86_400 },
-  every_s: { kind: 'number', required: true, min: 1, max: 3600 },
-  tolerate: { kind: 'number', min: 0, max: 1000 },
-  checks: { kind: 'list', required: true },
-}
-const PROBE: Shape = {
-  name: { kind: 'text', required: true },
-  request: { kind: 'object', required: true, shape: REQUEST },
-  expect: { kind: 'cel' },
-}
-const QUERY: Shape = {
-  name: { kind: 'text', required: true },
-  prometheus: { kind: 'text', required: true },
-  query: { kind: 'text', required: true },
-  headers: { kind: 'object' },
-  timeout_s: { kind: 'number', min: 1, max: 60 },
-  min: { kind: 'number' },
-  max: { kind: 'number' },
-  baseline: {
-    kind: 'object',
-    shape: {
-      query: { kind: 'text', required: true },
-      max_ratio: { kind: 'number', required: true, min: 0 },
-      slack: { kind: 'number', min: 0 },
-    },
-  },
-}
-const MAX_CHECKS = 20
-
 const methodOf = (values: Record<string, unknown>): string => {
   const request = values.request
   return isObject(request) && typeof request.method === 'string' ? request.method : 'POST'
@@ -133,15 +88,7 @@ export const EXECUTORS: ReadonlyMap<string, ExecutorFacts> = new Map([
       idempotent: () => false,
     },
   ],
-  [
-    'watch',
-    {
-      max_run_s: 86_400,
-      check: (values) => [...checkShape(values, WATCH, ''), ...checkWatch(values)],
-      reads: () => true,
-      idempotent: () => true,
-    },
-  ],
+  ['watch', { max_run_s: 86_400, check: (values) => checkWatch(values), reads: () => true, idempotent: () => true }],
   [
     'noop',
     { max_run_s: 600, check: (values) => checkShape(values, NOOP, ''), reads: () => true, idempotent: () => true },
@@ -157,54 +104,6 @@ export const programFault = (executor: string, values: unknown, rules: ProgramRu
   const args = values.args ?? []
   const known = Array.isArray(args) && !args.some(isOpen)
   return rules(values.program, known ? args.map(String) : undefined)
-}
-
-/** A form such as {"$from": …} that is not resolved yet. */
-const isOpen = (value: unknown): boolean => isObject(value) && Object.keys(value).some((key) => key.startsWith('$'))
-
-const checkShape = (values: Record<string, unknown>, shape: Shape, at: string): Fault[] => {
-  const faults: Fault[] = []
-  for (const key of Object.keys(values))
-    if (!Object.hasOwn(shape, key))
-      faults.push({ pointer: `${at}/${key}`, message: 'is not a member of this executor' })
-  for (const [key, rule] of Object.entries(shape)) {
-    const value = values[key]
-    const pointer = `${at}/${key}`
-    if (value === undefined) {
-      if (rule.required) faults.push({ pointer, message: 'is required' })
-    } else if (!isOpen(value)) {
-      const message = faultOf(value, rule)
-      if (message) faults.push({ pointer, message })
-      else if (rule.shape && isObject(value)) faults.push(...checkShape(value, rule.shape, pointer))
-    }
-  }
-  return faults
-}
-
-const faultOf = (value: unknown, rule: Shape[string]): string | undefined => {
-  const { kind, min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY, one_of } = rule
-  if (kind === 'text' || kind === 'cel') {
-    if (typeof value !== 'string') return 'must be a text'
-    if (one_of && !one_of.includes(value)) return `must be one of ${one_of.join(', ')}`
-    return kind === 'cel' ? celFault(value) : undefined
-  }
-  if (kind === 'number')
-    return typeof value === 'number' && value >= min && value <= max
-      ? undefined
-      : `must be a number from ${min} to ${max}`
-  if (kind === 'object') return isObject(value) ? undefined : 'must be an object'
-  if (kind === 'list') return Array.isArray(value) ? undefined : 'must be a list'
-  return undefined
-}
-
-const celFault = (source: string): string | undefined => {
-  try {
-    compileCel(source, ['response'])
-    return undefined
-  } catch (error) {
-    if (error instanceof CelError) return `is not an expression over response: ${error.message}`
-    throw error
-  }
 }
 
 const MAX_ITEMS = 100
@@ -257,62 +156,5 @@ const checkHttp = (values: Record<string, unknown>): Fault[] => {
     if (!absolute && values.base_url === undefined)
       faults.push({ pointer: `${at}/url`, message: 'is a path, but there is no base_url' })
   }
-  return faults
-}
-
-/** Each check is a probe or a query with a bound; names are unique, for the samples are told by them. */
-const checkWatch = ({ checks, for_s, every_s }: Record<string, unknown>): Fault[] => {
-  const faults: Fault[] = []
-  if (typeof for_s === 'number' && typeof every_s === 'number' && every_s > for_s)
-    faults.push({ pointer: '/every_s', message: 'must be at most for_s' })
-  if (!Array.isArray(checks)) return faults
-  if (checks.length < 1 || checks.length > MAX_CHECKS)
-    faults.push({ pointer: '/checks', message: `must have 1 to ${MAX_CHECKS} checks` })
-  const names = new Set<unknown>()
-  for (const [i, check] of checks.slice(0, MAX_CHECKS).entries()) {
-    const pointer = `/checks/${i}`
-    if (!isObject(check)) {
-      faults.push({ pointer, message: 'must be an object' })
-      continue
-    }
-    if (isOpen(check)) continue
-    if (typeof check.name === 'string' && !/^[a-z][a-z0-9_-]{0,39}$/.test(check.name))
-      faults.push({ pointer: `${pointer}/name`, message: 'must start with a letter, then at most 39 of a-z 0-9 _ -' })
-    if (names.has(check.name)) faults.push({ pointer: `${pointer}/name`, message: 'is the name of another check' })
-    names.add(check.name)
-    const probe = 'request' in check
-    if (probe === 'query' in check) faults.push({ pointer, message: 'must have either request or query' })
-    else
-      faults.push(
-        ...checkShape(check, probe ? PROBE : QUERY, pointer),
-        ...(probe ? probeFaults : queryFaults)(check, pointer),
-      )
-  }
-  return faults
-}
-
-const ADDRESS = /^https?:\/\//
-const probeFaults = ({ request }: Record<string, unknown>, pointer: string): Fault[] => {
-  if (!isObject(request)) return []
-  const { method, url, timeout_s } = request
-  const faults: Fault[] = []
-  if (typeof method === 'string' && !['GET', 'HEAD'].includes(method))
-    faults.push({ pointer: `${pointer}/request/method`, message: 'must be GET or HEAD: a probe has no effect' })
-  if (typeof url === 'string' && !ADDRESS.test(url))
-    faults.push({ pointer: `${pointer}/request/url`, message: 'must be an http or https address' })
-  if (typeof timeout_s === 'number' && timeout_s > 60)
-    faults.push({ pointer: `${pointer}/request/timeout_s`, message: 'must be at most 60 for a probe' })
-  return faults
-}
-
-const queryFaults = (check: Record<string, unknown>, pointer: string): Fault[] => {
-  const { prometheus, min, max, baseline } = check
-  const faults: Fault[] = []
-  if (typeof prometheus === 'string' && !ADDRESS.test(prometheus))
-    faults.push({ pointer: `${pointer}/prometheus`, message: 'must be an http or https address' })
-  if (min === undefined && max === undefined && baseline === undefined)
-    faults.push({ pointer, message: 'has no bound: give min, max or baseline' })
-  if (typeof min === 'number' && typeof max === 'number' && min > max)
-    faults.push({ pointer: `${pointer}/min`, message: 'must be at most max' })
   return faults
 }

@@ -2,7 +2,8 @@ import { isObject, pointerOf, readPointer, tokensOf } from '../../shared/data/po
 import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 import { formsOf, PLAN_ROOTS, type Reference, ValueError } from '../../shared/expressions/values.ts'
 import { chainsOf } from '../graph/conditions.ts'
-import { EXECUTORS, type Fault, SECRET } from '../graph/executors.ts'
+import { EXECUTORS, SECRET } from '../graph/executors.ts'
+import type { Fault } from '../graph/shape.ts'
 import type { Procedure, Step } from '../graph/types.ts'
 
 /** Members of a target that a reference may begin with. */

@@ -1,0 +1,72 @@
+import { isObject } from '../../shared/data/pointer.ts'
+import { CelError, compileCel } from '../../shared/expressions/cel.ts'
+
+export type Fault = { pointer: string; message: string }
+
+type Kind = 'text' | 'number' | 'object' | 'list' | 'cel' | 'any'
+export type Shape = Record<
+  string,
+  { kind: Kind; required?: boolean; min?: number; max?: number; shape?: Shape; one_of?: string[] }
+>
+
+const METHODS = ['GET', 'HEAD', 'PUT', 'DELETE', 'POST', 'PATCH', 'OPTIONS']
+
+/** A call over HTTP, as a step writes it. */
+export const REQUEST: Shape = {
+  method: { kind: 'text', required: true, one_of: METHODS },
+  url: { kind: 'text', required: true },
+  headers: { kind: 'object' },
+  query: { kind: 'object' },
+  body: { kind: 'any' },
+  timeout_s: { kind: 'number', min: 1, max: 120 },
+}
+
+/** A form such as {"$from": …} that is not resolved yet. */
+export const isOpen = (value: unknown): boolean =>
+  isObject(value) && Object.keys(value).some((key) => key.startsWith('$'))
+
+/** Why values do not fit a shape; those that only dispatch knows fit anything. */
+export const checkShape = (values: Record<string, unknown>, shape: Shape, at: string): Fault[] => {
+  const faults: Fault[] = []
+  for (const key of Object.keys(values))
+    if (!Object.hasOwn(shape, key))
+      faults.push({ pointer: `${at}/${key}`, message: 'is not a member of this executor' })
+  for (const [key, rule] of Object.entries(shape)) {
+    const value = values[key]
+    const pointer = `${at}/${key}`
+    if (value === undefined) {
+      if (rule.required) faults.push({ pointer, message: 'is required' })
+    } else if (!isOpen(value)) {
+      const message = faultOf(value, rule)
+      if (message) faults.push({ pointer, message })
+      else if (rule.shape && isObject(value)) faults.push(...checkShape(value, rule.shape, pointer))
+    }
+  }
+  return faults
+}
+
+const faultOf = (value: unknown, rule: Shape[string]): string | undefined => {
+  const { kind, min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY, one_of } = rule
+  if (kind === 'text' || kind === 'cel') {
+    if (typeof value !== 'string') return 'must be a text'
+    if (one_of && !one_of.includes(value)) return `must be one of ${one_of.join(', ')}`
+    return kind === 'cel' ? celFault(value) : undefined
+  }
+  if (kind === 'number')
+    return typeof value === 'number' && value >= min && value <= max
+      ? undefined
+      : `must be a number from ${min} to ${max}`
+  if (kind === 'object') return isObject(value) ? undefined : 'must be an object'
+  if (kind === 'list') return Array.isArray(value) ? undefined : 'must be a list'
+  return undefined
+}
+
+const celFault = (source: string): string | undefined => {
+  try {
+    compileCel(source, ['response'])
+    return undefined
+  } catch (error) {
+    if (error instanceof CelError) return `is not an expression over response: ${error.message}`
+    throw error
+  }
+}
