@@ -15,7 +15,7 @@ const ROOMS = {
     ['operations'],
     ['nodes', 'patches', 'calendar', 'history', 'schedules'],
     ['interventions', 'upkeep', 'waiting'],
-    ['gates'],
+    ['gates', 'notifications'],
     ['stream'],
   ],
   'apps/catalog': [
@@ -85,6 +85,7 @@ const ROOMS = {
     ['gates', 'leases', 'projection'],
     ['nodes', 'patches', 'plans'],
     ['agents', 'operations'],
+    ['notifications'],
   ],
   'db/catalog': [['held'], ['resources'], ['imports', 'search'], ['relationships'], ['many']],
   'workflows/operation': [['rules'], ['state']],

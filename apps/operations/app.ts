@@ -26,6 +26,8 @@ import { interventionsRoutes } from './interventions/routes.ts'
 import { meRoutes } from './me.routes.ts'
 import { countKeys, measureOpen } from './metrics.ts'
 import { nodesRoutes } from './nodes/routes.ts'
+import { destinationsRoutes } from './notifications/destinations.routes.ts'
+import { notificationsRoutes } from './notifications/routes.ts'
 import { operationsRoutes } from './operations/routes.ts'
 import { patchesRoutes } from './patches/routes.ts'
 import { outlineOf } from './plans/outline.ts'
@@ -53,6 +55,8 @@ const PUBLIC: readonly Routes[] = [
   auditRoutes,
   calendarRoutes,
   schedulesRoutes,
+  notificationsRoutes,
+  destinationsRoutes,
   meRoutes,
   waitingRoutes,
   engineRoutes,

@@ -1,10 +1,11 @@
 import { prefixed } from '../shared/events/events.ts'
 import { startCatalogConsumer } from './catalog/consumer.ts'
 import type { OperationsDeps } from './deps.ts'
+import { startNotifier } from './notifications/loop.ts'
 import { startSchedules } from './schedules/fire.ts'
 import { startSweeper } from './upkeep/sweeper.ts'
 
-/** What runs beside the requests of one process: the sweeper, schedules, the catalog's consumer, and the wake-up of who waits for outcomes. */
+/** What runs beside the requests of one process: the sweeper, schedules, the notifier, the catalog's consumer, and the wake-up of who waits for outcomes. */
 export const startBackground = (deps: OperationsDeps) => {
   const { config, nats, outcomes, projection, telemetry } = deps
   const prefix = config.SIGNALBOX__NATS__PREFIX
@@ -15,9 +16,10 @@ export const startBackground = (deps: OperationsDeps) => {
   })
   const sweeper = startSweeper(deps)
   const schedules = startSchedules(deps)
+  const notifier = startNotifier(deps)
   return {
     stop: async () => {
-      await Promise.all([sweeper.stop(), schedules.stop(), consumer.stop()])
+      await Promise.all([sweeper.stop(), schedules.stop(), notifier.stop(), consumer.stop()])
     },
   }
 }

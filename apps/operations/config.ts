@@ -3,6 +3,7 @@ import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
 import { payloadKeys } from '../shared/codec/payload.ts'
 import { loadConfig, settings } from '../shared/config.ts'
+import { Destination } from '../shared/web/egress.ts'
 
 const EXECUTOR_POLICY = fileURLToPath(new URL('../../activities/executors/policy.yaml', import.meta.url))
 
@@ -50,6 +51,24 @@ export const schema = Type.Object({
   OPERATIONS__ARTIFACTS__DIR: Type.String({ default: '.signalbox/artifacts' }),
   OPERATIONS__ARTIFACTS__DAYS: settings.integer(90, 1, 3650),
   OPERATIONS__SWEEP__INTERVAL_MS: settings.integer(1000, 20),
+  /** Whether this process tells people what waits for them: it then calls mail and webhooks. */
+  NOTIFY__ENABLED: Type.Boolean({ default: false, description: 'true or false.' }),
+  /** Where links in messages lead; required when enabled. */
+  NOTIFY__CONSOLE__URL: Type.Optional(Type.String({ pattern: '^https?://', description: 'An http or https URL.' })),
+  /** The mail server; without it there is no mail. */
+  NOTIFY__SMTP__HOST: Type.Optional(Type.String()),
+  NOTIFY__SMTP__PORT: settings.port(587),
+  NOTIFY__SMTP__TLS: Type.Enum(['starttls', 'implicit', 'none'], { default: 'starttls' }),
+  NOTIFY__SMTP__USER: Type.Optional(Type.String()),
+  NOTIFY__SMTP__PASSWORD_FILE: Type.Optional(Type.String()),
+  NOTIFY__SMTP__FROM: Type.Optional(Type.String({ pattern: '@', description: 'A mail address.' })),
+  /** `minimal`: messages hold links alone, no titles. */
+  NOTIFY__CONTENT: Type.Enum(['titles', 'minimal'], { default: 'titles' }),
+  /** So long a message waits for more decisions to come. */
+  NOTIFY__GATHER_S: settings.integer(5, 0, 3600),
+  NOTIFY__GIVE_UP_S: settings.integer(86_400, 1),
+  /** Webhooks inside, which may be called beside those of the internet. */
+  NOTIFY__EGRESS__ALLOW: Type.Array(Destination, { default: [], description: 'A JSON array of destinations.' }),
   AUTH__RPC__IDENTITY_URL: settings.url('http://127.0.0.1:7112'),
   ...authSettings.tokens,
   ...authSettings.jwks,

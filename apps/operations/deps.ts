@@ -16,6 +16,8 @@ import type { Outcomes } from './command/outcomes.ts'
 import type { OperationsConfig } from './config.ts'
 import type { Library } from './graph/types.ts'
 import type { NatsHolder } from './nats.ts'
+import type { Channels } from './notifications/channels.ts'
+import type { NotifyKeys } from './notifications/keys.ts'
 import type { loadExecutorRules } from './packs/executors.ts'
 import type { Approvers } from './policies/approvers.ts'
 import type { Policies } from './policies/cedar.ts'
@@ -65,6 +67,9 @@ export type OperationsDeps = ReturnType<typeof loadExecutorRules> & {
   policies: Policies
   planPolicies: PlanPolicies
   artifacts: ArtifactStore
+  /** The ways to people outside; undefined where notifications are off. */
+  channels: Channels | undefined
+  notifyKeys: NotifyKeys
   outcomes: Outcomes
   payload_codec: ReturnType<typeof loadPayloadCodec>
   cooloff_s: number

@@ -22,6 +22,8 @@ import type { OperationsConfig } from './config.ts'
 import type { OperationsDeps, Passkeys, Trust } from './deps.ts'
 import { createRequestedIntent } from './intents/requested.ts'
 import { createNatsHolder } from './nats.ts'
+import { createChannels } from './notifications/channels.ts'
+import { createNotifyKeys } from './notifications/keys.ts'
 import { loadExecutorRules } from './packs/executors.ts'
 import { loadLibrary } from './packs/library.ts'
 import { createApprovers } from './policies/approvers.ts'
@@ -64,6 +66,8 @@ export const createDeps = (
     planPolicies: loadPlanPolicies(config.OPERATIONS__POLICY__DIR),
     ...loadExecutorRules(config.WORKER__EXECUTORS__POLICY_FILE),
     artifacts: createArtifactStore(config.OPERATIONS__ARTIFACTS__DIR),
+    channels: createChannels(config),
+    notifyKeys: createNotifyKeys(secrets),
     outcomes: createOutcomes(db, telemetry.log),
     payload_codec: loadPayloadCodec('OPERATIONS__TEMPORAL__PAYLOAD_KEYS', config.OPERATIONS__TEMPORAL__PAYLOAD_KEYS),
     cooloff_s: config.OPERATIONS__CANCEL__COOLOFF_S,

@@ -1,4 +1,4 @@
-import { createAgent } from '../http/agent.ts'
+import { createPoolAgent } from '../http/pools.ts'
 import { isFailure, type Sender, send } from '../http/send.ts'
 import type { ExecutorPolicy } from '../policy.ts'
 import type { ExecutorContext } from '../types.ts'
@@ -71,7 +71,7 @@ const post = async (
   body: object,
   effect: boolean,
 ): Promise<string | undefined> => {
-  const agent = createAgent(policy, pool)
+  const agent = createPoolAgent(policy, pool)
   try {
     const answer = await send(sender, {}, { method: 'POST', url, body }, agent, { effect })
     if (isFailure(answer)) return answer.message

@@ -4,7 +4,7 @@ import { readPointer } from '../../../apps/shared/data/pointer.ts'
 import { CelError, compileCel } from '../../../apps/shared/expressions/cel.ts'
 import type { ExecutorPolicy } from '../policy.ts'
 import type { Executor, ExecutorContext, ExecutorResult } from '../types.ts'
-import { createAgents } from './agent.ts'
+import { createAgents } from './pools.ts'
 import { failed, isFailure, type Request, type Response, type Settings, send } from './send.ts'
 
 type Poll = { request: Request; until: string; fail_if?: string; interval_s: number; timeout_s: number }

@@ -1,7 +1,7 @@
 import { type Agent, type Dispatcher, errors, request as undiciRequest } from 'undici'
 import { isDeeper } from '../../../apps/shared/data/json.ts'
+import { Denied, Unreachable } from '../../../apps/shared/web/agent.ts'
 import type { ExecutorContext, ExecutorResult } from '../types.ts'
-import { Denied, Unreachable } from './agent.ts'
 
 export type Request = {
   method: string

@@ -4,7 +4,7 @@ import { isObject } from '../../../apps/shared/data/pointer.ts'
 import { CelError, compileCel } from '../../../apps/shared/expressions/cel.ts'
 import type { ExecutorPolicy } from '../policy.ts'
 import type { Executor, ExecutorContext, ExecutorResult } from '../types.ts'
-import { createAgents } from './agent.ts'
+import { createAgents } from './pools.ts'
 import { type Failure, failed, isFailure, type Request, send } from './send.ts'
 
 type Probe = { name: string; request: Request; expect?: string }

@@ -66,6 +66,8 @@ const priorityOfRow = (name: string, kind: Kind, limit: LimitClass): Priority =>
 
 const USER = '/api/v1/admin/users/{user_id}'
 const OP = '/api/v1/operations/{operation_id}'
+const NOTIFY = '/api/v1/notifications'
+const DESTINATIONS = `${NOTIFY}/destinations`
 
 const session = table('session', '', [
   ['POST', '/v1/token', 'R', 'none', 'token'],
@@ -222,6 +224,18 @@ const operations = table('operations', '', [
   ['POST', '/api/v1/pools/{pool}/work', 'W', 'operation:read'],
   ['POST', '/api/v1/engine/codec/decode', 'R', 'engine:inspect'],
   ['GET', '/api/v1/me', 'R', 'self'],
+  ...reads('self', [
+    `${NOTIFY}/rules`,
+    `${NOTIFY}/deliveries`,
+    DESTINATIONS,
+    `${DESTINATIONS}/{destination_id}/secret`,
+  ]),
+  ['PUT', `${NOTIFY}/rules`, 'W', 'self'],
+  ['DELETE', `${NOTIFY}/rules`, 'W', 'self'],
+  ['POST', DESTINATIONS, 'W', 'self'],
+  ['DELETE', `${DESTINATIONS}/{destination_id}`, 'W', 'self'],
+  ['POST', `${DESTINATIONS}/{destination_id}/confirm`, 'W', 'self'],
+  ['POST', `${DESTINATIONS}/{destination_id}/test`, 'W', 'self'],
   ['POST', `${OP}/pause`, 'S', 'operation:control'],
   ['POST', `${OP}/cancel`, 'S', 'operation:control'],
   ['POST', `${OP}/resume`, 'A', 'operation:control'],

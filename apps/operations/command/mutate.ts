@@ -18,11 +18,9 @@ export type Mutation = {
   dry_run: boolean
 }
 
-export const mutationOf = (
-  { keys }: Pick<OperationsDeps, 'keys'>,
-  req: FastifyRequest<{ Body: { dry_run?: boolean } }>,
-): Mutation => {
-  const { caller, headers, params, query, body } = req
+export const mutationOf = ({ keys }: Pick<OperationsDeps, 'keys'>, req: FastifyRequest): Mutation => {
+  const { caller, headers, params, query } = req
+  const body = req.body as { dry_run?: boolean } | undefined
   return {
     caller,
     actor: actorOfCaller(caller),
@@ -33,7 +31,7 @@ export const mutationOf = (
       key: String(headers['idempotency-key']),
       fingerprint: fingerprintOf(keys.fingerprint, { params, query, body: body ?? null }),
     },
-    dry_run: body.dry_run ?? false,
+    dry_run: body?.dry_run ?? false,
   }
 }
 

@@ -10,11 +10,11 @@ import {
   type RunEnd,
   type Schedule,
 } from '../../../db/operations/plans/schedules.ts'
-import { actorOfCaller, type Caller } from '../../shared/auth/caller.ts'
-import type { Principal } from '../../shared/auth/principals.ts'
+import { actorOfCaller, type Caller, callerBy } from '../../shared/auth/caller.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv5 } from '../../shared/ids.ts'
+import { startLoop } from '../../shared/process/loop.ts'
 import { acceptCommand } from '../command/accept.ts'
 import type { Command } from '../command/command.ts'
 import type { Mutation } from '../command/mutate.ts'
@@ -127,36 +127,9 @@ const callerFor = async ({ trust }: Pick<OperationsDeps, 'trust'>, { owner }: Sc
   return callerBy(principal)
 }
 
-const callerBy = ({ user, group_keys, ...rights }: Principal): Caller => ({
-  user_id: user.id,
-  username: user.username,
-  kind: user.kind,
-  session_id: '',
-  mode: 'machine',
-  auth_time: 0,
-  groups: group_keys,
-  ...rights,
-})
-
 /** Fires what is due until it is stopped. */
-export const startSchedules = (deps: OperationsDeps) => {
-  let stopped = false
-  let timer: NodeJS.Timeout | undefined
-  let running: Promise<void> = Promise.resolve()
-  const turn = () => {
-    running = fireDue(deps)
-      .then(() => undefined)
-      .catch((error: unknown) => deps.telemetry.log.warn({ err: error }, 'schedules could not be looked at'))
-      .finally(() => {
-        if (!stopped) timer = setTimeout(turn, deps.config.OPERATIONS__SWEEP__INTERVAL_MS)
-      })
-  }
-  turn()
-  return {
-    stop: async () => {
-      stopped = true
-      clearTimeout(timer)
-      await running
-    },
-  }
-}
+export const startSchedules = (deps: OperationsDeps) =>
+  startLoop(() => fireDue(deps), {
+    every_ms: deps.config.OPERATIONS__SWEEP__INTERVAL_MS,
+    failed: (error) => deps.telemetry.log.warn({ err: error }, 'schedules could not be looked at'),
+  })

@@ -25,12 +25,7 @@ export const nextTimes = (when: When, made: number, after: number, count: number
 /** Refuses times that cannot be, and those that never come. */
 export const refuseWhen = (when: When, now: number): void => {
   if ('on' in when) return
-  const wrong = (pointer: string, message: string) => {
-    throw new AppError('validation_error', 'schema_violation', `${pointer} ${message}.`, {
-      violations: [{ pointer, code: 'schema_violation', message }],
-    })
-  }
-  if ('timezone' in when && !isZone(when.timezone)) wrong('/when/timezone', 'is no IANA time zone')
+  if ('timezone' in when) refuseZone(when.timezone, '/when/timezone')
   let next: number | undefined
   try {
     next = nextTime(when, now, now)
@@ -38,6 +33,16 @@ export const refuseWhen = (when: When, now: number): void => {
     wrong('/when/cron', 'must have five fields: minute, hour, day of month, month, day of week')
   }
   if (next === undefined) wrong('at' in when ? '/when/at' : '/when/cron', 'must lie ahead')
+}
+
+const wrong = (pointer: string, message: string) => {
+  throw new AppError('validation_error', 'schema_violation', `${pointer} ${message}.`, {
+    violations: [{ pointer, code: 'schema_violation', message }],
+  })
+}
+
+export const refuseZone = (timezone: string, pointer: string): void => {
+  if (!isZone(timezone)) wrong(pointer, 'is no IANA time zone')
 }
 
 const cronOf = ({ cron, timezone }: Extract<When, { cron: string }>) =>

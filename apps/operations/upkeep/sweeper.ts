@@ -11,6 +11,7 @@ import { SYSTEM, type TimelineEvent } from '../../../db/operations/facts/timelin
 import { expireIntervention, listOverdueInterventions } from '../../../db/operations/gates/awaiting.ts'
 import { archiveLogs, expireBodies } from '../../../db/operations/history/archive.ts'
 import { grantLeases } from '../../../db/operations/leases/rows.ts'
+import { pruneDeliveries } from '../../../db/operations/notifications/deliveries.ts'
 import { closeOperation } from '../../../db/operations/operations/close.ts'
 import { withdraw } from '../../../db/operations/operations/undo.ts'
 import { closePatch } from '../../../db/operations/patches/close.ts'
@@ -26,6 +27,7 @@ import {
   operations,
 } from '../../../db/operations/tables/index.ts'
 import { pick } from '../../shared/data/pick.ts'
+import { startLoop } from '../../shared/process/loop.ts'
 import { tellUntold } from '../calendar/freezes.ts'
 import type { AcceptDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { createDriftWatch } from './drift.ts'
@@ -43,9 +45,6 @@ const ARCHIVE_EVERY_MS = 3_600_000
 export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'artifacts'>) => {
   const { db, config, telemetry } = deps
   const watchDrift = createDriftWatch(deps)
-  let stopped = false
-  let timer: NodeJS.Timeout | undefined
-  let running: Promise<void> = Promise.resolve()
   let pruned_at = Number.NEGATIVE_INFINITY
   let archived_at = Number.NEGATIVE_INFINITY
 
@@ -61,6 +60,7 @@ export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Pick
     if (performance.now() - pruned_at > PRUNE_EVERY_MS) {
       pruned_at = performance.now()
       await pruneKeys(db, idempotency)
+      await pruneDeliveries(db)
     }
     if (performance.now() - archived_at > ARCHIVE_EVERY_MS) {
       archived_at = performance.now()
@@ -74,21 +74,10 @@ export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Pick
       await pruneInbox(db, inboxOf)
     }
   }
-  const loop = () => {
-    running = turn()
-      .catch((error: unknown) => telemetry.log.warn({ err: error }, 'a turn of the sweeper failed'))
-      .finally(() => {
-        if (!stopped) timer = setTimeout(loop, config.OPERATIONS__SWEEP__INTERVAL_MS)
-      })
-  }
-  loop()
-  return {
-    stop: async () => {
-      stopped = true
-      clearTimeout(timer)
-      await running
-    },
-  }
+  return startLoop(turn, {
+    every_ms: config.OPERATIONS__SWEEP__INTERVAL_MS,
+    failed: (error) => telemetry.log.warn({ err: error }, 'a turn of the sweeper failed'),
+  })
 }
 
 const rethrow = (error: unknown) => {

@@ -38,6 +38,18 @@ export const callerOf = (
   behind,
 })
 
+/** A person as of now, who sends no request: work is done in their name, with the rights that they have then. */
+export const callerBy = ({ user, group_keys, ...rights }: Principal): Caller => ({
+  user_id: user.id,
+  username: user.username,
+  kind: user.kind,
+  session_id: '',
+  mode: 'machine',
+  auth_time: 0,
+  groups: group_keys,
+  ...rights,
+})
+
 /** Those of the account, and by a machine's credential no more than it permits. */
 const rightsOf = ({ cm, scope = [], place }: AccessClaims, held: Grant[], permissions: ReadonlySet<Permission>) => {
   if (cm !== 'machine') return { grants: held, permissions }

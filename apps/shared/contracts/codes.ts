@@ -123,6 +123,18 @@ export const CODES = {
     // Operations
     no_targets: ['The intent selects no targets.', 'Correct targets or selectors.', 422],
     too_many_schedules: ['You own as many schedules as you may.', 'End those that you no longer need.', 422],
+    too_many_destinations: [
+      'You have as many destinations, codes or tests as you may.',
+      'Remove one, or wait a day.',
+      422,
+    ],
+    notifications_off: [
+      'This installation does not send that.',
+      'The deployer sets NOTIFY__ENABLED and a mail server.',
+      422,
+    ],
+    address_refused: ['The address may not be called.', 'Use https outside, or ask the deployer to allow it.', 422],
+    code_wrong: ['The code is wrong or too old.', 'Enter that of the newest mail, or add the address again.', 422],
     too_many_targets: ['The intent selects too many targets.', 'Split the intent.', 422],
     unknown_procedure: ['There is no such procedure.', 'List the procedures at /api/v1/procedures.', 422],
     unsupported_change: [
@@ -259,6 +271,7 @@ export const CODES = {
     artifact: ['The operation has no such artifact.', 'List its artifacts.'],
     command: ['The operation has no such command.', 'Use the id of the reply.'],
     attempt: ['The node has no such attempt.', 'Read the node.'],
+    destination: ['You have no such destination.', 'List your destinations.'],
     freeze: ['There is no such freeze.', 'Read the calendar.'],
     import: ['You have no such import.', 'Check the id; imports are shown to who started them.'],
     host: ['The fleet has no such host.', 'Check the name.'],
@@ -304,6 +317,7 @@ export const CODES = {
     cone_in_flight: ['A downstream node is already running.', 'Wait until it ends.'],
     intervention_not_applicable: ['The intervention does not fit the current state.', 'Read allowed_actions.'],
     patch_closed: ['The patch is decided already.', 'Propose a new patch.'],
+    destination_not_active: ['The destination is not active.', 'Confirm it, or add it again.'],
     schedule_ended: ['The schedule has ended.', 'Make a new one.'],
   },
   plan_locked: {

@@ -106,7 +106,7 @@ export const listInbox = (
     .orderBy(DEADLINE_KEY, SINCE_KEY, sql`${gates.operation_id}::text`, asc(gates.gate_id))
     .limit(limit)
 
-const WAITING_FOR_PEOPLE = sql`${gates.status} = 'waiting' and ${gates.kind} <> 'external_check'`
+export const WAITING_FOR_PEOPLE = sql`${gates.status} = 'waiting' and ${gates.kind} <> 'external_check'`
 
 /** How many gates wait for people, among those that `where` leaves; `mine` are those that one person may decide. */
 export const countInbox = async (db: Queryable, where: SQL | undefined, mine: SQL) => {

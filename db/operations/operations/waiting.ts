@@ -10,7 +10,7 @@ type Scope = { visible: SQL | undefined; mine: SQL; only_mine: boolean }
 /** The most of each kind that one answer shows: the oldest, as they have waited longest. */
 const SHOWN = 100
 
-const OPEN_PATCH = eq(patches.status, 'awaiting_approval')
+export const OPEN_PATCH = eq(patches.status, 'awaiting_approval')
 const votesOf = (decision: 'approve' | 'reject', more: SQL = sql``) =>
   sql`from ${patch_votes} v where v.operation_id = ${patches.operation_id} and v.patch_id = ${patches.patch_id}
       and v.digest = ${patches.digest} and v.decision = ${decision} ${more}`

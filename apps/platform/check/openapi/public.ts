@@ -20,6 +20,7 @@ const TAGS: Record<string, string> = {
   intents: 'What should be true, and the plans that lead there.',
   plans: 'Plans: read, review and start.',
   schedules: 'Intents that are stated at set times.',
+  notifications: 'How you are told what waits for you.',
   procedures: 'The procedures that plans are made of.',
   operations: 'Running plans.',
   nodes: 'Steps of an operation, their logs and interventions.',

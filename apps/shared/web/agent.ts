@@ -1,34 +1,34 @@
 import { lookup } from 'node:dns'
 import { isIP } from 'node:net'
 import { Agent, buildConnector } from 'undici'
-import { type ExecutorPolicy, isAllowed } from '../policy.ts'
+import { isAllowed, type Rule } from './egress.ts'
 
 const CONNECT_MS = 5000
 
-/** A destination that the policy does not name. */
+/** A destination that no rule names. */
 export class Denied extends Error {}
 
 /** The connection was not made, so no byte of the request was sent. */
 export class Unreachable extends Error {}
 
 /**
- * Connections of one pool. Every address is checked against the policy inside the connect step itself. No redirect,
+ * Connections of one caller. Every address is checked against its rules inside the connect step itself. No redirect,
  * other spelling or changed DNS answer leads anywhere else. No proxy of the environment is used, and no connection is
  * kept: one that the target closes meanwhile would look like a cut.
  */
-export const createAgent = (policy: ExecutorPolicy, pool: string): Agent => {
+export const createAgent = (caller: string, rulesFor: (url: URL) => readonly Rule[]): Agent => {
   const connect = buildConnector({ timeout: CONNECT_MS, autoSelectFamily: false })
   return new Agent({
     connect: (options, callback) => {
       const host = options.hostname.replace(/^\[|\]$/g, '')
       const port = options.port ? `:${options.port}` : ''
       const authority = `${isIP(host) === 6 ? `[${host}]` : host}${port}`
-      const rules = policy.rulesFor(pool, new URL(`${options.protocol}//${authority}/`))
-      if (rules.length === 0) return callback(new Denied(`pool ${pool} may not call ${authority}`), null)
+      const rules = rulesFor(new URL(`${options.protocol}//${authority}/`))
+      if (rules.length === 0) return callback(new Denied(`${caller} may not call ${authority}`), null)
       resolve(host, (error, address) => {
         if (error) return callback(new Unreachable(error.message, { cause: error }), null)
         if (!isAllowed(rules, address))
-          return callback(new Denied(`pool ${pool} may not call ${authority}: it leads to ${address}`), null)
+          return callback(new Denied(`${caller} may not call ${authority}: it leads to ${address}`), null)
         connect({ ...options, hostname: address, servername: isIP(host) ? '' : host }, (...made) => {
           const [failure, socket] = made
           if (failure) callback(new Unreachable(failure.message, { cause: failure }), null)
@@ -40,16 +40,6 @@ export const createAgent = (policy: ExecutorPolicy, pool: string): Agent => {
     bodyTimeout: 0,
     pipelining: 0,
   })
-}
-
-/** One agent for each pool, made when it is first asked for. */
-export const createAgents = (policy: ExecutorPolicy): ((pool: string) => Agent) => {
-  const agents = new Map<string, Agent>()
-  return (pool) => {
-    const agent = agents.get(pool) ?? createAgent(policy, pool)
-    agents.set(pool, agent)
-    return agent
-  }
 }
 
 const resolve = (host: string, done: (error: Error | null, address: string) => void) => {

@@ -1,0 +1,200 @@
+import type { Tx } from '../../../db/client.ts'
+import { appendAudit } from '../../../db/operations/facts/audit.ts'
+import { queueDelivery } from '../../../db/operations/notifications/deliveries.ts'
+import {
+  countAsked,
+  type Destination,
+  deleteDestination,
+  getDestination,
+  insertDestination,
+  listDestinations,
+  lockDestination,
+  moveDestination,
+  saveRules,
+} from '../../../db/operations/notifications/destinations.ts'
+import { refuseMachine } from '../../shared/auth/caller.ts'
+import {
+  DEFAULT_RULES,
+  type DestinationBody,
+  type DestinationView,
+  type RulesBody,
+} from '../../shared/contracts/operations/notifications.ts'
+import { pick } from '../../shared/data/pick.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import { uuidv7 } from '../../shared/ids.ts'
+import { type Mutation, mutate } from '../command/mutate.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { refuseZone } from '../schedules/when.ts'
+import type { Channels } from './channels.ts'
+import { newSecret } from './keys.ts'
+import { ownerOf } from './view.ts'
+
+type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
+
+const MOST = 10
+/** Codes and tests within a day: nobody floods an address of somebody else. */
+const MOST_ASKED = 20
+const MOST_TRIES = 5
+const CODE_MS = 24 * 3600_000
+
+export const destinationView = (destination: Destination): DestinationView => ({
+  ...pick(destination, 'destination_id', 'kind', 'name', 'status', 'status_reason', 'created_at'),
+  address: destination.shown,
+})
+
+const invalid = (pointer: string, message: string) =>
+  new AppError('validation_error', 'schema_violation', `${pointer} ${message}.`, {
+    status: 422,
+    violations: [{ pointer, code: 'schema_violation', message }],
+  })
+
+const MAIL = /^[^\s@<>",;:\\()[\]]{1,64}@[^\s@<>",;:\\()[\]]{1,253}$/
+
+/** The address as it is kept, and the part of it that is shown. Throws why nobody can be reached there. */
+const addressOf = (channels: Channels | undefined, { kind, address }: DestinationBody) => {
+  const off = (detail: string) => new AppError('validation_error', 'notifications_off', detail)
+  if (!channels) throw off('This installation sends no notifications.')
+  if (kind === 'email') {
+    if (!channels.mail) throw off('This installation sends no mail.')
+    if (!MAIL.test(address)) throw invalid('/address', 'is not a mail address')
+    return { address, shown: address }
+  }
+  const url = URL.parse(address)
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) throw invalid('/address', 'is not a URL')
+  if (!channels.mayCall(url))
+    throw new AppError('validation_error', 'address_refused', `${url.origin} may not be called.`)
+  return { address: url.href, shown: url.origin }
+}
+
+/** Adds a destination of this person. A mail address gets a code first. */
+export const addDestination = (deps: Deps, mutation: Mutation, { dry_run: _, ...body }: DestinationBody) =>
+  mutate(deps, mutation, async (tx) => {
+    const machine = refuseMachine(mutation.caller)
+    if (machine) throw machine
+    const owner = ownerOf(mutation.caller.user_id)
+    const { address, shown } = addressOf(deps.channels, body)
+    if ((await listDestinations(tx, owner)).length >= MOST) throw tooMany(`You have ${MOST} destinations.`)
+    const mail = body.kind === 'email'
+    if (mail) await refuseFlood(tx, owner)
+    const destination_id = uuidv7()
+    const keep = async () => {
+      await insertDestination(tx, {
+        ...{ destination_id, owner, kind: body.kind, name: body.name, shown },
+        address: deps.notifyKeys.seal(destination_id, address),
+        secret: body.kind === 'webhook' ? deps.notifyKeys.seal(destination_id, newSecret()) : null,
+        status: mail ? 'unconfirmed' : 'active',
+      })
+      if (mail) await queueDelivery(tx, { destination_id, owner }, 'code')
+      await audit(deps, tx, mutation, 'notify.destination.add', destination_id, { kind: body.kind, address: shown })
+      const made = (await getDestination(tx, destination_id)) as Destination
+      const location = `/v1/notifications/destinations/${destination_id}`
+      return { status: 201, headers: { location }, body: destinationView(made) }
+    }
+    return { effect: { kind: body.kind, address: shown }, keep }
+  })
+
+const tooMany = (detail: string) => new AppError('validation_error', 'too_many_destinations', detail)
+
+const refuseFlood = async (tx: Tx, owner: string): Promise<void> => {
+  if ((await countAsked(tx, owner)) >= MOST_ASKED)
+    throw tooMany(`You had ${MOST_ASKED} codes and tests sent within a day.`)
+}
+
+const lockOwn = async (tx: Tx, { caller }: Mutation, destination_id: string): Promise<Destination> => {
+  const found = await lockDestination(tx, destination_id)
+  if (found?.owner !== ownerOf(caller.user_id)) throw notFound('destination', destination_id)
+  return found
+}
+
+const shownAfter = async (tx: Tx, destination_id: string) => ({
+  status: 200,
+  body: destinationView((await getDestination(tx, destination_id)) as Destination),
+})
+
+/** Makes a mail address active by the code that was sent there. After five wrong ones no code is right any more. */
+export const confirmDestination = async (deps: Deps, mutation: Mutation, destination_id: string, code: string) => {
+  if (!(await tryCode(deps, mutation, destination_id, code)))
+    throw new AppError('validation_error', 'code_wrong', 'The code is not the one of the mail, or too old.')
+  return mutate(deps, mutation, async (tx) => {
+    await lockOwn(tx, mutation, destination_id)
+    const keep = async () => {
+      await moveDestination(tx, destination_id, { status: 'active' })
+      await audit(deps, tx, mutation, 'notify.destination.confirm', destination_id, {})
+      return shownAfter(tx, destination_id)
+    }
+    return { effect: { status: 'active' }, keep }
+  })
+}
+
+/** Whether the code is right. A wrong one is counted here, because a refused command leaves nothing behind. */
+const tryCode = (deps: Deps, mutation: Mutation, destination_id: string, code: string): Promise<boolean> =>
+  deps.db.transaction(async (tx) => {
+    const { status, tries, created_at } = await lockOwn(tx, mutation, destination_id)
+    if (status === 'active') return true
+    const old = Date.parse(created_at) + CODE_MS < deps.clock.now().getTime()
+    if (status === 'unconfirmed' && tries < MOST_TRIES && !old && deps.notifyKeys.isCode(destination_id, code))
+      return true
+    await moveDestination(tx, destination_id, { tries: tries + 1 })
+    return false
+  })
+
+/** Sends a message that says it is a test. */
+export const testDestination = (deps: Deps, mutation: Mutation, destination_id: string) =>
+  mutate(deps, mutation, async (tx) => {
+    const found = await lockOwn(tx, mutation, destination_id)
+    if (found.status !== 'active')
+      throw new AppError('invalid_state_transition', 'destination_not_active', `The destination is ${found.status}.`)
+    await refuseFlood(tx, found.owner)
+    const keep = async () => {
+      await queueDelivery(tx, found, 'test')
+      return shownAfter(tx, destination_id)
+    }
+    return { effect: { test: found.shown }, keep }
+  })
+
+export const removeDestination = (deps: Deps, mutation: Mutation, destination_id: string) =>
+  mutate(deps, mutation, async (tx) => {
+    await lockOwn(tx, mutation, destination_id)
+    const keep = async () => {
+      await deleteDestination(tx, destination_id)
+      await audit(deps, tx, mutation, 'notify.destination.remove', destination_id, {})
+      return { status: 204, body: undefined }
+    }
+    return { effect: {}, keep }
+  })
+
+/** States the rules of this person; undefined puts back the defaults. */
+export const changeRules = (deps: Deps, mutation: Mutation, body: RulesBody | undefined) =>
+  mutate(deps, mutation, async (tx) => {
+    const owner = ownerOf(mutation.caller.user_id)
+    const { dry_run: _, ...rules }: RulesBody = body ?? DEFAULT_RULES
+    if (rules.quiet) refuseZone(rules.quiet.timezone, '/quiet/timezone')
+    const own = new Set((await listDestinations(tx, owner)).map(({ destination_id }) => destination_id))
+    const foreign = rules.steps.findIndex(({ destination_id }) => !own.has(destination_id))
+    if (foreign >= 0) throw invalid(`/steps/${foreign}/destination_id`, 'is no destination of yours')
+    const keep = async () => {
+      await saveRules(tx, owner, rules)
+      await audit(deps, tx, mutation, 'notify.rules.change', owner, rules)
+      return { status: 200, body: rules }
+    }
+    return { effect: rules, keep }
+  })
+
+/** Never an address whole: that of a webhook may be a secret. */
+const audit = (
+  { keys }: Deps,
+  tx: Tx,
+  { request, caller, request_id }: Mutation,
+  action: string,
+  id: string,
+  after: object,
+) =>
+  appendAudit(tx, keys.audit, {
+    actor: request.caller,
+    roles: caller.roles,
+    action,
+    object: `notification:${id}`,
+    outcome: 'done',
+    after,
+    request_id,
+  })

@@ -1,0 +1,141 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { getDestination, listDestinations } from '../../../db/operations/notifications/destinations.ts'
+import { allow } from '../../shared/auth/http.ts'
+import { DryRunReply } from '../../shared/contracts/operations/common.ts'
+import {
+  ConfirmBody,
+  DestinationBody,
+  DestinationList,
+  DestinationParams,
+  DestinationTest,
+  DestinationView,
+  SecretView,
+} from '../../shared/contracts/operations/notifications.ts'
+import { notFound } from '../../shared/errors.ts'
+import { CommandHeaders, errorReplies, sendStored, type TypedApp } from '../../shared/http/app.ts'
+import { mutationOf } from '../command/mutate.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { addDestination, confirmDestination, destinationView, removeDestination, testDestination } from './commands.ts'
+import { ownerOf } from './view.ts'
+
+type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
+
+/** Where the caller is reached. */
+export const destinationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  readRoutes(app, deps)
+  changeRoutes(app, deps)
+  const changed = { 200: Type.Union([DestinationView, DryRunReply]), ...errorReplies }
+  app.post(
+    '/v1/notifications/destinations/:destination_id/confirm',
+    {
+      schema: {
+        operationId: 'confirmNotificationDestination',
+        summary: 'Confirm a mail address',
+        description: 'By the code that was sent there, within 24 h. After five wrong codes add the address again.',
+        tags: ['notifications'],
+        params: DestinationParams,
+        headers: CommandHeaders,
+        body: ConfirmBody,
+        response: changed,
+      },
+      preHandler: allow('self', { kind: 'W' }),
+    },
+    async (req, reply) => {
+      const { destination_id } = req.params
+      return sendStored(reply, await confirmDestination(deps, mutationOf(deps, req), destination_id, req.body.code))
+    },
+  )
+  app.post(
+    '/v1/notifications/destinations/:destination_id/test',
+    {
+      schema: {
+        operationId: 'testNotificationDestination',
+        summary: 'Send a test',
+        description: 'Sends a message that says it is a test. Its delivery shows whether it arrived.',
+        tags: ['notifications'],
+        params: DestinationParams,
+        headers: CommandHeaders,
+        body: DestinationTest,
+        response: changed,
+      },
+      preHandler: allow('self', { kind: 'W' }),
+    },
+    async (req, reply) =>
+      sendStored(reply, await testDestination(deps, mutationOf(deps, req), req.params.destination_id)),
+  )
+}
+
+const changeRoutes = (app: TypedApp, deps: Deps) => {
+  app.post(
+    '/v1/notifications/destinations',
+    {
+      schema: {
+        operationId: 'addNotificationDestination',
+        summary: 'Add a destination',
+        description:
+          'A mail address, which gets a code to confirm it, or the URL of a webhook: https, outside of the private networks. The URL is kept sealed and not shown again.',
+        tags: ['notifications'],
+        headers: CommandHeaders,
+        'x-reply-headers': ['location'],
+        body: DestinationBody,
+        response: { 201: DestinationView, 200: DryRunReply, ...errorReplies },
+      },
+      preHandler: allow('self', { kind: 'W' }),
+    },
+    async (req, reply) => sendStored(reply, await addDestination(deps, mutationOf(deps, req), req.body)),
+  )
+  app.delete(
+    '/v1/notifications/destinations/:destination_id',
+    {
+      schema: {
+        operationId: 'removeNotificationDestination',
+        summary: 'Remove a destination',
+        description: 'Nothing is sent there from now on.',
+        tags: ['notifications'],
+        params: DestinationParams,
+        headers: CommandHeaders,
+        response: { 204: Type.Null(), ...errorReplies },
+      },
+      preHandler: allow('self', { kind: 'W' }),
+    },
+    async (req, reply) =>
+      sendStored(reply, await removeDestination(deps, mutationOf(deps, req), req.params.destination_id)),
+  )
+}
+
+const readRoutes = (app: TypedApp, deps: Deps) => {
+  app.get(
+    '/v1/notifications/destinations',
+    {
+      schema: {
+        operationId: 'listNotificationDestinations',
+        summary: 'List your destinations',
+        description: 'Where the caller is reached.',
+        tags: ['notifications'],
+        response: { 200: DestinationList, ...errorReplies },
+      },
+      preHandler: allow('self', { kind: 'R' }),
+    },
+    async ({ caller }) => ({ items: (await listDestinations(deps.db, ownerOf(caller.user_id))).map(destinationView) }),
+  )
+  app.get(
+    '/v1/notifications/destinations/:destination_id/secret',
+    {
+      schema: {
+        operationId: 'getNotificationSecret',
+        summary: 'Read the secret of a webhook',
+        description: 'What its receiver verifies messages with. Webhooks of Slack and Teams have none.',
+        tags: ['notifications'],
+        params: DestinationParams,
+        response: { 200: SecretView, ...errorReplies },
+      },
+      preHandler: allow('self', { kind: 'R' }),
+    },
+    async ({ caller, params: { destination_id } }) => {
+      const found = await getDestination(deps.db, destination_id)
+      if (found?.owner !== ownerOf(caller.user_id) || !found.secret) throw notFound('destination', destination_id)
+      return { secret: deps.notifyKeys.open(destination_id, found.secret) }
+    },
+  )
+}

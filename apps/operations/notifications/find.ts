@@ -1,0 +1,72 @@
+import { type NewNotice, queueNotices } from '../../../db/operations/notifications/deliveries.ts'
+import {
+  claimOwners,
+  type Destination,
+  listDestinations,
+  lockDestination,
+} from '../../../db/operations/notifications/destinations.ts'
+import { anyWaits, listWaiting, type Waiting } from '../../../db/operations/notifications/waiting.ts'
+import { type NotifyEvent, type NotifyRules, RISKS } from '../../shared/contracts/operations/notifications.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { quietUntil } from './quiet.ts'
+import { viewOf } from './view.ts'
+
+type Deps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'telemetry' | 'trust'>
+
+const EVERY_S = 5
+const BATCH = 100
+
+/** Looks which decisions wait for those who want to be told, and queues what they have not been told. */
+export const findNotices = async (deps: Deps): Promise<void> => {
+  if (!(await anyWaits(deps.db))) return
+  for (const { owner, rules } of await claimOwners(deps.db, EVERY_S, BATCH))
+    await findFor(deps, owner, rules).catch((err: unknown) =>
+      deps.telemetry.log.warn({ err, owner }, 'a person could not be looked for'),
+    )
+}
+
+const findFor = async (deps: Deps, owner: string, rules: NotifyRules): Promise<void> => {
+  const destinations = (await listDestinations(deps.db, owner)).filter(({ status }) => status === 'active')
+  if (destinations.length === 0) return
+  const view = await viewOf(owner, (user_id) => deps.trust.principals.get(user_id))
+  const waiting = view ? await listWaiting(deps.db, view) : []
+  const now = deps.clock.now().getTime()
+  for (const destination of destinations) {
+    const notices = waiting.flatMap((one) => noticeOf(rules, destination, one, now))
+    if (notices.length === 0) continue
+    await deps.db.transaction(async (tx) => {
+      const locked = await lockDestination(tx, destination.destination_id)
+      const times = { gather_s: deps.config.NOTIFY__GATHER_S, digest_s: rules.digest_s }
+      if (locked?.status === 'active') await queueNotices(tx, locked, notices, times)
+    })
+  }
+}
+
+export const eventOf = ({
+  object,
+  round,
+  escalation,
+}: Pick<Waiting, 'object' | 'round' | 'escalation'>): NotifyEvent => {
+  if (object.startsWith('patch:')) return 'patch.waiting'
+  if (escalation > 0) return 'gate.escalated'
+  return round > 1 ? 'gate.reopened' : 'gate.waiting'
+}
+
+/** What this destination is told of a decision now: one notice or none. */
+const noticeOf = (rules: NotifyRules, { destination_id }: Destination, one: Waiting, now: number): NewNotice[] => {
+  const event = eventOf(one)
+  const { operation_id, object, round, escalation, risk_level, waiting_since, deadline_at } = one
+  const steps = rules.steps.length === 0 ? [{ destination_id, after_s: 0 }] : rules.steps
+  const due = steps.some(
+    (step) => step.destination_id === destination_id && Date.parse(waiting_since) + step.after_s * 1000 <= now,
+  )
+  if (!due || !rules.events.includes(event) || levelOf(risk_level) < levelOf(rules.min_risk)) return []
+  const silent_until = quietUntil(rules.quiet, now)
+  const urgent =
+    levelOf(risk_level) >= levelOf('high') ||
+    (silent_until !== undefined && deadline_at !== null && Date.parse(deadline_at) < silent_until)
+  if (silent_until !== undefined && !urgent) return []
+  return [{ operation_id, object, round, escalation, event, urgent }]
+}
+
+const levelOf = (risk: string): number => (RISKS as readonly string[]).indexOf(risk)

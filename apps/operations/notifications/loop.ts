@@ -1,0 +1,24 @@
+import { type Loop, startLoop } from '../../shared/process/loop.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { findNotices } from './find.ts'
+import { sendDue } from './send.ts'
+
+type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'config' | 'db' | 'notifyKeys' | 'telemetry' | 'trust'>
+
+/** Tells people what waits for them, until it is stopped; does nothing unless NOTIFY__ENABLED. */
+export const startNotifier = (deps: Deps): Loop => {
+  const { channels } = deps
+  if (!channels) return { stop: async () => {} }
+  const options = {
+    every_ms: deps.config.OPERATIONS__SWEEP__INTERVAL_MS,
+    failed: (err: unknown) => deps.telemetry.log.warn({ err }, 'a turn of the notifier failed'),
+  }
+  const finder = startLoop(() => findNotices(deps), options)
+  const sender = startLoop(() => sendDue({ ...deps, channels }), options)
+  return {
+    stop: async () => {
+      await Promise.all([finder.stop(), sender.stop()])
+      await channels.close()
+    },
+  }
+}

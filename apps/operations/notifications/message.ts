@@ -1,0 +1,95 @@
+import type { Waiting } from '../../../db/operations/notifications/waiting.ts'
+import type { NotifyEvent } from '../../shared/contracts/operations/notifications.ts'
+
+/** A message before its channel gives it a shape: plain words and one link each, no markup. */
+export type Message = {
+  subject: string
+  /** Ids, words and a link of each decision; a program reads these. */
+  items: MessageItem[]
+  text: string
+  link: string
+}
+export type MessageItem = {
+  event: NotifyEvent
+  operation_id: string
+  gate_id: string | null
+  patch_id: string | null
+  round: number
+  escalation: number
+  /** Absent in minimal messages. */
+  words?: { title: string; question: string | null; risk: string; deadline_at: string | null }
+  link: string
+}
+export type Told = Waiting & { event: NotifyEvent }
+
+const SHOWN = 20
+const MOST_WORDS = 300
+
+/** One line: no line of a title looks like a line of ours. */
+const line = (text: string): string =>
+  text
+    .replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
+    .trim()
+    .slice(0, MOST_WORDS)
+
+export const idsOf = (object: string) => {
+  const [kind, id = ''] = [object.slice(0, object.indexOf(':')), object.slice(object.indexOf(':') + 1)]
+  return { gate_id: kind === 'gate' ? id : null, patch_id: kind === 'patch' ? id : null }
+}
+
+/** The page of a decision: it shows and asks; opening it changes nothing and needs a sign-in. */
+const linkOf = (console_url: string, { operation_id, object, round }: Told): string => {
+  const { gate_id, patch_id } = idsOf(object)
+  const path = gate_id === null ? `patches/${patch_id}` : `gates/${encodeURIComponent(gate_id)}?round=${round}`
+  return `${console_url}/operations/${operation_id}/${path}`
+}
+
+type Style = { console_url: string; content: 'titles' | 'minimal' }
+
+/** One message for all of these decisions. It holds no token and no secret: ids, words that readers of the operation see, and links. */
+export const decisionsMessage = (told: readonly Told[], { console_url, content }: Style): Message => {
+  const items = told.map((one): MessageItem => {
+    const { event, operation_id, round, escalation, title, question, risk_level, deadline_at } = one
+    const words = { title: line(title), question: question && line(question), risk: risk_level, deadline_at }
+    return {
+      ...{ event, operation_id, ...idsOf(one.object), round, escalation },
+      ...(content === 'titles' && { words }),
+      link: linkOf(console_url, one),
+    }
+  })
+  const subject = told.length === 1 ? 'A decision waits for you.' : `${told.length} decisions wait for you.`
+  const shown = items.slice(0, SHOWN).map(wordsOf)
+  const rest = items.length > SHOWN ? [`And ${items.length - SHOWN} more: ${console_url}/inbox?for=me`] : []
+  return {
+    subject,
+    items,
+    text: [subject, ...shown, ...rest].join('\n\n'),
+    link: items.length === 1 ? (items[0]?.link ?? '') : `${console_url}/inbox?for=me`,
+  }
+}
+
+const ABOUT: Record<NotifyEvent, string> = {
+  'gate.waiting': '',
+  'gate.reopened': ' (asked again)',
+  'gate.escalated': ' (escalated)',
+  'patch.waiting': ' (a patch)',
+}
+
+const wordsOf = ({ event, words, link }: MessageItem): string => {
+  if (!words) return link
+  const { title, question, risk, deadline_at } = words
+  const until = deadline_at ? `, until ${deadline_at.slice(0, 16).replace('T', ' ')} UTC` : ''
+  return [`${title}${ABOUT[event]}`, ...(question ? [question] : []), `Risk: ${risk}${until}`, link].join('\n')
+}
+
+const plain = (subject: string, text: string, link: string): Message => ({ subject, items: [], text, link })
+
+export const codeMessage = (code: string, console_url: string): Message =>
+  plain(
+    'Confirm this address',
+    `Somebody wants Signalbox to write to this address when decisions wait for them. If it was you, confirm it with this code:\n\n${code}\n\nElse ignore this mail: no other one follows.`,
+    console_url,
+  )
+
+export const testMessage = (console_url: string): Message =>
+  plain('A test', `A test: Signalbox reaches you here.\n\n${console_url}`, console_url)

@@ -1,0 +1,14 @@
+import type { Quiet } from '../../shared/contracts/operations/notifications.ts'
+import { nextTime } from '../schedules/when.ts'
+
+const at = (clock: string, timezone: string, now: number): number => {
+  const [hour, minute] = clock.split(':').map(Number)
+  return nextTime({ cron: `${minute} ${hour} * * *`, timezone }, 0, now) ?? now
+}
+
+/** When the quiet hours end that `now` lies in, in milliseconds; undefined outside of them. They may span midnight. */
+export const quietUntil = (quiet: Quiet | null, now: number): number | undefined => {
+  if (!quiet || quiet.from === quiet.to) return undefined
+  const end = at(quiet.to, quiet.timezone, now)
+  return end < at(quiet.from, quiet.timezone, now) ? end : undefined
+}

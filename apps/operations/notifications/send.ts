@@ -1,0 +1,113 @@
+import {
+  type Delivery,
+  dropNotices,
+  endDelivery,
+  leaseDeliveries,
+  listNotices,
+  putOff,
+} from '../../../db/operations/notifications/deliveries.ts'
+import {
+  type Destination,
+  getDestination,
+  getRules,
+  moveDestination,
+} from '../../../db/operations/notifications/destinations.ts'
+import { listWaiting } from '../../../db/operations/notifications/waiting.ts'
+import type { OperationsDeps } from '../deps.ts'
+import type { Channels, Sent } from './channels.ts'
+import { eventOf } from './find.ts'
+import { codeMessage, decisionsMessage, type Message, type Told, testMessage } from './message.ts'
+import { quietUntil } from './quiet.ts'
+import { viewOf } from './view.ts'
+
+type SendDeps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'notifyKeys' | 'telemetry' | 'trust'> & {
+  channels: Channels
+}
+
+const BATCH = 20
+const FIRST_S = 5
+const LONGEST_S = 3600
+/** While it cannot be said who may decide. */
+const OUTAGE_S = 10
+
+/** Sends what is due. Each message is sent by one process; one that died while it sent is followed under the same id. */
+export const sendDue = async (deps: SendDeps): Promise<void> => {
+  await Promise.all((await leaseDeliveries(deps.db, BATCH)).map((delivery) => sendOne(deps, delivery)))
+}
+
+const sendOne = async (deps: SendDeps, delivery: Delivery): Promise<void> => {
+  try {
+    const destination = await getDestination(deps.db, delivery.destination_id)
+    const wanted = delivery.purpose === 'code' ? 'unconfirmed' : 'active'
+    if (destination?.status !== wanted) {
+      await deps.db.transaction((tx) => endDelivery(tx, delivery.delivery_id, 'obsolete'))
+      return
+    }
+    const message = await messageOf(deps, delivery)
+    if (message) await carry(deps, delivery, destination, message)
+  } catch (err) {
+    deps.telemetry.log.warn({ err, delivery_id: delivery.delivery_id }, 'a message could not be made')
+    await deps.db.transaction((tx) => putOff(tx, delivery.delivery_id, OUTAGE_S))
+  }
+}
+
+const carry = async (deps: SendDeps, delivery: Delivery, destination: Destination, message: Message): Promise<void> => {
+  const { channels, notifyKeys, clock } = deps
+  const { destination_id, kind, address, secret } = destination
+  const reach = {
+    delivery_id: delivery.delivery_id,
+    kind,
+    address: notifyKeys.open(destination_id, address),
+    secret: secret ? notifyKeys.open(destination_id, secret) : undefined,
+  }
+  await settle(deps, delivery, await channels.send(reach, message, clock.now()))
+}
+
+/** Sent, to be tried again after a time that grows, or given up. */
+const settle = ({ db, config, clock, telemetry }: SendDeps, delivery: Delivery, { error, final, gone }: Sent) =>
+  db.transaction(async (tx) => {
+    const { delivery_id, destination_id, attempts, created_at } = delivery
+    if (error === undefined) return void (await endDelivery(tx, delivery_id, 'sent'))
+    const wait_s = Math.min(FIRST_S * 4 ** attempts, LONGEST_S)
+    const late = clock.now().getTime() + wait_s * 1000 - Date.parse(created_at) > config.NOTIFY__GIVE_UP_S * 1000
+    if (!final && !late) return void (await putOff(tx, delivery_id, wait_s, error))
+    telemetry.log.warn({ delivery_id, error }, 'a message was given up')
+    await endDelivery(tx, delivery_id, 'dead', error)
+    if (gone) await moveDestination(tx, destination_id, { status: 'disabled', status_reason: error })
+  })
+
+/** What it says now; undefined if it is not sent now. */
+const messageOf = async (deps: SendDeps, delivery: Delivery): Promise<Message | undefined> => {
+  const { console_url } = deps.channels
+  if (delivery.purpose === 'code') return codeMessage(deps.notifyKeys.codeOf(delivery.destination_id), console_url)
+  if (delivery.purpose === 'test') return testMessage(console_url)
+  const now = deps.clock.now().getTime()
+  const { told, over, urgent } = await stillWaiting(deps, delivery)
+  const rules = await getRules(deps.db, delivery.owner)
+  const quiet = urgent ? undefined : quietUntil(rules.quiet, now)
+  await deps.db.transaction(async (tx) => {
+    await dropNotices(tx, over)
+    if (told.length === 0) await endDelivery(tx, delivery.delivery_id, 'obsolete')
+    else if (quiet !== undefined) await putOff(tx, delivery.delivery_id, (quiet - now) / 1000)
+  })
+  if (told.length === 0 || quiet !== undefined) return undefined
+  return decisionsMessage(told, { console_url, content: deps.config.NOTIFY__CONTENT })
+}
+
+/** Which of its decisions still wait for its owner, whose rights identity states now. */
+const stillWaiting = async ({ db, trust }: SendDeps, { delivery_id, owner }: Delivery) => {
+  const view = await viewOf(owner, trust.principals.ask)
+  const waiting = view ? await listWaiting(db, view) : []
+  const told: Told[] = []
+  const over: Awaited<ReturnType<typeof listNotices>> = []
+  let urgent = false
+  for (const notice of await listNotices(db, [delivery_id])) {
+    const { operation_id, object, round } = notice
+    const one = waiting.find((w) => w.operation_id === operation_id && w.object === object && w.round === round)
+    if (!one) over.push(notice)
+    else if (!told.some((t) => t.operation_id === operation_id && t.object === object))
+      told.push({ ...one, event: eventOf(one) })
+    urgent ||= one !== undefined && notice.urgent
+  }
+  return { told, over, urgent }
+}

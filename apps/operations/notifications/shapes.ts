@@ -1,0 +1,64 @@
+import type { DestinationKind } from '../../shared/contracts/operations/notifications.ts'
+import type { Message, MessageItem } from './message.ts'
+
+type Webhook = Exclude<DestinationKind, 'email'>
+
+/** The body of a message for each kind of webhook. No shape reads markup out of a title. */
+export const bodyOf = (kind: Webhook, message: Message, at: string): string => JSON.stringify(SHAPES[kind](message, at))
+
+const titleOf = ({ words }: MessageItem): string =>
+  words ? [words.title, words.question, `Risk: ${words.risk}`].filter(Boolean).join(' · ') : 'A decision'
+
+/** Slack reads these three, and nothing else, as the begin of markup. */
+const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;')
+
+/** Slack takes 50 blocks, of 3000 characters each. */
+const SLACK_ITEMS = 20
+const TEAMS_ITEMS = 20
+
+const SHAPES: Record<Webhook, (message: Message, at: string) => object> = {
+  webhook: ({ subject, items, link }, at) => ({
+    type: items.length > 0 ? 'decisions.waiting' : 'test',
+    timestamp: at,
+    data: { subject, link, items },
+  }),
+  slack: ({ subject, items, link }) => ({
+    text: escaped(subject),
+    unfurl_links: false,
+    blocks: [
+      { type: 'header', text: { type: 'plain_text', text: subject } },
+      ...items.slice(0, SLACK_ITEMS).flatMap((item) => [
+        { type: 'section', text: { type: 'plain_text', text: titleOf(item) } },
+        { type: 'context', elements: [{ type: 'mrkdwn', text: `<${item.link}|Open>` }] },
+      ]),
+      { type: 'context', elements: [{ type: 'mrkdwn', text: `<${link}|Signalbox>` }] },
+    ],
+  }),
+  teams: ({ subject, items, link }) => ({
+    type: 'message',
+    attachments: [
+      {
+        contentType: 'application/vnd.microsoft.card.adaptive',
+        contentUrl: null,
+        content: {
+          $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+          type: 'AdaptiveCard',
+          version: '1.4',
+          body: [
+            richText(subject, { weight: 'Bolder' }),
+            ...items
+              .slice(0, TEAMS_ITEMS)
+              .map((item) => richText(titleOf(item), { selectAction: { type: 'Action.OpenUrl', url: item.link } })),
+          ],
+          actions: [{ type: 'Action.OpenUrl', title: 'Open', url: link }],
+        },
+      },
+    ],
+  }),
+}
+
+/** A TextBlock would read Markdown. */
+const richText = (text: string, style: object) => ({
+  type: 'RichTextBlock',
+  inlines: [{ type: 'TextRun', text, ...style }],
+})

@@ -1,0 +1,121 @@
+import Type, { type Static } from 'typebox'
+import { Closed } from '../closed.ts'
+import { text } from '../text.ts'
+import { DryRun, GateId, ListOf, Nullable, NullableText, OperationId, PageQuery, Time } from './common.ts'
+
+/** How people are reached when a decision waits for them (federation.md 9). */
+export const DESTINATION_KINDS = ['email', 'webhook', 'slack', 'teams'] as const
+export type DestinationKind = (typeof DESTINATION_KINDS)[number]
+export const NOTIFY_EVENTS = ['gate.waiting', 'gate.reopened', 'gate.escalated', 'patch.waiting'] as const
+export type NotifyEvent = (typeof NOTIFY_EVENTS)[number]
+export const RISKS = ['low', 'medium', 'high', 'critical'] as const
+export const DELIVERY_STATES = ['queued', 'sent', 'dead', 'obsolete'] as const
+
+const DestinationId = text('0195f0c2-0000-7000-8000-00000000000a', { format: 'uuid' })
+export const DestinationParams = Type.Object({ destination_id: DestinationId })
+const Name = text('mail', { minLength: 1, maxLength: 60, pattern: '\\S' })
+
+export const DestinationBody = Closed({
+  kind: Type.Enum([...DESTINATION_KINDS]),
+  name: Name,
+  address: text('eva@example.org', {
+    minLength: 3,
+    maxLength: 2000,
+    description: 'A mail address, or the URL of a webhook. Of a URL only the origin is shown again.',
+  }),
+  dry_run: DryRun,
+})
+export type DestinationBody = Static<typeof DestinationBody>
+
+export const DestinationView = Type.Object({
+  destination_id: DestinationId,
+  kind: Type.Enum([...DESTINATION_KINDS]),
+  name: Name,
+  address: text('eva@example.org', { description: 'A mail address, or the origin of a URL.' }),
+  status: Type.Enum(['unconfirmed', 'active', 'disabled']),
+  status_reason: NullableText,
+  created_at: Time,
+})
+export type DestinationView = Static<typeof DestinationView>
+export const DestinationList = Type.Object({ items: Type.Array(DestinationView) })
+
+export const ConfirmBody = Closed({
+  code: text('48201733', { pattern: '^[0-9]{8}$', description: 'The code of the mail.' }),
+  dry_run: DryRun,
+})
+export const DestinationTest = Closed({ dry_run: DryRun })
+export const SecretView = Type.Object({
+  secret: text('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', {
+    description: 'Verifies `webhook-signature`: HMAC-SHA-256 over `id.timestamp.body`, as Standard Webhooks states it.',
+  }),
+})
+
+const Clock = text('22:00', { pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$' })
+export const Quiet = Closed({
+  timezone: text('Europe/Berlin', { maxLength: 64, description: 'An IANA time zone, through its daylight saving.' }),
+  from: Clock,
+  to: Clock,
+})
+export type Quiet = Static<typeof Quiet>
+
+const rules = {
+  events: Type.Array(Type.Enum([...NOTIFY_EVENTS]), { uniqueItems: true, description: 'What is told at all.' }),
+  min_risk: Type.Enum([...RISKS]),
+  steps: Type.Array(
+    Closed({
+      destination_id: DestinationId,
+      after_s: Type.Integer({ minimum: 0, maximum: 604_800, description: 'If it still waits after so long.' }),
+    }),
+    { maxItems: 20, description: 'Who is told when. Empty: every active destination, at once.' },
+  ),
+  quiet: Nullable(Quiet),
+  digest_s: Type.Integer({
+    minimum: 0,
+    maximum: 86_400,
+    description: 'After a message a destination gets the next one at the earliest after so long, for all until then.',
+  }),
+}
+export const NotifyRules = Closed(rules)
+export type NotifyRules = Static<typeof NotifyRules>
+export const RulesBody = Closed({ ...rules, dry_run: DryRun })
+export type RulesBody = Static<typeof RulesBody>
+
+/** How people are told who have said nothing. */
+export const DEFAULT_RULES: NotifyRules = {
+  events: [...NOTIFY_EVENTS],
+  min_risk: 'low',
+  steps: [],
+  quiet: null,
+  digest_s: 300,
+}
+
+export const Notice = Type.Object({
+  event: Type.Enum([...NOTIFY_EVENTS]),
+  operation_id: OperationId,
+  gate_id: Nullable(GateId),
+  patch_id: NullableText,
+  round: Type.Integer(),
+  escalation: Type.Integer(),
+})
+export type Notice = Static<typeof Notice>
+
+export const DeliveryView = Type.Object({
+  delivery_id: DestinationId,
+  destination_id: DestinationId,
+  purpose: Type.Enum(['notices', 'code', 'test']),
+  state: Type.Enum([...DELIVERY_STATES], {
+    description: '`dead`: it was given up. `obsolete`: when it was to be sent nothing waited for you any more.',
+  }),
+  attempts: Type.Integer(),
+  last_error: NullableText,
+  next_at: Time,
+  created_at: Time,
+  ended_at: NullableText,
+  notices: Type.Array(Notice),
+})
+export type DeliveryView = Static<typeof DeliveryView>
+export const DeliveryListQuery = Closed({
+  state: Type.Optional(Type.Array(Type.Enum([...DELIVERY_STATES]), { maxItems: 4 })),
+  ...PageQuery,
+})
+export const DeliveryList = ListOf(DeliveryView)

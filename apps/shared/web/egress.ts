@@ -1,0 +1,88 @@
+import { BlockList, isIP } from 'node:net'
+import Type, { type Static } from 'typebox'
+import { ConfigError } from '../config.ts'
+import { Closed } from '../contracts/closed.ts'
+import { matcherOf } from '../data/pattern.ts'
+
+/** Addresses that may be called: by name, by the networks that the name leads to, and by port. */
+export const Destination = Closed({
+  scheme: Type.Enum(['http', 'https']),
+  host: Type.String({ minLength: 1, maxLength: 253 }),
+  networks: Type.Array(Type.String(), { minItems: 1 }),
+  ports: Type.Array(Type.String({ pattern: '^\\d{1,5}(-\\d{1,5})?$' }), { minItems: 1 }),
+})
+export type Destination = Static<typeof Destination>
+
+export type Rule = {
+  scheme: string
+  host: (host: string) => boolean
+  networks: { check: (address: string, family: 'ipv4' | 'ipv6') => boolean }
+  ports: [number, number][]
+}
+
+const listOf = (networks: readonly string[], fault: (network: string) => Error): BlockList => {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [address = '', bits = ''] = network.split('/')
+    const family = isIP(address)
+    if (family === 0) throw fault(network)
+    list.addSubnet(address, Number(bits || (family === 4 ? 32 : 128)), family === 4 ? 'ipv4' : 'ipv6')
+  }
+  return list
+}
+const ours = (networks: string) => listOf(networks.split(' '), (network) => new Error(network))
+
+/** Cloud metadata services, whatever a rule says. */
+const METADATA = ours('169.254.0.0/16 100.100.100.200/32 fd00:ec2::254/128 fe80::/10')
+
+/** IPv4 for special purposes: this host, private and shared networks, tests, multicast. Of IPv6 only 2000::/3 is public, but for its tunnels and examples. */
+const SPECIAL = ours(
+  '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 2001::/23 2001:db8::/32 2002::/16 3fff::/20',
+)
+const GLOBAL = ours('0.0.0.0/0 2000::/3')
+
+/** Any host outside by https: no address of this machine or of a private network. */
+export const PUBLIC: Rule = {
+  scheme: 'https:',
+  host: () => true,
+  networks: { check: (address, family) => GLOBAL.check(address, family) && !SPECIAL.check(address, family) },
+  ports: [[443, 443]],
+}
+
+/** The rule that a destination of `source` makes; a broken one stops the start. */
+export const ruleOf = (source: string, { scheme, host, networks, ports }: Destination): Rule => ({
+  scheme: `${scheme}:`,
+  host: matcherOf(host.toLowerCase()),
+  networks: listOf(
+    networks,
+    (network) => new ConfigError(`${source}: "${network}" is not a network such as 10.0.0.0/8.`),
+  ),
+  ports: ports.map((range) => {
+    const [from = '0', to = from] = range.split('-')
+    return [Number(from), Number(to)]
+  }),
+})
+
+export const fits = (rule: Rule, url: URL): boolean => {
+  const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
+  const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase()
+  return rule.scheme === url.protocol && rule.host(host) && rule.ports.some(([from, to]) => port >= from && port <= to)
+}
+
+/** Whether one of the rules lets a connection go to this address, seen through IPv4-mapped spelling. */
+export const isAllowed = (rules: readonly Rule[], address: string): boolean => {
+  const plain = unmapped(address)
+  const family = isIP(plain) === 4 ? 'ipv4' : 'ipv6'
+  if (isIP(plain) === 0 || METADATA.check(plain, family)) return false
+  return rules.some((rule) => rule.networks.check(plain, family))
+}
+
+/** ::ffff:7f00:1 and ::ffff:127.0.0.1 are 127.0.0.1. */
+const unmapped = (address: string): string => {
+  const mapped = /^(?:0*:)*:?ffff:(?:(\d+\.\d+\.\d+\.\d+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i.exec(address)
+  if (!mapped) return address
+  const [, dotted, high = '0', low = '0'] = mapped
+  if (dotted) return dotted
+  const bits = (Number.parseInt(high, 16) << 16) | Number.parseInt(low, 16)
+  return [24, 16, 8, 0].map((shift) => (bits >>> shift) & 255).join('.')
+}

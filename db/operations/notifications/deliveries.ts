@@ -1,0 +1,167 @@
+import { and, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
+import { pick } from '../../../apps/shared/data/pick.ts'
+import { uuidv7 } from '../../../apps/shared/ids.ts'
+import { type Db, first, type Queryable, type Tx } from '../../client.ts'
+import { iso } from '../expressions.ts'
+import { notify_deliveries, notify_notices } from '../tables/index.ts'
+
+export type Delivery = Awaited<ReturnType<typeof leaseDeliveries>>[number]
+export type NewNotice = Omit<typeof notify_notices.$inferInsert, 'destination_id' | 'delivery_id'>
+
+/** Longer than any channel takes. */
+const LEASE_S = 60
+const KEPT_DAYS = 30
+
+const columns = {
+  ...pick(notify_deliveries, 'delivery_id', 'destination_id', 'owner', 'purpose', 'state', 'attempts', 'last_error'),
+  next_at: iso(notify_deliveries.next_at),
+  created_at: iso(notify_deliveries.created_at),
+  ended_at: iso(notify_deliveries.ended_at),
+}
+const inSeconds = (seconds: number) => sql`clock_timestamp() + make_interval(secs => ${seconds})`
+
+/** A message that is due now: a code or a test. */
+export const queueDelivery = (
+  tx: Tx,
+  { destination_id, owner }: { destination_id: string; owner: string },
+  purpose: 'code' | 'test',
+) =>
+  tx
+    .insert(notify_deliveries)
+    .values({ delivery_id: uuidv7(), destination_id, owner, purpose, next_at: sql`clock_timestamp()` })
+
+/**
+ * Tells a destination of these, each once for ever. They join the message that has not been sent yet, or make one: after
+ * `gather_s`, and not sooner than `digest_s` after the last. The caller holds the destination's row. Returns how many are new.
+ */
+export const queueNotices = async (
+  tx: Tx,
+  { destination_id, owner }: { destination_id: string; owner: string },
+  notices: readonly NewNotice[],
+  { gather_s, digest_s }: { gather_s: number; digest_s: number },
+): Promise<number> => {
+  const here = eq(notify_deliveries.destination_id, destination_id)
+  const open = await tx
+    .select(pick(notify_deliveries, 'delivery_id'))
+    .from(notify_deliveries)
+    .where(and(here, sql`purpose = 'notices' and state = 'queued' and attempts = 0 and leased_until is null`))
+    .limit(1)
+    .for('update')
+    .then(first)
+  const delivery_id = open?.delivery_id ?? uuidv7()
+  const added = await tx
+    .insert(notify_notices)
+    .values(notices.map((notice) => ({ ...notice, destination_id, delivery_id })))
+    .onConflictDoNothing()
+    .returning(pick(notify_notices, 'object'))
+  if (added.length === 0 || open) return added.length
+  const last = sql`(select max(coalesce(ended_at, created_at)) from operations.notify_deliveries
+    where destination_id = ${destination_id} and purpose = 'notices' and state <> 'obsolete')`
+  await tx
+    .insert(notify_deliveries)
+    .values({
+      delivery_id,
+      destination_id,
+      owner,
+      purpose: 'notices',
+      next_at: sql`greatest(${inSeconds(gather_s)}, ${last} + make_interval(secs => ${digest_s}))`,
+    })
+  return added.length
+}
+
+/** Takes messages that are due and that nobody sends, for as long as the lease lasts. */
+export const leaseDeliveries = (db: Db, limit: number) =>
+  db
+    .update(notify_deliveries)
+    .set({ leased_until: inSeconds(LEASE_S) })
+    .where(
+      sql`${notify_deliveries.delivery_id} in (select delivery_id from operations.notify_deliveries
+        where state = 'queued' and next_at <= clock_timestamp() and (leased_until is null or leased_until < clock_timestamp())
+        order by next_at limit ${limit} for update skip locked)`,
+    )
+    .returning(columns)
+
+/** Ends a message that is queued. */
+export const endDelivery = (
+  tx: Tx,
+  delivery_id: string,
+  state: 'sent' | 'dead' | 'obsolete',
+  last_error: string | null = null,
+) => moveDelivery(tx, delivery_id, { state, last_error, ended_at: sql`clock_timestamp()` })
+
+/** Gives a message back, to be sent after so long; `error`: it was tried in vain. */
+export const putOff = (tx: Tx, delivery_id: string, seconds: number, error?: string) =>
+  moveDelivery(tx, delivery_id, { next_at: inSeconds(seconds), ...(error !== undefined && { last_error: error }) })
+
+const moveDelivery = (
+  tx: Tx,
+  delivery_id: string,
+  set: { [name in 'state' | 'last_error' | 'ended_at' | 'next_at']?: string | SQL | null },
+) =>
+  tx
+    .update(notify_deliveries)
+    .set({
+      ...(set as object),
+      leased_until: null,
+      ...(set.last_error === undefined && set.state === undefined
+        ? {}
+        : { attempts: sql`${notify_deliveries.attempts} + 1` }),
+    })
+    .where(and(eq(notify_deliveries.delivery_id, delivery_id), eq(notify_deliveries.state, 'queued')))
+
+export const listNotices = (db: Queryable, delivery_ids: readonly string[]) =>
+  db
+    .select(pick(notify_notices, 'delivery_id', 'operation_id', 'object', 'round', 'escalation', 'event', 'urgent'))
+    .from(notify_notices)
+    .where(inArray(notify_notices.delivery_id, [...delivery_ids]))
+    .orderBy(notify_notices.operation_id, notify_notices.object)
+
+/** Messages of one owner, newest first. */
+export const listDeliveries = (
+  db: Queryable,
+  {
+    owner,
+    where,
+    after,
+    limit,
+  }: { owner: string; where: SQL | undefined; after: [at: string, id: string] | undefined; limit: number },
+) =>
+  db
+    .select(columns)
+    .from(notify_deliveries)
+    .where(
+      and(
+        eq(notify_deliveries.owner, owner),
+        where,
+        after &&
+          sql`(${notify_deliveries.created_at}, ${notify_deliveries.delivery_id}) < (${after[0]}::timestamptz, ${after[1]}::uuid)`,
+      ),
+    )
+    .orderBy(desc(notify_deliveries.created_at), desc(notify_deliveries.delivery_id))
+    .limit(limit)
+
+/** Forgets messages that ended long ago, and what they told of once that is decided. */
+export const pruneDeliveries = (db: Db) =>
+  db.execute(sql`with gone as (delete from ${notify_deliveries} where ${notify_deliveries.state} <> 'queued'
+      and ${notify_deliveries.ended_at} < clock_timestamp() - make_interval(days => ${KEPT_DAYS}) returning delivery_id)
+    delete from ${notify_notices} using gone where ${notify_notices.delivery_id} = gone.delivery_id
+      and not exists (select 1 from operations.gates g where g.operation_id = ${notify_notices.operation_id}
+        and 'gate:' || g.gate_id = ${notify_notices.object} and g.status = 'waiting')`)
+
+/** What did not wait any more when it was to be told: it is found again if it waits again. */
+export const dropNotices = async (
+  tx: Tx,
+  notices: readonly { delivery_id: string; operation_id: string; object: string; round: number }[],
+): Promise<void> => {
+  for (const { delivery_id, operation_id, object, round } of notices)
+    await tx
+      .delete(notify_notices)
+      .where(
+        and(
+          eq(notify_notices.delivery_id, delivery_id),
+          eq(notify_notices.operation_id, operation_id),
+          eq(notify_notices.object, object),
+          eq(notify_notices.round, round),
+        ),
+      )
+}

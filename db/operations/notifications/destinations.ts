@@ -1,0 +1,88 @@
+import { and, asc, eq, sql } from 'drizzle-orm'
+import { DEFAULT_RULES, type NotifyRules } from '../../../apps/shared/contracts/operations/notifications.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
+import { type Db, first, type Queryable, type Tx } from '../../client.ts'
+import { iso } from '../expressions.ts'
+import { notify_deliveries, notify_destinations, notify_rules } from '../tables/index.ts'
+
+export type Destination = NonNullable<Awaited<ReturnType<typeof getDestination>>>
+
+const columns = {
+  ...pick(notify_destinations, 'destination_id', 'owner', 'kind', 'name', 'address', 'shown', 'secret'),
+  ...pick(notify_destinations, 'status', 'status_reason', 'tries'),
+  created_at: iso(notify_destinations.created_at),
+}
+
+/** Also gives its owner rules, if there are none yet. */
+export const insertDestination = async (
+  tx: Tx,
+  given: Omit<typeof notify_destinations.$inferInsert, 'created_at' | 'tries'>,
+): Promise<void> => {
+  await tx.insert(notify_destinations).values(given)
+  await tx.insert(notify_rules).values({ owner: given.owner, rules: DEFAULT_RULES }).onConflictDoNothing()
+}
+
+export const getDestination = (db: Queryable, destination_id: string) =>
+  db.select(columns).from(notify_destinations).where(eq(notify_destinations.destination_id, destination_id)).then(first)
+
+/** For changes of it, and for what is queued for it. */
+export const lockDestination = (tx: Tx, destination_id: string) =>
+  tx
+    .select(columns)
+    .from(notify_destinations)
+    .where(eq(notify_destinations.destination_id, destination_id))
+    .for('update')
+    .then(first)
+
+export const listDestinations = (db: Queryable, owner: string) =>
+  db
+    .select(columns)
+    .from(notify_destinations)
+    .where(eq(notify_destinations.owner, owner))
+    .orderBy(asc(notify_destinations.destination_id))
+
+export const moveDestination = (
+  tx: Tx,
+  destination_id: string,
+  set: Partial<Pick<Destination, 'status' | 'status_reason' | 'tries'>>,
+) => tx.update(notify_destinations).set(set).where(eq(notify_destinations.destination_id, destination_id))
+
+export const deleteDestination = (tx: Tx, destination_id: string) =>
+  tx.delete(notify_destinations).where(eq(notify_destinations.destination_id, destination_id))
+
+/** How many codes and tests this owner had sent within a day. */
+export const countAsked = async (db: Queryable, owner: string): Promise<number> => {
+  const [row] = await db
+    .select({ n: sql<number>`count(*)::int` })
+    .from(notify_deliveries)
+    .where(
+      and(
+        eq(notify_deliveries.owner, owner),
+        sql`${notify_deliveries.purpose} <> 'notices' and ${notify_deliveries.created_at} > clock_timestamp() - interval '1 day'`,
+      ),
+    )
+  return row?.n ?? 0
+}
+
+export const getRules = async (db: Queryable, owner: string): Promise<NotifyRules> => {
+  const [row] = await db.select(pick(notify_rules, 'rules')).from(notify_rules).where(eq(notify_rules.owner, owner))
+  return row?.rules ?? DEFAULT_RULES
+}
+
+export const saveRules = (tx: Tx, owner: string, rules: NotifyRules) =>
+  tx
+    .insert(notify_rules)
+    .values({ owner, rules })
+    .onConflictDoUpdate({ target: notify_rules.owner, set: { rules, updated_at: sql`clock_timestamp()` } })
+
+/** Owners nobody has looked for lately, the longest first: each is given to one process. */
+export const claimOwners = (db: Db, every_s: number, limit: number) =>
+  db
+    .update(notify_rules)
+    .set({ looked_at: sql`clock_timestamp()` })
+    .where(
+      sql`${notify_rules.owner} in (select owner from operations.notify_rules
+        where looked_at is null or looked_at < clock_timestamp() - make_interval(secs => ${every_s})
+        order by looked_at nulls first limit ${limit} for update skip locked)`,
+    )
+    .returning(pick(notify_rules, 'owner', 'rules'))

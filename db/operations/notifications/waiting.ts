@@ -1,0 +1,60 @@
+import { and, asc, eq, type SQL, sql } from 'drizzle-orm'
+import { pick } from '../../../apps/shared/data/pick.ts'
+import type { Queryable } from '../../client.ts'
+import { iso } from '../expressions.ts'
+import { WAITING_FOR_PEOPLE } from '../gates/rows.ts'
+import { OPEN_PATCH } from '../operations/waiting.ts'
+import { gates, operations, patches } from '../tables/index.ts'
+
+/** Conditions for what somebody may see and decide. */
+export type View = { visible: SQL | undefined; gates: SQL; patches: SQL }
+export type Waiting = Awaited<ReturnType<typeof listWaiting>>[number]
+
+/** So much is told of at once: the rest when some of it is decided. */
+const MOST = 500
+
+/** Whether anything waits for anybody. */
+export const anyWaits = async (db: Queryable): Promise<boolean> => {
+  const { rows } = await db.execute<{ waits: boolean }>(
+    sql`select exists (select 1 from ${gates} where ${WAITING_FOR_PEOPLE}) or exists (select 1 from ${patches} where ${OPEN_PATCH}) as waits`,
+  )
+  return rows[0]?.waits === true
+}
+
+/** The decisions that wait for somebody, the oldest first. */
+export const listWaiting = async (db: Queryable, view: View) => {
+  const operation = pick(operations, 'operation_id', 'title', 'risk_level')
+  const [asked, proposed] = await Promise.all([
+    db
+      .select({
+        ...operation,
+        object: sql<string>`'gate:' || ${gates.gate_id}`,
+        question: sql<string | null>`${gates.question}`,
+        round: gates.round,
+        escalation: gates.escalation_level,
+        waiting_since: sql<string>`${iso(gates.waiting_since)}`,
+        deadline_at: sql<string | null>`${iso(gates.deadline_at)}`,
+      })
+      .from(gates)
+      .innerJoin(operations, eq(operations.operation_id, gates.operation_id))
+      .where(and(WAITING_FOR_PEOPLE, view.visible, view.gates))
+      .orderBy(asc(gates.waiting_since))
+      .limit(MOST),
+    db
+      .select({
+        ...operation,
+        object: sql<string>`'patch:' || ${patches.patch_id}`,
+        question: sql<string | null>`null`,
+        round: sql<number>`1`,
+        escalation: sql<number>`0`,
+        waiting_since: sql<string>`${iso(patches.created_at)}`,
+        deadline_at: sql<string | null>`${iso(patches.expires_at)}`,
+      })
+      .from(patches)
+      .innerJoin(operations, eq(operations.operation_id, patches.operation_id))
+      .where(and(OPEN_PATCH, view.visible, view.patches))
+      .orderBy(asc(patches.created_at))
+      .limit(MOST),
+  ])
+  return [...asked, ...proposed]
+}

@@ -1,0 +1,90 @@
+import { sql } from 'drizzle-orm'
+import { boolean, index, integer, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
+import type {
+  DestinationKind,
+  NotifyEvent,
+  NotifyRules,
+} from '../../../apps/shared/contracts/operations/notifications.ts'
+import { at, bytea, count, json, now } from '../../columns.ts'
+import { operationsSchema } from './schema.ts'
+
+const t = operationsSchema.table
+
+/** Where somebody is reached. `owner` is user:<id> or group:<key>; addresses and secrets are sealed. */
+export const notify_destinations = t(
+  'notify_destinations',
+  {
+    destination_id: uuid('destination_id').primaryKey(),
+    owner: text('owner').notNull(),
+    kind: text('kind').$type<DestinationKind>().notNull(),
+    name: text('name').notNull(),
+    address: bytea('address').notNull(),
+    /** What of the address is shown: a mail address, or the origin of a URL. */
+    shown: text('shown').notNull(),
+    /** Of a webhook: what its messages are signed with. */
+    secret: bytea('secret'),
+    /** unconfirmed, active, disabled. */
+    status: text('status').$type<'unconfirmed' | 'active' | 'disabled'>().notNull(),
+    status_reason: text('status_reason'),
+    /** Wrong codes so far. */
+    tries: count('tries'),
+    created_at: now('created_at'),
+  },
+  (c) => [index().on(c.owner)],
+)
+
+/** One row for each owner of a destination; the notifier locks it, so one process at a time looks for them. */
+export const notify_rules = t(
+  'notify_rules',
+  {
+    owner: text('owner').primaryKey(),
+    rules: json<NotifyRules>('rules').notNull(),
+    looked_at: at('looked_at'),
+    updated_at: now('updated_at'),
+  },
+  (c) => [index().on(c.looked_at)],
+)
+
+/** One message to one destination. `leased_until`: a process sends it. */
+export const notify_deliveries = t(
+  'notify_deliveries',
+  {
+    delivery_id: uuid('delivery_id').primaryKey(),
+    destination_id: uuid('destination_id').notNull(),
+    owner: text('owner').notNull(),
+    purpose: text('purpose').$type<'notices' | 'code' | 'test'>().notNull(),
+    state: text('state').$type<'queued' | 'sent' | 'dead' | 'obsolete'>().notNull().default('queued'),
+    attempts: count('attempts'),
+    last_error: text('last_error'),
+    next_at: at('next_at').notNull(),
+    leased_until: at('leased_until'),
+    created_at: now('created_at'),
+    ended_at: at('ended_at'),
+  },
+  (c) => [
+    index('notify_deliveries_due').on(c.next_at).where(sql`state = 'queued'`),
+    index().on(c.owner, c.created_at, c.delivery_id),
+    index().on(c.destination_id, c.created_at),
+  ],
+)
+
+/** What a message tells of: each round of a gate and each escalation, and each patch, once per owner and destination. */
+export const notify_notices = t(
+  'notify_notices',
+  {
+    destination_id: uuid('destination_id').notNull(),
+    operation_id: uuid('operation_id').notNull(),
+    /** gate:<id> or patch:<id>. */
+    object: text('object').notNull(),
+    round: integer('round').notNull(),
+    escalation: integer('escalation').notNull(),
+    delivery_id: uuid('delivery_id').notNull(),
+    event: text('event').$type<NotifyEvent>().notNull(),
+    /** It does not wait for the end of quiet hours. */
+    urgent: boolean('urgent').notNull(),
+  },
+  (c) => [
+    primaryKey({ columns: [c.destination_id, c.operation_id, c.object, c.round, c.escalation] }),
+    index().on(c.delivery_id),
+  ],
+)
