@@ -313,7 +313,12 @@ export const startPlatform = async ({
           ...headers,
         })
       }
-    return { get: (path: string, options?: Request) => call('GET')(path, undefined, options), post: call('POST') }
+    return {
+      get: (path: string, options?: Request) => call('GET')(path, undefined, options),
+      post: call('POST'),
+      put: call('PUT'),
+      delete: call('DELETE'),
+    }
   }
 
   const service = (name: string) => {

@@ -1,0 +1,469 @@
+import { createHmac } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { findNotices } from '../../apps/operations/notifications/find.ts'
+import { quietUntil } from '../../apps/operations/notifications/quiet.ts'
+import { sendDue } from '../../apps/operations/notifications/send.ts'
+import type { NotifyRules } from '../../apps/shared/contracts/operations/notifications.ts'
+import { gated, must, type Person, type Platform, person, type Reply, startPlatform } from './support/platform.ts'
+import { startHooks, startMailServer } from './support/receivers.ts'
+
+/** People are told what waits for them: by a real mail server and a real receiver of webhooks. */
+const CONSOLE = 'https://console.example.org'
+const NOTIFY = '/v1/notifications'
+let p: Platform
+let mail: Awaited<ReturnType<typeof startMailServer>>
+let hooks: Awaited<ReturnType<typeof startHooks>>
+beforeAll(async () => {
+  mail = await startMailServer()
+  hooks = await startHooks()
+  p = await startPlatform({
+    relay: false,
+    instances: 2,
+    env: {
+      NOTIFY__ENABLED: 'true',
+      NOTIFY__CONSOLE__URL: `${CONSOLE}/`,
+      NOTIFY__SMTP__HOST: '127.0.0.1',
+      NOTIFY__SMTP__PORT: String(mail.port),
+      NOTIFY__SMTP__TLS: 'none',
+      NOTIFY__SMTP__FROM: 'Signalbox <signalbox@example.org>',
+      NOTIFY__GATHER_S: '0',
+      NOTIFY__EGRESS__ALLOW: JSON.stringify([
+        { scheme: 'http', host: '127.0.0.1', networks: ['127.0.0.0/8'], ports: [String(hooks.port)] },
+        { scheme: 'http', host: 'localhost', networks: ['10.0.0.0/8'], ports: ['1-65535'] },
+      ]),
+    },
+  })
+})
+afterAll(async () => {
+  await p.stop()
+  await mail.close()
+  hooks.close()
+})
+
+let number = 0
+let eva: Person
+/** An approver of their own for each test: what waits for one does not wait for another. */
+beforeEach(async () => {
+  number += 1
+  eva = person(`eva${number}`, ['approver'], [`team${number}`])
+  Object.assign(p.people, { [eva.name]: eva })
+  mail.mails.length = 0
+  hooks.calls.length = 0
+  Object.assign(mail.state, { refuse: undefined, seen: 0 })
+  Object.assign(hooks.state, { status: 200, location: undefined })
+})
+
+const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
+const mine = (group: string) => ({ approvals: { groups: [{ group, min: 1 }] } })
+const opened = async (policy: Record<string, unknown> = mine(`team${number}`), title = `web 2.4.0 by ${number}`) => {
+  const { operation_id } = await p.startOperation(gated(policy), { more: { title } })
+  await p.openGate(operation_id, 'go')
+  return operation_id
+}
+const add = (kind: string, address: string, who: Person = eva) =>
+  p.as(who).post(`${NOTIFY}/destinations`, { kind, name: kind, address })
+const hook = async (kind = 'webhook', path = '/in') =>
+  must(await add(kind, `${hooks.url}${path}?key=s3cret`), 201).body.destination_id as string
+const state = async (more: Partial<NotifyRules>) => {
+  const { body } = must(await p.as(eva).get(`${NOTIFY}/rules`), 200)
+  return must(await p.as(eva).put(`${NOTIFY}/rules`, { ...body, digest_s: 0, ...more }), 200).body
+}
+const find = async () => {
+  await p.query('update operations.notify_rules set looked_at = null')
+  await Promise.all(p.running.map(({ deps }) => findNotices(deps)))
+}
+const send = () =>
+  Promise.all(
+    p.running.map(async ({ deps }) => {
+      const { channels } = deps
+      if (channels) await sendDue({ ...deps, channels })
+    }),
+  )
+/** Looks and sends, in two processes at once. */
+const notify = async () => {
+  await find()
+  await Promise.all([send(), send()])
+}
+const deliveries = async () => must(await p.as(eva).get(`${NOTIFY}/deliveries`), 200).body.items
+const due = () => p.query(`update operations.notify_deliveries set next_at = clock_timestamp() where state = 'queued'`)
+
+describe('a mail address', () => {
+  it('is written to once its owner sent back the code', async () => {
+    const { body } = must(await add('email', 'eva@example.org'), 201)
+    const path = `${NOTIFY}/destinations/${body.destination_id}`
+    expect(body).toMatchObject({ kind: 'email', address: 'eva@example.org', status: 'unconfirmed' })
+    await opened()
+    await notify()
+    expect(mail.mails).toHaveLength(1)
+    const [code = ''] = /^\d{8}$/m.exec(mail.mails[0]?.body ?? '') ?? []
+    expect(problem(await p.as(eva).post(`${path}/test`, {}))).toBe(
+      '409 invalid_state_transition/destination_not_active',
+    )
+    expect(problem(await p.as('ivo').post(`${path}/confirm`, { code }))).toBe('404 not_found/destination')
+    must(await p.as(eva).post(`${path}/confirm`, { code }), 200)
+    await notify()
+    expect(mail.mails).toHaveLength(2)
+    expect(mail.mails[1]?.to).toEqual(['eva@example.org'])
+    expect(mail.mails[1]?.raw).toMatch(/^Subject: Signalbox: A decision waits for you\.\r$/m)
+    expect(mail.mails[1]?.raw).toMatch(/^Auto-Submitted: auto-generated\r$/m)
+  })
+
+  it('is not confirmed by guessing', async () => {
+    const { body } = must(await add('email', 'eva@example.org'), 201)
+    const confirm = (code: string) => p.as(eva).post(`${NOTIFY}/destinations/${body.destination_id}/confirm`, { code })
+    await notify()
+    const [code = ''] = /^\d{8}$/m.exec(mail.mails[0]?.body ?? '') ?? []
+    const wrong = code === '00000000' ? '00000001' : '00000000'
+    for (let n = 0; n < 5; n++) expect(problem(await confirm(wrong))).toBe('422 validation_error/code_wrong')
+    expect(problem(await confirm(code))).toBe('422 validation_error/code_wrong')
+    expect(problem(await add('email', 'eva@example.org\r\nBcc: all@example.org'))).toMatch('schema_violation')
+  })
+})
+
+describe('a decision', () => {
+  it('is told once for each round, however many processes look and send', async () => {
+    await hook()
+    await state({})
+    const operation_id = await opened()
+    await Promise.all([notify(), notify(), notify()])
+    await notify()
+    expect(hooks.calls).toHaveLength(1)
+    expect(JSON.parse(hooks.calls[0]?.body ?? '').data.items).toMatchObject([
+      { event: 'gate.waiting', operation_id, gate_id: 'go', round: 1, escalation: 0 },
+    ])
+    await p.query(`update operations.gates set round = 2 where operation_id = $1`, [operation_id])
+    await notify()
+    await notify()
+    expect(hooks.calls).toHaveLength(2)
+    expect(hooks.calls[1]?.body).toContain('gate.reopened')
+  })
+
+  it('comes with the others that wait, in one message', async () => {
+    await hook()
+    await state({ digest_s: 300 })
+    for (let n = 0; n < 3; n++) await opened()
+    await find()
+    await opened()
+    await notify()
+    expect(hooks.calls.map(({ body }) => JSON.parse(body).data.items.length)).toEqual([4])
+    // Those that follow come together too, when five minutes are over.
+    await opened()
+    await find()
+    await opened()
+    await notify()
+    expect(hooks.calls).toHaveLength(1)
+    const [queued] = await deliveries()
+    expect(queued).toMatchObject({ state: 'queued', attempts: 0 })
+    expect(Date.parse(queued.next_at) - Date.now()).toBeGreaterThan(250_000)
+    await due()
+    await notify()
+    expect(hooks.calls.map(({ body }) => JSON.parse(body).data.items.length)).toEqual([4, 2])
+  })
+
+  it('is not told to who may not take it, nor to who lost the right meanwhile', async () => {
+    await hook()
+    must(await add('webhook', `${hooks.url}/ivo`, p.people.ivo), 201)
+    must(await add('webhook', `${hooks.url}/vic`, p.people.vic), 201)
+    await state({})
+    await opened()
+    await find()
+    eva.roles = ['viewer']
+    await send()
+    expect(hooks.calls).toEqual([])
+    expect(await deliveries()).toMatchObject([{ state: 'obsolete', notices: [] }])
+    eva.roles = ['approver']
+    eva.disabled = true
+    await notify()
+    expect(hooks.calls).toEqual([])
+    eva.disabled = false
+    await new Promise((resolve) => setTimeout(resolve, 60))
+    await notify()
+    expect(hooks.calls.map(({ path }) => path)).toEqual(['POST /in?key=s3cret'])
+  })
+
+  it('is not told once it is taken', async () => {
+    await hook()
+    await state({})
+    const operation_id = await opened()
+    await find()
+    await p.query(`update operations.gates set status = 'approved' where operation_id = $1`, [operation_id])
+    await send()
+    expect(hooks.calls).toEqual([])
+  })
+
+  it('tells no secret, and its link is a page that only shows', async () => {
+    const id = await hook()
+    const title = 'web <!channel> [here](http://evil.example) & more'
+    const operation_id = await opened(undefined, title)
+    await hook('slack', '/slack')
+    await hook('teams', '/teams')
+    await state({})
+    await notify()
+    const link = `${CONSOLE}/operations/${operation_id}/gates/go?round=1`
+    const by = Object.fromEntries(hooks.calls.map(({ path, body }) => [path.split(/[ ?]/)[1], body]))
+    for (const body of Object.values(by)) {
+      expect(body).toContain(link)
+      expect(body).not.toMatch(/sha256:|token|digest|s3cret|whsec|password/i)
+    }
+    expect(Object.keys(by).sort()).toEqual(['/in', '/slack', '/teams'])
+    const slack = JSON.parse(by['/slack'] ?? '')
+    expect(slack).toMatchObject({ text: 'A decision waits for you.' })
+    const types = slack.blocks.map(({ text }: { text?: { type: string } }) => text?.type)
+    expect(types.filter(Boolean)).toEqual(['plain_text', 'plain_text'])
+    expect(JSON.parse(by['/teams'] ?? '').attachments[0]).toMatchObject({
+      contentType: 'application/vnd.microsoft.card.adaptive',
+      content: { type: 'AdaptiveCard', actions: [{ type: 'Action.OpenUrl', url: link }] },
+    })
+    // Whoever opens it without a sign-in, or with one, changes nothing: a GET decides nowhere.
+    const path = `/v1/operations/${operation_id}/gates/go`
+    expect(must(await p.as(eva).get(path), 200).body).toMatchObject({ status: 'waiting', round: 1 })
+    for (const act of ['approve', 'reject']) expect((await p.as(eva).get(`${path}/${act}`)).status).toBe(404)
+    // What is kept is sealed; replies, audit and messages hold no URL.
+    const kept = await p.query<{ text: string }>(
+      `select (select string_agg(d::text, '') from operations.notify_destinations d) || (select string_agg(a::text, '') from operations.audit a) || (select string_agg(convert_from(body, 'UTF8'), '') from operations.idempotency where body is not null) as text`,
+    )
+    expect(kept[0]?.text).toContain(id)
+    expect(kept[0]?.text).not.toMatch(/s3cret|whsec/)
+  })
+
+  it('is signed as its receiver expects', async () => {
+    const id = await hook()
+    await state({})
+    await opened()
+    await notify()
+    const { secret } = must(await p.as(eva).get(`${NOTIFY}/destinations/${id}/secret`), 200).body
+    expect(problem(await p.as('ivo').get(`${NOTIFY}/destinations/${id}/secret`))).toBe('404 not_found/destination')
+    const { headers, body } = hooks.calls[0] as (typeof hooks.calls)[number]
+    const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
+    const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
+    expect(headers['webhook-signature']).toBe(`v1,${createHmac('sha256', key).update(signed).digest('base64')}`)
+    expect(Math.abs(Number(headers['webhook-timestamp']) - Date.now() / 1000)).toBeLessThan(60)
+  })
+
+  it('is told to the next destination when it still waits, and again when its gate is escalated', async () => {
+    const now = await hook('webhook', '/now')
+    const later = await hook('webhook', '/later')
+    await state({
+      steps: [
+        { destination_id: now, after_s: 0 },
+        { destination_id: later, after_s: 600 },
+      ],
+    })
+    const operation_id = await opened()
+    await notify()
+    const paths = () => hooks.calls.map(({ path }) => path.split(/[ ?]/)[1])
+    expect(paths()).toEqual(['/now'])
+    await p.query(
+      `update operations.gates set waiting_since = waiting_since - interval '11 min' where operation_id = $1`,
+      [operation_id],
+    )
+    await notify()
+    expect(paths()).toEqual(['/now', '/later'])
+    await p.query('update operations.gates set escalation_level = 1 where operation_id = $1', [operation_id])
+    await notify()
+    expect(paths().slice(2).sort()).toEqual(['/later', '/now'])
+    expect(hooks.calls[3]?.body).toContain('gate.escalated')
+    await state({ events: ['patch.waiting'], steps: [] })
+    await p.query('update operations.gates set escalation_level = 2 where operation_id = $1', [operation_id])
+    await notify()
+    expect(hooks.calls).toHaveLength(4)
+  })
+
+  it('about a patch is told as well', async () => {
+    await hook()
+    await state({})
+    const { operation_id } = await p.startOperation(gated(mine(`team${number}`)))
+    const changes = [{ op: 'update_node', node_id: 'behind', set: { name: 'b again' } }]
+    const path = `/v1/operations/${operation_id}/patches`
+    const { body } = must(await p.as('olga').post(path, { base_revision: 1, reason: 'to see', changes }), 201)
+    await notify()
+    expect(JSON.parse(hooks.calls[0]?.body ?? '').data.items).toMatchObject([
+      {
+        event: 'patch.waiting',
+        patch_id: body.patch_id,
+        link: `${CONSOLE}/operations/${operation_id}/patches/${body.patch_id}`,
+      },
+    ])
+  })
+})
+
+describe('quiet hours', () => {
+  it('span midnight and daylight saving', () => {
+    const quiet = { timezone: 'Europe/Berlin', from: '22:00', to: '07:00' }
+    const until = (text: string) => {
+      const end = quietUntil(quiet, Date.parse(text))
+      return end && new Date(end).toISOString()
+    }
+    expect(until('2026-10-24T19:59:00Z')).toBeUndefined()
+    expect(until('2026-10-24T20:00:00Z')).toBe('2026-10-25T06:00:00.000Z')
+    expect(until('2026-10-25T05:59:00Z')).toBe('2026-10-25T06:00:00.000Z')
+    expect(until('2026-10-25T06:00:00Z')).toBeUndefined()
+    expect(quietUntil(null, 0)).toBeUndefined()
+  })
+
+  it('hold messages back, but for high risk', async () => {
+    await hook()
+    const clock = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString().slice(11, 16)
+    const quiet = { timezone: 'UTC', from: clock(-1), to: clock(0.9) }
+    await state({})
+    const early = await opened()
+    await find()
+    await state({ quiet })
+    await send()
+    expect(Date.parse((await deliveries())[0].next_at) - Date.now()).toBeGreaterThan(3_000_000)
+    await opened()
+    await notify()
+    expect(hooks.calls).toEqual([])
+    const urgent = await opened()
+    await p.query(`update operations.operations set risk_level = 'high' where operation_id = $1`, [urgent])
+    await notify()
+    await due()
+    await notify()
+    // A message that leaves anyway takes along what was to leave with it.
+    const told = hooks.calls.flatMap(({ body }) => JSON.parse(body).data.items)
+    expect(told.map((item: { operation_id: string }) => item.operation_id).sort()).toEqual([early, urgent].sort())
+    await state({ quiet: null })
+    await due()
+    await notify()
+    expect(hooks.calls.flatMap(({ body }) => JSON.parse(body).data.items)).toHaveLength(3)
+    expect(
+      problem(
+        await p.as(eva).put(`${NOTIFY}/rules`, { ...(await state({})), quiet: { ...quiet, timezone: 'Mars/Base' } }),
+      ),
+    ).toMatch('schema_violation')
+  })
+})
+
+describe('a message that does not arrive', () => {
+  it('is tried again under the same id, later each time, and given up in the end', async () => {
+    await hook()
+    await state({})
+    await opened()
+    hooks.state.status = 503
+    await notify()
+    const [first] = await deliveries()
+    expect(first).toMatchObject({ state: 'queued', attempts: 1, last_error: 'It answers 503.' })
+    await notify()
+    expect(hooks.calls).toHaveLength(1)
+    await due()
+    await send()
+    expect(hooks.calls).toHaveLength(2)
+    expect(new Set(hooks.calls.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
+    const [second] = await deliveries()
+    expect(Date.parse(second.next_at) - Date.now()).toBeGreaterThan(15_000)
+    await p.query(`update operations.notify_deliveries set created_at = created_at - interval '25 h'`)
+    await due()
+    await send()
+    await due()
+    await send()
+    expect(hooks.calls).toHaveLength(3)
+    expect(must(await p.as(eva).get(`${NOTIFY}/deliveries?state=dead`), 200).body.items).toMatchObject([
+      { state: 'dead', attempts: 3, last_error: 'It answers 503.', notices: [{ gate_id: 'go', round: 1 }] },
+    ])
+  })
+
+  it('is followed by another process when the one that sent it died', async () => {
+    await hook()
+    await state({})
+    await opened()
+    await find()
+    await p.query(
+      `update operations.notify_deliveries set leased_until = clock_timestamp() + interval '1 min' where state = 'queued'`,
+    )
+    await send()
+    expect(hooks.calls).toEqual([])
+    await p.query(
+      `update operations.notify_deliveries set leased_until = clock_timestamp() - interval '1 s' where state = 'queued'`,
+    )
+    await Promise.all([send(), send()])
+    expect(hooks.calls).toHaveLength(1)
+  })
+
+  it('is final where the mail server refuses for good, and ends a webhook that is gone', async () => {
+    must(await add('email', 'nobody@example.org'), 201)
+    mail.state.refuse = 450
+    await send()
+    expect((await deliveries())[0]).toMatchObject({ state: 'queued', last_error: 'The mail server answers 450.' })
+    mail.state.refuse = 550
+    await due()
+    await send()
+    expect((await deliveries())[0]).toMatchObject({ state: 'dead', last_error: 'The mail server answers 550.' })
+    const id = await hook()
+    await state({})
+    hooks.state.status = 410
+    await opened()
+    await notify()
+    const { items } = must(await p.as(eva).get(`${NOTIFY}/destinations`), 200).body
+    expect(items.find((one: { destination_id: string }) => one.destination_id === id)).toMatchObject({
+      status: 'disabled',
+      status_reason: 'It answers 410.',
+      address: hooks.url,
+    })
+  })
+})
+
+describe('a webhook', () => {
+  it('never leads inside: not by its URL, by its name, nor by a redirect', async () => {
+    for (const url of [
+      'http://example.org/in',
+      'http://127.0.0.1:1/in',
+      'http://169.254.169.254/latest/meta-data',
+      'http://[::ffff:127.0.0.1]/in',
+    ])
+      expect(problem(await add('webhook', url)), url).toBe('422 validation_error/address_refused')
+    for (const url of ['ftp://example.org', 'file:///etc/passwd', 'https://user:pass@example.org'])
+      expect((await add('webhook', url)).body.code, url).toBe('schema_violation')
+    // Names and addresses are judged when they are called: these are private, or lead there.
+    const named = [
+      `http://localhost:${hooks.port}/in`,
+      'https://10.0.0.1/in',
+      'https://[::1]/in',
+      'https://169.254.169.254/in',
+    ]
+    for (const url of named) must(await add('webhook', url), 201)
+    await opened()
+    await notify()
+    expect(hooks.calls).toEqual([])
+    const tried = await deliveries()
+    expect(tried).toHaveLength(named.length)
+    for (const one of tried) expect(one).toMatchObject({ state: 'dead', last_error: 'Its address may not be called.' })
+  })
+
+  it('is not followed elsewhere', async () => {
+    await hook()
+    await state({})
+    Object.assign(hooks.state, { status: 307, location: `${hooks.url}/elsewhere` })
+    await opened()
+    await notify()
+    expect(hooks.calls.map(({ path }) => path)).toEqual(['POST /in?key=s3cret'])
+    expect((await deliveries())[0]).toMatchObject({ state: 'queued', last_error: 'It answers 307.' })
+  })
+})
+
+describe('destinations and rules', () => {
+  it('are of one person, and a machine has none', async () => {
+    const id = await hook()
+    expect(must(await p.as('ivo').get(`${NOTIFY}/deliveries`), 200).body.items.length).toBeGreaterThanOrEqual(0)
+    expect(problem(await p.as('ivo').delete(`${NOTIFY}/destinations/${id}`))).toBe('404 not_found/destination')
+    const rules = await state({})
+    const foreign = await p.as('ada').put(`${NOTIFY}/rules`, { ...rules, steps: [{ destination_id: id, after_s: 0 }] })
+    expect(foreign.body.violations?.[0].pointer).toBe('/steps/0/destination_id')
+    const bot = person('machine:bot', ['operator'])
+    bot.machine = { permissions: ['operation:read'], behind: [eva.id] }
+    Object.assign(p.people, { bot })
+    expect(problem(await add('webhook', hooks.url, bot))).toBe('403 policy_denied/person_required')
+    must(await p.as(eva).post(`${NOTIFY}/destinations/${id}/test`, {}), 200)
+    await send()
+    expect(JSON.parse(hooks.calls[0]?.body ?? '')).toMatchObject({ type: 'test' })
+    must(await p.as(eva).delete(`${NOTIFY}/destinations/${id}`), 204)
+    await opened()
+    await notify()
+    expect(hooks.calls).toHaveLength(1)
+    expect(must(await p.as(eva).delete(`${NOTIFY}/rules`), 200).body).toMatchObject({ digest_s: 300, quiet: null })
+  })
+
+  it('are ten at most', async () => {
+    for (let n = 0; n < 10; n++) await hook()
+    expect(problem(await add('webhook', hooks.url))).toBe('422 validation_error/too_many_destinations')
+  })
+})
