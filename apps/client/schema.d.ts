@@ -2496,6 +2496,158 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/notifications/rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read your notification rules
+         * @description What the caller is told, where and when; the defaults until they state their own.
+         */
+        get: operations["getNotificationRules"];
+        /**
+         * State your notification rules
+         * @description Replaces the rules of the caller, for what has not been told yet.
+         */
+        put: operations["setNotificationRules"];
+        post?: never;
+        /**
+         * Reset your notification rules
+         * @description Puts back the defaults: everything, to every active destination, at once.
+         */
+        delete: operations["resetNotificationRules"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your notifications
+         * @description Messages to the destinations of the caller, newest first, kept for 30 days. `dead` ones were given up.
+         */
+        get: operations["listNotificationDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications/destinations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your destinations
+         * @description Where the caller is reached.
+         */
+        get: operations["listNotificationDestinations"];
+        put?: never;
+        /**
+         * Add a destination
+         * @description A mail address, which gets a code to confirm it, or the URL of a webhook: https, outside of the private networks. The URL is kept sealed and not shown again.
+         */
+        post: operations["addNotificationDestination"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications/destinations/{destination_id}/secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the secret of a webhook
+         * @description What its receiver verifies messages with. Webhooks of Slack and Teams have none.
+         */
+        get: operations["getNotificationSecret"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications/destinations/{destination_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a destination
+         * @description Nothing is sent there from now on.
+         */
+        delete: operations["removeNotificationDestination"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications/destinations/{destination_id}/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Confirm a mail address
+         * @description By the code that was sent there, within 24 h. After five wrong codes add the address again.
+         */
+        post: operations["confirmNotificationDestination"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications/destinations/{destination_id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test
+         * @description Sends a message that says it is a test. Its delivery shows whether it arrived.
+         */
+        post: operations["testNotificationDestination"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/operations/{operation_id}/pause": {
         parameters: {
             query?: never;
@@ -3278,6 +3430,12 @@ export interface components {
             /** @description RFC 3339 in UTC with microseconds. */
             last_transition_at: string;
         };
+        ConfirmBody: {
+            /** @description The code of the mail. */
+            code: string;
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
         Constraints: {
             window_id?: string;
             /** Format: date-time */
@@ -3348,6 +3506,62 @@ export interface components {
             prev_page_token: string | null;
             count?: components["schemas"]["PageCount"];
             as_of: components["schemas"]["ReadAsOf"];
+        };
+        DeliveryList: {
+            items: components["schemas"]["DeliveryView"][];
+            next_page_token: string | null;
+            as_of: components["schemas"]["AsOf"];
+        };
+        DeliveryView: {
+            /** Format: uuid */
+            delivery_id: string;
+            /** Format: uuid */
+            destination_id: string;
+            /** @enum {unknown} */
+            purpose: "notices" | "code" | "test";
+            /**
+             * @description `dead`: it was given up. `obsolete`: when it was to be sent nothing waited for you any more.
+             * @enum {unknown}
+             */
+            state: "queued" | "sent" | "dead" | "obsolete";
+            attempts: number;
+            last_error: string | null;
+            /** @description RFC 3339, UTC, microseconds. */
+            next_at: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            created_at: string;
+            ended_at: string | null;
+            notices: components["schemas"]["Notice"][];
+        };
+        DestinationBody: {
+            /** @enum {unknown} */
+            kind: "email" | "webhook" | "slack" | "teams";
+            name: string;
+            /** @description A mail address, or the URL of a webhook. Of a URL only the origin is shown again. */
+            address: string;
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        DestinationList: {
+            items: components["schemas"]["DestinationView"][];
+        };
+        DestinationTest: {
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        DestinationView: {
+            /** Format: uuid */
+            destination_id: string;
+            /** @enum {unknown} */
+            kind: "email" | "webhook" | "slack" | "teams";
+            name: string;
+            /** @description A mail address, or the origin of a URL. */
+            address: string;
+            /** @enum {unknown} */
+            status: "unconfirmed" | "active" | "disabled";
+            status_reason: string | null;
+            /** @description RFC 3339, UTC, microseconds. */
+            created_at: string;
         };
         Difference: {
             /** @description RFC 3339 in UTC with microseconds. */
@@ -4687,6 +4901,36 @@ export interface components {
             exception: string | null;
             held_by_patch: boolean;
         };
+        Notice: {
+            /** @enum {unknown} */
+            event: "gate.waiting" | "gate.reopened" | "gate.escalated" | "patch.waiting";
+            /**
+             * Format: uuid
+             * @description The operation; also its workflow id.
+             */
+            operation_id: string;
+            gate_id: string | null;
+            patch_id: string | null;
+            round: number;
+            escalation: number;
+        };
+        NotifyRules: {
+            /** @description What is told at all. */
+            events: ("gate.waiting" | "gate.reopened" | "gate.escalated" | "patch.waiting")[];
+            /** @enum {unknown} */
+            min_risk: "low" | "medium" | "high" | "critical";
+            steps: components["schemas"]["NotifySteps"];
+            quiet: components["schemas"]["Quiet"] | null;
+            /** @description After a message a destination gets the next one at the earliest after so long, for all until then. */
+            digest_s: number;
+        };
+        /** @description Who is told when. Empty: every active destination, at once. */
+        NotifySteps: {
+            /** Format: uuid */
+            destination_id: string;
+            /** @description If it still waits after so long. */
+            after_s: number;
+        }[];
         OpenFailure: {
             /**
              * Format: uuid
@@ -5416,6 +5660,12 @@ export interface components {
                 [key: string]: number;
             };
         };
+        Quiet: {
+            /** @description An IANA time zone, through its daylight saving. */
+            timezone: string;
+            from: string;
+            to: string;
+        };
         ReadAsOf: {
             /** @description The last event that the answer holds. */
             watermark: string;
@@ -5848,6 +6098,18 @@ export interface components {
             /** @default 90 */
             expires_in_days: number;
         };
+        RulesBody: {
+            /** @description What is told at all. */
+            events: ("gate.waiting" | "gate.reopened" | "gate.escalated" | "patch.waiting")[];
+            /** @enum {unknown} */
+            min_risk: "low" | "medium" | "high" | "critical";
+            steps: components["schemas"]["NotifySteps"];
+            quiet: components["schemas"]["Quiet"] | null;
+            /** @description After a message a destination gets the next one at the earliest after so long, for all until then. */
+            digest_s: number;
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
         ScheduleBody: {
             when: components["schemas"]["When"];
             intent: components["schemas"]["IntentBody"];
@@ -5947,6 +6209,10 @@ export interface components {
             /** @description There are more than `limit`: send more words. */
             more: boolean;
             as_of: components["schemas"]["ReadAsOf"];
+        };
+        SecretView: {
+            /** @description Verifies `webhook-signature`: HMAC-SHA-256 over `id.timestamp.body`, as Standard Webhooks states it. */
+            secret: string;
         };
         SessionList: {
             items: components["schemas"]["SessionView"][];
@@ -12698,6 +12964,437 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getNotificationRules: {
+        parameters: {
+            query?: {
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                group?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NotifyRules"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    setNotificationRules: {
+        parameters: {
+            query?: {
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                group?: string;
+            };
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RulesBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NotifyRules"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    resetNotificationRules: {
+        parameters: {
+            query?: {
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                group?: string;
+            };
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NotifyRules"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listNotificationDeliveries: {
+        parameters: {
+            query?: {
+                state?: ("queued" | "sent" | "dead" | "obsolete")[];
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                group?: string;
+                page_size?: number;
+                page_token?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listNotificationDestinations: {
+        parameters: {
+            query?: {
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                group?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DestinationList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    addNotificationDestination: {
+        parameters: {
+            query?: {
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                group?: string;
+            };
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DestinationBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRunReply"];
+                };
+            };
+            /** @description Created. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DestinationView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getNotificationSecret: {
+        parameters: {
+            query?: {
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                group?: string;
+            };
+            header?: never;
+            path: {
+                destination_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecretView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    removeNotificationDestination: {
+        parameters: {
+            query?: {
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                group?: string;
+            };
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                destination_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done, without a body. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    confirmNotificationDestination: {
+        parameters: {
+            query?: {
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                group?: string;
+            };
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                destination_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConfirmBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DestinationView"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    testNotificationDestination: {
+        parameters: {
+            query?: {
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                group?: string;
+            };
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                destination_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DestinationTest"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DestinationView"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];

@@ -125,6 +125,25 @@ const schedules = {
     ['pause', 'resume', 'run', 'end'].map((act) => [`POST /v1/schedules/{schedule_id}/${act}`, forSchedule]),
   ),
 }
+/** Nobody is there; its messages are tried in vain. */
+const CHAT = { kind: 'webhook', name: 'chat', address: 'https://hooks.invalid/in' }
+let destinations = 0
+const forDestination: Prepare = async ({ call }, token) => {
+  destinations += 1
+  const body = { ...CHAT, name: `chat ${destinations}` }
+  const made = await call(token, 'POST', '/api/v1/notifications/destinations', body)
+  return { ids: { destination_id: made.body.destination_id }, query: [] }
+}
+const notifications = {
+  'POST /v1/notifications/destinations': async () => ({ body: CHAT }),
+  'PUT /v1/notifications/rules': async () => ({ body: { steps: [] } }),
+  ...Object.fromEntries(
+    ['GET %/secret', 'DELETE %', 'POST %/confirm', 'POST %/test'].map((name) => [
+      name.replace('%', '/v1/notifications/destinations/{destination_id}'),
+      forDestination,
+    ]),
+  ),
+}
 const forOperation: Prepare = async (world, token) => ({ ids: (await atGate(world, token)).ids })
 
 /** Each command has a host of its own, still at its first version. */
@@ -240,6 +259,7 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
     return { ids: { intent_id: body.intent_id } }
   },
   ...schedules,
+  ...notifications,
   'POST /v1/plans/{plan_id}/start': async ({ call }, token) => {
     const graph = { nodes: [{ node_id: 'only', executor: 'noop', with: {} }] }
     const intent = { kind: 'graph', title: 'an example', reason: 'to see', graph }

@@ -6,7 +6,14 @@ import { gated, must, type Platform, startPlatform } from './support/platform.ts
 /** One key, one answer, on every POST that people send: repeats change nothing and get the first bytes, anywhere. */
 let p: Platform
 beforeAll(async () => {
-  p = await startPlatform({ instances: 2, env: { OPERATIONS__COMMANDS__WAIT_MS: '100' } })
+  p = await startPlatform({
+    instances: 2,
+    env: {
+      OPERATIONS__COMMANDS__WAIT_MS: '100',
+      NOTIFY__ENABLED: 'true',
+      NOTIFY__CONSOLE__URL: 'https://console.invalid',
+    },
+  })
 })
 afterAll(() => p.stop())
 
@@ -40,6 +47,10 @@ const proposed = async () => {
   const { patch_id, digest } = must(await p.as('olga').post(`${path}/patches`, proposal), 201).body
   return { path: `${path}/patches/${patch_id}`, reviewed_digest: digest as string }
 }
+
+const destination = { kind: 'webhook', name: 'chat', address: 'https://hooks.invalid/in' }
+const reached = async () =>
+  must(await p.as('eva').post('/v1/notifications/destinations', destination), 201).body.destination_id as string
 
 type Sent = { by: 'pia' | 'olga' | 'eva'; path: string; body: Record<string, unknown>; other: Record<string, unknown> }
 const on = (by: Sent['by'], path: string, body: Sent['body'], other: Sent['other']): Sent => ({
@@ -94,6 +105,12 @@ const POSTS: Record<string, () => Promise<Sent>> = {
   '/v1/operations/{operation_id}/patches/{patch_id}/reject': async () =>
     on('eva', `${(await proposed()).path}/reject`, { comment: 'no' }, { comment: 'another' }),
   '/v1/schedules': async () => on('pia', '/v1/schedules', scheduled, { proceed: 'start' }),
+  '/v1/notifications/destinations': async () =>
+    on('eva', '/v1/notifications/destinations', destination, { name: 'another' }),
+  '/v1/notifications/destinations/{destination_id}/confirm': async () =>
+    on('eva', `/v1/notifications/destinations/${await reached()}/confirm`, { code: '00000000' }, { code: '11111111' }),
+  '/v1/notifications/destinations/{destination_id}/test': async () =>
+    on('eva', `/v1/notifications/destinations/${await reached()}/test`, {}, { dry_run: false }),
   ...Object.fromEntries(
     (['pause', 'resume', 'run', 'end'] as const).map((act) => [
       `/v1/schedules/{schedule_id}/${act}`,

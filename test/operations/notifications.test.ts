@@ -462,6 +462,36 @@ describe('destinations and rules', () => {
     expect(must(await p.as(eva).delete(`${NOTIFY}/rules`), 200).body).toMatchObject({ digest_s: 300, quiet: null })
   })
 
+  it('of a group are stated by an administrator, and tell of decisions that name it', async () => {
+    const admin = person('admin', ['admin'])
+    Object.assign(p.people, { admin })
+    const group = `team${number}`
+    const url = `${NOTIFY}/destinations?group=${group}`
+    const body = { kind: 'slack', name: 'team', address: `${hooks.url}/team` }
+    expect(problem(await p.as(eva).post(url, body))).toBe('403 policy_denied/permission_missing')
+    expect(problem(await p.as(eva).get(`${NOTIFY}/deliveries?group=${group}`))).toBe(
+      '403 policy_denied/permission_missing',
+    )
+    must(await p.as(admin).post(url, body), 201)
+    const rules = must(await p.as(admin).get(`${NOTIFY}/rules?group=${group}`), 200).body
+    must(await p.as(admin).put(`${NOTIFY}/rules?group=${group}`, { ...rules, digest_s: 0 }), 200)
+    await opened(mine('another'))
+    await notify()
+    expect(hooks.calls).toEqual([])
+    const later = await opened(mine('another'))
+    await p.query(
+      `update operations.gates set policy = jsonb_set(policy, '{escalation}', $2) where operation_id = $1`,
+      [later, JSON.stringify([{ after_s: 60, add_groups: [group] }])],
+    )
+    const named = await opened()
+    await notify()
+    expect(hooks.calls).toHaveLength(1)
+    expect(hooks.calls[0]?.body).toContain(named)
+    await p.query('update operations.gates set escalation_level = 1 where operation_id = $1', [later])
+    await notify()
+    expect(hooks.calls[1]?.body).toContain(later)
+  })
+
   it('are ten at most', async () => {
     for (let n = 0; n < 10; n++) await hook()
     expect(problem(await add('webhook', hooks.url))).toBe('422 validation_error/too_many_destinations')

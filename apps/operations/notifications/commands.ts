@@ -27,7 +27,7 @@ import type { OperationsDeps } from '../deps.ts'
 import { refuseZone } from '../schedules/when.ts'
 import type { Channels } from './channels.ts'
 import { newSecret } from './keys.ts'
-import { ownerOf } from './view.ts'
+import type { Owned } from './view.ts'
 
 type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
@@ -66,14 +66,13 @@ const addressOf = (channels: Channels | undefined, { kind, address }: Destinatio
   return { address: url.href, shown: url.origin }
 }
 
-/** Adds a destination of this person. A mail address gets a code first. */
-export const addDestination = (deps: Deps, mutation: Mutation, { dry_run: _, ...body }: DestinationBody) =>
+/** Adds a destination. A mail address gets a code first. */
+export const addDestination = (deps: Deps, { owner, ...mutation }: Owned, { dry_run: _, ...body }: DestinationBody) =>
   mutate(deps, mutation, async (tx) => {
     const machine = refuseMachine(mutation.caller)
     if (machine) throw machine
-    const owner = ownerOf(mutation.caller.user_id)
     const { address, shown } = addressOf(deps.channels, body)
-    if ((await listDestinations(tx, owner)).length >= MOST) throw tooMany(`You have ${MOST} destinations.`)
+    if ((await listDestinations(tx, owner)).length >= MOST) throw tooMany(`There are ${MOST} destinations.`)
     const mail = body.kind === 'email'
     if (mail) await refuseFlood(tx, owner)
     const destination_id = uuidv7()
@@ -87,8 +86,7 @@ export const addDestination = (deps: Deps, mutation: Mutation, { dry_run: _, ...
       if (mail) await queueDelivery(tx, { destination_id, owner }, 'code')
       await audit(deps, tx, mutation, 'notify.destination.add', destination_id, { kind: body.kind, address: shown })
       const made = (await getDestination(tx, destination_id)) as Destination
-      const location = `/v1/notifications/destinations/${destination_id}`
-      return { status: 201, headers: { location }, body: destinationView(made) }
+      return { status: 201, body: destinationView(made) }
     }
     return { effect: { kind: body.kind, address: shown }, keep }
   })
@@ -97,12 +95,12 @@ const tooMany = (detail: string) => new AppError('validation_error', 'too_many_d
 
 const refuseFlood = async (tx: Tx, owner: string): Promise<void> => {
   if ((await countAsked(tx, owner)) >= MOST_ASKED)
-    throw tooMany(`You had ${MOST_ASKED} codes and tests sent within a day.`)
+    throw tooMany(`${MOST_ASKED} codes and tests were sent within a day.`)
 }
 
-const lockOwn = async (tx: Tx, { caller }: Mutation, destination_id: string): Promise<Destination> => {
+const lockOwn = async (tx: Tx, { owner }: Owned, destination_id: string): Promise<Destination> => {
   const found = await lockDestination(tx, destination_id)
-  if (found?.owner !== ownerOf(caller.user_id)) throw notFound('destination', destination_id)
+  if (found?.owner !== owner) throw notFound('destination', destination_id)
   return found
 }
 
@@ -112,7 +110,7 @@ const shownAfter = async (tx: Tx, destination_id: string) => ({
 })
 
 /** Makes a mail address active by the code that was sent there. After five wrong ones no code is right any more. */
-export const confirmDestination = async (deps: Deps, mutation: Mutation, destination_id: string, code: string) => {
+export const confirmDestination = async (deps: Deps, mutation: Owned, destination_id: string, code: string) => {
   if (!(await tryCode(deps, mutation, destination_id, code)))
     throw new AppError('validation_error', 'code_wrong', 'The code is not the one of the mail, or too old.')
   return mutate(deps, mutation, async (tx) => {
@@ -127,7 +125,7 @@ export const confirmDestination = async (deps: Deps, mutation: Mutation, destina
 }
 
 /** Whether the code is right. A wrong one is counted here, because a refused command leaves nothing behind. */
-const tryCode = (deps: Deps, mutation: Mutation, destination_id: string, code: string): Promise<boolean> =>
+const tryCode = (deps: Deps, mutation: Owned, destination_id: string, code: string): Promise<boolean> =>
   deps.db.transaction(async (tx) => {
     const { status, tries, created_at } = await lockOwn(tx, mutation, destination_id)
     if (status === 'active') return true
@@ -139,7 +137,7 @@ const tryCode = (deps: Deps, mutation: Mutation, destination_id: string, code: s
   })
 
 /** Sends a message that says it is a test. */
-export const testDestination = (deps: Deps, mutation: Mutation, destination_id: string) =>
+export const testDestination = (deps: Deps, mutation: Owned, destination_id: string) =>
   mutate(deps, mutation, async (tx) => {
     const found = await lockOwn(tx, mutation, destination_id)
     if (found.status !== 'active')
@@ -152,7 +150,7 @@ export const testDestination = (deps: Deps, mutation: Mutation, destination_id: 
     return { effect: { test: found.shown }, keep }
   })
 
-export const removeDestination = (deps: Deps, mutation: Mutation, destination_id: string) =>
+export const removeDestination = (deps: Deps, mutation: Owned, destination_id: string) =>
   mutate(deps, mutation, async (tx) => {
     await lockOwn(tx, mutation, destination_id)
     const keep = async () => {
@@ -163,15 +161,14 @@ export const removeDestination = (deps: Deps, mutation: Mutation, destination_id
     return { effect: {}, keep }
   })
 
-/** States the rules of this person; undefined puts back the defaults. */
-export const changeRules = (deps: Deps, mutation: Mutation, body: RulesBody | undefined) =>
+/** States the rules of an owner; undefined puts back the defaults. */
+export const changeRules = (deps: Deps, { owner, ...mutation }: Owned, body: RulesBody | undefined) =>
   mutate(deps, mutation, async (tx) => {
-    const owner = ownerOf(mutation.caller.user_id)
     const { dry_run: _, ...rules }: RulesBody = body ?? DEFAULT_RULES
     if (rules.quiet) refuseZone(rules.quiet.timezone, '/quiet/timezone')
     const own = new Set((await listDestinations(tx, owner)).map(({ destination_id }) => destination_id))
     const foreign = rules.steps.findIndex(({ destination_id }) => !own.has(destination_id))
-    if (foreign >= 0) throw invalid(`/steps/${foreign}/destination_id`, 'is no destination of yours')
+    if (foreign >= 0) throw invalid(`/steps/${foreign}/destination_id`, 'is no such destination')
     const keep = async () => {
       await saveRules(tx, owner, rules)
       await audit(deps, tx, mutation, 'notify.rules.change', owner, rules)

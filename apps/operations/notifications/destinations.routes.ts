@@ -10,14 +10,14 @@ import {
   DestinationParams,
   DestinationTest,
   DestinationView,
+  NotifyQuery,
   SecretView,
 } from '../../shared/contracts/operations/notifications.ts'
 import { notFound } from '../../shared/errors.ts'
 import { CommandHeaders, errorReplies, sendStored, type TypedApp } from '../../shared/http/app.ts'
-import { mutationOf } from '../command/mutate.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { addDestination, confirmDestination, destinationView, removeDestination, testDestination } from './commands.ts'
-import { ownerOf } from './view.ts'
+import { ownedBy, ownerOf } from './view.ts'
 
 type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
@@ -34,6 +34,7 @@ export const destinationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
         summary: 'Confirm a mail address',
         description: 'By the code that was sent there, within 24 h. After five wrong codes add the address again.',
         tags: ['notifications'],
+        querystring: NotifyQuery,
         params: DestinationParams,
         headers: CommandHeaders,
         body: ConfirmBody,
@@ -43,7 +44,7 @@ export const destinationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
     },
     async (req, reply) => {
       const { destination_id } = req.params
-      return sendStored(reply, await confirmDestination(deps, mutationOf(deps, req), destination_id, req.body.code))
+      return sendStored(reply, await confirmDestination(deps, ownedBy(deps, req), destination_id, req.body.code))
     },
   )
   app.post(
@@ -54,6 +55,7 @@ export const destinationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
         summary: 'Send a test',
         description: 'Sends a message that says it is a test. Its delivery shows whether it arrived.',
         tags: ['notifications'],
+        querystring: NotifyQuery,
         params: DestinationParams,
         headers: CommandHeaders,
         body: DestinationTest,
@@ -61,8 +63,7 @@ export const destinationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
       },
       preHandler: allow('self', { kind: 'W' }),
     },
-    async (req, reply) =>
-      sendStored(reply, await testDestination(deps, mutationOf(deps, req), req.params.destination_id)),
+    async (req, reply) => sendStored(reply, await testDestination(deps, ownedBy(deps, req), req.params.destination_id)),
   )
 }
 
@@ -76,14 +77,14 @@ const changeRoutes = (app: TypedApp, deps: Deps) => {
         description:
           'A mail address, which gets a code to confirm it, or the URL of a webhook: https, outside of the private networks. The URL is kept sealed and not shown again.',
         tags: ['notifications'],
+        querystring: NotifyQuery,
         headers: CommandHeaders,
-        'x-reply-headers': ['location'],
         body: DestinationBody,
         response: { 201: DestinationView, 200: DryRunReply, ...errorReplies },
       },
       preHandler: allow('self', { kind: 'W' }),
     },
-    async (req, reply) => sendStored(reply, await addDestination(deps, mutationOf(deps, req), req.body)),
+    async (req, reply) => sendStored(reply, await addDestination(deps, ownedBy(deps, req), req.body)),
   )
   app.delete(
     '/v1/notifications/destinations/:destination_id',
@@ -93,6 +94,7 @@ const changeRoutes = (app: TypedApp, deps: Deps) => {
         summary: 'Remove a destination',
         description: 'Nothing is sent there from now on.',
         tags: ['notifications'],
+        querystring: NotifyQuery,
         params: DestinationParams,
         headers: CommandHeaders,
         response: { 204: Type.Null(), ...errorReplies },
@@ -100,7 +102,7 @@ const changeRoutes = (app: TypedApp, deps: Deps) => {
       preHandler: allow('self', { kind: 'W' }),
     },
     async (req, reply) =>
-      sendStored(reply, await removeDestination(deps, mutationOf(deps, req), req.params.destination_id)),
+      sendStored(reply, await removeDestination(deps, ownedBy(deps, req), req.params.destination_id)),
   )
 }
 
@@ -113,11 +115,14 @@ const readRoutes = (app: TypedApp, deps: Deps) => {
         summary: 'List your destinations',
         description: 'Where the caller is reached.',
         tags: ['notifications'],
+        querystring: NotifyQuery,
         response: { 200: DestinationList, ...errorReplies },
       },
       preHandler: allow('self', { kind: 'R' }),
     },
-    async ({ caller }) => ({ items: (await listDestinations(deps.db, ownerOf(caller.user_id))).map(destinationView) }),
+    async ({ caller, query }) => ({
+      items: (await listDestinations(deps.db, ownerOf(caller, query.group))).map(destinationView),
+    }),
   )
   app.get(
     '/v1/notifications/destinations/:destination_id/secret',
@@ -127,14 +132,15 @@ const readRoutes = (app: TypedApp, deps: Deps) => {
         summary: 'Read the secret of a webhook',
         description: 'What its receiver verifies messages with. Webhooks of Slack and Teams have none.',
         tags: ['notifications'],
+        querystring: NotifyQuery,
         params: DestinationParams,
         response: { 200: SecretView, ...errorReplies },
       },
       preHandler: allow('self', { kind: 'R' }),
     },
-    async ({ caller, params: { destination_id } }) => {
+    async ({ caller, query, params: { destination_id } }) => {
       const found = await getDestination(deps.db, destination_id)
-      if (found?.owner !== ownerOf(caller.user_id) || !found.secret) throw notFound('destination', destination_id)
+      if (found?.owner !== ownerOf(caller, query.group) || !found.secret) throw notFound('destination', destination_id)
       return { secret: deps.notifyKeys.open(destination_id, found.secret) }
     },
   )

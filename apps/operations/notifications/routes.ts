@@ -10,15 +10,15 @@ import { DryRunReply } from '../../shared/contracts/operations/common.ts'
 import {
   DeliveryList,
   DeliveryListQuery,
+  NotifyQuery,
   NotifyRules,
   RulesBody,
 } from '../../shared/contracts/operations/notifications.ts'
 import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
-import { mutationOf } from '../command/mutate.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { changeRules } from './commands.ts'
 import { idsOf } from './message.ts'
-import { ownerOf } from './view.ts'
+import { ownedBy, ownerOf } from './view.ts'
 
 type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys' | 'pages'>
 
@@ -32,11 +32,12 @@ export const notificationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
         summary: 'Read your notification rules',
         description: 'What the caller is told, where and when; the defaults until they state their own.',
         tags: ['notifications'],
+        querystring: NotifyQuery,
         response: { 200: NotifyRules, ...errorReplies },
       },
       preHandler: allow('self', { kind: 'R' }),
     },
-    (req) => getRules(deps.db, ownerOf(req.caller.user_id)),
+    (req) => getRules(deps.db, ownerOf(req.caller, req.query.group)),
   )
   app.put(
     '/v1/notifications/rules',
@@ -46,13 +47,14 @@ export const notificationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
         summary: 'State your notification rules',
         description: 'Replaces the rules of the caller, for what has not been told yet.',
         tags: ['notifications'],
+        querystring: NotifyQuery,
         headers: CommandHeaders,
         body: RulesBody,
         response: { 200: Type.Union([NotifyRules, DryRunReply]), ...errorReplies },
       },
       preHandler: allow('self', { kind: 'W' }),
     },
-    async (req, reply) => sendStored(reply, await changeRules(deps, mutationOf(deps, req), req.body)),
+    async (req, reply) => sendStored(reply, await changeRules(deps, ownedBy(deps, req), req.body)),
   )
   app.delete(
     '/v1/notifications/rules',
@@ -62,12 +64,13 @@ export const notificationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
         summary: 'Reset your notification rules',
         description: 'Puts back the defaults: everything, to every active destination, at once.',
         tags: ['notifications'],
+        querystring: NotifyQuery,
         headers: CommandHeaders,
         response: { 200: NotifyRules, ...errorReplies },
       },
       preHandler: allow('self', { kind: 'W' }),
     },
-    async (req, reply) => sendStored(reply, await changeRules(deps, mutationOf(deps, req), undefined)),
+    async (req, reply) => sendStored(reply, await changeRules(deps, ownedBy(deps, req), undefined)),
   )
   app.get(
     '/v1/notifications/deliveries',
@@ -85,10 +88,11 @@ export const notificationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
     },
     async ({ query, caller }) => {
       const { state, page_size = 50, page_token } = query
-      const list = { route: 'notifications', state, user: caller.user_id }
+      const owner = ownerOf(caller, query.group)
+      const list = { route: 'notifications', state, owner }
       const [created_at, id] = deps.pages.after(page_token, list) ?? []
       const rows = await listDeliveries(deps.db, {
-        owner: ownerOf(caller.user_id),
+        owner,
         where: state && inArray(notify_deliveries.state, state),
         after: created_at && id ? [created_at, id] : undefined,
         limit: page_size + 1,

@@ -1,18 +1,42 @@
-import type { View } from '../../../db/operations/notifications/waiting.ts'
+import type { FastifyRequest } from 'fastify'
+import { named, type View } from '../../../db/operations/notifications/waiting.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
-import { callerBy } from '../../shared/auth/caller.ts'
+import { type Caller, callerBy } from '../../shared/auth/caller.ts'
+import { missingWords } from '../../shared/auth/permissions.ts'
 import type { Principal } from '../../shared/auth/principals.ts'
+import { AppError } from '../../shared/errors.ts'
+import { type Mutation, mutationOf } from '../command/mutate.ts'
+import type { OperationsDeps } from '../deps.ts'
 import { visibleSql } from '../policies/visibility.ts'
 import { decidableBy, patchDecidableBy } from '../waiting/mine.ts'
 
-export const ownerOf = (user_id: string): string => `user:${user_id}`
+/** A mutation of what belongs to this owner. */
+export type Owned = Mutation & { owner: string }
 
-/** What this owner may see and decide, with the rights that `ask` tells; undefined: nobody who may be told. */
+/** Whose rules and destinations a request is about. Those of a group are an administrator's to state. */
+export const ownerOf = ({ user_id, permissions }: Caller, group: string | undefined): string => {
+  if (group === undefined) return `user:${user_id}`
+  if (permissions.has('identity:admin')) return `group:${group}`
+  throw new AppError('policy_denied', 'permission_missing', missingWords(['identity:admin']))
+}
+
+/** A mutation of what belongs to the owner that its request names. */
+export const ownedBy = (
+  deps: Pick<OperationsDeps, 'keys'>,
+  req: FastifyRequest<{ Querystring: { group?: string } }>,
+): Owned => ({ ...mutationOf(deps, req as FastifyRequest), owner: ownerOf(req.caller, req.query.group) })
+
+/**
+ * What this owner may see and decide, with the rights that `ask` tells; undefined: nobody who may be told. A group is
+ * told of decisions that name it, because only these are surely its members' to read.
+ */
 export const viewOf = async (
   owner: string,
   ask: (user_id: string) => Promise<Principal | undefined>,
 ): Promise<View | undefined> => {
-  const principal = await ask(owner.slice('user:'.length))
+  const [kind, id] = [owner.slice(0, owner.indexOf(':')), owner.slice(owner.indexOf(':') + 1)]
+  if (kind === 'group') return { visible: undefined, ...named(id) }
+  const principal = await ask(id)
   if (principal?.user.status !== 'ACTIVE' || principal.user.kind !== 'person') return undefined
   const caller = callerBy(principal)
   return { visible: visibleSql(caller, operations), gates: decidableBy(caller), patches: patchDecidableBy(caller) }

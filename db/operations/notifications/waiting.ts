@@ -10,6 +10,14 @@ import { gates, operations, patches } from '../tables/index.ts'
 export type View = { visible: SQL | undefined; gates: SQL; patches: SQL }
 export type Waiting = Awaited<ReturnType<typeof listWaiting>>[number]
 
+/** Decisions that name this group, at first or by their escalation so far. */
+export const named = (group: string): Pick<View, 'gates' | 'patches'> => ({
+  gates: sql`(${gates.policy} -> 'groups' @> jsonb_build_array(jsonb_build_object('group', ${group}::text))
+    or exists (select 1 from jsonb_array_elements(${gates.policy} -> 'escalation') with ordinality e(step, n)
+      where e.n <= ${gates.escalation_level} and e.step -> 'add_groups' ? ${group}))`,
+  patches: sql`${patches.required} @> jsonb_build_array(jsonb_build_object('groups', jsonb_build_array(jsonb_build_object('group', ${group}::text))))`,
+})
+
 /** So much is told of at once: the rest when some of it is decided. */
 const MOST = 500
 

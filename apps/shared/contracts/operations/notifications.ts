@@ -12,6 +12,18 @@ export const RISKS = ['low', 'medium', 'high', 'critical'] as const
 export const DELIVERY_STATES = ['queued', 'sent', 'dead', 'obsolete'] as const
 
 const DestinationId = text('0195f0c2-0000-7000-8000-00000000000a', { format: 'uuid' })
+/** Whose: the caller's own, or those of a group. */
+const whose = {
+  group: Type.Optional(
+    text('netops', {
+      minLength: 1,
+      maxLength: 64,
+      description:
+        'Those of this group instead of your own; needs identity:admin. It is told of decisions that name it.',
+    }),
+  ),
+}
+export const NotifyQuery = Closed(whose)
 export const DestinationParams = Type.Object({ destination_id: DestinationId })
 const Name = text('mail', { minLength: 1, maxLength: 60, pattern: '\\S' })
 
@@ -58,16 +70,17 @@ export const Quiet = Closed({
 })
 export type Quiet = Static<typeof Quiet>
 
+export const NotifySteps = Type.Array(
+  Closed({
+    destination_id: DestinationId,
+    after_s: Type.Integer({ minimum: 0, maximum: 604_800, description: 'If it still waits after so long.' }),
+  }),
+  { maxItems: 20, description: 'Who is told when. Empty: every active destination, at once.' },
+)
 const rules = {
   events: Type.Array(Type.Enum([...NOTIFY_EVENTS]), { uniqueItems: true, description: 'What is told at all.' }),
   min_risk: Type.Enum([...RISKS]),
-  steps: Type.Array(
-    Closed({
-      destination_id: DestinationId,
-      after_s: Type.Integer({ minimum: 0, maximum: 604_800, description: 'If it still waits after so long.' }),
-    }),
-    { maxItems: 20, description: 'Who is told when. Empty: every active destination, at once.' },
-  ),
+  steps: NotifySteps,
   quiet: Nullable(Quiet),
   digest_s: Type.Integer({
     minimum: 0,
@@ -116,6 +129,7 @@ export const DeliveryView = Type.Object({
 export type DeliveryView = Static<typeof DeliveryView>
 export const DeliveryListQuery = Closed({
   state: Type.Optional(Type.Array(Type.Enum([...DELIVERY_STATES]), { maxItems: 4 })),
+  ...whose,
   ...PageQuery,
 })
 export const DeliveryList = ListOf(DeliveryView)
