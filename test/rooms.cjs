@@ -42,7 +42,7 @@ const ROOMS = {
     ['contracts', 'codec', 'jwt', 'process', 'run'],
     ['contracts/client', 'contracts/catalog', 'contracts/identity', 'contracts/session', 'service'],
     ['contracts/operations', 'contracts/topology', 'contracts/imports'],
-    ['contracts/engine', 'data'],
+    ['contracts/engine', 'contracts/notifications', 'data'],
     ['expressions'],
     ['http', 'web'],
     ['events', 'evidence', 'rpc'],

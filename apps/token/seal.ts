@@ -1,5 +1,5 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { seal, unseal } from '../shared/data/seal.ts'
+import { seal, unseal } from '../shared/codec/seal.ts'
 import type { Kek } from './config.ts'
 
 /** Seals a private key; the key id is bound in, so that no row's secret fits another row. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { findNotices } from '../../apps/operations/notifications/find.ts'
 import { quietUntil } from '../../apps/operations/notifications/quiet.ts'
 import { sendDue } from '../../apps/operations/notifications/send.ts'
-import type { NotifyRules } from '../../apps/shared/contracts/operations/notifications.ts'
+import type { NotifyRules } from '../../apps/shared/contracts/notifications/notifications.ts'
 import { gated, must, type Person, type Platform, person, type Reply, startPlatform } from './support/platform.ts'
 import { startHooks, startMailServer } from './support/receivers.ts'
 
@@ -214,7 +214,7 @@ describe('a decision', () => {
       contentType: 'application/vnd.microsoft.card.adaptive',
       content: { type: 'AdaptiveCard', actions: [{ type: 'Action.OpenUrl', url: link }] },
     })
-    // Whoever opens it without a sign-in, or with one, changes nothing: a GET decides nowhere.
+    // Opening it decides no gate: no GET does.
     const path = `/v1/operations/${operation_id}/gates/go`
     expect(must(await p.as(eva).get(path), 200).body).toMatchObject({ status: 'waiting', round: 1 })
     for (const act of ['approve', 'reject']) expect((await p.as(eva).get(`${path}/${act}`)).status).toBe(404)
@@ -441,6 +441,18 @@ describe('a webhook', () => {
 })
 
 describe('destinations and rules', () => {
+  it('are of an installation that sends', async () => {
+    const off = await startPlatform({ relay: false })
+    const body = { kind: 'webhook', name: 'chat', address: 'https://hooks.invalid/in' }
+    try {
+      expect(problem(await off.as('eva').post(`${NOTIFY}/destinations`, body))).toBe(
+        '422 validation_error/notifications_off',
+      )
+    } finally {
+      await off.stop()
+    }
+  })
+
   it('are of one person, and a machine has none', async () => {
     const id = await hook()
     expect(must(await p.as('ivo').get(`${NOTIFY}/deliveries`), 200).body.items.length).toBeGreaterThanOrEqual(0)

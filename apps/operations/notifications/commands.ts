@@ -18,7 +18,7 @@ import {
   type DestinationBody,
   type DestinationView,
   type RulesBody,
-} from '../../shared/contracts/operations/notifications.ts'
+} from '../../shared/contracts/notifications/notifications.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
@@ -32,7 +32,7 @@ import type { Owned } from './view.ts'
 type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
 const MOST = 10
-/** Codes and tests within a day: nobody floods an address of somebody else. */
+/** Codes and tests within a day: no one floods an address of another person. */
 const MOST_ASKED = 20
 const MOST_TRIES = 5
 const CODE_MS = 24 * 3600_000
@@ -109,7 +109,7 @@ const shownAfter = async (tx: Tx, destination_id: string) => ({
   body: destinationView((await getDestination(tx, destination_id)) as Destination),
 })
 
-/** Makes a mail address active by the code that was sent there. After five wrong ones no code is right any more. */
+/** Makes a mail address active by the code that was sent there. After five wrong ones no code is right. */
 export const confirmDestination = async (deps: Deps, mutation: Owned, destination_id: string, code: string) => {
   if (!(await tryCode(deps, mutation, destination_id, code)))
     throw new AppError('validation_error', 'code_wrong', 'The code is not the one of the mail, or too old.')
@@ -124,7 +124,7 @@ export const confirmDestination = async (deps: Deps, mutation: Owned, destinatio
   })
 }
 
-/** Whether the code is right. A wrong one is counted here, because a refused command leaves nothing behind. */
+/** Whether the code is right. A wrong one is counted here, because a refused command is rolled back. */
 const tryCode = (deps: Deps, mutation: Owned, destination_id: string, code: string): Promise<boolean> =>
   deps.db.transaction(async (tx) => {
     const { status, tries, created_at } = await lockOwn(tx, mutation, destination_id)

@@ -2,7 +2,6 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { getDestination, listDestinations } from '../../../db/operations/notifications/destinations.ts'
 import { allow } from '../../shared/auth/http.ts'
-import { DryRunReply } from '../../shared/contracts/operations/common.ts'
 import {
   ConfirmBody,
   DestinationBody,
@@ -12,7 +11,8 @@ import {
   DestinationView,
   NotifyQuery,
   SecretView,
-} from '../../shared/contracts/operations/notifications.ts'
+} from '../../shared/contracts/notifications/notifications.ts'
+import { DryRunReply } from '../../shared/contracts/operations/common.ts'
 import { notFound } from '../../shared/errors.ts'
 import { CommandHeaders, errorReplies, sendStored, type TypedApp } from '../../shared/http/app.ts'
 import type { OperationsDeps } from '../deps.ts'
@@ -92,7 +92,7 @@ const changeRoutes = (app: TypedApp, deps: Deps) => {
       schema: {
         operationId: 'removeNotificationDestination',
         summary: 'Remove a destination',
-        description: 'Nothing is sent there from now on.',
+        description: 'No further message is sent there.',
         tags: ['notifications'],
         querystring: NotifyQuery,
         params: DestinationParams,

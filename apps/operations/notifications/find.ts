@@ -6,7 +6,7 @@ import {
   lockDestination,
 } from '../../../db/operations/notifications/destinations.ts'
 import { anyWaits, listWaiting, type Waiting } from '../../../db/operations/notifications/waiting.ts'
-import { type NotifyEvent, type NotifyRules, RISKS } from '../../shared/contracts/operations/notifications.ts'
+import { type NotifyEvent, type NotifyRules, RISKS } from '../../shared/contracts/notifications/notifications.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { quietUntil } from './quiet.ts'
 import { viewOf } from './view.ts'

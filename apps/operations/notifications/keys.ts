@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { seal, unseal } from '../../shared/codec/seal.ts'
 import { deriveKey } from '../../shared/data/digest.ts'
-import { seal, unseal } from '../../shared/data/seal.ts'
 
 export type NotifyKeys = ReturnType<typeof createNotifyKeys>
 

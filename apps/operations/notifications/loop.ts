@@ -1,11 +1,11 @@
-import { type Loop, startLoop } from '../../shared/process/loop.ts'
+import { type Loop, startLoop } from '../../shared/process/repeat.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { findNotices } from './find.ts'
 import { sendDue } from './send.ts'
 
 type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'config' | 'db' | 'notifyKeys' | 'telemetry' | 'trust'>
 
-/** Tells people what waits for them, until it is stopped; does nothing unless NOTIFY__ENABLED. */
+/** Tells people of the decisions that wait for them, until it is stopped; only if NOTIFY__ENABLED. */
 export const startNotifier = (deps: Deps): Loop => {
   const { channels } = deps
   if (!channels) return { stop: async () => {} }

@@ -1,5 +1,5 @@
 import type { Waiting } from '../../../db/operations/notifications/waiting.ts'
-import type { NotifyEvent } from '../../shared/contracts/operations/notifications.ts'
+import type { NotifyEvent } from '../../shared/contracts/notifications/notifications.ts'
 
 /** A message before its channel gives it a shape: plain words and one link each, no markup. */
 export type Message = {
@@ -37,7 +37,7 @@ export const idsOf = (object: string) => {
   return { gate_id: kind === 'gate' ? id : null, patch_id: kind === 'patch' ? id : null }
 }
 
-/** The page of a decision: it shows and asks; opening it changes nothing and needs a sign-in. */
+/** The page of a decision: it shows and asks; it needs a sign-in, and opening it decides no gate. */
 const linkOf = (console_url: string, { operation_id, object, round }: Told): string => {
   const { gate_id, patch_id } = idsOf(object)
   const path = gate_id === null ? `patches/${patch_id}` : `gates/${encodeURIComponent(gate_id)}?round=${round}`
@@ -87,7 +87,7 @@ const plain = (subject: string, text: string, link: string): Message => ({ subje
 export const codeMessage = (code: string, console_url: string): Message =>
   plain(
     'Confirm this address',
-    `Somebody wants Signalbox to write to this address when decisions wait for them. If it was you, confirm it with this code:\n\n${code}\n\nElse ignore this mail: no other one follows.`,
+    `Someone wants Signalbox to write to this address when decisions wait for them. If it was you, confirm it with this code:\n\n${code}\n\nElse ignore this mail: no other one follows.`,
     console_url,
   )
 

@@ -1,4 +1,4 @@
-import type { Quiet } from '../../shared/contracts/operations/notifications.ts'
+import type { Quiet } from '../../shared/contracts/notifications/notifications.ts'
 import { nextTime } from '../schedules/when.ts'
 
 const at = (clock: string, timezone: string, now: number): number => {

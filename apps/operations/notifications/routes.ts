@@ -6,14 +6,14 @@ import { getRules } from '../../../db/operations/notifications/destinations.ts'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
 import { notify_deliveries } from '../../../db/operations/tables/index.ts'
 import { allow } from '../../shared/auth/http.ts'
-import { DryRunReply } from '../../shared/contracts/operations/common.ts'
 import {
   DeliveryList,
   DeliveryListQuery,
   NotifyQuery,
   NotifyRules,
   RulesBody,
-} from '../../shared/contracts/operations/notifications.ts'
+} from '../../shared/contracts/notifications/notifications.ts'
+import { DryRunReply } from '../../shared/contracts/operations/common.ts'
 import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { changeRules } from './commands.ts'
@@ -22,7 +22,7 @@ import { ownedBy, ownerOf } from './view.ts'
 
 type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys' | 'pages'>
 
-/** How the caller is told what waits for them, and what became of it (federation.md 9). */
+/** How the caller is told of decisions, and each message (federation.md 9). */
 export const notificationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.get(
     '/v1/notifications/rules',
@@ -45,7 +45,7 @@ export const notificationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       schema: {
         operationId: 'setNotificationRules',
         summary: 'State your notification rules',
-        description: 'Replaces the rules of the caller, for what has not been told yet.',
+        description: 'Replaces the rules of the caller. Messages that are queued stay.',
         tags: ['notifications'],
         querystring: NotifyQuery,
         headers: CommandHeaders,

@@ -1,4 +1,4 @@
-import type { DestinationKind } from '../../shared/contracts/operations/notifications.ts'
+import type { DestinationKind } from '../../shared/contracts/notifications/notifications.ts'
 import type { Message, MessageItem } from './message.ts'
 
 type Webhook = Exclude<DestinationKind, 'email'>
@@ -9,7 +9,7 @@ export const bodyOf = (kind: Webhook, message: Message, at: string): string => J
 const titleOf = ({ words }: MessageItem): string =>
   words ? [words.title, words.question, `Risk: ${words.risk}`].filter(Boolean).join(' · ') : 'A decision'
 
-/** Slack reads these three, and nothing else, as the begin of markup. */
+/** Slack reads only these three as the begin of markup. */
 const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;')
 
 /** Slack takes 50 blocks, of 3000 characters each. */

@@ -10,7 +10,7 @@ import type { OperationsDeps } from '../deps.ts'
 import { visibleSql } from '../policies/visibility.ts'
 import { decidableBy, patchDecidableBy } from '../waiting/mine.ts'
 
-/** A mutation of what belongs to this owner. */
+/** A mutation of rules or destinations of this owner. */
 export type Owned = Mutation & { owner: string }
 
 /** Whose rules and destinations a request is about. Those of a group are an administrator's to state. */
@@ -20,7 +20,7 @@ export const ownerOf = ({ user_id, permissions }: Caller, group: string | undefi
   throw new AppError('policy_denied', 'permission_missing', missingWords(['identity:admin']))
 }
 
-/** A mutation of what belongs to the owner that its request names. */
+/** The mutation of a request, which names the owner. */
 export const ownedBy = (
   deps: Pick<OperationsDeps, 'keys'>,
   req: FastifyRequest<{ Querystring: { group?: string } }>,

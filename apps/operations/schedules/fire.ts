@@ -14,7 +14,7 @@ import { actorOfCaller, type Caller, callerBy } from '../../shared/auth/caller.t
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv5 } from '../../shared/ids.ts'
-import { startLoop } from '../../shared/process/loop.ts'
+import { startLoop } from '../../shared/process/repeat.ts'
 import { acceptCommand } from '../command/accept.ts'
 import type { Command } from '../command/command.ts'
 import type { Mutation } from '../command/mutate.ts'

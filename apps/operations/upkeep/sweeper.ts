@@ -27,7 +27,7 @@ import {
   operations,
 } from '../../../db/operations/tables/index.ts'
 import { pick } from '../../shared/data/pick.ts'
-import { startLoop } from '../../shared/process/loop.ts'
+import { startLoop } from '../../shared/process/repeat.ts'
 import { tellUntold } from '../calendar/freezes.ts'
 import type { AcceptDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { createDriftWatch } from './drift.ts'

@@ -69,7 +69,7 @@ export const queueNotices = async (
   return added.length
 }
 
-/** Takes messages that are due and that nobody sends, for as long as the lease lasts. */
+/** Takes messages that are due and that no process sends, for as long as the lease lasts. */
 export const leaseDeliveries = (db: Db, limit: number) =>
   db
     .update(notify_deliveries)
@@ -148,7 +148,7 @@ export const pruneDeliveries = (db: Db) =>
       and not exists (select 1 from operations.gates g where g.operation_id = ${notify_notices.operation_id}
         and 'gate:' || g.gate_id = ${notify_notices.object} and g.status = 'waiting')`)
 
-/** What did not wait any more when it was to be told: it is found again if it waits again. */
+/** Decisions that no longer waited when they were to be told: they are found again if they wait again. */
 export const dropNotices = async (
   tx: Tx,
   notices: readonly { delivery_id: string; operation_id: string; object: string; round: number }[],

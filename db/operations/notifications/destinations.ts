@@ -1,5 +1,5 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
-import { DEFAULT_RULES, type NotifyRules } from '../../../apps/shared/contracts/operations/notifications.ts'
+import { DEFAULT_RULES, type NotifyRules } from '../../../apps/shared/contracts/notifications/notifications.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { type Db, first, type Queryable, type Tx } from '../../client.ts'
 import { iso } from '../expressions.ts'
@@ -13,7 +13,7 @@ const columns = {
   created_at: iso(notify_destinations.created_at),
 }
 
-/** Also gives its owner rules, if there are none yet. */
+/** Also gives its owner rules, if it has none yet. */
 export const insertDestination = async (
   tx: Tx,
   given: Omit<typeof notify_destinations.$inferInsert, 'created_at' | 'tries'>,
@@ -25,7 +25,7 @@ export const insertDestination = async (
 export const getDestination = (db: Queryable, destination_id: string) =>
   db.select(columns).from(notify_destinations).where(eq(notify_destinations.destination_id, destination_id)).then(first)
 
-/** For changes of it, and for what is queued for it. */
+/** For changes of it, and of the messages queued for it. */
 export const lockDestination = (tx: Tx, destination_id: string) =>
   tx
     .select(columns)
@@ -75,7 +75,7 @@ export const saveRules = (tx: Tx, owner: string, rules: NotifyRules) =>
     .values({ owner, rules })
     .onConflictDoUpdate({ target: notify_rules.owner, set: { rules, updated_at: sql`clock_timestamp()` } })
 
-/** Owners nobody has looked for lately, the longest first: each is given to one process. */
+/** Owners that were not looked for lately, the longest first: each is given to one process. */
 export const claimOwners = (db: Db, every_s: number, limit: number) =>
   db
     .update(notify_rules)

@@ -6,7 +6,7 @@ import { WAITING_FOR_PEOPLE } from '../gates/rows.ts'
 import { OPEN_PATCH } from '../operations/waiting.ts'
 import { gates, operations, patches } from '../tables/index.ts'
 
-/** Conditions for what somebody may see and decide. */
+/** Conditions for the decisions that a person may see and take. */
 export type View = { visible: SQL | undefined; gates: SQL; patches: SQL }
 export type Waiting = Awaited<ReturnType<typeof listWaiting>>[number]
 
@@ -21,7 +21,7 @@ export const named = (group: string): Pick<View, 'gates' | 'patches'> => ({
 /** So much is told of at once: the rest when some of it is decided. */
 const MOST = 500
 
-/** Whether anything waits for anybody. */
+/** Whether any decision waits. */
 export const anyWaits = async (db: Queryable): Promise<boolean> => {
   const { rows } = await db.execute<{ waits: boolean }>(
     sql`select exists (select 1 from ${gates} where ${WAITING_FOR_PEOPLE}) or exists (select 1 from ${patches} where ${OPEN_PATCH}) as waits`,
@@ -29,7 +29,7 @@ export const anyWaits = async (db: Queryable): Promise<boolean> => {
   return rows[0]?.waits === true
 }
 
-/** The decisions that wait for somebody, the oldest first. */
+/** The decisions that wait for a person, the oldest first. */
 export const listWaiting = async (db: Queryable, view: View) => {
   const operation = pick(operations, 'operation_id', 'title', 'risk_level')
   const [asked, proposed] = await Promise.all([

@@ -4,13 +4,13 @@ import type {
   DestinationKind,
   NotifyEvent,
   NotifyRules,
-} from '../../../apps/shared/contracts/operations/notifications.ts'
+} from '../../../apps/shared/contracts/notifications/notifications.ts'
 import { at, bytea, count, json, now } from '../../columns.ts'
 import { operationsSchema } from './schema.ts'
 
 const t = operationsSchema.table
 
-/** Where somebody is reached. `owner` is user:<id> or group:<key>; addresses and secrets are sealed. */
+/** Where people are reached. `owner` is user:<id> or group:<key>; addresses and secrets are sealed. */
 export const notify_destinations = t(
   'notify_destinations',
   {

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { Closed } from '../closed.ts'
+import { DryRun, GateId, ListOf, Nullable, NullableText, OperationId, PageQuery, Time } from '../operations/common.ts'
 import { text } from '../text.ts'
-import { DryRun, GateId, ListOf, Nullable, NullableText, OperationId, PageQuery, Time } from './common.ts'
 
 /** How people are reached when a decision waits for them (federation.md 9). */
 export const DESTINATION_KINDS = ['email', 'webhook', 'slack', 'teams'] as const
@@ -93,7 +93,7 @@ export type NotifyRules = Static<typeof NotifyRules>
 export const RulesBody = Closed({ ...rules, dry_run: DryRun })
 export type RulesBody = Static<typeof RulesBody>
 
-/** How people are told who have said nothing. */
+/** The rules of a person who has stated none. */
 export const DEFAULT_RULES: NotifyRules = {
   events: [...NOTIFY_EVENTS],
   min_risk: 'low',
@@ -117,7 +117,7 @@ export const DeliveryView = Type.Object({
   destination_id: DestinationId,
   purpose: Type.Enum(['notices', 'code', 'test']),
   state: Type.Enum([...DELIVERY_STATES], {
-    description: '`dead`: it was given up. `obsolete`: when it was to be sent nothing waited for you any more.',
+    description: '`dead`: it was given up. `obsolete`: when it was to be sent no decision of it waited for you.',
   }),
   attempts: Type.Integer(),
   last_error: NullableText,
