@@ -118,7 +118,12 @@ export const wholeId = async <T>(
 ): Promise<string> => {
   if (isWholeId(given)) return given
   const items = await api.list<T>(path, { page_size: '500' }, false)
-  const found = items.map(idOf).filter((id) => id.endsWith(given))
+  return idAmong(items.map(idOf), given)
+}
+
+/** The one of these ids that ends so. */
+export const idAmong = (ids: readonly string[], given: string): string => {
+  const found = ids.filter((id) => id.endsWith(given))
   if (found.length === 1 && found[0]) return found[0]
   throw usageError(
     found.length === 0

@@ -13,6 +13,7 @@ import { CliError, EXIT, type ExitCode, usageError } from './errors.ts'
 import { evidenceCommands } from './operations/evidence.ts'
 import { followCommands } from './operations/follow.ts'
 import { gateCommands } from './operations/gate.ts'
+import { notifyCommands } from './operations/notify.ts'
 import { operationCommands } from './operations/operation.ts'
 import { patchCommands } from './operations/patch.ts'
 import { planCommands } from './operations/plan.ts'
@@ -34,6 +35,7 @@ export const COMMANDS: readonly Command[] = [
   ...gateCommands,
   ...planCommands,
   ...scheduleCommands,
+  ...notifyCommands,
   ...operationCommands,
   ...followCommands,
   ...steerCommands,

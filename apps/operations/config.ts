@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
 import { payloadKeys } from '../shared/codec/payload.ts'
-import { loadConfig, settings } from '../shared/config.ts'
+import { ConfigError, loadConfig, settings } from '../shared/config.ts'
 import { Destination } from '../shared/web/egress.ts'
 
 const EXECUTOR_POLICY = fileURLToPath(new URL('../../activities/executors/policy.yaml', import.meta.url))
@@ -76,5 +76,10 @@ export const schema = Type.Object({
   SIGNALBOX__NATS__PREFIX: settings.prefix(),
 })
 
-export const loadOperationsConfig = (env?: NodeJS.ProcessEnv) => loadConfig(schema, env)
+export const loadOperationsConfig = (env: NodeJS.ProcessEnv = process.env): OperationsConfig => {
+  const config = loadConfig(schema, env)
+  if (env.NODE_ENV === 'production' && config.NOTIFY__SMTP__HOST && config.NOTIFY__SMTP__TLS === 'none')
+    throw new ConfigError('NOTIFY__SMTP__TLS is "none": production sends mail by TLS alone. Allowed: starttls, implicit.')
+  return config
+}
 export type OperationsConfig = Type.Static<typeof schema>

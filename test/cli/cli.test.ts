@@ -11,6 +11,7 @@ afterAll(stopPlatform)
 import './cases/session.ts'
 import './cases/change.ts'
 import './cases/tools.ts'
+import './cases/notify.ts'
 import './cases/administrator.ts'
 import './cases/terminal.ts'
 import './cases/import.ts'

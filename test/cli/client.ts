@@ -6,17 +6,28 @@ import { type IPty, spawn as spawnTerminal } from '@lydell/node-pty'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { readDemo } from '../../apps/platform/demo/accounts.ts'
 import { compileCacheDir } from '../../apps/platform/run/compile-cache.ts'
+import { startHooks } from '../operations/support/receivers.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 
 /** The one platform of all cases, and the client as a process of its own with its own credentials file. */
 export let stack: Stack
+/** A receiver of webhooks that the platform may call. */
+export let hooks: Awaited<ReturnType<typeof startHooks>>
 /** Where the client runs; each person's credentials are below it. */
 export let home: string
 export const passwords = new Map<string, string>()
 
 export const startPlatform = async (): Promise<void> => {
-  stack = await startStack()
+  hooks = await startHooks()
+  const inside = { scheme: 'http', host: '127.0.0.1', networks: ['127.0.0.1/32'], ports: [String(hooks.port)] }
+  stack = await startStack({
+    env_overrides: {
+      NOTIFY__ENABLED: 'true',
+      NOTIFY__CONSOLE__URL: 'https://console.invalid',
+      NOTIFY__EGRESS__ALLOW: JSON.stringify([inside]),
+    },
+  })
   home = mkdtempSync(join(tmpdir(), 'signalbox-cli-'))
   await stack.people()
   for (const { username, password } of readDemo(stack.dir)?.users ?? []) passwords.set(username, password)
@@ -24,6 +35,7 @@ export const startPlatform = async (): Promise<void> => {
 export const stopPlatform = async (): Promise<void> => {
   rmSync(home, { recursive: true, force: true })
   await stack.stop()
+  hooks.close()
 }
 
 export type Ran = { code: number | null; out: string; err: string }
