@@ -2510,7 +2510,7 @@ export interface paths {
         get: operations["getNotificationRules"];
         /**
          * State your notification rules
-         * @description Replaces the rules of the caller, for what has not been told yet.
+         * @description Replaces the rules of the caller. Messages that are queued stay.
          */
         put: operations["setNotificationRules"];
         post?: never;
@@ -2600,7 +2600,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a destination
-         * @description Nothing is sent there from now on.
+         * @description No further message is sent there.
          */
         delete: operations["removeNotificationDestination"];
         options?: never;
@@ -3520,7 +3520,7 @@ export interface components {
             /** @enum {unknown} */
             purpose: "notices" | "code" | "test";
             /**
-             * @description `dead`: it was given up. `obsolete`: when it was to be sent nothing waited for you any more.
+             * @description `dead`: it was given up. `obsolete`: when it was to be sent no decision of it waited for you.
              * @enum {unknown}
              */
             state: "queued" | "sent" | "dead" | "obsolete";

@@ -79,7 +79,9 @@ export const schema = Type.Object({
 export const loadOperationsConfig = (env: NodeJS.ProcessEnv = process.env): OperationsConfig => {
   const config = loadConfig(schema, env)
   if (env.NODE_ENV === 'production' && config.NOTIFY__SMTP__HOST && config.NOTIFY__SMTP__TLS === 'none')
-    throw new ConfigError('NOTIFY__SMTP__TLS is "none": production sends mail by TLS alone. Allowed: starttls, implicit.')
+    throw new ConfigError(
+      'NOTIFY__SMTP__TLS is "none": production sends mail by TLS alone. Allowed: starttls, implicit.',
+    )
   return config
 }
 export type OperationsConfig = Type.Static<typeof schema>

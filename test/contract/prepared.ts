@@ -125,7 +125,7 @@ const schedules = {
     ['pause', 'resume', 'run', 'end'].map((act) => [`POST /v1/schedules/{schedule_id}/${act}`, forSchedule]),
   ),
 }
-/** Nobody is there; its messages are tried in vain. */
+/** The name has no address: its messages are tried in vain. */
 const CHAT = { kind: 'webhook', name: 'chat', address: 'https://hooks.invalid/in' }
 let destinations = 0
 const forDestination: Prepare = async ({ call }, token) => {

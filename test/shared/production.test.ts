@@ -85,6 +85,13 @@ describe('the production profile', () => {
     expect(loadSessionConfig({ ...production(), NODE_ENV: 'test' }).SESSION__IDLE__LIMIT_S).toBe(0)
   })
 
+  it('sends mail by TLS alone', () => {
+    const mail = { ...production(), NOTIFY__SMTP__HOST: 'mail.example.org', NOTIFY__SMTP__TLS: 'none' }
+    expect(() => loadOperationsConfig(mail)).toThrow('NOTIFY__SMTP__TLS is "none": production sends mail by TLS alone.')
+    expect(() => loadOperationsConfig({ ...mail, NOTIFY__SMTP__TLS: 'implicit' })).not.toThrow()
+    expect(() => loadOperationsConfig({ ...mail, NODE_ENV: 'test' })).not.toThrow()
+  })
+
   it('has no default for what it must know: it names the variable that is missing', () => {
     const believing = ['AUTH__TOKENS__ISSUER', 'AUTH__JWKS__URL', 'AUTH__SERVICES__FILE', 'AUTH__RPC__IDENTITY_URL']
     const needed: [keyof typeof LOADERS, string[]][] = [

@@ -12,7 +12,7 @@ export const createNotifyKeys = (secrets: readonly Uint8Array[]) => {
   }))
   const [newest] = keys
   if (!newest) throw new Error('a key is needed')
-  /** Eight digits that stand nowhere: whoever reads the mail reads them. */
+  /** Eight digits that are kept nowhere: whoever reads the mail reads them. */
   const codeBy = (key: Uint8Array, destination_id: string) =>
     (createHmac('sha256', key).update(destination_id).digest().readUIntBE(0, 6) % 100_000_000)
       .toString()

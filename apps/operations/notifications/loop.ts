@@ -3,7 +3,10 @@ import type { OperationsDeps } from '../deps.ts'
 import { findNotices } from './find.ts'
 import { sendDue } from './send.ts'
 
-type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'config' | 'db' | 'notifyKeys' | 'telemetry' | 'trust'>
+type Deps = Pick<
+  OperationsDeps,
+  'channels' | 'clock' | 'config' | 'db' | 'fence' | 'notifyKeys' | 'telemetry' | 'trust'
+>
 
 /** Tells people of the decisions that wait for them, until it is stopped; only if NOTIFY__ENABLED. */
 export const startNotifier = (deps: Deps): Loop => {

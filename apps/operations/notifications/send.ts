@@ -20,7 +20,7 @@ import { codeMessage, decisionsMessage, type Message, type Told, testMessage } f
 import { quietUntil } from './quiet.ts'
 import { viewOf } from './view.ts'
 
-type SendDeps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'notifyKeys' | 'telemetry' | 'trust'> & {
+type SendDeps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'fence' | 'notifyKeys' | 'telemetry' | 'trust'> & {
   channels: Channels
 }
 
@@ -30,8 +30,12 @@ const LONGEST_S = 3600
 /** While it cannot be said who may decide. */
 const OUTAGE_S = 10
 
-/** Sends what is due. Each message is sent by one process; one that died while it sent is followed under the same id. */
+/**
+ * Sends what is due. Each message is sent by one process; one that died while it sent is followed under the same id.
+ * Messages wait while a restored database is held: it tells of the past.
+ */
 export const sendDue = async (deps: SendDeps): Promise<void> => {
+  if ((await deps.fence()).held_since !== null) return
   await Promise.all((await leaseDeliveries(deps.db, BATCH)).map((delivery) => sendOne(deps, delivery)))
 }
 

@@ -1,4 +1,5 @@
 import { and, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
+import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { type Db, first, type Queryable, type Tx } from '../../client.ts'
@@ -81,32 +82,31 @@ export const leaseDeliveries = (db: Db, limit: number) =>
     )
     .returning(columns)
 
-/** Ends a message that is queued. */
+const TRIED = { attempts: sql`${notify_deliveries.attempts} + 1` }
+
+/** Ends a message that is queued; an obsolete one was not tried. */
 export const endDelivery = (
   tx: Tx,
   delivery_id: string,
   state: 'sent' | 'dead' | 'obsolete',
   last_error: string | null = null,
-) => moveDelivery(tx, delivery_id, { state, last_error, ended_at: sql`clock_timestamp()` })
+) =>
+  moveDelivery(tx, delivery_id, {
+    ...{ state, last_error, ended_at: sql`clock_timestamp()` },
+    ...(state !== 'obsolete' && TRIED),
+  })
 
 /** Gives a message back, to be sent after so long; `error`: it was tried in vain. */
 export const putOff = (tx: Tx, delivery_id: string, seconds: number, error?: string) =>
-  moveDelivery(tx, delivery_id, { next_at: inSeconds(seconds), ...(error !== undefined && { last_error: error }) })
+  moveDelivery(tx, delivery_id, {
+    next_at: inSeconds(seconds),
+    ...(error !== undefined && { last_error: error, ...TRIED }),
+  })
 
-const moveDelivery = (
-  tx: Tx,
-  delivery_id: string,
-  set: { [name in 'state' | 'last_error' | 'ended_at' | 'next_at']?: string | SQL | null },
-) =>
+const moveDelivery = (tx: Tx, delivery_id: string, set: PgUpdateSetSource<typeof notify_deliveries>) =>
   tx
     .update(notify_deliveries)
-    .set({
-      ...(set as object),
-      leased_until: null,
-      ...(set.last_error === undefined && set.state === undefined
-        ? {}
-        : { attempts: sql`${notify_deliveries.attempts} + 1` }),
-    })
+    .set({ ...set, leased_until: null })
     .where(and(eq(notify_deliveries.delivery_id, delivery_id), eq(notify_deliveries.state, 'queued')))
 
 export const listNotices = (db: Queryable, delivery_ids: readonly string[]) =>
