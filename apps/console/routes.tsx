@@ -226,6 +226,11 @@ const passkeys = createRoute({
   path: '/settings/passkeys',
   component: lazyPage(() => import('./account/passkeys.tsx'), 'PasskeysPage'),
 })
+const notifications = createRoute({
+  getParentRoute: () => shell,
+  path: '/settings/notifications',
+  component: lazyPage(() => import('./account/notifications.tsx'), 'NotificationsPage'),
+})
 const password = createRoute({
   getParentRoute: () => shell,
   path: '/settings/password',
@@ -294,6 +299,7 @@ const routeTree = root.addChildren([
     resource,
     sessions,
     passkeys,
+    notifications,
     password,
     topology,
     capabilities,

@@ -14,6 +14,7 @@ import './cases/search.ts'
 import './cases/matrix.ts'
 import './cases/schedules.ts'
 import './cases/session.ts'
+import './cases/notifications.ts'
 import './cases/passkeys.ts'
 
 it('broke no policy and threw no error on any of these pages', () => {

@@ -4,6 +4,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { ensurePerson, readDemo } from '../../apps/platform/demo/accounts.ts'
 import type { Account, Person } from '../../apps/platform/demo/client.ts'
 import { startOperation } from '../../apps/platform/demo/operations.ts'
+import { startMailServer } from '../operations/support/receivers.ts'
 import { carryOut, type Job, listenForWork } from '../support/agent/agent.ts'
 import { complaintsOf, launchBrowser, signInAs } from '../support/browser.ts'
 import { type Stack, startStack } from '../support/stack.ts'
@@ -15,6 +16,9 @@ export const PATIENCE_MS = 150_000
 /** One platform and one browser for all cases: both are dear to start. */
 export let stack: Stack
 export let browser: Browser
+/** Where the platform sends mail; its links lead to the origin below, since the platform's port is not known before. */
+export let mail: Awaited<ReturnType<typeof startMailServer>>
+export const MAILED_ORIGIN = 'https://console.invalid'
 export let people: Record<'ada' | 'olga' | 'eva', Person>
 export const accounts = new Map<string, Account>()
 /** What pages complained about until they were closed. */
@@ -42,7 +46,21 @@ export const openDesk = async (): Promise<void> => {
   await new Promise<void>((resolve) => target.server.listen(0, '127.0.0.1', resolve))
   target.url = `http://127.0.0.1:${(target.server.address() as AddressInfo).port}/work`
   agent = await listenForWork((work) => carryOut(work, jobs[work.job]))
-  stack = await startStack({ console: true, apps: APPS, agent_url: agent.url })
+  mail = await startMailServer()
+  stack = await startStack({
+    console: true,
+    apps: APPS,
+    agent_url: agent.url,
+    env_overrides: {
+      NOTIFY__ENABLED: 'true',
+      NOTIFY__CONSOLE__URL: MAILED_ORIGIN,
+      NOTIFY__SMTP__HOST: '127.0.0.1',
+      NOTIFY__SMTP__PORT: String(mail.port),
+      NOTIFY__SMTP__TLS: 'none',
+      NOTIFY__SMTP__FROM: 'signalbox@example.org',
+      NOTIFY__GATHER_S: '0',
+    },
+  })
   people = await stack.people()
   for (const account of readDemo(stack.dir)?.users ?? []) accounts.set(account.username, account)
   // Somebody who may start operations and decide gates: what four eyes are about.
@@ -58,6 +76,7 @@ export const closeDesk = async (): Promise<void> => {
   await agent?.close()
   await browser?.close()
   await stack?.stop()
+  await mail.close()
 }
 
 export const openTab = async (context: BrowserContext): Promise<Page> => {

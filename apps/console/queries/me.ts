@@ -25,6 +25,22 @@ type Counts = { gates_mine: number; patches_mine: number; failures_mine: number 
 export const passkeysQuery = () =>
   queryOptions({ queryKey: ['passkeys'], queryFn: ({ signal }) => read(api.GET('/v1/users/me/passkeys', { signal })) })
 
+/** Where the person is told of decisions. */
+export const destinationsQuery = () =>
+  queryOptions({
+    queryKey: ['notifications', 'destinations'],
+    queryFn: ({ signal }) => read(api.GET('/v1/notifications/destinations', { signal })),
+  })
+
+/** The latest messages to the person; one that is queued changes by itself. */
+export const deliveriesQuery = () =>
+  queryOptions({
+    queryKey: ['notifications', 'deliveries'],
+    queryFn: ({ signal }) =>
+      read(api.GET('/v1/notifications/deliveries', { params: { query: { page_size: 10 } }, signal })),
+    refetchInterval: 5000,
+  })
+
 export const inboxQuery = (whose: 'me' | 'all') =>
   queryOptions({
     queryKey: ['inbox', whose],

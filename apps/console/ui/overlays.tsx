@@ -2,7 +2,7 @@ import { CSPProvider } from '@base-ui/react/csp-provider'
 import { Dialog } from '@base-ui/react/dialog'
 import { Menu } from '@base-ui/react/menu'
 import { Link } from '@tanstack/react-router'
-import { ChevronDown, KeyRound, LogOut, MonitorSmartphone, Settings2, X } from 'lucide-react'
+import { Bell, ChevronDown, KeyRound, LogOut, MonitorSmartphone, Settings2, X } from 'lucide-react'
 import { t } from '../words/index.ts'
 
 /** The one lazy chunk with floating layers: behavior by Base UI, looks by our tokens, no style elements. */
@@ -27,6 +27,10 @@ export const UserMenu = ({ name, signOut, startOpen }: { name: string; signOut: 
             <Menu.Item className="popup-item" render={<Link to="/settings/passkeys" />}>
               <KeyRound size={16} aria-hidden="true" />
               {t.nav.passkeys}
+            </Menu.Item>
+            <Menu.Item className="popup-item" render={<Link to="/settings/notifications" />}>
+              <Bell size={16} aria-hidden="true" />
+              {t.nav.notifications}
             </Menu.Item>
             <Menu.Item className="popup-item" render={<Link to="/settings/password" />}>
               <KeyRound size={16} aria-hidden="true" />

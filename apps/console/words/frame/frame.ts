@@ -44,6 +44,7 @@ export const frame = {
     display: 'Display settings',
     sessions: 'Active sessions',
     passkeys: 'Passkeys',
+    notifications: 'Notifications',
     password: 'Change password',
     go_to: 'Go to an operation or resource',
     go_to_placeholder: 'Go to …',

@@ -1,0 +1,210 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Problem } from '../../shared/contracts/client/problem.ts'
+import type {
+  DeliveryView,
+  DestinationKind,
+  DestinationView,
+} from '../../shared/contracts/notifications/notifications.ts'
+import { Field } from '../forms/field.tsx'
+import { deliveriesQuery, destinationsQuery } from '../queries/me.ts'
+import { ProblemText } from '../ui/failure.tsx'
+import { Heading, Page } from '../ui/page.tsx'
+import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { TimeText } from '../values/time.tsx'
+import { tAccount } from '../words/account.ts'
+import { send } from './sessions.api.ts'
+
+const PATH = '/api/v1/notifications/destinations'
+const words = tAccount.notifications
+const KINDS = Object.keys(words.kinds) as DestinationKind[]
+
+/** Sends one change at a time. Returns whether it was done. */
+type Act = (method: 'POST' | 'DELETE', path: string, body: object | undefined, done: string) => Promise<boolean>
+
+const useChanges = () => {
+  const client = useQueryClient()
+  const [busy, setBusy] = useState(false)
+  const [said, setSaid] = useState<string | Problem | null>(null)
+  const act: Act = async (method, path, body, done) => {
+    if (busy) return false
+    setBusy(true)
+    const refused = await send(method, path, body)
+    setSaid(refused ?? done)
+    await client.invalidateQueries({ queryKey: ['notifications'] })
+    setBusy(false)
+    return refused === null
+  }
+  return { busy, said, act }
+}
+
+/** Where one is told of decisions, and whether the messages arrived. */
+export const NotificationsPage = () => {
+  const list = useQuery(destinationsQuery())
+  const { busy, said, act } = useChanges()
+  const rows = list.data?.items ?? []
+  return (
+    <Page>
+      <div>
+        <Heading title={words.title}>{words.title}</Heading>
+        <p className="text-muted">{words.note}</p>
+      </div>
+      <div role="status">{typeof said === 'string' ? <p>{said}</p> : said ? <ProblemText problem={said} /> : null}</div>
+      <Listing list={list} empty={rows.length === 0 ? words.empty : undefined}>
+        <DataTable
+          caption={words.title}
+          columns={columnsFor(act, busy)}
+          rows={rows}
+          keyOf={({ destination_id }) => destination_id}
+        />
+      </Listing>
+      {rows
+        .filter(({ status }) => status === 'unconfirmed')
+        .map((row) => (
+          <CodeForm key={row.destination_id} row={row} act={act} busy={busy} />
+        ))}
+      <AddForm act={act} busy={busy} />
+      <Log />
+    </Page>
+  )
+}
+
+const columnsFor = (act: Act, busy: boolean): Column<DestinationView>[] => [
+  { name: words.to, kind: 'lead', cell: ({ address }) => address },
+  { name: words.kind, cell: ({ kind }) => words.kinds[kind] },
+  { name: words.status, cell: ({ status, status_reason }) => status_reason ?? words.statuses[status] },
+  {
+    name: words.test,
+    cell: ({ destination_id, address, status }) =>
+      status === 'active' ? (
+        <RowButton
+          name={words.test}
+          label={words.test_one(address)}
+          busy={busy}
+          act={() => act('POST', `${PATH}/${destination_id}/test`, {}, words.tested)}
+        />
+      ) : (
+        '–'
+      ),
+  },
+  {
+    name: words.remove,
+    cell: ({ destination_id, address }) => (
+      <RowButton
+        name={words.remove}
+        label={words.remove_one(address)}
+        busy={busy}
+        act={() => act('DELETE', `${PATH}/${destination_id}`, undefined, words.removed)}
+      />
+    ),
+  },
+]
+
+type RowButtonProps = { name: string; label: string; busy: boolean; act: () => Promise<boolean> }
+const RowButton = ({ name, label, busy, act }: RowButtonProps) => (
+  <button type="button" className="button" aria-disabled={busy} aria-label={label} onClick={() => void act()}>
+    {name}
+  </button>
+)
+
+const CodeForm = ({ row, act, busy }: { row: DestinationView; act: Act; busy: boolean }) => {
+  const id = `code-${row.destination_id}`
+  const [code, setCode] = useState('')
+  const [wrong, setWrong] = useState(false)
+  const submit = (event: React.FormEvent) => {
+    event.preventDefault()
+    const valid = /^[0-9]{8}$/.test(code.trim())
+    setWrong(!valid)
+    if (valid) void act('POST', `${PATH}/${row.destination_id}/confirm`, { code: code.trim() }, words.confirmed)
+  }
+  return (
+    <form noValidate onSubmit={submit} className="flex max-w-96 flex-col gap-3">
+      <Field id={id} label={words.code(row.address)} error={wrong ? words.missing_code : null}>
+        <input
+          id={id}
+          className="input"
+          inputMode="numeric"
+          autoComplete="one-time-code"
+          maxLength={8}
+          value={code}
+          onChange={(event) => setCode(event.target.value)}
+          aria-invalid={wrong}
+          aria-describedby={`${id}-error`}
+        />
+      </Field>
+      <button type="submit" className="button" aria-disabled={busy}>
+        {words.confirm}
+      </button>
+    </form>
+  )
+}
+
+const AddForm = ({ act, busy }: { act: Act; busy: boolean }) => {
+  const [kind, setKind] = useState<DestinationKind>('email')
+  const [address, setAddress] = useState('')
+  const [missing, setMissing] = useState(false)
+  const submit = async (event: React.FormEvent) => {
+    event.preventDefault()
+    const given = address.trim()
+    setMissing(given === '')
+    if (given === '') return
+    if (await act('POST', PATH, { kind, name: words.kinds[kind], address: given }, words.added)) setAddress('')
+  }
+  return (
+    <form noValidate onSubmit={(event) => void submit(event)} className="flex max-w-96 flex-col gap-3">
+      <Field id="notify-kind" label={words.kind}>
+        <select
+          id="notify-kind"
+          className="input"
+          value={kind}
+          onChange={(event) => setKind(event.target.value as DestinationKind)}
+        >
+          {KINDS.map((one) => (
+            <option key={one} value={one}>
+              {words.kinds[one]}
+            </option>
+          ))}
+        </select>
+      </Field>
+      <Field
+        id="notify-address"
+        label={words.address}
+        note={words.address_note}
+        error={missing ? words.missing_address : null}
+      >
+        <input
+          id="notify-address"
+          className="input"
+          maxLength={2000}
+          value={address}
+          onChange={(event) => setAddress(event.target.value)}
+          aria-invalid={missing}
+          aria-describedby="notify-address-note notify-address-error"
+        />
+      </Field>
+      <button type="submit" className="button main" aria-disabled={busy}>
+        {words.add}
+      </button>
+    </form>
+  )
+}
+
+const LOG: Column<DeliveryView>[] = [
+  { name: words.about, kind: 'lead', cell: ({ purpose }) => words.purposes[purpose] },
+  { name: words.state, cell: ({ state }) => words.states[state] },
+  { name: words.at, cell: ({ created_at }) => <TimeText at={created_at} /> },
+  { name: words.error, cell: ({ last_error }) => last_error ?? '–' },
+]
+
+const Log = () => {
+  const list = useQuery(deliveriesQuery())
+  const rows = list.data?.items ?? []
+  return (
+    <section aria-labelledby="notify-log" className="flex flex-col gap-3">
+      <h2 id="notify-log">{words.log}</h2>
+      <Listing list={list} empty={rows.length === 0 ? words.no_log : undefined}>
+        <DataTable caption={words.log} columns={LOG} rows={rows} keyOf={({ delivery_id }) => delivery_id} />
+      </Listing>
+    </section>
+  )
+}
