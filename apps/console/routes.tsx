@@ -229,7 +229,7 @@ const passkeys = createRoute({
 const notifications = createRoute({
   getParentRoute: () => shell,
   path: '/settings/notifications',
-  component: lazyPage(() => import('./account/notifications.tsx'), 'NotificationsPage'),
+  component: lazyPage(() => import('./notifications/page.tsx'), 'NotificationsPage'),
 })
 const password = createRoute({
   getParentRoute: () => shell,

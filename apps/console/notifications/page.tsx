@@ -6,6 +6,7 @@ import type {
   DestinationKind,
   DestinationView,
 } from '../../shared/contracts/notifications/notifications.ts'
+import { send } from '../account/sessions.api.ts'
 import { Field } from '../forms/field.tsx'
 import { deliveriesQuery, destinationsQuery } from '../queries/me.ts'
 import { ProblemText } from '../ui/failure.tsx'
@@ -13,7 +14,6 @@ import { Heading, Page } from '../ui/page.tsx'
 import { type Column, DataTable, Listing } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAccount } from '../words/account.ts'
-import { send } from './sessions.api.ts'
 
 const PATH = '/api/v1/notifications/destinations'
 const words = tAccount.notifications
