@@ -42,8 +42,10 @@ afterAll(async () => {
 
 let number = 0
 let eva: Person
-/** An approver of their own for each test: what waits for one does not wait for another. */
+/** An approver of their own for each test, and no message that another test left behind. */
 beforeEach(async () => {
+  for (const table of ['destinations', 'rules', 'deliveries', 'notices'])
+    await p.query(`delete from operations.notify_${table}`)
   number += 1
   eva = person(`eva${number}`, ['approver'], [`team${number}`])
   Object.assign(p.people, { [eva.name]: eva })
