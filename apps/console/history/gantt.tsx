@@ -1,67 +1,103 @@
+import '../styles/timeline.css'
 import { lookOf } from '../../shared/contracts/client/status.ts'
-import type { NodeRow } from '../api/types.ts'
-import { clockTime, duration } from '../kit/format.ts'
+import { clockTime, duration, type Zone } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
 import { statusWord } from '../values/status.tsx'
-import { useNow } from '../values/time.tsx'
 import { tOperation } from '../words/operation.ts'
-import { segmentsOf } from './segments.ts'
+import type { Bar } from './bars.ts'
 
-const TICKS = 5
+const SHARES = [0, 0.2, 0.4, 0.6, 0.8]
+const SHORT_MS = 120_000
+const t = tOperation.timeline
 
-/** The times of each node: waiting for a gate, queued, running. Rows in the order of their start. */
-export const Gantt = ({ rows, ended_at }: { rows: NodeRow[]; ended_at: string | null }) => {
-  const now = useNow()
+export type GanttRow = {
+  key: string
+  name: string
+  bars: readonly Bar[]
+  /** The stretch of the critical path that the row accounts for. */
+  path?: { from: number; to: number } | undefined
+  /** A row that explains itself: pressed while it does. */
+  why?: { pressed: boolean; press: () => void }
+}
+
+/** Attempts and waits on one axis; pauses lie over all rows. */
+export const Gantt = ({ rows, pauses, now }: { rows: GanttRow[]; pauses: readonly Bar[]; now: number | undefined }) => {
   const { zone } = useDisplay()
-  const end = ended_at === null ? now : Date.parse(ended_at)
-  const shown = rows
-    .map((row) => ({ row, segments: segmentsOf(row, end) }))
-    .filter(({ segments }) => segments.length > 0)
-    .sort((a, b) => (a.segments[0]?.from ?? 0) - (b.segments[0]?.from ?? 0))
-  if (shown.length === 0) return <p className="p-4 text-muted">{tOperation.timeline.nothing_ran}</p>
-  const from = Math.min(...shown.map(({ segments }) => segments[0]?.from ?? end))
+  const bars = rows.flatMap((row) => row.bars)
+  if (bars.length === 0) return <p className="p-4 text-muted">{t.nothing_ran}</p>
+  const from = bars.reduce((least, bar) => Math.min(least, bar.from), Number.POSITIVE_INFINITY)
   // The axis ends with the last bar: time without a running or waiting node does not compress the past.
-  const to = Math.max(...shown.flatMap(({ segments }) => segments.map((segment) => segment.to)))
+  const to = bars.reduce((most, bar) => Math.max(most, bar.to), from)
   const span = Math.max(1000, to - from)
-  const at = (time: number) => ((time - from) / span) * 100
+  const at = (time: number) => (Math.min(span, Math.max(0, time - from)) / span) * 100
+  const place = (part: { from: number; to: number }) => ({
+    left: `${at(part.from)}%`,
+    width: `${at(part.to) - at(part.from)}%`,
+  })
   return (
     <div className="gantt">
       <div className="gantt-corner" />
-      <div className="gantt-axis" aria-hidden="true">
-        {Array.from({ length: TICKS }, (_, tick) => {
-          const share = (tick / TICKS) * 100
-          return (
-            <span key={share} style={{ left: `${share}%` }}>
-              {clockTime(from + (span * tick) / TICKS, zone, span < 600_000)}
-            </span>
-          )
-        })}
-      </div>
-      {shown.map(({ row, segments }) => (
-        <div key={row.node_id} className="gantt-row">
-          <div className="gantt-name" title={row.name}>
-            {row.name}
-          </div>
+      <Axis from={from} span={span} zone={zone} />
+      {rows.map((row) => (
+        <div key={row.key} className={`gantt-row ${row.path ? 'critical' : ''}`}>
+          <Name row={row} />
           <div className="gantt-track">
-            {segments.map((segment) => {
-              const word =
-                segment.kind === 'running' ? statusWord(row.state) : tOperation.timeline.segment[segment.kind]
-              const label = tOperation.timeline.bar(row.name, word, duration(segment.to - segment.from))
+            {pauses.map((pause) => (
+              <div key={pause.from} className="gantt-pause" style={place(pause)} />
+            ))}
+            {row.path ? <div className="gantt-path" style={place(row.path)} /> : null}
+            {row.bars.map((bar) => {
+              const label = t.bar(row.name, wordsOf(bar, zone), duration(bar.to - bar.from))
               return (
                 <div
-                  key={segment.kind}
+                  key={`${bar.kind} ${bar.from} ${bar.attempt}`}
                   role="img"
                   aria-label={label}
                   title={label}
-                  className={`segment ${segment.kind} tone-${lookOf(row.state).tone}`}
-                  style={{ left: `${at(segment.from)}%`, width: `${at(segment.to) - at(segment.from)}%` }}
+                  className={`segment ${bar.kind} tone-${lookOf(bar.state).tone}`}
+                  style={place(bar)}
                 />
               )
             })}
-            {ended_at === null && now <= to ? <div className="gantt-now" style={{ left: `${at(now)}%` }} /> : null}
+            {now !== undefined && now <= to ? <div className="gantt-now" style={{ left: `${at(now)}%` }} /> : null}
           </div>
         </div>
       ))}
     </div>
   )
+}
+
+const Axis = ({ from, span, zone }: { from: number; span: number; zone: Zone }) => (
+  <div className="gantt-axis" aria-hidden="true">
+    {SHARES.map((share) => {
+      const away = span * share
+      const text = span < SHORT_MS ? `+${(away / 1000).toFixed(1)} s` : clockTime(from + away, zone, span < 600_000)
+      return (
+        <span key={share} style={{ left: `${share * 100}%` }}>
+          {text}
+        </span>
+      )
+    })}
+  </div>
+)
+
+const Name = ({ row: { name, why } }: { row: GanttRow }) =>
+  why === undefined ? (
+    <div className="gantt-name" title={name}>
+      {name}
+    </div>
+  ) : (
+    <button type="button" className="gantt-name" title={name} aria-pressed={why.pressed} onClick={why.press}>
+      {name}
+    </button>
+  )
+
+/** An attempt by its number, outcome and error; a wait by its kind. */
+const wordsOf = ({ kind, state, attempt, error, due }: Bar, zone: Zone): string => {
+  if (kind === 'end') return statusWord(state)
+  if (kind === 'run' || kind === 'undo') {
+    const words = t.attempt(attempt, kind === 'undo', statusWord(state))
+    return error === undefined ? words : `${words} (${error})`
+  }
+  return due === undefined ? t.segment[kind] : t.next_try(t.segment[kind], clockTime(due, zone, true))
 }
