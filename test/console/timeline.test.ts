@@ -176,7 +176,8 @@ describe('the critical path', () => {
         expect(blame?.to).toBe(total)
         expect(blame?.sums.reduce((sum, { ms }) => sum + ms, 0)).toBe(total)
         expect(pieces.map(({ from }) => from)).toEqual(pieces.map((_, n) => pieces[n - 1]?.to ?? 0))
-        for (const [n, { node_id }] of blame?.links.entries() ?? []) {
+        for (const [n, { node_id, from, to }] of blame?.links.entries() ?? []) {
+          expect(to - from).toBe(own.get(node_id))
           const next = nodes.find((node) => node.node_id === blame?.links[n + 1]?.node_id)
           if (next) expect(next.depends_on).toContain(node_id)
         }

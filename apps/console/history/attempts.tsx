@@ -59,18 +59,14 @@ export const AttemptsCard = ({ operation_id, ended_at, graph, events, ...asked }
         }
       >
         {graph.isError ? <Failure error={graph.error} retry={() => void graph.refetch()} /> : null}
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
-        <section className="max-h-96 overflow-y-auto pb-2" tabIndex={0} aria-label={t.gantt}>
-          {history ? (
-            <Gantt
-              rows={rowsOf(history, blame, asked)}
-              pauses={history.pauses}
-              now={ended_at === null ? now : undefined}
-            />
-          ) : graph.isError ? null : (
-            <Loading rows={2} />
-          )}
-        </section>
+        {history === undefined && !graph.isError ? <Loading rows={2} /> : null}
+        {history ? (
+          <Gantt
+            rows={rowsOf(history, blame, asked)}
+            pauses={history.pauses}
+            now={ended_at === null ? now : undefined}
+          />
+        ) : null}
       </Card>
     </>
   )

@@ -1,4 +1,6 @@
 import '../styles/timeline.css'
+import { useRef } from 'react'
+import { Virtualizer } from 'virtua'
 import { lookOf } from '../../shared/contracts/client/status.ts'
 import { clockTime, duration, type Zone } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
@@ -7,6 +9,7 @@ import { tOperation } from '../words/operation.ts'
 import type { Bar } from './bars.ts'
 
 const SHARES = [0, 0.2, 0.4, 0.6, 0.8]
+const ROW_PX = 28
 const SHORT_MS = 120_000
 const t = tOperation.timeline
 
@@ -20,51 +23,74 @@ export type GanttRow = {
   why?: { pressed: boolean; press: () => void }
 }
 
-/** Attempts and waits on one axis; pauses lie over all rows. */
-export const Gantt = ({ rows, pauses, now }: { rows: GanttRow[]; pauses: readonly Bar[]; now: number | undefined }) => {
+type Scale = { from: number; span: number; place: (part: { from: number; to: number }) => React.CSSProperties }
+type Props = { rows: GanttRow[]; pauses: readonly Bar[]; now: number | undefined }
+
+/** Attempts and waits on one axis; pauses lie over all rows. Only rows in view are drawn. */
+export const Gantt = ({ rows, pauses, now }: Props) => {
+  const box = useRef<HTMLElement>(null)
   const { zone } = useDisplay()
+  const scale = scaleOf(rows)
+  if (scale === undefined) return <p className="p-4 text-muted">{t.nothing_ran}</p>
+  const bands = [
+    ...pauses.map((pause) => ({ className: 'gantt-pause', part: pause })),
+    ...(now === undefined || now > scale.from + scale.span
+      ? []
+      : [{ className: 'gantt-now', part: { from: now, to: now } }]),
+  ]
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+    <section ref={box} className="gantt" tabIndex={0} aria-label={t.gantt}>
+      <div className="gantt-row gantt-head">
+        <div />
+        <Axis {...scale} zone={zone} />
+      </div>
+      <Virtualizer data={rows} scrollRef={box} startMargin={ROW_PX} itemSize={ROW_PX}>
+        {(row) => <Row key={row.key} row={row} bands={bands} scale={scale} zone={zone} />}
+      </Virtualizer>
+    </section>
+  )
+}
+
+type Band = { className: string; part: { from: number; to: number } }
+const Row = ({ row, bands, scale: { place }, zone }: { row: GanttRow; bands: Band[]; scale: Scale; zone: Zone }) => (
+  <div className={`gantt-row ${row.path ? 'critical' : ''}`}>
+    <Name row={row} />
+    <div className="gantt-track">
+      {bands.map(({ className, part }) => (
+        <div key={`${className} ${part.from}`} className={className} style={place(part)} />
+      ))}
+      {row.path ? <div className="gantt-path" style={place(row.path)} /> : null}
+      {row.bars.map((bar) => {
+        const label = t.bar(row.name, wordsOf(bar, zone), duration(bar.to - bar.from))
+        return (
+          <div
+            key={`${bar.kind} ${bar.from} ${bar.attempt}`}
+            role="img"
+            aria-label={label}
+            title={label}
+            className={`segment ${bar.kind} tone-${lookOf(bar.state).tone}`}
+            style={place(bar)}
+          />
+        )
+      })}
+    </div>
+  </div>
+)
+
+/** The axis ends with the last bar: time without a running or waiting node does not compress the past. */
+const scaleOf = (rows: GanttRow[]): Scale | undefined => {
   const bars = rows.flatMap((row) => row.bars)
-  if (bars.length === 0) return <p className="p-4 text-muted">{t.nothing_ran}</p>
+  if (bars.length === 0) return undefined
   const from = bars.reduce((least, bar) => Math.min(least, bar.from), Number.POSITIVE_INFINITY)
-  // The axis ends with the last bar: time without a running or waiting node does not compress the past.
-  const to = bars.reduce((most, bar) => Math.max(most, bar.to), from)
-  const span = Math.max(1000, to - from)
+  const span = bars.reduce((most, bar) => Math.max(most, bar.to - from), 1000)
   const at = (time: number) => (Math.min(span, Math.max(0, time - from)) / span) * 100
-  const place = (part: { from: number; to: number }) => ({
-    left: `${at(part.from)}%`,
+  // A bar at the very end of the axis keeps its least width in view.
+  const place: Scale['place'] = (part) => ({
+    left: `min(${at(part.from)}%, 100% - 3px)`,
     width: `${at(part.to) - at(part.from)}%`,
   })
-  return (
-    <div className="gantt">
-      <div className="gantt-corner" />
-      <Axis from={from} span={span} zone={zone} />
-      {rows.map((row) => (
-        <div key={row.key} className={`gantt-row ${row.path ? 'critical' : ''}`}>
-          <Name row={row} />
-          <div className="gantt-track">
-            {pauses.map((pause) => (
-              <div key={pause.from} className="gantt-pause" style={place(pause)} />
-            ))}
-            {row.path ? <div className="gantt-path" style={place(row.path)} /> : null}
-            {row.bars.map((bar) => {
-              const label = t.bar(row.name, wordsOf(bar, zone), duration(bar.to - bar.from))
-              return (
-                <div
-                  key={`${bar.kind} ${bar.from} ${bar.attempt}`}
-                  role="img"
-                  aria-label={label}
-                  title={label}
-                  className={`segment ${bar.kind} tone-${lookOf(bar.state).tone}`}
-                  style={place(bar)}
-                />
-              )
-            })}
-            {now !== undefined && now <= to ? <div className="gantt-now" style={{ left: `${at(now)}%` }} /> : null}
-          </div>
-        </div>
-      ))}
-    </div>
-  )
+  return { from, span, place }
 }
 
 const Axis = ({ from, span, zone }: { from: number; span: number; zone: Zone }) => (
