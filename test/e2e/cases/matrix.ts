@@ -59,6 +59,12 @@ describe('the graph of many hosts', () => {
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'matrix')
 
+      // The gate before the last two steps is a bar before its column; each head says how many are done, and their time.
+      const head = grid.getByRole('columnheader', { name: /^move/ })
+      await head.getByRole('button', { name: /^Move them now\? Waiting/ }).waitFor()
+      await head.getByText('0 of 6 done').waitFor()
+      await grid.getByText(/^6 of 6 done · p50 \d/).waitFor()
+
       // One tab stop: from the first cell, the arrows reach every other, and Enter opens it.
       await grid.locator('[tabindex="0"]').focus()
       for (const key of ['ArrowDown', 'End', 'Enter']) await page.keyboard.press(key)

@@ -86,7 +86,7 @@ describe('the timeline of an uneven operation', () => {
 
       const chain = page.getByRole('region', { name: 'Critical path', exact: true }).getByRole('listitem')
       expect((await chain.getByRole('link').allInnerTexts()).join()).toBe('task flaky,task guarded,task last')
-      expect(await chain.nth(1).textContent()).toMatch(/gate “Go on now\?” .* operation paused /)
+      expect(await chain.nth(1).textContent()).toMatch(/gate “Go on now\?”: .* operation paused: /)
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'timeline')
 
