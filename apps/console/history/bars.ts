@@ -33,8 +33,8 @@ const ENDS = new Set(
 )
 
 /**
- * The attempts of each node and its waits between them, from the events in the order of their seq. Where a failure holds
- * nothing up (`holds` says no), no wait for a person follows it. Pure.
+ * The attempts of each node and its waits between them, from the events in the order of their seq. A failure
+ * that holds the operation (`holds`) is followed by a wait for a person. Pure.
  */
 export const barsOf = (
   events: readonly Fact[],
