@@ -5,7 +5,7 @@ import { NotFound } from './frame/not-found.tsx'
 import { Shell } from './frame/shell.tsx'
 import { Unreachable } from './frame/unreachable.tsx'
 import { type OperationsTab, operationQuery } from './queries/operations.ts'
-import { type DrawnSearch, drawnSearch, oneOf, text, whole } from './search.ts'
+import { type DrawnSearch, drawnSearch, oneOf, text, timelineSearch, whole } from './search.ts'
 import { SessionAway, sessionPhase, startSession } from './session/token.ts'
 import { Loading, Page } from './ui/page.tsx'
 
@@ -92,8 +92,7 @@ const graph = createRoute({
 const timeline = createRoute({
   getParentRoute: () => operation,
   path: '/timeline',
-  validateSearch: (search): { kinds?: 'people' | 'problems' } =>
-    search.kinds === 'people' || search.kinds === 'problems' ? { kinds: search.kinds } : {},
+  validateSearch: timelineSearch,
   component: lazyPage(() => import('./history/timeline.tsx'), 'OperationTimelinePage'),
 })
 const activity = createRoute({

@@ -15,3 +15,15 @@ export const drawnSearch = (search: Record<string, unknown>): DrawnSearch => ({
   ...(text(search.node) === '' ? {} : { node: text(search.node) }),
   ...(text(search.gate) === '' ? {} : { gate: text(search.gate) }),
 })
+
+/** Which events and rows of a timeline are shown, and which node is explained. */
+export type TimelineSearch = {
+  kinds?: 'people' | 'problems' | undefined
+  rows?: 'path' | undefined
+  why?: string | undefined
+}
+export const timelineSearch = (search: Record<string, unknown>): TimelineSearch => ({
+  ...(search.kinds === 'people' || search.kinds === 'problems' ? { kinds: search.kinds } : {}),
+  ...(search.rows === 'path' ? { rows: search.rows } : {}),
+  ...(text(search.why) === '' ? {} : { why: text(search.why) }),
+})

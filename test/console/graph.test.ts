@@ -4,7 +4,6 @@ import type { Graph, GraphNode } from '../../apps/console/api/types.ts'
 import { columns, type Drawing, visibleGraph } from '../../apps/console/graph/layout.ts'
 import { GraphStates } from '../../apps/console/graph/states.ts'
 import { neighbour } from '../../apps/console/graph/walk.ts'
-import { segmentsOf } from '../../apps/console/history/segments.ts'
 
 const node = (node_id: string, depends_on: string[] = [], more: Partial<GraphNode> = {}): GraphNode => ({
   node_id,
@@ -189,22 +188,5 @@ describe('live states of a drawing', () => {
     expect(states.look(gated).word).toBe('waiting_person')
     states.update(graph([gated], { gates: [{ gate_id: 'go', question: '?', guards: ['a'], state: 'approved' }] }))
     expect(states.look(gated).word).toBe('waiting')
-  })
-})
-
-describe('bars per node', () => {
-  const at = (s: number) => new Date(s * 1000).toISOString()
-  it('show waiting, queue and run; what has not ended ends now', () => {
-    const row = { state: 'running', gated_at: at(1), ready_at: at(5), started_at: at(6), ended_at: null } as const
-    expect(segmentsOf(row, 9000)).toEqual([
-      { kind: 'gated', from: 1000, to: 5000 },
-      { kind: 'queued', from: 5000, to: 6000 },
-      { kind: 'running', from: 6000, to: 9000 },
-    ])
-  })
-
-  it('are empty for a node that has not begun', () => {
-    const row = { state: 'pending', gated_at: null, ready_at: null, started_at: null, ended_at: null } as const
-    expect(segmentsOf(row, 9000)).toEqual([])
   })
 })

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Graph, GraphNode } from '../../apps/console/api/types.ts'
 import { GraphStates } from '../../apps/console/graph/states.ts'
 import { matrixOf, placeAfter } from '../../apps/console/matrix/cells.ts'
+import { median, placeGates } from '../../apps/console/matrix/gates.ts'
 import { found, whyOf } from '../../apps/console/matrix/why.ts'
 
 const node = (name: string, target_id: string | null, more: Partial<GraphNode> = {}) =>
@@ -59,6 +60,40 @@ describe('targets by steps', () => {
   it('are not offered where no two targets share a step', () => {
     expect(matrixOf(graph([node('a', null), node('b', null)]))).toBeNull()
     expect(matrixOf(graph([node('drain w1', 'w1'), node('check w2', 'w2')]))).toBeNull()
+  })
+})
+
+describe('gates of the matrix', () => {
+  const hosts = ['w1', 'w2', 'w3', 'w4']
+  const nodes = hosts.flatMap((host, at) =>
+    ['drain', 'move'].map((step) => node(`${step} ${host}`, host, { group: at < 2 ? 'canary' : 'rest' })),
+  )
+  const placed = (guards: string[]) => {
+    const drawn = graph(nodes, [{ gate_id: 'go', guards }])
+    const matrix = matrixOf(drawn)
+    if (matrix === null) throw new Error('no matrix')
+    const { columns, blocks, single, cells } = placeGates(drawn, matrix)
+    return { columns: [...columns.keys()], blocks: [...blocks.keys()], single: single.length, cells: [...cells] }
+  }
+  const none = { columns: [], blocks: [], single: 0, cells: [] }
+
+  it('stand before a column, above whole blocks, or as a number in the cells that they guard first', () => {
+    expect(placed(hosts.map((host) => `move ${host}`))).toEqual({ ...none, columns: [1] })
+    expect(placed(nodes.map(({ name }) => name))).toEqual({ ...none, columns: [0] })
+    expect(placed(['drain w3', 'move w3', 'drain w4'])).toEqual({ ...none, blocks: ['rest'] })
+    expect(placed(['move w3', 'drain w1', 'move w1'])).toEqual({
+      ...none,
+      single: 1,
+      cells: [
+        ['drain w1', [1]],
+        ['move w3', [1]],
+      ],
+    })
+    expect(placed(['elsewhere'])).toEqual(none)
+  })
+
+  it('have the middle time beside them', () => {
+    expect([median([]), median([5]), median([9, 1, 4]), median([4, 1, 2, 9])]).toEqual([undefined, 5, 4, 3])
   })
 })
 

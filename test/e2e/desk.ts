@@ -1,5 +1,7 @@
+import { mkdirSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { ensurePerson, readDemo } from '../../apps/platform/demo/accounts.ts'
 import type { Account, Person } from '../../apps/platform/demo/client.ts'
@@ -148,3 +150,14 @@ export const nodesOf = async (operation_id: string): Promise<Record<string, stri
 export const dialogOf = (page: Page) => page.getByRole('dialog')
 export const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
 export const confirm = (page: Page, name: string) => dialogOf(page).getByRole('button', { name, exact: true }).click()
+
+/** Pictures of the page in light and dark, in the folder that SIGNALBOX_PICTURES names; none unless it is set. */
+export const takePictures = async (page: Page, name: string): Promise<void> => {
+  const folder = process.env.SIGNALBOX_PICTURES
+  if (folder === undefined) return
+  mkdirSync(folder, { recursive: true })
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`) })
+  }
+}

@@ -1,19 +1,26 @@
 import '../styles/matrix.css'
+import { useInfiniteQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import type { Graph, GraphNode } from '../api/types.ts'
-import { countLooks, type GraphStates } from '../graph/states.ts'
+import type { GraphStates } from '../graph/states.ts'
+import { duration } from '../kit/format.ts'
+import { nodesQuery } from '../queries/operations.ts'
+import { rowsOf, useAllPages } from '../queries/pages.ts'
 import { ShapeIcon, statusWord } from '../values/status.tsx'
-import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
-import { type Matrix, matrixOf, type Place, placeAfter, type Row } from './cells.ts'
+import { type Matrix, matrixOf, type Place, placeAfter } from './cells.ts'
+import { placeGates } from './gates.ts'
+import { GateMarks, StepHead } from './heads.tsx'
 
 type Props = {
+  operation_id: string
   graph: Graph
   states: GraphStates
   selected: string | undefined
   /** The cells that stand out; the others are dimmed. */
   marked: ((node: GraphNode) => boolean) | undefined
   open: (node_id: string) => void
+  openGate: (gate_id: string) => void
 }
 
 /** Hosts by steps: the state of every node at one look. One tab stop; arrow keys walk it and Enter opens a node. */
@@ -27,7 +34,29 @@ export const GraphMatrix = (props: Props) => {
   )
 }
 
-const Grid = ({ graph, states, selected, marked, open, matrix }: Props & { matrix: Matrix }) => {
+/** How long the newest run of each node took, in ms, as far as it is read and ended. */
+const useRunTimes = (operation_id: string): ReadonlyMap<string, number> => {
+  const list = useInfiniteQuery(nodesQuery(operation_id))
+  useAllPages(list)
+  const { data } = list
+  return useMemo(
+    () => new Map(rowsOf({ data }).flatMap(({ node_id, ran_ms }) => (ran_ms === null ? [] : [[node_id, ran_ms]]))),
+    [data],
+  )
+}
+
+const Grid = ({
+  operation_id,
+  graph,
+  states,
+  selected,
+  marked,
+  open,
+  openGate,
+  matrix,
+}: Props & { matrix: Matrix }) => {
+  const ran = useRunTimes(operation_id)
+  const gates = useMemo(() => placeGates(graph, matrix), [graph, matrix])
   const table = useRef<HTMLTableElement>(null)
   const [at, setAt] = useState<Place>([0, 0])
   const cellAt = ([row, column]: Place) => table.current?.querySelector<HTMLElement>(`[data-at="${row}/${column}"]`)
@@ -56,9 +85,10 @@ const Grid = ({ graph, states, selected, marked, open, matrix }: Props & { matri
             <th scope="col">{tOperation.graph.host}</th>
             {matrix.steps.map((step, column) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: a step may have two columns, and columns keep their order
-              <th key={column} scope="col">
+              <th key={column} scope="col" className={gates.columns.has(column) ? 'gated' : undefined}>
                 {step}
-                <Counts states={states} rows={matrix.rows} column={column} />
+                <StepHead states={states} nodes={matrix.rows.flatMap(({ cells }) => cells[column] ?? [])} ran={ran} />
+                <GateMarks gates={gates.columns.get(column)} open={openGate} />
               </th>
             ))}
           </tr>
@@ -69,6 +99,7 @@ const Grid = ({ graph, states, selected, marked, open, matrix }: Props & { matri
               <tr className="block">
                 <th scope="rowgroup" colSpan={matrix.steps.length + 1}>
                   {names.get(group) ?? group}
+                  <GateMarks gates={gates.blocks.get(group)} open={openGate} />
                 </th>
               </tr>
             )}
@@ -76,6 +107,7 @@ const Grid = ({ graph, states, selected, marked, open, matrix }: Props & { matri
               <tr key={row.target_id}>
                 <th scope="row">
                   <bdi>{row.name}</bdi>
+                  <RowTime nodes={row.cells} ran={ran} />
                 </th>
                 {row.cells.map((node, column) => (
                   <Cell
@@ -84,6 +116,8 @@ const Grid = ({ graph, states, selected, marked, open, matrix }: Props & { matri
                     place={[index, column]}
                     stop={at[0] === index && at[1] === column}
                     node={node}
+                    gated={gates.columns.has(column)}
+                    numbers={node && gates.cells.get(node.node_id)}
                     states={states}
                     chosen={node !== undefined && node.node_id === selected}
                     dim={node !== undefined && marked !== undefined && !marked(node)}
@@ -98,21 +132,32 @@ const Grid = ({ graph, states, selected, marked, open, matrix }: Props & { matri
           </tbody>
         ))}
       </table>
+      <GateMarks gates={gates.single} open={openGate} numbered />
     </div>
   )
+}
+
+const RowTime = ({ nodes, ran }: { nodes: readonly (GraphNode | undefined)[]; ran: ReadonlyMap<string, number> }) => {
+  const times = nodes.flatMap((node) => ran.get(node?.node_id ?? '') ?? [])
+  if (times.length === 0) return null
+  return <span className="time">{duration(times.reduce((sum, ms) => sum + ms, 0))}</span>
 }
 
 type CellProps = {
   place: Place
   stop: boolean
   node: GraphNode | undefined
+  /** Behind a gate that stands before the column. */
+  gated: boolean
+  /** Of the gates that stand before this cell alone. */
+  numbers: readonly number[] | undefined
   states: GraphStates
   chosen: boolean
   dim: boolean
   press: () => void
 }
 
-const Cell = ({ place, stop, node, states, chosen, dim, press }: CellProps) => {
+const Cell = ({ place, stop, node, gated, numbers, states, chosen, dim, press }: CellProps) => {
   const look = node && states.look(node)
   const word = node && look && statusWord(node.state, look)
   return (
@@ -125,13 +170,14 @@ const Cell = ({ place, stop, node, states, chosen, dim, press }: CellProps) => {
       aria-selected={chosen}
       aria-label={node && word ? tOperation.graph.spoken(node.name, word, node.attempt) : tOperation.graph.no_cell}
       title={node?.name}
-      className={`${look ? `tone-${look.tone}` : ''} ${dim ? 'dim' : ''}`}
+      className={`${look ? `tone-${look.tone}` : ''} ${dim ? 'dim' : ''} ${gated ? 'gated' : ''}`}
       onClick={press}
     >
       {node && look ? (
         <span className="cell">
           <ShapeIcon shape={look.shape} tone={look.tone} />
           <span>{word}</span>
+          {numbers ? <span className="text-muted tabular-nums">◇{numbers.join(', ')}</span> : null}
           {node.attempt > 1 ? <span className="text-muted tabular-nums">×{node.attempt}</span> : null}
         </span>
       ) : (
@@ -140,18 +186,3 @@ const Cell = ({ place, stop, node, states, chosen, dim, press }: CellProps) => {
     </td>
   )
 }
-
-/** Under the name of a step: how many of its nodes are in which state, worst first. */
-const Counts = ({ states, rows, column }: { states: GraphStates; rows: Row[]; column: number }) => (
-  <span className="counts">
-    {countLooks(
-      states,
-      rows.flatMap(({ cells }) => cells[column] ?? []),
-    ).map(({ look, count }) => (
-      <span key={look.word} title={t.status[look.word]}>
-        <ShapeIcon shape={look.shape} tone={look.tone} size={12} />
-        {count}
-      </span>
-    ))}
-  </span>
-)

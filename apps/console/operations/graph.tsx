@@ -100,11 +100,13 @@ const GraphView = ({ graph, operation_id }: { graph: Graph; operation_id: string
           <Suspense fallback={<Loading rows={1} />}>
             {view === 'matrix' ? (
               <GraphMatrix
+                operation_id={operation_id}
                 graph={graph}
                 states={looks}
                 selected={search.node}
                 marked={marked ?? (search.only ? (node) => looks.look(node).word === search.only : undefined)}
                 open={open}
+                openGate={openGate}
               />
             ) : (
               <GraphCanvas

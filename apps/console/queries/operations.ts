@@ -114,5 +114,6 @@ export const timelineQuery = (operation_id: string) =>
           signal,
         }),
       ),
-    getNextPageParam: (last) => (last.events.length < 1000 ? undefined : last.last_seq),
+    // `last_seq` is the newest of the operation, not of the page.
+    getNextPageParam: (last) => (last.events.length < 1000 ? undefined : last.events.at(-1)?.seq),
   })

@@ -1,12 +1,9 @@
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { startOperation } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { nodesOf, PATIENCE_MS, people, stack, tabOf } from '../desk.ts'
+import { nodesOf, PATIENCE_MS, people, stack, tabOf, takePictures } from '../desk.ts'
 
-const PICTURES = process.env.SIGNALBOX_PICTURES
 const HOSTS = ['rack-1', 'rack-2', 'rack-3', 'rack-4', 'rack-5', 'rack-6']
 
 /** Three steps on each of six hosts, a gate before the last step. */
@@ -51,14 +48,6 @@ describe('the graph of many hosts', () => {
       const drained = async () => (await nodesOf(operation_id))['drain.rack-6'] === 'succeeded'
       await until(drained, { what: 'the drained hosts', timeout_ms: 60_000 })
       const page = await tabOf('eva')
-      const take = async (name: string) => {
-        if (PICTURES === undefined) return
-        mkdirSync(PICTURES, { recursive: true })
-        for (const colorScheme of ['light', 'dark'] as const) {
-          await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-          await page.screenshot({ path: join(PICTURES, `${name}-${colorScheme}.png`) })
-        }
-      }
       await page.goto(`${stack.gateway_url}/operations/${operation_id}/graph`)
       await page.getByRole('button', { name: 'Matrix', exact: true }).click()
       const grid = page.getByRole('grid', { name: 'Hosts by steps' })
@@ -68,7 +57,13 @@ describe('the graph of many hosts', () => {
         ...['Target', 'drain', 'move', 'verify'],
       ])
       expect(await accessibilityOf(page)).toEqual([])
-      await take('matrix')
+      await takePictures(page, 'matrix')
+
+      // The gate before the last two steps is a bar before its column; each head says how many are done, and their time.
+      const head = grid.getByRole('columnheader', { name: /^move/ })
+      await head.getByRole('button', { name: /^Move them now\? Waiting/ }).waitFor()
+      await head.getByText('0 of 6 done').waitFor()
+      await grid.getByText(/^6 of 6 done · p50 \d/).waitFor()
 
       // One tab stop: from the first cell, the arrows reach every other, and Enter opens it.
       await grid.locator('[tabindex="0"]').focus()
@@ -79,7 +74,7 @@ describe('the graph of many hosts', () => {
       await why.getByRole('button', { name: 'Move them now?' }).waitFor()
       expect(await why.getByRole('button').allInnerTexts()).toEqual(['move rack-2', 'Move them now?'])
       expect(await accessibilityOf(page)).toEqual([])
-      await take('matrix-why')
+      await takePictures(page, 'matrix-why')
       await why.getByRole('button', { name: 'Move them now?' }).click()
       await page.getByRole('complementary', { name: 'Selected gate' }).waitFor()
 
@@ -90,7 +85,7 @@ describe('the graph of many hosts', () => {
       await page.keyboard.press('Enter')
       await page.getByText('1 of 1', { exact: true }).waitFor()
       await panel.getByRole('heading', { name: 'move rack-5' }).waitFor()
-      await take('matrix-found')
+      await takePictures(page, 'matrix-found')
 
       await page.getByRole('button', { name: 'Drawing', exact: true }).click()
       await page.locator('.step.chosen', { hasText: 'move rack-5' }).waitFor()
@@ -99,7 +94,7 @@ describe('the graph of many hosts', () => {
       await field.press('Enter')
       await page.locator('.step.chosen', { hasText: 'verify rack-1' }).waitFor()
       expect(await accessibilityOf(page)).toEqual([])
-      await take('drawing-found')
+      await takePictures(page, 'drawing-found')
       await page.close()
     },
     PATIENCE_MS,

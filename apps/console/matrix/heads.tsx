@@ -1,0 +1,57 @@
+import type { Graph, GraphNode } from '../api/types.ts'
+import { countLooks, type GraphStates } from '../graph/states.ts'
+import { duration } from '../kit/format.ts'
+import { ShapeIcon, Status } from '../values/status.tsx'
+import { t } from '../words/index.ts'
+import { tOperation } from '../words/operation.ts'
+import { median } from './gates.ts'
+
+/** Under the name of a step: how many have ended, the median of their time, and how many are in which state. */
+export const StepHead = ({
+  states,
+  nodes,
+  ran,
+}: {
+  states: GraphStates
+  nodes: GraphNode[]
+  ran: ReadonlyMap<string, number>
+}) => {
+  const p50 = median(nodes.flatMap(({ node_id }) => ran.get(node_id) ?? []))
+  const counts = countLooks(states, nodes)
+  const ended = counts.reduce((sum, { look, count }) => sum + (ENDED.has(look.word) ? count : 0), 0)
+  return (
+    <>
+      <span className="time">
+        {tOperation.graph.done(ended, nodes.length)}
+        {p50 === undefined ? '' : ` · ${tOperation.graph.p50(duration(p50))}`}
+      </span>
+      <span className="counts">
+        {counts.map(({ look, count }) => (
+          <span key={look.word} title={t.status[look.word]}>
+            <ShapeIcon shape={look.shape} tone={look.tone} size={12} />
+            {count}
+          </span>
+        ))}
+      </span>
+    </>
+  )
+}
+const ENDED = new Set(['succeeded', 'succeeded_with_exceptions', 'skipped', 'cancelled', 'undone'])
+
+/** Gates where they stand: question and state of each, one press from its panel. */
+export const GateMarks = ({
+  gates = [],
+  open,
+  numbered = false,
+}: {
+  gates: Graph['gates'] | undefined
+  open: (gate_id: string) => void
+  numbered?: boolean
+}) =>
+  gates.map(({ gate_id, question, state }, at) => (
+    <button key={gate_id} type="button" className="gate-mark" onClick={() => open(gate_id)}>
+      {numbered ? `◇${at + 1} ` : null}
+      <span>{question}</span>
+      <Status state={state} />
+    </button>
+  ))

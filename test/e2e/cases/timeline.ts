@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest'
+import { startOperation } from '../../../apps/platform/demo/operations.ts'
+import { accessibilityOf } from '../../support/browser.ts'
+import { until } from '../../support/until.ts'
+import { isHeld, letGo, nodesOf, PATIENCE_MS, people, press, stack, tabOf, takePictures, target } from '../desk.ts'
+
+/** A node that fails twice and is retried by a person, one beside it, one behind a gate, one behind that. */
+const startUneven = async (): Promise<string> => {
+  const task = (node_id: string, depends_on: string[] = []) => ({
+    ...{ node_id, name: `task ${node_id}`, kind: 'task', executor: 'noop', with: {}, idempotent: true, depends_on },
+  })
+  const flaky = {
+    ...task('flaky'),
+    executor: 'http',
+    with: { request: { method: 'GET', url: target.url } },
+    retry: { max_attempts: 2, initial_s: 1, factor: 1, max_s: 1 },
+  }
+  const policy = { approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }], four_eyes: true }, deadline_s: 3600 }
+  const { operation_id } = await startOperation(people.olga, 'An uneven day', {
+    ...{ kind: 'graph', title: 'An uneven day', reason: 'a test', targets: [] },
+    graph: {
+      nodes: [flaky, task('aside'), task('guarded', ['flaky', 'aside']), task('last', ['guarded'])],
+      gates: [{ gate_id: 'go', question: 'Go on now?', guards: ['guarded'], policy }],
+    },
+  })
+  return operation_id
+}
+
+const refuse = () => {
+  for (const answer of target.waiting.splice(0)) answer.writeHead(503).end('{}')
+}
+
+type Event = { type: string; at: string; node_id: string | null; data: { started_at?: string } }
+
+describe('the timeline of an uneven operation', () => {
+  it(
+    'shows every attempt and wait as bars, and says on what the time of the critical path was spent',
+    async () => {
+      const operation_id = await startUneven()
+      const path = `/v1/operations/${operation_id}`
+      const is = (node: string, state: string) =>
+        until(async () => (await nodesOf(operation_id))[node] === state, {
+          what: `${node} ${state}`,
+          timeout_ms: 30_000,
+        })
+      for (const attempt of [1, 2]) {
+        await isHeld()
+        refuse()
+        await is('flaky', attempt === 1 ? 'backoff' : 'failed')
+      }
+      const page = await tabOf('eva')
+      await page.goto(`${stack.gateway_url}/operations/${operation_id}/timeline`)
+      const bar = (name: RegExp) => page.getByRole('img', { name })
+      await bar(/^task flaky: failed, waiting for a person, /).waitFor()
+      const sums = page.getByLabel('Time per cause')
+      await sums.getByText('failed, waiting for a person').waitFor()
+
+      await people.olga.post(`${path}/nodes/flaky/retry`, { reason: 'it answers again' })
+      await isHeld()
+      letGo()
+      await is('guarded', 'gated')
+      await bar(/^Gate: Go on now\?: waiting for a gate, /).waitFor()
+      await people.olga.post(`${path}/pause`, { reason: 'lunch' })
+      const { digest, round } = await people.eva.get<{ digest: string; round: number }>(`${path}/gates/go`)
+      await people.eva.post(`${path}/gates/go/approve`, { reviewed_digest: digest, round })
+      await is('guarded', 'ready')
+      await bar(/^task guarded: queued, /).waitFor()
+      await people.olga.post(`${path}/resume`, { reason: 'back again' })
+      await is('last', 'succeeded')
+
+      // The bars equal what the history says of the attempts: three of them, and a back-off after the first.
+      await bar(/^task last: attempt 1 Succeeded, /).waitFor()
+      const { events } = await people.eva.get<{ events: Event[] }>(`${path}/timeline?limit=1000&node_id=flaky`)
+      expect(events.filter(({ data }) => data.started_at !== undefined).map(({ type }) => type)).toEqual([
+        ...['node.backoff', 'node.failed', 'node.succeeded'],
+      ])
+      const drawn = await bar(/^task flaky: attempt /).all()
+      const labels = await Promise.all(drawn.map((one) => one.getAttribute('aria-label')))
+      expect(labels.map((label) => label?.replace(/, [^,]*$/, ''))).toEqual([
+        'task flaky: attempt 1 Failed (GET URL answers 503)'.replace('URL', target.url),
+        'task flaky: attempt 2 Failed (GET URL answers 503)'.replace('URL', target.url),
+        'task flaky: attempt 3 Succeeded',
+      ])
+      expect(await bar(/^task flaky: back-off, next attempt \d\d:\d\d:\d\d, /).count()).toBe(1)
+      expect(await bar(/^Pauses: paused, /).count()).toBe(1)
+
+      const chain = page.getByRole('region', { name: 'Critical path', exact: true }).getByRole('listitem')
+      expect((await chain.getByRole('link').allInnerTexts()).join()).toBe('task flaky,task guarded,task last')
+      expect(await chain.nth(1).textContent()).toMatch(/gate “Go on now\?”: .* operation paused: /)
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'timeline')
+
+      await press(page, 'Critical path')
+      await page.getByRole('button', { name: 'task aside' }).waitFor({ state: 'detached' })
+      await press(page, 'All nodes')
+      await press(page, 'task aside')
+      await page.getByRole('heading', { name: 'Critical path of task aside' }).waitFor()
+      await page.reload()
+      await page.getByRole('heading', { name: 'Critical path of task aside' }).waitFor()
+      expect(await chain.getByRole('link').allInnerTexts()).toEqual(['task aside'])
+      expect(await accessibilityOf(page)).toEqual([])
+      await page.setViewportSize({ width: 390, height: 844 })
+      await takePictures(page, 'timeline-phone')
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
