@@ -8,8 +8,9 @@ export type Tag = Omit<Box, 'parent' | 'kind'> & { name: string }
 export type Picture = Drawing & { tags: Tag[]; width: number; height: number }
 
 const GAP = 12
-const TAG = { width: 128, height: 24 }
-const CHANNEL = TAG.width + 56
+const TAG = { width: 112, height: 24 }
+const TAG_AT = 24
+const CHANNEL = TAG.width + 2 * TAG_AT
 const MARGIN = 8
 
 type Part = { boxes: Box[]; tags: Tag[]; lines: Line[] }
@@ -47,7 +48,7 @@ const grow = ({ id, beyond }: Branch, depth: number, top: number): { part: Part;
       return { to: member.id, y: grown.middle }
     })
     const y = ((middles[0]?.y ?? 0) + (middles.at(-1)?.y ?? 0)) / 2
-    const tag: Tag = { id: `${id} ${name}`, name, x: x + NODE_WIDTH + 28, y: y - TAG.height / 2, ...TAG }
+    const tag: Tag = { id: `${id} ${name}`, name, x: x + NODE_WIDTH + TAG_AT, y: y - TAG.height / 2, ...TAG }
     return { tag, middles, y }
   })
   const middle = tags.length === 0 ? top + NODE_HEIGHT / 2 : ((tags[0]?.y ?? 0) + (tags.at(-1)?.y ?? 0)) / 2

@@ -115,6 +115,7 @@ const FaceBox = ({ face, tab, about, place }: { face: Face; tab: Props['tab']; a
       </span>
     )
   const now = t.health[face.health ?? ''] ?? ''
+  const words = face.effect && face.effect !== face.health ? tCatalog.picture.becomes(now, face.effect) : now
   return (
     <Link
       {...shared}
@@ -123,12 +124,12 @@ const FaceBox = ({ face, tab, about, place }: { face: Face; tab: Props['tab']; a
       search={{ tab, view: 'picture' }}
     >
       <ShapeIcon shape={look.shape} tone={look.tone} size={18} />
-      <span className="min-w-0 flex-1">
-        <span className="block truncate text-table font-medium" title={face.name}>
+      <span className="flex min-w-0 flex-1 flex-col">
+        <span className="truncate text-table font-medium" title={face.name}>
           <bdi>{face.name}</bdi>
         </span>{' '}
-        <span className="block truncate text-meta text-muted">
-          {face.effect ? tCatalog.picture.becomes(face.effect, now.toLowerCase()) : now}
+        <span className="truncate text-meta text-muted" title={words}>
+          {words}
         </span>
       </span>
     </Link>

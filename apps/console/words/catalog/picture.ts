@@ -1,7 +1,6 @@
 import { plural } from '../frame/plural.ts'
 
 const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
-const EFFECTS = { unhealthy: 'Unhealthy', degraded: 'Degraded' }
 
 /** Words of relations and impact as pictures. */
 export const picture = {
@@ -10,8 +9,7 @@ export const picture = {
   keys: 'Arrow keys move along the relations, Enter opens a resource.',
   neighbors: (name: string) => `Relations of ${name}`,
   rest: (n: number) => `${n} more, in the table`,
-  becomes: (effect: keyof typeof EFFECTS, now: string) =>
-    now === '' ? EFFECTS[effect] : `${EFFECTS[effect]}, now ${now}`,
+  becomes: (now: string, effect: 'unhealthy' | 'degraded') => `${now} → ${effect}`,
   partial: 'Only some relations are loaded.',
 }
 
@@ -29,7 +27,6 @@ export const impact = {
   shown: (n: number) => `The worst ${n} are shown.`,
   none: 'No resource depends on it.',
   effect: 'Effect',
-  effects: EFFECTS,
   now: 'Now',
   distance: 'Steps',
   path: 'Path',
