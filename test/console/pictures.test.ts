@@ -130,9 +130,11 @@ describe('what is affected', () => {
 
   it('counts all that a cut leaves out, with what is beyond it', () => {
     const ways = Array.from({ length: 12 }, (_, nr) => [[`n${nr}`], [`n${nr}`, `beyond-${nr}`]]).flat()
-    const { right, faces } = affected(impact(ways))
+    // The last one is left out, and so many are beyond it that they are cut, too.
+    const more = Array.from({ length: 10 }, (_, nr) => ['n11', `more-${nr}`])
+    const { right, faces } = affected(impact([...ways, ...more]))
     const drawn = idsOf(right).map((id) => faces.get(id)?.rest ?? 1)
-    expect(drawn.reduce((a, b) => a + b)).toBe(24)
+    expect(drawn.reduce((a, b) => a + b)).toBe(34)
     expect(right[0]?.members).toHaveLength(8)
   })
 })
