@@ -206,11 +206,13 @@ const resources = createRoute({
   }),
   component: lazyPage(() => import('./resources/list.tsx'), 'ResourcesPage'),
 })
+const RESOURCE_TABS = ['overview', 'relations', 'impact', 'capabilities', 'operations'] as const
 const resource = createRoute({
   getParentRoute: () => shell,
   path: '/resources/$resource_id',
-  validateSearch: (search) => ({
-    tab: oneOf(search.tab, ['overview', 'relations', 'capabilities', 'operations'] as const, 'overview'),
+  validateSearch: (search): { tab: (typeof RESOURCE_TABS)[number]; view?: 'picture' | 'table' } => ({
+    tab: oneOf(search.tab, RESOURCE_TABS, 'overview'),
+    ...(search.view === 'picture' || search.view === 'table' ? { view: search.view } : {}),
   }),
   component: lazyPage(() => import('./resources/page.tsx'), 'ResourcePage'),
 })

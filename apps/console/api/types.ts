@@ -84,6 +84,7 @@ export type FoundResource = SearchItem
 export type { SearchResult } from '../../shared/contracts/topology/search.ts'
 export type ResourceRow = Static<typeof ResourceItem>
 export type Resource = ResourceView
+export type { Impact } from '../../shared/contracts/topology/impact.ts'
 export type ResourceRelation = Static<typeof RelationshipItem>
 export type Place = Static<typeof TopologyList>['items'][number]
 export type Definition = CapabilityDefinition

@@ -58,13 +58,31 @@ export const healthQuery = (resource_id: string) =>
       read(api.GET('/v1/resources/{resource_id}/health', { params: { path: { resource_id } }, signal })),
   })
 
+/** Frames tell of the resource, not of those around it. */
+const AROUND_MS = 15_000
+
 export const relationsQuery = (resource_id: string) =>
   queryOptions({
     queryKey: ['relations', resource_id],
+    refetchInterval: AROUND_MS,
     queryFn: ({ signal }) =>
       read(
         api.GET('/v1/resources/{resource_id}/relationships', {
           params: { path: { resource_id }, query: { page_size: 200 } },
+          signal,
+        }),
+      ),
+  })
+
+/** What depends on a resource, transitively, the worst first. */
+export const impactQuery = (resource_id: string) =>
+  queryOptions({
+    queryKey: ['impact', resource_id],
+    refetchInterval: AROUND_MS,
+    queryFn: ({ signal }) =>
+      read(
+        api.GET('/v1/resources/{resource_id}/impact', {
+          params: { path: { resource_id }, query: { limit: 200 } },
           signal,
         }),
       ),

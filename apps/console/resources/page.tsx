@@ -2,16 +2,16 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useParams, useSearch } from '@tanstack/react-router'
 import { OPERATION_ENDS } from '../../shared/contracts/operations/graph.ts'
 import { useTopic } from '../api/hooks.ts'
-import type { HealthCheck, OperationRow, Resource, ResourceRelation } from '../api/types.ts'
+import type { HealthCheck, OperationRow, Resource } from '../api/types.ts'
 import { meQuery } from '../queries/me.ts'
-import { healthQuery, relationsQuery, resourceOperationsQuery, resourceQuery } from '../queries/resources.ts'
+import { healthQuery, resourceOperationsQuery, resourceQuery } from '../queries/resources.ts'
 import { Card } from '../ui/card.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { Failure } from '../ui/failure.tsx'
 import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
 import { type Column, DataTable, ListTable } from '../ui/table.tsx'
 import { valueText } from '../values/diff.tsx'
-import { OperationLink, ResourceLink } from '../values/links.tsx'
+import { OperationLink } from '../values/links.tsx'
 import { Health, OperationStatusMark } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tCatalog } from '../words/catalog.ts'
@@ -19,15 +19,17 @@ import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 import { tPlan } from '../words/plan.ts'
 import { ResourceCapabilities } from './capabilities.tsx'
+import { ResourceImpact } from './impact.tsx'
+import { Relations } from './relations.tsx'
 import { RollUp } from './roll-up.tsx'
 import { TypeName } from './type-icon.tsx'
 
-const TABS = ['overview', 'relations', 'capabilities', 'operations'] as const
+const TABS = ['overview', 'relations', 'impact', 'capabilities', 'operations'] as const
 
 /** One resource: its desired and observed state, its relations, and the operations that touched it. */
 export const ResourcePage = () => {
   const { resource_id } = useParams({ from: '/shell/resources/$resource_id' })
-  const { tab } = useSearch({ from: '/shell/resources/$resource_id' })
+  const { tab, view } = useSearch({ from: '/shell/resources/$resource_id' })
   useTopic(`resource:${resource_id}`)
   const { data: resource, error, isPending, refetch } = useQuery(resourceQuery(resource_id))
   const me = useQuery(meQuery()).data
@@ -70,7 +72,7 @@ export const ResourcePage = () => {
             key={choice}
             to="/resources/$resource_id"
             params={{ resource_id }}
-            search={{ tab: choice }}
+            search={{ tab: choice, ...(view ? { view } : {}) }}
             aria-current={choice === tab ? 'page' : undefined}
           >
             {tCatalog.resource.tabs[choice]}
@@ -78,7 +80,8 @@ export const ResourcePage = () => {
         ))}
       </nav>
       {tab === 'overview' ? <Overview resource={resource} /> : null}
-      {tab === 'relations' ? <Relations resource_id={resource_id} /> : null}
+      {tab === 'relations' ? <Relations resource={resource} view={view} /> : null}
+      {tab === 'impact' ? <ResourceImpact resource={resource} view={view} /> : null}
       {tab === 'capabilities' ? <ResourceCapabilities resource_id={resource_id} /> : null}
       {tab === 'operations' ? <Operations resource_id={resource_id} /> : null}
     </Page>
@@ -218,39 +221,6 @@ const CHECKS: Column<HealthCheck>[] = [
     className: 'whitespace-nowrap',
     cell: (check) => <TimeText at={check.observed_at} />,
   },
-]
-
-const Relations = ({ resource_id }: { resource_id: string }) => {
-  const list = useQuery(relationsQuery(resource_id))
-  return (
-    <ListTable
-      list={list}
-      empty={tCatalog.resource.no_relations}
-      caption={tCatalog.resource.tabs.relations}
-      columns={RELATIONS}
-      rows={list.data?.items ?? []}
-      keyOf={({ relationship }) => relationship.relationship_id}
-    />
-  )
-}
-
-const RELATIONS: Column<ResourceRelation>[] = [
-  {
-    name: tCatalog.resource.relation,
-    cell: ({ relationship, direction }) =>
-      `${relationship.type_key.replaceAll('_', ' ')} (${tCatalog.resource[direction]})`,
-  },
-  {
-    name: tCatalog.resource.peer,
-    kind: 'lead',
-    cell: ({ peer }) => (
-      <ResourceLink id={peer.resource_id} data-row="">
-        {peer.name}
-      </ResourceLink>
-    ),
-  },
-  { name: tCatalog.resources.type, className: 'mono', cell: ({ peer }) => peer.type_key },
-  { name: tCatalog.resources.health, cell: ({ peer }) => <Health health={peer.health_status} /> },
 ]
 
 const Operations = ({ resource_id }: { resource_id: string }) => {

@@ -40,7 +40,13 @@ export const resources = {
 }
 
 export const resource = {
-  tabs: { overview: 'Overview', relations: 'Relations', capabilities: 'Capabilities', operations: 'Operations' },
+  tabs: {
+    overview: 'Overview',
+    relations: 'Relations',
+    impact: 'Impact',
+    capabilities: 'Capabilities',
+    operations: 'Operations',
+  },
   tabs_label: 'Views of this resource',
   rollup: 'Health including dependencies',
   rollup_healthy: 'All its dependencies are healthy.',

@@ -1,0 +1,21 @@
+import { useNavigate } from '@tanstack/react-router'
+import { Choices } from '../forms/choices.tsx'
+import { isNarrow } from '../forms/view.tsx'
+import { tCatalog } from '../words/catalog.ts'
+
+export type PictureOrTable = 'picture' | 'table' | undefined
+
+/** Whether to draw: as chosen, else wherever there is room. */
+export const usePicture = (view: PictureOrTable): boolean => (view ?? (isNarrow() ? 'table' : 'picture')) === 'picture'
+
+export const PictureChoice = ({ drawn }: { drawn: boolean }) => {
+  const navigate = useNavigate({ from: '/resources/$resource_id' })
+  return (
+    <Choices
+      label={tCatalog.picture.view}
+      choices={tCatalog.picture.views}
+      chosen={drawn ? 'picture' : 'table'}
+      choose={(view) => void navigate({ search: (before) => ({ ...before, view }), replace: true })}
+    />
+  )
+}

@@ -1,0 +1,33 @@
+import { plural } from '../frame/plural.ts'
+
+const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
+
+/** Words of relations and impact as pictures. */
+export const picture = {
+  view: 'View',
+  views: { picture: 'Picture', table: 'Table' },
+  keys: 'Arrow keys move along the relations, Enter opens a resource.',
+  neighbors: (name: string) => `Relations of ${name}`,
+  rest: (n: number) => `${n} more, in the table`,
+  becomes: (now: string, effect: 'unhealthy' | 'degraded') => `${now} → ${effect}`,
+  partial: 'Only some relations are loaded.',
+}
+
+export const impact = {
+  title: (name: string) => `If ${name} fails`,
+  sentence: (unhealthy: number, degraded: number) => {
+    const all = [
+      ...(unhealthy > 0 ? [count(unhealthy, 'one becomes unhealthy', '{n} become unhealthy')] : []),
+      ...(degraded > 0 ? [count(degraded, 'one becomes degraded', '{n} become degraded')] : []),
+    ].join(', ')
+    return `${all.charAt(0).toUpperCase()}${all.slice(1)}.`
+  },
+  hidden: (n: number) => count(n, 'You may not see one of them.', 'You may not see {n} of them.'),
+  at_least: 'There are more: the count stopped at its limit.',
+  shown: (n: number) => `The worst ${n} are shown.`,
+  none: 'No resource depends on it.',
+  effect: 'Effect',
+  now: 'Now',
+  distance: 'Steps',
+  path: 'Path',
+}

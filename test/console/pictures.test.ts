@@ -1,0 +1,140 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Impact, ResourceRelation } from '../../apps/console/api/types.ts'
+import { neighbour } from '../../apps/console/graph/walk.ts'
+import { affected, neighbors } from '../../apps/console/pictures/branches.ts'
+import { pictureOf, type Relation } from '../../apps/console/pictures/tree.ts'
+
+type Shape = { relations: Shape[][] }
+const shape: fc.Memo<Shape> = fc.memo((depth) =>
+  fc.record({
+    relations:
+      depth <= 1
+        ? fc.constant<Shape[][]>([])
+        : fc.array(fc.array(shape(depth - 1), { minLength: 1, maxLength: 4 }), { maxLength: 3 }),
+  }),
+)
+const beyond = ({ relations }: Shape, at: string): Relation[] =>
+  relations.map((members, nr) => ({
+    name: `r${nr}`,
+    members: members.map((member, index) => {
+      const id = `${at}.${nr}.${index}`
+      return { id, beyond: beyond(member, id) }
+    }),
+  }))
+const idsOf = (relations: readonly Relation[]): string[] =>
+  relations.flatMap(({ members }) => members.flatMap(({ id, beyond }) => [id, ...idsOf(beyond)]))
+
+describe('a picture', () => {
+  it('gives every resource one box within its bounds, and no two boxes or names of relations overlap', () => {
+    fc.assert(
+      fc.property(shape(4), shape(2), (after, before) => {
+        const [right, left] = [beyond(after, 'right'), beyond(before, 'left')]
+        const picture = pictureOf('root', right, left)
+        expect(picture.boxes.map(({ id }) => id).sort()).toEqual(['root', ...idsOf(right), ...idsOf(left)].sort())
+        const all = [...picture.boxes, ...picture.tags]
+        const outside = all.filter(
+          ({ x, y, width, height }) => x < 0 || y < 0 || x + width > picture.width || y + height > picture.height,
+        )
+        const touching = all.flatMap((a, at) =>
+          all
+            .slice(at + 1)
+            .filter((b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height),
+        )
+        expect([...outside, ...touching]).toEqual([])
+      }),
+    )
+  })
+
+  it('has a line from the edge of one box to the edge of the next, left to right, through the name of the relation', () => {
+    fc.assert(
+      fc.property(shape(3), shape(2), (after, before) => {
+        const picture = pictureOf('root', beyond(after, 'right'), beyond(before, 'left'))
+        const boxes = new Map(picture.boxes.map((box) => [box.id, box]))
+        expect(picture.lines).toHaveLength(picture.boxes.length - 1)
+        for (const { from, to, points } of picture.lines) {
+          const [a, b] = [boxes.get(from), boxes.get(to)]
+          expect(points[0]).toEqual({ x: (a?.x ?? 0) + (a?.width ?? 0), y: (a?.y ?? 0) + (a?.height ?? 0) / 2 })
+          expect(points.at(-1)).toEqual({ x: b?.x, y: (b?.y ?? 0) + (b?.height ?? 0) / 2 })
+          expect(points.map(({ x }) => x)).toEqual(points.map(({ x }) => x).toSorted((x, y) => x - y))
+        }
+      }),
+    )
+  })
+
+  it('is walked by arrow keys to every box', () => {
+    fc.assert(
+      fc.property(shape(4), shape(2), (after, before) => {
+        const picture = pictureOf('root', beyond(after, 'right'), beyond(before, 'left'))
+        const reached = new Set(['root'])
+        for (const id of reached)
+          for (const step of ['right', 'left', 'up', 'down'] as const) reached.add(neighbour(picture, id, step))
+        expect(reached.size).toBe(picture.boxes.length)
+      }),
+    )
+  })
+})
+
+const relation = (type_key: string, direction: 'in' | 'out', name: string, health_status = 'healthy') =>
+  ({
+    relationship: { relationship_id: `${type_key} ${name}`, type_key },
+    direction,
+    peer: { resource_id: name, name, type_key: 'infra.generic', health_status },
+  }) as unknown as ResourceRelation
+
+describe('the relations of a resource', () => {
+  it('are on the side that they come from, gathered by relation, the worst health first', () => {
+    const { left, right, faces } = neighbors([
+      relation('hosted_on', 'in', 'vm-1'),
+      relation('hosted_on', 'in', 'vm-2', 'unhealthy'),
+      relation('depends_on', 'in', 'site'),
+      relation('contained_in', 'out', 'rack'),
+    ])
+    const names = (relations: Relation[]) =>
+      relations.map(({ name, members }) => [name, ...members.map(({ id }) => faces.get(id)?.name)])
+    expect(names(left)).toEqual([
+      ['hosted on', 'vm-2', 'vm-1'],
+      ['depends on', 'site'],
+    ])
+    expect(names(right)).toEqual([['contained in', 'rack']])
+  })
+
+  it('leave the best of many to one box that counts them', () => {
+    const many = Array.from({ length: 30 }, (_, nr) => relation('hosted_on', 'in', `vm-${nr}`))
+    const { left, faces } = neighbors([...many, relation('hosted_on', 'in', 'sick', 'unhealthy')])
+    const shown = left[0]?.members.map(({ id }) => faces.get(id)) ?? []
+    expect(shown[0]?.name).toBe('sick')
+    expect(shown.map((face) => face?.rest ?? 1).reduce((a, b) => a + b)).toBe(31)
+  })
+})
+
+type Way = (string | null)[]
+const impact = (ways: Way[]) =>
+  ({
+    resource_id: 'db',
+    items: ways.map((way) => ({
+      ...{ resource_id: way.at(-1), name: way.at(-1), health_status: 'healthy', effect: 'unhealthy' },
+      path: way.map((resource_id) => ({ relationship_type: 'depends_on', resource_id })),
+    })),
+  }) as unknown as Impact
+
+describe('what is affected', () => {
+  it('is drawn once, at the end of its shortest way, with resources that may not be seen between', () => {
+    const { right, faces } = affected(impact([['a'], ['a', 'b'], [null, 'c'], [null, 'd'], ['unlisted', 'e']]))
+    const hidden = 'db depends_on hidden'
+    expect(idsOf(right)).toEqual(['a', 'b', hidden, 'c', 'd', 'unlisted', 'e'])
+    expect(faces.get(hidden)).toMatchObject({ resource_id: null })
+    expect(faces.get('unlisted')).toMatchObject({ resource_id: 'unlisted', health: null })
+    expect(faces.get('b')).toMatchObject({ effect: 'unhealthy', health: 'healthy' })
+  })
+
+  it('counts all that a cut leaves out, with what is beyond it', () => {
+    const ways = Array.from({ length: 12 }, (_, nr) => [[`n${nr}`], [`n${nr}`, `beyond-${nr}`]]).flat()
+    // The last one is left out, and so many are beyond it that they are cut, too.
+    const more = Array.from({ length: 10 }, (_, nr) => ['n11', `more-${nr}`])
+    const { right, faces } = affected(impact([...ways, ...more]))
+    const drawn = idsOf(right).map((id) => faces.get(id)?.rest ?? 1)
+    expect(drawn.reduce((a, b) => a + b)).toBe(34)
+    expect(right[0]?.members).toHaveLength(8)
+  })
+})
