@@ -24,8 +24,8 @@ const API_BODY = 1_048_576
 export const createGateway = (deps: GatewayDeps) => {
   const { pressure, telemetry } = deps
   const requests = telemetry.counter('http_requests_total', 'Requests answered.', ['endpoint', 'status'])
-  const seconds = telemetry.histogram('http_request_duration_seconds', 'Time to answer.', ['endpoint'])
-  const added = telemetry.histogram('gateway_added_seconds', 'Time that the gateway itself took.')
+  const seconds = telemetry.histogram('signalbox_http_request_duration_seconds', 'Time to answer.', ['endpoint'])
+  const added = telemetry.histogram('signalbox_gateway_added_seconds', 'Time that the gateway itself took.')
 
   const done = (exchange: Exchange) => {
     const { req, res, request_id, started, endpoint, upstream_ms } = exchange

@@ -163,7 +163,7 @@ const admitOurs = (app: HttpApp, codes: EdgeCodes, callers: ReadonlySet<string>)
  * route, and makes and ends an abort signal for every request.
  */
 const boundTime = (app: HttpApp, telemetry: Telemetry, codes: EdgeCodes, deadline_ms: number) => {
-  const exceeded = telemetry.counter('deadline_exceeded_total', 'Requests that were not answered in time.')
+  const exceeded = telemetry.counter('signalbox_deadline_exceeded_total', 'Requests that were not answered in time.')
   const refusal = () => unavailable('The answer took too long.', undefined, codes.outage)
   app.decorateRequest('ends_at', Number.POSITIVE_INFINITY)
   app.decorateRequest('deadline', undefined)
