@@ -1,7 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { DataConverter } from '@temporalio/common'
-import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker'
+import {
+  type ActivityInterceptorsFactory,
+  bundleWorkflowCode,
+  DefaultLogger,
+  NativeConnection,
+  Runtime,
+  Worker,
+} from '@temporalio/worker'
 import { createBookkeeping, createExecution, createLocal } from '../../activities/index.ts'
 import { createSinks } from '../../activities/sinks.ts'
 import { bookkeepingQueue, operationQueue } from '../../workflows/operation/messages.ts'
@@ -10,6 +17,7 @@ import { temporalOptions } from '../shared/links.ts'
 import type { WorkerConfig } from './config.ts'
 import type { WorkerDeps } from './deps.ts'
 import { createEngineMetrics } from './engine.metrics.ts'
+import { createSpans } from './spans.ts'
 
 const workflows = (file: string) => fileURLToPath(new URL(`../../workflows/${file}`, import.meta.url))
 const RETRY_MS = 1000
@@ -84,6 +92,7 @@ export const startWorkers = (deps: WorkerDeps) => {
   }
 }
 
+const spans = () => ({ inbound: createSpans() })
 const quiet = new DefaultLogger('WARN')
 
 /** The deployment of one environment and the build of this process; undefined if workers have no versions. */
@@ -119,6 +128,7 @@ const connect = async (
     namespace: config.WORKER__TEMPORAL__NAMESPACE,
     ...deploymentOf(config),
     ...(dataConverter && { dataConverter }),
+    interceptors: { activity: [spans] as ActivityInterceptorsFactory[] },
     shutdownGraceTime: '20s',
     shutdownForceTime: '30s',
   } as const

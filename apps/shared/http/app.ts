@@ -18,8 +18,9 @@ import { AppError, unavailable } from '../errors.ts'
 import { Deadline, withinDeadline } from '../process/deadline.ts'
 import { createAnswered, type Edge, requestIdOf } from '../process/edge.ts'
 import { isAdmitted, type Mtls, mtlsOfProcess, serverTls } from '../process/mtls.ts'
-import { withinTrace } from '../process/trace.ts'
+import { isTrace, withinTrace } from '../process/trace.ts'
 import type { Telemetry } from '../telemetry.ts'
+import { beginSpan, type OpenSpan } from '../tracing.ts'
 import type { EdgeCodes } from './edge-codes.ts'
 import { acceptJson, unstorable } from './json-body.ts'
 import { idleConnections } from './lifecycle.ts'
@@ -101,7 +102,7 @@ export const createHttpApp = (options: HttpOptions) => {
     done(unstorable(codes, req.url.split('?')[0]?.includes('%00') ? '/params' : '/querystring'))
   })
   // As with the deadline: after the body.
-  app.addHook('preValidation', (req, _reply, done) => withinTrace(req.headers.traceparent, done))
+  recordSpans(app)
   // Ajv turns "1e999" into Infinity and then holds no bound against it.
   app.addHook('preHandler', (req, _reply, done) => {
     const endless = Object.entries(req.query ?? {}).find(([, value]) => Math.abs(value as number) === Infinity)
@@ -198,6 +199,22 @@ const boundTime = (app: HttpApp, telemetry: Telemetry, codes: EdgeCodes, deadlin
   app.addHook('preValidation', (req, _reply, done) => withinDeadline(req.deadline, done))
 }
 
+/** A span of each request that belongs to a trace; what the request calls and stores belongs to that span. */
+const recordSpans = (app: HttpApp) => {
+  app.decorateRequest('span', undefined)
+  app.addHook('onRequest', (req, _reply, done) => {
+    const { traceparent } = req.headers
+    if (isTrace(traceparent)) req.span = beginSpan(`${req.method} ${req.routeOptions.url ?? 'unknown'}`, traceparent)
+    if (req.span) req.headers.traceparent = req.span.traceparent
+    done()
+  })
+  app.addHook('preValidation', (req, _reply, done) => withinTrace(req.headers.traceparent, done))
+  app.addHook('onResponse', (req, { statusCode }, done) => {
+    req.span?.end({ request_id: String(req.id), 'http.response.status_code': statusCode }, statusCode >= 500)
+    done()
+  })
+}
+
 const answerErrors = (target: HttpApp, { codes, onRefused }: HttpOptions) => {
   target.setErrorHandler(async (error: FastifyError, req, reply) => {
     const refusal = toAppError(error, codes, req)
@@ -237,6 +254,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** When its caller is told that it took too long, in the process's `performance.now()`: long work stops by then. */
     ends_at: number
+    /** Undefined for a request outside a trace, or if no spans are recorded. */
+    span: OpenSpan | undefined
     /** The same for the work in the database; undefined for a stream. */
     deadline: Deadline | undefined
   }
