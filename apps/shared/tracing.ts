@@ -22,8 +22,8 @@ type Begin = (name: string, parent: string | undefined, facts: SpanFacts) => Ope
 let begin: Begin | undefined
 
 /**
- * Starts to record the spans of this process, if it is told where they go. The SDK is loaded only then. Returns what
- * sends the last ones.
+ * Records the spans of this process if a collector is named. The SDK is loaded only then. Returns the function that
+ * sends the last spans.
  */
 export const startTracing = async (app: string, env: NodeJS.ProcessEnv = process.env): Promise<() => Promise<void>> => {
   const { SIGNALBOX__TELEMETRY__OTLP_URL: url } = loadConfig(schema, env)
@@ -42,7 +42,7 @@ export const startTracing = async (app: string, env: NodeJS.ProcessEnv = process
   ])
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ 'service.name': `signalbox-${app}`, 'service.version': version }),
-    sampler: new AlwaysOnSampler(), // a caller's own flag does not decide what we record
+    sampler: new AlwaysOnSampler(), // whatever the caller's own flag says
     spanProcessors: [
       new BatchSpanProcessor({
         exporter: new OTLPTraceExporter({ url: `${url.replace(/\/$/, '')}/v1/traces` }),

@@ -43,7 +43,7 @@ export const createEngineMetrics = (telemetry: Telemetry) => {
     for (const update of buffer.retrieveUpdates()) apply(update)
   }
   return {
-    /** What the Runtime is installed with. */
+    /** For the Runtime. */
     options: { buffer },
     /** Moves the updates to the registry each second, until the returned function is called. */
     start: (): (() => void) => {

@@ -5,7 +5,7 @@ import { until } from '../support/until.ts'
 import { startCollector } from './support/collector.ts'
 import { familiesOf } from './support/exposition.ts'
 
-/** A running platform as those who operate it see it: its metrics, and the traces of what people do. */
+/** A running platform seen from outside: its metrics, and the traces of commands. */
 const APPS = ['token', 'credential', 'identity', 'session', 'catalog', 'operations', 'worker', 'relay', 'gateway']
 const REASON = 'planted-reason-4711'
 const COMMENT = 'planted-comment-4712'

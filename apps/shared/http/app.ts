@@ -199,7 +199,7 @@ const boundTime = (app: HttpApp, telemetry: Telemetry, codes: EdgeCodes, deadlin
   app.addHook('preValidation', (req, _reply, done) => withinDeadline(req.deadline, done))
 }
 
-/** A span of each request that belongs to a trace; what the request calls and stores belongs to that span. */
+/** A span of each request that belongs to a trace. Its calls and its rows belong to that span. */
 const recordSpans = (app: HttpApp) => {
   app.decorateRequest('span', undefined)
   app.addHook('onRequest', (req, _reply, done) => {
