@@ -25,7 +25,7 @@ const POLLERS = { type: 'autoscaling', minimum: 2, initial: 5, maximum: 20 } as 
 
 type Bundle = Awaited<ReturnType<typeof bundleWorkflowCode>>
 
-/** The SDK's own log goes into ours; its core logs warnings and worse. Its metrics stand beside ours. */
+/** The SDK's own log goes into ours; its core logs warnings and worse. Its metrics join ours. */
 const installRuntime = ({ telemetry }: WorkerDeps) => {
   const { log } = telemetry
   const metrics = createEngineMetrics(telemetry)
