@@ -1,3 +1,4 @@
+import { traceHeaders } from '../apps/shared/process/trace.ts'
 import { audienceOf } from '../apps/shared/service/scopes.ts'
 import type { ServiceSigner } from '../apps/shared/service/tokens.ts'
 
@@ -27,7 +28,11 @@ export const createCatalogWriter = (base_url: string, signer: ServiceSigner) => 
     try {
       const response = await fetch(new URL(path, base_url), {
         method: 'POST',
-        headers: { authorization: `Bearer ${signer(audienceOf('catalog'))}`, 'content-type': 'application/json' },
+        headers: {
+          authorization: `Bearer ${signer(audienceOf('catalog'))}`,
+          'content-type': 'application/json',
+          ...traceHeaders(),
+        },
         body: JSON.stringify(body),
         signal: AbortSignal.timeout(TIMEOUT_MS),
         redirect: 'error',

@@ -1,3 +1,4 @@
+import { traceHeaders } from '../apps/shared/process/trace.ts'
 import { audienceOf } from '../apps/shared/service/scopes.ts'
 import type { ServiceSigner } from '../apps/shared/service/tokens.ts'
 import type { Logger } from '../apps/shared/telemetry.ts'
@@ -11,7 +12,11 @@ export const createStandingProver = (base_url: string, signer: ServiceSigner, lo
     try {
       const { status } = await fetch(new URL('/internal/v1/gate-standing', base_url), {
         method: 'POST',
-        headers: { authorization: `Bearer ${signer(audienceOf('operations'))}`, 'content-type': 'application/json' },
+        headers: {
+          authorization: `Bearer ${signer(audienceOf('operations'))}`,
+          'content-type': 'application/json',
+          ...traceHeaders(),
+        },
         body: JSON.stringify({ operation_id, gate_ids }),
         signal: AbortSignal.timeout(TIMEOUT_MS),
         redirect: 'error',

@@ -52,7 +52,7 @@ export const buildApp = async (deps: CatalogDeps) => {
       refusals: [CATALOG_CODES.text.status],
     },
   })
-  const rejected = telemetry.counter('token_rejected_total', 'Tokens refused.', ['cause'])
+  const rejected = telemetry.counter('signalbox_token_rejected_total', 'Tokens refused.', ['cause'])
   await app.register(userAuth, {
     onRejected: (cause) => rejected.inc({ cause }),
     verifier: trust.verifier,

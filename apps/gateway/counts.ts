@@ -1,18 +1,18 @@
-import type { Telemetry } from '../shared/telemetry.ts'
+import type { MetricName, Telemetry } from '../shared/telemetry.ts'
 import type { Denylist } from './guard/denylist.ts'
 import type { Feed } from './guard/revocations.ts'
 import type { Streams } from './proxy/streams.ts'
 
 export const createCounts = (telemetry: Telemetry) => ({
-  rejected: telemetry.counter('token_rejected_total', 'Tokens refused.', ['cause']),
-  limited: telemetry.counter('rate_limited_total', 'Requests over a limit.', ['class']),
+  rejected: telemetry.counter('signalbox_token_rejected_total', 'Tokens refused.', ['cause']),
+  limited: telemetry.counter('signalbox_rate_limited_total', 'Requests over a limit.', ['class']),
   csrf_errors: telemetry.counter('csrf_errors_total', 'Requests refused by the CSRF rule.'),
   fallback: telemetry.gauge(
-    'redis_fallback_active',
+    'signalbox_redis_fallback_active',
     'Whether limits and revocations are local, because Redis is away.',
   ),
-  script_seconds: telemetry.histogram('redis_script_seconds', 'Time of a Lua script.', ['script']),
-  revocation_delay: telemetry.histogram('revocation_delay_seconds', 'From a revocation to its event here.'),
+  script_seconds: telemetry.histogram('signalbox_redis_script_seconds', 'Time of a Lua script.', ['script']),
+  revocation_delay: telemetry.histogram('signalbox_revocation_delay_seconds', 'From a revocation to its event here.'),
 })
 export type Counts = ReturnType<typeof createCounts>
 
@@ -20,11 +20,11 @@ type Watched = { denylist: Denylist; feed: Feed; streams: Streams }
 
 /** Gauges that are read when the metrics are. */
 export const watchGauges = (telemetry: Telemetry, { denylist, feed, streams }: Watched) => {
-  const watch = (name: string, help: string, read: () => number) => {
+  const watch = (name: MetricName, help: string, read: () => number) => {
     const gauge = telemetry.gauge(name, help)
     Object.assign(gauge, { collect: () => gauge.set(read()) })
   }
-  watch('denylist_entries', 'Revoked sessions known here.', denylist.size)
-  watch('revocation_feed_age_seconds', 'Since the last event of the feed.', feed.age_s)
-  watch('sse_streams', 'Open event streams.', streams.size)
+  watch('signalbox_denylist_entries', 'Revoked sessions known here.', denylist.size)
+  watch('signalbox_revocation_feed_age_seconds', 'Since the last event of the feed.', feed.age_s)
+  watch('signalbox_sse_streams', 'Open event streams.', streams.size)
 }

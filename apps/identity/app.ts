@@ -21,7 +21,7 @@ const openapi = { title: 'Signalbox identity', description: 'Users, groups, role
 /** The public listener (users, groups, grants) and the internal one (RPC, health, metrics). */
 export const buildApp = (deps: IdentityDeps) => {
   const { telemetry, verifier, principals, registry, pool } = deps
-  const denied = telemetry.counter('policy_denied_total', 'Requests refused by policy.', ['policy_id'])
+  const denied = telemetry.counter('signalbox_policy_denied_total', 'Requests refused by policy.', ['policy_id'])
   const app = createHttpApp({
     telemetry,
     codes: AUTH_CODES,
@@ -33,7 +33,7 @@ export const buildApp = (deps: IdentityDeps) => {
       await recordDenial(deps, req, error)
     },
   })
-  const rejected = telemetry.counter('token_rejected_total', 'Tokens refused.', ['cause'])
+  const rejected = telemetry.counter('signalbox_token_rejected_total', 'Tokens refused.', ['cause'])
   app.register(userAuth, { verifier, principals, onRejected: (cause) => rejected.inc({ cause }) })
   // Who people are and what they hold is for the one who asked.
   app.addHook('onRequest', async (_req, reply) => {

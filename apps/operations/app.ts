@@ -70,7 +70,7 @@ export const buildApp = async (deps: OperationsDeps) => {
   const tail = createTail(deps)
   measureOpen(db, telemetry)
   const keyed = countKeys(telemetry)
-  const denied = telemetry.counter('policy_denied_total', 'Requests refused by policy.', ['policy_id'])
+  const denied = telemetry.counter('signalbox_policy_denied_total', 'Requests refused by policy.', ['policy_id'])
   const app = createHttpApp({
     telemetry,
     codes: OPERATIONS_CODES,
@@ -87,7 +87,7 @@ export const buildApp = async (deps: OperationsDeps) => {
   })
   keyed.watch(app as unknown as FastifyInstance)
   app.addHook('preClose', () => tail.close())
-  const rejected = telemetry.counter('token_rejected_total', 'Tokens refused.', ['cause'])
+  const rejected = telemetry.counter('signalbox_token_rejected_total', 'Tokens refused.', ['cause'])
   await app.register(userAuth, {
     onRejected: (cause) => rejected.inc({ cause }),
     verifier: trust.verifier,

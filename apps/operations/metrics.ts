@@ -6,21 +6,21 @@ import type { Telemetry } from '../shared/telemetry.ts'
 import type { CatalogProjection } from './catalog/projection.ts'
 
 const GAUGES: readonly MeasuredGauge[] = [
-  ['operations_open', 'Operations that have not ended.', 'status'],
-  ['gates_waiting', 'Gates that wait for a decision.'],
-  ['gate_oldest_seconds', 'How long the gate waits that waits longest.'],
+  ['signalbox_operations_open', 'Operations that have not ended.', 'status'],
+  ['signalbox_gates_waiting', 'Gates that wait for a decision.'],
+  ['signalbox_gate_oldest_seconds', 'How long the gate waits that waits longest.'],
 ]
 
 /** By the indices of state and of gates: both tables keep what has ended. */
 const readOpen = async (db: Db): Promise<Measured[]> => {
   const { rows } = await db.execute<Measured>(sql`
-    select 'operations_open' as name, array[operations.status_of(c.control, o.engine_status)] as labels, count(*)::float8 as value
+    select 'signalbox_operations_open' as name, array[operations.status_of(c.control, o.engine_status)] as labels, count(*)::float8 as value
     from operations.operations o join operations.operation_control c using (operation_id)
     where o.engine_status in ('queued', 'running', 'blocked', 'paused', 'cancelling') group by 2
     union all select v.name, '{}', v.value from (
       select count(*)::float8 as waiting, coalesce(extract(epoch from clock_timestamp() - min(waiting_since)), 0)::float8 as oldest
       from operations.gates where status = 'waiting') g,
-      lateral (values ('gates_waiting', waiting), ('gate_oldest_seconds', oldest)) v(name, value)`)
+      lateral (values ('signalbox_gates_waiting', waiting), ('signalbox_gate_oldest_seconds', oldest)) v(name, value)`)
   return rows
 }
 
@@ -31,7 +31,7 @@ const REFUSED: Record<string, string> = { idempotency_key_reused: 'reused', in_p
 
 /** Counts what became of the keys of mutations; `refused` is told of the refusals. */
 export const countKeys = (telemetry: Telemetry) => {
-  const keys = telemetry.counter('idempotency_total', 'Mutations by the state of their key.', ['result'])
+  const keys = telemetry.counter('signalbox_idempotency_total', 'Mutations by the state of their key.', ['result'])
   return {
     refused: (code: string): void => {
       const result = REFUSED[code]
@@ -50,7 +50,9 @@ export const countKeys = (telemetry: Telemetry) => {
 
 /** How far this app is behind, told as a metric and in GET /v1/platform/health. */
 export const createLags = (projection: CatalogProjection, telemetry: Telemetry) => {
-  const gauge = telemetry.gauge('projection_lag_seconds', 'Age of the oldest event that is not folded.', ['consumer'])
+  const gauge = telemetry.gauge('signalbox_projection_lag_seconds', 'Age of the oldest event that is not folded.', [
+    'consumer',
+  ])
   return async (): Promise<Record<string, number>> => {
     const lag_ms = await projection.lag()
     if (lag_ms === undefined) return {}

@@ -42,7 +42,7 @@ export const createDeps = (
   const secrets = secretKeysOf(config.OPERATIONS__SECRET__KEYS)
   const nats = createNatsHolder(config.OPERATIONS__NATS__URL, config.SIGNALBOX__NATS__PREFIX, telemetry.log)
   const [signing, ...others] = secrets.map((secret) => deriveKey(secret, 'page'))
-  const decisions = telemetry.histogram('policy_decision_seconds', 'Time of one decision by the policies.')
+  const decisions = telemetry.histogram('signalbox_policy_decision_seconds', 'Time of one decision by the policies.')
   return {
     config,
     telemetry,

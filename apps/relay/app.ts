@@ -32,7 +32,10 @@ export const startRelay = (deps: RelayDeps, schemas: readonly Schema[] = SCHEMAS
     interval_ms: config.RELAY__AUDIT__ANCHOR_S * 1000,
   })
   const anchoring = startLoop('anchor audit', log, Math.min(MINUTE, config.RELAY__AUDIT__ANCHOR_S * 1000), anchors.turn)
-  const age = telemetry.gauge('audit_anchor_age_seconds', 'Since the heads of the audit logs were last signed.')
+  const age = telemetry.gauge(
+    'signalbox_audit_anchor_age_seconds',
+    'Since the heads of the audit logs were last signed.',
+  )
   Object.assign(age, { collect: () => age.set(anchors.age_s()) })
   return {
     stop: async () => {

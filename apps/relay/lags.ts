@@ -7,17 +7,17 @@ const SCHEMAS = ['identity', 'credential', 'token', 'catalog', 'operations']
 const CONSUMING = ['catalog', 'operations']
 
 const GAUGES: readonly MeasuredGauge[] = [
-  ['outbox_unsequenced', 'Committed events without a number.', 'schema'],
-  ['outbox_unpublished', 'Events that are not out yet.', 'schema'],
-  ['outbox_oldest_seconds', 'Age of the oldest event that is not out yet.', 'schema'],
-  ['outbox_parked', 'Events that NATS refuses; a person decides.', 'schema'],
-  ['commands_undelivered', 'Commands that the engine has not got.'],
-  ['commands_undelivered_oldest_seconds', 'Age of the oldest command that the engine has not got.'],
-  ['commands_in_doubt', 'Commands that were sent without an answer.'],
-  ['commands_withdrawn_total', 'Commands that were taken back because nobody could carry them out in time.'],
-  ['dead_letters', 'Events that a consumer set aside; a person decides.', 'consumer'],
-  ['held_aggregates', 'Aggregates that stand still behind an event that was set aside.', 'consumer'],
-  ['audit_unsealed_oldest_seconds', 'Age of the oldest audit row without a seal.', 'schema'],
+  ['signalbox_outbox_unsequenced', 'Committed events without a number.', 'schema'],
+  ['signalbox_outbox_unpublished', 'Events that are not out yet.', 'schema'],
+  ['signalbox_outbox_oldest_seconds', 'Age of the oldest event that is not out yet.', 'schema'],
+  ['signalbox_outbox_parked', 'Events that NATS refuses; a person decides.', 'schema'],
+  ['signalbox_commands_undelivered', 'Commands that the engine has not got.'],
+  ['signalbox_commands_undelivered_oldest_seconds', 'Age of the oldest command that the engine has not got.'],
+  ['signalbox_commands_in_doubt', 'Commands that were sent without an answer.'],
+  ['signalbox_commands_withdrawn_total', 'Commands that were taken back because nobody could carry them out in time.'],
+  ['signalbox_dead_letters', 'Events that a consumer set aside; a person decides.', 'consumer'],
+  ['signalbox_held_aggregates', 'Aggregates that stand still behind an event that was set aside.', 'consumer'],
+  ['signalbox_audit_unsealed_oldest_seconds', 'Age of the oldest audit row without a seal.', 'schema'],
 ]
 
 const age = (column: string) => `coalesce(extract(epoch from clock_timestamp() - min(${column})), 0)`
@@ -30,27 +30,27 @@ const ofSchema = (schema: string): string => `
       count(parked) as parked
     from (select pub_seq, occurred_at, parked from ${schema}.outbox where pub_seq is null
       union all select pub_seq, occurred_at, parked from ${schema}.outbox where published_at is null and pub_seq is not null) w) c,
-    lateral (values ('outbox_unsequenced', unsequenced), ('outbox_unpublished', unpublished),
-      ('outbox_oldest_seconds', oldest), ('outbox_parked', parked)) v(name, value)`
+    lateral (values ('signalbox_outbox_unsequenced', unsequenced), ('signalbox_outbox_unpublished', unpublished),
+      ('signalbox_outbox_oldest_seconds', oldest), ('signalbox_outbox_parked', parked)) v(name, value)`
 
 const COMMANDS = `
   select v.name, '{}'::text[], v.value from (
     select count(*) as waiting, ${age('created_at')} as oldest, count(*) filter (where status = 'sending') as doubt
     from operations.operation_commands where status in ('pending', 'sending')) c,
-    lateral (values ('commands_undelivered', waiting), ('commands_undelivered_oldest_seconds', oldest),
-      ('commands_in_doubt', doubt)) v(name, value)`
+    lateral (values ('signalbox_commands_undelivered', waiting), ('signalbox_commands_undelivered_oldest_seconds', oldest),
+      ('signalbox_commands_in_doubt', doubt)) v(name, value)`
 
 const WITHDRAWN = `
-  select 'commands_withdrawn_total', '{}'::text[], count(*) from operations.operation_commands where status = 'withdrawn'`
+  select 'signalbox_commands_withdrawn_total', '{}'::text[], count(*) from operations.operation_commands where status = 'withdrawn'`
 
 const lettersOf = (schema: string): string => `
   select v.name, array[consumer], v.value from (
     select consumer, count(*) as letters, count(distinct (agg_type, agg_id)) as held
     from ${schema}.dead_letter where released_at is null group by consumer) c,
-    lateral (values ('dead_letters', letters), ('held_aggregates', held)) v(name, value)`
+    lateral (values ('signalbox_dead_letters', letters), ('signalbox_held_aggregates', held)) v(name, value)`
 
 const unsealedOf = ({ app, table }: { app: string; table: string }): string =>
-  `select 'audit_unsealed_oldest_seconds', array['${app}'], ${age('at')} from ${table} where seal_seq is null`
+  `select 'signalbox_audit_unsealed_oldest_seconds', array['${app}'], ${age('at')} from ${table} where seal_seq is null`
 
 const BACKLOG = [
   ...SCHEMAS.map(ofSchema),
@@ -72,9 +72,9 @@ export const createLags = (pool: pg.Pool, telemetry: Telemetry) => {
     const backlog = await readBacklog(pool)
     const sum = (name: string) => backlog.reduce((total, one) => total + (one.name === name ? one.value : 0), 0)
     return {
-      events_unpublished: sum('outbox_unpublished'),
-      events_parked: sum('outbox_parked'),
-      commands_unsent: sum('commands_undelivered'),
+      events_unpublished: sum('signalbox_outbox_unpublished'),
+      events_parked: sum('signalbox_outbox_parked'),
+      commands_unsent: sum('signalbox_commands_undelivered'),
     }
   }
 }

@@ -31,12 +31,16 @@ const SIEM_MS = 2000
 /** The counts of the loops of all schemas. */
 export const createMeters = (telemetry: Telemetry, schemas: readonly Schema[]) => {
   const meters = {
-    active: telemetry.gauge('relay_active', 'Whether this process leads the schema.', ['schema']),
-    ahead: telemetry.gauge('broker_ahead', 'Whether NATS knows later events than the database, after a restore.', [
+    active: telemetry.gauge('signalbox_relay_active', 'Whether this process leads the schema.', ['schema']),
+    ahead: telemetry.gauge(
+      'signalbox_broker_ahead',
+      'Whether NATS knows later events than the database, after a restore.',
+      ['schema'],
+    ),
+    rolledBack: telemetry.counter('signalbox_broker_rollback_total', 'Times that the broker had lost messages.', [
       'schema',
     ]),
-    rolledBack: telemetry.counter('broker_rollback_total', 'Times that the broker had lost messages.', ['schema']),
-    sent: telemetry.counter('commands_sent_total', 'Commands sent to the engine, by kind and result.', [
+    sent: telemetry.counter('signalbox_commands_sent_total', 'Commands sent to the engine, by kind and result.', [
       'kind',
       'result',
     ]),

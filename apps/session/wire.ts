@@ -48,7 +48,7 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
   const stopPruning = startPruning([() => pruneKeys(db, idempotency), () => pruneRevocations(db)], (err) =>
     telemetry.log.warn({ err }, 'old rows cannot be removed'),
   )
-  const seconds = telemetry.histogram('redis_script_seconds', 'Time of a Lua script.', ['script'])
+  const seconds = telemetry.histogram('signalbox_redis_script_seconds', 'Time of a Lua script.', ['script'])
   const store = createStore(redis, {
     prefix: config.AUTH__REDIS__PREFIX,
     wait_replicas: config.SESSION__REDIS__WAIT_REPLICAS,

@@ -22,6 +22,15 @@ const REDACT = [
   .flatMap((name) => [name, `*.${name}`, `*.*.${name}`, `headers["${name}"]`])
   .concat('headers["set-cookie"]', 'headers["x-csrf-token"]', 'headers["idempotency-key"]')
 
+/** The specification names these; all others of ours bear our prefix, and the Temporal SDK's its own. */
+type GivenMetric =
+  | 'http_requests_total'
+  | 'token_refreshed_total'
+  | 'token_refresh_attempts_total'
+  | 'csrf_errors_total'
+  | 'user_login_total'
+export type MetricName = `signalbox_${string}` | `temporal_${string}` | GivenMetric
+
 /** One answered request: `route` is the template, never the path. */
 export type AccessLine = { request_id: string; route: string; method: string; status: number; ms: number }
 
@@ -75,7 +84,7 @@ export const createTelemetry = (
   collectDefaultMetrics({ register: metrics, eventLoopMonitoringPrecision: 100 })
   const registers = [metrics]
   const { version } = packageJson
-  new Gauge({ name: 'build_info', help: 'What runs here.', labelNames: ['version', 'node'], registers })
+  new Gauge({ name: 'signalbox_build_info', help: 'What runs here.', labelNames: ['version', 'node'], registers })
     .labels({ version, node: process.version })
     .set(1)
   // An app with two listeners states the same metric twice: both count on the one.
@@ -95,12 +104,12 @@ export const createTelemetry = (
       )
     },
     metrics,
-    counter: <L extends string = never>(name: string, help: string, labelNames: readonly L[] = []) =>
+    counter: <L extends string = never>(name: MetricName, help: string, labelNames: readonly L[] = []) =>
       existing<Counter<L>>(name) ?? new Counter({ name, help, labelNames, registers }),
-    gauge: <L extends string = never>(name: string, help: string, labelNames: readonly L[] = []) =>
+    gauge: <L extends string = never>(name: MetricName, help: string, labelNames: readonly L[] = []) =>
       existing<Gauge<L>>(name) ?? new Gauge({ name, help, labelNames, registers }),
     histogram: <L extends string = never>(
-      name: string,
+      name: MetricName,
       help: string,
       labelNames: readonly L[] = [],
       buckets?: number[],

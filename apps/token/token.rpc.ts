@@ -18,7 +18,7 @@ export const tokenRpc = ({
     refresh_audience: config.AUTH__TOKENS__REFRESH_AUDIENCE,
     skew_s: config.AUTH__TOKENS__CLOCK_SKEW_S,
   }
-  const seconds = telemetry.histogram('token_sign_seconds', 'Time to sign the tokens of one request.')
+  const seconds = telemetry.histogram('signalbox_token_sign_seconds', 'Time to sign the tokens of one request.')
   return rpcService(
     Token,
     { generateTokens: 'token:issue', parseToken: 'token:issue' },

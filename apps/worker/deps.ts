@@ -24,12 +24,12 @@ export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: 
   const nats = createNats(config.WORKER__NATS__URL, config.SIGNALBOX__NATS__PREFIX, telemetry.log, streamed)
   const sign = signer ?? createServiceSigner({ name: 'worker', key_file: config.WORKER__SERVICE__KEY_FILE })
   const leave = new AbortController()
-  const attempts = telemetry.counter('node_attempts_total', 'Attempts of nodes by executor and result.', [
+  const attempts = telemetry.counter('signalbox_node_attempts_total', 'Attempts of nodes by executor and result.', [
     'executor',
     'result',
   ])
-  const seconds = telemetry.histogram('executor_seconds', 'Time an executor took.', ['executor'])
-  const refused = telemetry.counter('claims_refused_total', 'Claims refused by reason.', ['reason'])
+  const seconds = telemetry.histogram('signalbox_executor_seconds', 'Time an executor took.', ['executor'])
+  const refused = telemetry.counter('signalbox_claims_refused_total', 'Claims refused by reason.', ['reason'])
   const activities: ActivityDeps = {
     db,
     pool,

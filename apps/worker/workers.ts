@@ -1,7 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { DataConverter } from '@temporalio/common'
-import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker'
+import {
+  type ActivityInterceptorsFactory,
+  bundleWorkflowCode,
+  DefaultLogger,
+  NativeConnection,
+  Runtime,
+  Worker,
+} from '@temporalio/worker'
 import { createBookkeeping, createExecution, createLocal } from '../../activities/index.ts'
 import { createSinks } from '../../activities/sinks.ts'
 import { bookkeepingQueue, operationQueue } from '../../workflows/operation/messages.ts'
@@ -9,6 +16,8 @@ import { dataConverterOf, FAILURES, loadPayloadCodec } from '../shared/codec/pay
 import { temporalOptions } from '../shared/links.ts'
 import type { WorkerConfig } from './config.ts'
 import type { WorkerDeps } from './deps.ts'
+import { createEngineMetrics } from './engine.metrics.ts'
+import { createSpans } from './spans.ts'
 
 const workflows = (file: string) => fileURLToPath(new URL(`../../workflows/${file}`, import.meta.url))
 const RETRY_MS = 1000
@@ -16,14 +25,17 @@ const POLLERS = { type: 'autoscaling', minimum: 2, initial: 5, maximum: 20 } as 
 
 type Bundle = Awaited<ReturnType<typeof bundleWorkflowCode>>
 
-/** The SDK's own log goes into ours; its core logs warnings and worse. */
-const installRuntime = ({ telemetry: { log } }: WorkerDeps) => {
+/** The SDK's own log goes into ours; its core logs warnings and worse. Its metrics join ours. */
+const installRuntime = ({ telemetry }: WorkerDeps) => {
+  const { log } = telemetry
+  const metrics = createEngineMetrics(telemetry)
   const write = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const
   Runtime.install({
     logger: new DefaultLogger('INFO', ({ level, message, meta }) => log[write[level]]({ ...meta }, message)),
-    telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } },
+    telemetryOptions: { logging: { forward: {}, filter: 'ERROR' }, metrics: metrics.options },
     shutdownSignals: [],
   })
+  return metrics.start()
 }
 
 /**
@@ -31,7 +43,7 @@ const installRuntime = ({ telemetry: { log } }: WorkerDeps) => {
  * Temporal is away it keeps trying to connect; what it carries out survives in Temporal and Postgres.
  */
 export const startWorkers = (deps: WorkerDeps) => {
-  installRuntime(deps)
+  const endMetrics = installRuntime(deps)
   const roles = deps.config.WORKER__ROLES.split(',')
   const dataConverter = dataConverterOf(
     loadPayloadCodec('WORKER__TEMPORAL__PAYLOAD_KEYS', deps.config.WORKER__TEMPORAL__PAYLOAD_KEYS),
@@ -75,10 +87,12 @@ export const startWorkers = (deps: WorkerDeps) => {
       for (const worker of running?.workers ?? []) if (worker.getState() === 'RUNNING') worker.shutdown()
       await Promise.allSettled(running?.runs ?? [])
       await running?.connection.close().catch(() => {})
+      endMetrics()
     },
   }
 }
 
+const spans = () => ({ inbound: createSpans() })
 const quiet = new DefaultLogger('WARN')
 
 /** The deployment of one environment and the build of this process; undefined if workers have no versions. */
@@ -114,6 +128,7 @@ const connect = async (
     namespace: config.WORKER__TEMPORAL__NAMESPACE,
     ...deploymentOf(config),
     ...(dataConverter && { dataConverter }),
+    interceptors: { activity: [spans] as ActivityInterceptorsFactory[] },
     shutdownGraceTime: '20s',
     shutdownForceTime: '30s',
   } as const

@@ -102,7 +102,7 @@ describe('a limit', () => {
     expect(Number(over.headers['retry-after'])).toBeGreaterThanOrEqual(1)
     expect((await refresh(other.refresh_token)).status).toBe(200)
     const { metrics } = auth.session.deps.telemetry
-    expect(await counted(metrics, 'rate_limited_total', { class: 'refresh_session' })).toBe(1)
+    expect(await counted(metrics, 'signalbox_rate_limited_total', { class: 'refresh_session' })).toBe(1)
   })
 
   it('on proofs of the password is shared by change and reauthentication', async () => {
@@ -134,7 +134,7 @@ describe('a flood of logins', () => {
   it('runs and queues so many hashes, answers the rest login_busy at once, right and wrong passwords alike', async () => {
     const names = ['eva', ...Array.from({ length: 39 }, (_, i) => `ghost-${i}`)]
     const { metrics } = flooded.session.deps.telemetry
-    const before = await counted(metrics, 'user_login_failures_total')
+    const before = await counted(metrics, 'signalbox_user_login_failures_total')
     const answers = await Promise.all(names.map((name, i) => login(flooded, name, PASSWORD, from(`192.0.2.${i + 1}`))))
     const busy = answers.filter(({ status }) => status === 503)
     expect(busy.length).toBeGreaterThan(20)
@@ -146,7 +146,7 @@ describe('a flood of logins', () => {
     const checked = answers.filter(({ status }) => status === 401 || status === 200)
     expect(checked.length + busy.length).toBe(40)
     // Who was not checked is not charged: no failure counted, no lock left behind.
-    expect(await counted(metrics, 'user_login_failures_total')).toBe(
+    expect(await counted(metrics, 'signalbox_user_login_failures_total')).toBe(
       before + answers.filter(({ status }) => status === 401).length,
     )
     const locks = await flooded.redis.keys(`${flooded.prefix}lock:name:*`)
@@ -160,7 +160,8 @@ describe('a flood of logins', () => {
       GATEWAY__HTTP__TRUSTED_PROXIES: '["127.0.0.0/8"]',
     })
     const { metrics } = flooded.session.deps.telemetry
-    const asked = () => counted(metrics, 'dependency_calls_total', { dependency: 'identity', op: 'GetUserByUsername' })
+    const asked = () =>
+      counted(metrics, 'signalbox_dependency_calls_total', { dependency: 'identity', op: 'GetUserByUsername' })
     const before = await asked()
     const crush = (path: string) => (name: string, i: number) =>
       send(`${url}${path}`, { body: { username: name, password: WRONG }, headers: from(`203.0.113.${i + 1}`) })
@@ -241,7 +242,7 @@ describe('a flood of logins', () => {
     for (let i = 0; i < 6; i++) await login(flooded, 'besieged', WRONG, from('192.0.2.60'))
     const hashes = async () => {
       const text = await flooded.credential_deps.telemetry.metrics.metrics()
-      return Number(/^hash_wait_seconds_count\S* (\d+)/m.exec(text)?.[1])
+      return Number(/^signalbox_hash_wait_seconds_count\S* (\d+)/m.exec(text)?.[1])
     }
     const before = await hashes()
     for (let i = 0; i < 5; i++) expect((await login(flooded, 'besieged')).status).toBe(429)

@@ -171,7 +171,7 @@ describe('an access token is dead at every gateway after', () => {
 
 /** All that the design counts (auth.md 12): a counter by its value, a histogram by how often it was observed. */
 const COUNTED =
-  /^(http_requests|token_refresh(ed|_attempts|_outcomes)|csrf_errors|user_login(_failures)?|sessions_revoked|token_rejected|rate_limited|policy_denied)_total$|^(gateway_added|hash_duration|hash_wait|token_sign|revocation_delay)_seconds$|^denylist_entries$/
+  /^(signalbox_)?((http_requests|token_refresh(ed|_attempts|_outcomes)|csrf_errors|user_login(_failures)?|sessions_revoked|token_rejected|rate_limited|policy_denied)_total|(gateway_added|hash_duration|hash_wait|token_sign|revocation_delay)_seconds|denylist_entries)$/
 
 type Metrics = Auth['session']['deps']['telemetry']['metrics']
 
@@ -240,11 +240,11 @@ describe('the counters of the design', () => {
     const moved = [...(await seriesOf(parts))].map(([name, value]) => [name, value - (before.get(name) ?? 0)] as const)
     expect(Object.fromEntries(moved.filter(([name, by]) => by !== 0 && !name.includes('endpoint=/jwks')))).toEqual({
       // The second sign-in joined the hash of the first.
-      'credential hash_duration_seconds_count act=verify': 3,
-      'credential hash_wait_seconds_count': 3,
+      'credential signalbox_hash_duration_seconds_count act=verify': 3,
+      'credential signalbox_hash_wait_seconds_count': 3,
       'gateway csrf_errors_total': 1,
-      'gateway denylist_entries': 2,
-      'gateway gateway_added_seconds_count': 12,
+      'gateway signalbox_denylist_entries': 2,
+      'gateway signalbox_gateway_added_seconds_count': 12,
       'gateway http_requests_total endpoint=/api/v1/admin/users status=403': 1,
       'gateway http_requests_total endpoint=/api/v1/resources status=200': 1,
       'gateway http_requests_total endpoint=/api/v1/resources status=401': 2,
@@ -257,13 +257,13 @@ describe('the counters of the design', () => {
       'gateway http_requests_total endpoint=/v1/token status=200': 2,
       'gateway http_requests_total endpoint=/v1/token status=401': 2,
       'gateway http_requests_total endpoint=/v1/token status=403': 1,
-      'gateway rate_limited_total class=enrol': 1,
-      'gateway revocation_delay_seconds_count': 2,
-      'gateway token_rejected_total cause=malformed': 1,
-      'gateway token_rejected_total cause=revoked': 1,
+      'gateway signalbox_rate_limited_total class=enrol': 1,
+      'gateway signalbox_revocation_delay_seconds_count': 2,
+      'gateway signalbox_token_rejected_total cause=malformed': 1,
+      'gateway signalbox_token_rejected_total cause=revoked': 1,
       'identity http_requests_total endpoint=/v1/admin/users status=403': 1,
       'identity http_requests_total endpoint=/v1/users/enrol status=422': 1,
-      'identity policy_denied_total policy_id=permission_missing': 1,
+      'identity signalbox_policy_denied_total policy_id=permission_missing': 1,
       'session csrf_errors_total': 1,
       'session http_requests_total endpoint=/auth/logout status=204': 1,
       'session http_requests_total endpoint=/auth/refresh status=200': 1,
@@ -271,23 +271,23 @@ describe('the counters of the design', () => {
       'session http_requests_total endpoint=/v1/token status=200': 2,
       'session http_requests_total endpoint=/v1/token status=401': 2,
       'session http_requests_total endpoint=/v1/token status=403': 1,
-      'session policy_denied_total policy_id=csrf_failed': 1,
-      'session sessions_revoked_total reason=logout': 1,
-      'session sessions_revoked_total reason=replay': 1,
+      'session signalbox_policy_denied_total policy_id=csrf_failed': 1,
+      'session signalbox_sessions_revoked_total reason=logout': 1,
+      'session signalbox_sessions_revoked_total reason=replay': 1,
       'session token_refresh_attempts_total': 4,
-      'session token_refresh_outcomes_total outcome=csrf_failed': 1,
-      'session token_refresh_outcomes_total outcome=not_valid': 1,
-      'session token_refresh_outcomes_total outcome=replay': 1,
-      'session token_refresh_outcomes_total outcome=rotated': 1,
+      'session signalbox_token_refresh_outcomes_total outcome=csrf_failed': 1,
+      'session signalbox_token_refresh_outcomes_total outcome=not_valid': 1,
+      'session signalbox_token_refresh_outcomes_total outcome=replay': 1,
+      'session signalbox_token_refresh_outcomes_total outcome=rotated': 1,
       'session token_refreshed_total': 1,
-      'session token_rejected_total cause=malformed': 1,
-      'session user_login_failures_total cause=unknown': 1,
-      'session user_login_failures_total cause=wrong_password': 1,
+      'session signalbox_token_rejected_total cause=malformed': 1,
+      'session signalbox_user_login_failures_total cause=unknown': 1,
+      'session signalbox_user_login_failures_total cause=wrong_password': 1,
       'session user_login_total': 2,
-      'token token_sign_seconds_count': 3,
+      'token signalbox_token_sign_seconds_count': 3,
     })
-    expect(await counted(parts.gateway, 'jwks_age_seconds')).toBeLessThanOrEqual(300)
-    expect(await counted(parts.gateway, 'redis_fallback_active')).toBe(0)
-    expect(await counted(parts.credential, 'hash_waiting')).toBe(0)
+    expect(await counted(parts.gateway, 'signalbox_jwks_age_seconds')).toBeLessThanOrEqual(300)
+    expect(await counted(parts.gateway, 'signalbox_redis_fallback_active')).toBe(0)
+    expect(await counted(parts.credential, 'signalbox_hash_waiting')).toBe(0)
   })
 })

@@ -68,7 +68,7 @@ describe('every route of session', () => {
       const rows = await auth.redis.xrange(`${auth.prefix}auth:audit`, '-', '+')
       return rows.map(([, [, row]]) => JSON.parse(row ?? '{}')).filter(({ action }) => action === 'forbidden').length
     }
-    const before = [await counted(metrics, 'policy_denied_total'), await noted()]
+    const before = [await counted(metrics, 'signalbox_policy_denied_total'), await noted()]
     const ada = await login('admin')
     const { sub } = JSON.parse(Buffer.from(ada.split('.')[1] ?? '', 'base64url').toString())
     const headers = { ...bearer(ada), 'idempotency-key': randomUUID() }
@@ -81,7 +81,7 @@ describe('every route of session', () => {
     expect(foreign.body.code).toBe('origin_not_allowed')
     const missing = await send(`${auth.session.url}/v1/admin/auth-events`, { headers: bearer(await login('viewer')) })
     expect(missing.body.code).toBe('permission_missing')
-    expect([await counted(metrics, 'policy_denied_total'), await noted()]).toEqual(before.map((n) => n + 3))
+    expect([await counted(metrics, 'signalbox_policy_denied_total'), await noted()]).toEqual(before.map((n) => n + 3))
   })
 
   it('is closed within 5 s of a removed right', async () => {

@@ -277,7 +277,7 @@ describe('the tree and its edges', () => {
 
     it('counts each that is opened from the thousandth on', async () => {
       const counted = async () => {
-        const metric = await c.deps.telemetry.metrics.getSingleMetric('relationships_crowded_total')?.get()
+        const metric = await c.deps.telemetry.metrics.getSingleMetric('signalbox_relationships_crowded_total')?.get()
         return metric?.values.find(({ labels }) => labels.type_key === 'depends_on')?.value ?? 0
       }
       const hub = await service()

@@ -68,9 +68,11 @@ const newUser = async (password = GOOD) => {
 const verify = async (user_id: string, password: string, client = session) =>
   (await client.verifyPassword({ userId: user_id, password })).isValid
 const hashesRun = async (of = deps) => {
-  const { values } = await (of.telemetry.metrics.getSingleMetric('hash_duration_seconds')?.get() ?? { values: [] })
+  const { values } = await (of.telemetry.metrics.getSingleMetric('signalbox_hash_duration_seconds')?.get() ?? {
+    values: [],
+  })
   return values
-    .filter((v) => 'metricName' in v && v.metricName === 'hash_duration_seconds_count')
+    .filter((v) => 'metricName' in v && v.metricName === 'signalbox_hash_duration_seconds_count')
     .reduce((sum, v) => sum + v.value, 0)
 }
 

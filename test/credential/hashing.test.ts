@@ -13,7 +13,7 @@ let hashing: Hashing
 let stored: string
 const hashes = async () => {
   const text = await telemetry.metrics.metrics()
-  return Number(/^hash_wait_seconds_count\S* (\d+)/m.exec(text)?.[1] ?? 0)
+  return Number(/^signalbox_hash_wait_seconds_count\S* (\d+)/m.exec(text)?.[1] ?? 0)
 }
 const outcome = (user: string, hash: string | undefined, password: string, urgent = false) =>
   hashing
@@ -40,7 +40,7 @@ describe('a login that is repeated', () => {
     expect(again).toBe(true)
     expect(await outcome('eva', stored, PASSWORD)).toBe(true)
     expect(await hashes()).toBe(begun)
-    expect(await counted(telemetry.metrics, 'hash_joined_total')).toBeGreaterThan(1)
+    expect(await counted(telemetry.metrics, 'signalbox_hash_joined_total')).toBeGreaterThan(1)
   })
 
   it('is the same login by user, password and stored hash alone, and nobody is nobody else', async () => {

@@ -92,7 +92,7 @@ describe('what reaches an upstream', () => {
     }
     expect(await traceFor(theirs)).toBe(theirs)
     const made = [await traceFor(), await traceFor('00-0'), await traceFor(`00-${'0'.repeat(32)}-00f067aa0ba902b7-01`)]
-    for (const trace of made) expect(trace).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/)
+    for (const trace of made) expect(trace).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/)
     expect(new Set([...made, theirs]).size).toBe(4)
   })
 

@@ -94,7 +94,7 @@ describe('while Redis is away', () => {
     const armed = await call(token, 'POST', '/api/v1/plans/p/start')
     expect(armed.body).toMatchObject({ category: 'unavailable', code: 'revocation_unknown', retryable: true })
     expect(Number(armed.headers['retry-after'])).toBeGreaterThan(0)
-    expect(await counted(gateway.deps.telemetry.metrics, 'redis_fallback_active')).toBe(1)
+    expect(await counted(gateway.deps.telemetry.metrics, 'signalbox_redis_fallback_active')).toBe(1)
   })
 
   it('a session that NATS says is revoked is refused for every kind', async () => {

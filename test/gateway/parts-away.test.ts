@@ -135,7 +135,7 @@ describe('while an upstream is silent or gone', () => {
       GATEWAY__UPSTREAM__OPERATIONS_URL: link.url,
       AUTH__REDIS__PREFIX: auth.prefix,
     })
-    const state = () => counted(broken.deps.telemetry.metrics, 'breaker_state', { dependency: 'operations' })
+    const state = () => counted(broken.deps.telemetry.metrics, 'signalbox_breaker_state', { dependency: 'operations' })
     link.cut()
     for (let i = 0; i < 20; i++) expect((await ask(broken.url, 'GET', '/api/v1/intents')).status).toBe(502)
     expect(await state()).toBe(1)

@@ -87,7 +87,7 @@ describe('every route', () => {
     expect(headers['cache-control']).toBe('no-store')
   })
   it('counts and audits every 403 once, whatever it is for', async () => {
-    const seen = () => counted(p.deps.telemetry.metrics, 'policy_denied_total')
+    const seen = () => counted(p.deps.telemetry.metrics, 'signalbox_policy_denied_total')
     const rows = async () =>
       (await ada.get('/v1/admin/user-events?page_size=500&type=request.denied')).body.items as unknown[]
     const [count, audited] = [await seen(), (await rows()).length]

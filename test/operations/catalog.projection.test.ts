@@ -342,7 +342,9 @@ describe('following the log', () => {
     catalog.put('a').occurred_at = new Date(Date.now() - 60_000).toISOString()
     catalog.put('b')
     expect((await lags()).catalog_projection_s).toBeCloseTo(60, -1)
-    expect(await telemetry.metrics.metrics()).toMatch(/projection_lag_seconds\{consumer="catalog",[^}]*\} 6\d/)
+    expect(await telemetry.metrics.metrics()).toMatch(
+      /signalbox_projection_lag_seconds\{consumer="catalog",[^}]*\} 6\d/,
+    )
     await projection.catchUp()
     expect(await lags()).toEqual({ catalog_projection_s: 0 })
     // The log may have gone on unseen since.

@@ -159,14 +159,14 @@ describe('a gate', () => {
     const path = `/v1/operations/${operation_id}/gates/go`
     const { metrics } = p.deps.telemetry
     const refusals = async () =>
-      Number(/^policy_denied_total\{.*self_approval.*\} (\d+)/m.exec(await metrics.metrics())?.[1] ?? 0)
+      Number(/^signalbox_policy_denied_total\{.*self_approval.*\} (\d+)/m.exec(await metrics.metrics())?.[1] ?? 0)
     const before = await refusals()
     expect(await p.as('both').post(`${path}/approve`, seen)).toMatchObject({
       status: 403,
       body: { category: 'policy_denied', code: 'self_approval', policy_ids: ['self_approval'] },
     })
     expect((await refusals()) - before).toBe(1)
-    expect(await metrics.metrics()).toMatch(/^policy_decision_seconds_count\S* [1-9]/m)
+    expect(await metrics.metrics()).toMatch(/^signalbox_policy_decision_seconds_count\S* [1-9]/m)
     const { body } = await p.as('both').get(path)
     expect(body).toMatchObject({ eligible_me: false, why_not_me: expect.stringContaining('somebody else') })
     // Stopping is easy: the same person may reject.

@@ -19,7 +19,10 @@ const valueIn = async (name: string, labels = ''): Promise<number> => {
 }
 
 it('shows what is open and what waits for a person, what keys were, and how long outcomes took', async () => {
-  expect([await valueIn('operations_open', 'status="queued"'), await valueIn('gates_waiting')]).toEqual([0, 0])
+  expect([
+    await valueIn('signalbox_operations_open', 'status="queued"'),
+    await valueIn('signalbox_gates_waiting'),
+  ]).toEqual([0, 0])
   const { operation_id } = await p.startOperation({ nodes: [{ node_id: 'a', executor: 'noop' }] })
   await p.query(
     `insert into operations.gates (operation_id, gate_id, question, policy, guards, status, subject, digest, waiting_since)
@@ -27,20 +30,20 @@ it('shows what is open and what waits for a person, what keys were, and how long
     [operation_id],
   )
   await new Promise((resolve) => setTimeout(resolve, 1100))
-  expect(await valueIn('operations_open', 'status="queued"')).toBe(1)
-  expect(await valueIn('gates_waiting')).toBe(1)
-  expect(await valueIn('gate_oldest_seconds')).toBeCloseTo(90, -1.5)
+  expect(await valueIn('signalbox_operations_open', 'status="queued"')).toBe(1)
+  expect(await valueIn('signalbox_gates_waiting')).toBe(1)
+  expect(await valueIn('signalbox_gate_oldest_seconds')).toBeCloseTo(90, -1.5)
 
-  const first = await valueIn('idempotency_total', 'result="first"')
+  const first = await valueIn('signalbox_idempotency_total', 'result="first"')
   const key = randomUUID()
   const pause = (reason: string) => p.as('olga').post(`/v1/operations/${operation_id}/pause`, { reason }, { key })
   await pause('to look')
   await pause('to look')
   expect((await pause('another')).status).toBe(422)
-  expect(await valueIn('idempotency_total', 'result="first"')).toBe(first + 1)
-  expect(await valueIn('idempotency_total', 'result="replayed"')).toBe(1)
-  expect(await valueIn('idempotency_total', 'result="reused"')).toBe(1)
-  expect(await valueIn('command_outcome_seconds_count', 'kind="pause"')).toBe(1)
+  expect(await valueIn('signalbox_idempotency_total', 'result="first"')).toBe(first + 1)
+  expect(await valueIn('signalbox_idempotency_total', 'result="replayed"')).toBe(1)
+  expect(await valueIn('signalbox_idempotency_total', 'result="reused"')).toBe(1)
+  expect(await valueIn('signalbox_command_outcome_seconds_count', 'kind="pause"')).toBe(1)
 
   const message = {
     result_id: randomUUID(),
@@ -57,7 +60,7 @@ it('shows what is open and what waits for a person, what keys were, and how long
     body: JSON.stringify({ ...message, phase: 'started' }),
   })
   expect(answer.status).toBe(401)
-  expect(await valueIn('execution_results_total', 'result="refused"')).toBe(1)
+  expect(await valueIn('signalbox_execution_results_total', 'result="refused"')).toBe(1)
   // A stranger is not told what the body should hold.
   const stranger = await fetch(`${p.running[0]?.internal_url}/internal/v1/execution-results`, {
     method: 'POST',

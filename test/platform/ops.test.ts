@@ -100,9 +100,9 @@ describe('dead-letters', () => {
     expect(await ops('dead-letters')).toEqual({ code: 0, text: 'No event is set aside.\n' })
     const event_id = await parked('r1')
     const metrics = await (await fetch(`${stack.internal('relay')}/metrics`)).text()
-    for (const name of ['dead_letters', 'held_aggregates'])
+    for (const name of ['signalbox_dead_letters', 'signalbox_held_aggregates'])
       expect(metrics).toMatch(new RegExp(`^${name}\\{consumer="catalog",app="relay"\\} 1$`, 'm'))
-    expect(metrics.match(/^audit_unsealed_oldest_seconds\{/gm)).toHaveLength(5)
+    expect(metrics.match(/^signalbox_audit_unsealed_oldest_seconds\{/gm)).toHaveLength(5)
     const listed = await ops('dead-letters', 'list')
     expect(listed.code).toBe(3)
     expect(listed.text).toMatch(

@@ -33,7 +33,7 @@ const move = async (mode: string, action: string, elsewhere: Record<string, stri
     body: { refresh_token: login.body.refresh_token },
     headers: { ...HOME, ...elsewhere },
   })
-  const changed = await counted(bound.deps.telemetry.metrics, 'session_binding_changed_total', { action })
+  const changed = await counted(bound.deps.telemetry.metrics, 'signalbox_session_binding_changed_total', { action })
   return { status: answer.status, changed, session_id, token: answer.body.access_token }
 }
 

@@ -202,7 +202,7 @@ describe('rotation', () => {
   it('has one outcome per request', async () => {
     const { metrics } = auth.session.deps.telemetry
     const read = async (outcome?: string) =>
-      counted(metrics, 'token_refresh_outcomes_total', outcome === undefined ? {} : { outcome })
+      counted(metrics, 'signalbox_token_refresh_outcomes_total', outcome === undefined ? {} : { outcome })
     const outcomes = ['rotated', 'retry', 'replay', 'gone', 'not_valid', 'session_mode_mismatch', 'csrf_failed']
     const before = await Promise.all(outcomes.map(read))
     const all = await read()

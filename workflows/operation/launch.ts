@@ -36,8 +36,8 @@ export const loadPages = async (input: OperationInput): Promise<GraphPage[]> => 
  * Starts the effects of the reducer; each pushes its result back as an event. A result is a value: an activity that
  * fails for good means that nobody knows, which the reducer is told as such.
  */
-export const createLauncher = (input: OperationInput, push: Push) => {
-  const launching: Launching = { input, push, activities: activitiesOf(input) }
+export const createLauncher = (input: OperationInput, push: Push, traced: () => Traced) => {
+  const launching: Launching = { input, push, traced, activities: activitiesOf(input) }
   // Only a forced cancel tells attempts to stop, and it tells all: a scope for each would cost five promises a node.
   let attempts = new CancellationScope({ cancellable: true })
   const timer = createTimer(push)
@@ -90,7 +90,14 @@ export const createLauncher = (input: OperationInput, push: Push) => {
 type Push = (event: Event) => void
 /** The effect of one type. */
 type EffectOf<T extends Effect['type']> = Extract<Effect, { type: T }>
-type Launching = { input: OperationInput; push: Push; activities: ReturnType<typeof activitiesOf> }
+/** The trace that the work belongs to: that of the command taken last. It is data; activities make the spans. */
+export type Traced = { trace?: string }
+type Launching = {
+  input: OperationInput
+  push: Push
+  traced: () => Traced
+  activities: ReturnType<typeof activitiesOf>
+}
 
 const activitiesOf = (input: OperationInput) => {
   const { record_changes, close_operation } = bookkeeping(input)
@@ -111,7 +118,7 @@ const activitiesOf = (input: OperationInput) => {
   return { record_changes, close_operation, apply_catalog_result, run_attempt, cancel_attempt }
 }
 
-const run = ({ input: { operation_id }, push, activities }: Launching, effect: RunEffect): void => {
+const run = ({ input: { operation_id }, push, traced, activities }: Launching, effect: RunEffect): void => {
   const { type: _, name, slice_s, node, ...attempt } = effect
   const { role, generation, slice } = attempt
   const options = {
@@ -122,7 +129,7 @@ const run = ({ input: { operation_id }, push, activities }: Launching, effect: R
   const ended = (result: AttemptResult) =>
     push({ type: 'attempt_ended', at: Date.now(), node, role, generation, attempt: attempt.attempt, slice, result })
   void activities.run_attempt
-    .executeWithOptions(options, [{ operation_id, ...attempt }])
+    .executeWithOptions(options, [{ operation_id, ...attempt, ...traced() }])
     .then(ended, (error: unknown) => ended({ status: 'unknown', error: lost(error) }))
 }
 
@@ -136,20 +143,23 @@ const tellAgent = ({ input: { operation_id }, activities }: Launching, effect: E
 }
 
 const applyCatalog = (
-  { input: { operation_id }, push, activities }: Launching,
+  { input: { operation_id }, push, traced, activities }: Launching,
   { node, node_id, generation, attempt }: EffectOf<'apply_catalog'>,
 ): void => {
   void activities.apply_catalog_result
     .executeWithOptions({ summary: `write ${node_id} to the catalog` }, [
-      { operation_id, node_id, generation, attempt },
+      { operation_id, node_id, generation, attempt, ...traced() },
     ])
     .catch((error: unknown): CatalogResult => ({ status: 'away', message: messageOf(error) }))
     .then((result) => push({ type: 'catalog_ended', at: Date.now(), node, generation, attempt, result }))
 }
 
-const record = ({ input: { operation_id }, push, activities }: Launching, { batch }: EffectOf<'record'>): void => {
+const record = (
+  { input: { operation_id }, push, traced, activities }: Launching,
+  { batch }: EffectOf<'record'>,
+): void => {
   void activities.record_changes
-    .executeWithOptions({ summary: `record ${batch.record_seq}` }, [{ operation_id, batch }])
+    .executeWithOptions({ summary: `record ${batch.record_seq}` }, [{ operation_id, batch, ...traced() }])
     .then((result) => push({ type: 'recorded', at: Date.now(), result }))
 }
 

@@ -139,6 +139,8 @@ export type OperationInput = {
   /** Tests roll after so many events. */
   test_roll_events?: number
   carried?: unknown
+  /** Of the command that the run before took last, if its spans are recorded. */
+  trace?: string
 }
 
 export type OperationOutcome = {

@@ -46,10 +46,14 @@ const DESCRIBED = {
 export async function operation(input: OperationInput): Promise<OperationOutcome> {
   const inbox: Event[] = []
   let state: State | undefined
+  let trace = input.trace ?? recorded(input.start)
   // Handlers only enqueue or look: continue-as-new cannot cut them in half.
   setHandler(
     command,
-    (message) => void inbox.push({ type: 'command', at: Date.now(), command: message }),
+    (message) => {
+      trace = recorded(message)
+      inbox.push({ type: 'command', at: Date.now(), command: message })
+    },
     DESCRIBED.command,
   )
   setHandler(stateQuery, () => (state ? stateView(state) : 'loading'), DESCRIBED.state)
@@ -72,7 +76,11 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
     )
     state.starts_early = !undoesFirst()
     state.closes_apart = !closesWithRecord()
-    const launch = createLauncher(input, (event) => void inbox.push(event))
+    const launch = createLauncher(
+      input,
+      (event) => void inbox.push(event),
+      () => (trace ? { trace } : {}),
+    )
     const face = createFace(input)
     inbox.push({ type: 'due', at: Date.now() })
     if (isVersioned()) void lookDaily((event) => void inbox.push(event))
@@ -83,11 +91,15 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
       const effects = move(state, inbox.splice(0))
       launch(effects)
       setCurrentDetails(face(state, effects))
-      if (state.rolling && inbox.length === 0 && canLeave(state)) return next({ ...input, carried: snapshot(state) })
+      if (state.rolling && inbox.length === 0 && canLeave(state))
+        return next({ ...input, carried: snapshot(state), ...(trace && { trace }) })
     }
     return outcome(state)
   })
 }
+
+/** The trace of a command whose spans somebody records; others would only lengthen the history. */
+const recorded = ({ trace }: CommandMessage): string | undefined => (trace?.endsWith('-01') ? trace : undefined)
 
 /** One step, or none of it if it cannot be right. */
 const move = (state: State, events: Event[]): readonly Effect[] =>

@@ -81,7 +81,7 @@ const kernelOf = (deps: CommandDeps): Kernel<Command> => ({
 
 /** Counts what became of commands. */
 const countOf = ({ telemetry }: Pick<CatalogDeps, 'telemetry'>) => {
-  const commands = telemetry.counter('catalog_commands_total', 'Commands by result.', ['result'])
+  const commands = telemetry.counter('signalbox_catalog_commands_total', 'Commands by result.', ['result'])
   return (outcome: unknown) => {
     const result =
       outcome instanceof Error

@@ -89,12 +89,14 @@ export const createGraph = (options: GraphOptions) => {
 export type GraphInMemory = ReturnType<typeof createGraph>
 
 const gaugesOf = (telemetry: Telemetry) => ({
-  edges: telemetry.gauge('graph_edges', 'Relationships in the graph in memory.'),
-  bytes: telemetry.gauge('graph_bytes', 'Bytes that the graph in memory takes.'),
-  lag: telemetry.gauge('projection_lag_seconds', 'Age of the oldest event that is not folded.', ['consumer']),
-  differ: telemetry.gauge('projection_differences', 'Rows that differed from the truth when it was last compared.', [
-    'consumer',
-  ]),
+  edges: telemetry.gauge('signalbox_graph_edges', 'Relationships in the graph in memory.'),
+  bytes: telemetry.gauge('signalbox_graph_bytes', 'Bytes that the graph in memory takes.'),
+  lag: telemetry.gauge('signalbox_projection_lag_seconds', 'Age of the oldest event that is not folded.', ['consumer']),
+  differ: telemetry.gauge(
+    'signalbox_projection_differences',
+    'Rows that differed from the truth when it was last compared.',
+    ['consumer'],
+  ),
 })
 type Gauges = ReturnType<typeof gaugesOf>
 

@@ -148,7 +148,7 @@ export const applyEdges = async (
   cause: EdgeCause,
 ): Promise<EdgeOutcome> => {
   const crowded = deps.telemetry.counter(
-    'relationships_crowded_total',
+    'signalbox_relationships_crowded_total',
     `Relationships opened where a resource had ${MANY_EDGES} of their type.`,
     ['type_key'],
   )

@@ -31,10 +31,10 @@ export const createHashing = async (slots: Slots, parameters: HashParameters, te
   } as const
   const hashers = { general: startHasher(NICE.general), urgent: startHasher(NICE.urgent) }
   const dummy = await hashers.general.hash(randomBytes(24).toString('base64'), options)
-  const duration = telemetry.histogram('hash_duration_seconds', 'Time of one Argon2id hash.', ['act'])
-  const wait = telemetry.histogram('hash_wait_seconds', 'Time that a hash waited for its slot.')
-  const joined = telemetry.counter('hash_joined_total', 'Logins that joined a hash that was begun before.')
-  const waiting = telemetry.gauge('hash_waiting', 'Hashes that wait for a slot.')
+  const duration = telemetry.histogram('signalbox_hash_duration_seconds', 'Time of one Argon2id hash.', ['act'])
+  const wait = telemetry.histogram('signalbox_hash_wait_seconds', 'Time that a hash waited for its slot.')
+  const joined = telemetry.counter('signalbox_hash_joined_total', 'Logins that joined a hash that was begun before.')
+  const waiting = telemetry.gauge('signalbox_hash_waiting', 'Hashes that wait for a slot.')
   Object.assign(waiting, { collect: () => waiting.set(slots.waiting()) })
 
   const begin = <T>(act: 'hash' | 'verify', asking: Asking, run: (lane: Lane) => Promise<T>): Promise<T> => {

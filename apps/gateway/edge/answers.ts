@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, isFault, problemOf } from '../../shared/errors.ts'
 import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
 import { toAppError } from '../../shared/http/problems.ts'
+import type { OpenSpan } from '../../shared/tracing.ts'
 import type { GatewayDeps } from '../deps.ts'
 import type { StaticFile } from '../files/static.ts'
 import type { UpstreamHeaders } from '../proxy/proxy.ts'
@@ -18,6 +19,8 @@ export type Exchange = {
   upstream_ms: number
   /** Whether it counts as in flight: a stream of events does not, once it has begun. */
   counted: boolean
+  /** Undefined if no spans are recorded. */
+  span: OpenSpan | undefined
 }
 
 type Sent = { deps: GatewayDeps; exchange: Exchange }

@@ -87,9 +87,9 @@ export const upstreamHeaders = (
   return made
 }
 
-/** The trace that a request belongs to (W3C Trace Context): the caller's, or a new one that starts here. */
+/** The trace that a request belongs to (W3C Trace Context): the caller's, or a new one that starts here, which nobody records. */
 export const traceOf = (given: string | string[] | undefined): string =>
-  isTrace(given) ? given : `00-${hex(random128())}-${hex(random128().subarray(8))}-01`
+  isTrace(given) ? given : `00-${hex(random128())}-${hex(random128().subarray(8))}-00`
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')
 

@@ -4,6 +4,8 @@ import { AppError, type CodeOf, overloaded, problemOf } from '../../shared/error
 import { requestId } from '../../shared/ids.ts'
 import type { AccessClaims } from '../../shared/jwt/claims.ts'
 import type { Priority } from '../../shared/process/priority.ts'
+import { isTrace } from '../../shared/process/trace.ts'
+import { beginSpan } from '../../shared/tracing.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { bodyOf, refuseLongBody } from '../proxy/proxy.ts'
 import { diskFull } from '../routes/disk.ts'
@@ -24,13 +26,14 @@ const API_BODY = 1_048_576
 export const createGateway = (deps: GatewayDeps) => {
   const { pressure, telemetry } = deps
   const requests = telemetry.counter('http_requests_total', 'Requests answered.', ['endpoint', 'status'])
-  const seconds = telemetry.histogram('http_request_duration_seconds', 'Time to answer.', ['endpoint'])
-  const added = telemetry.histogram('gateway_added_seconds', 'Time that the gateway itself took.')
+  const seconds = telemetry.histogram('signalbox_http_request_duration_seconds', 'Time to answer.', ['endpoint'])
+  const added = telemetry.histogram('signalbox_gateway_added_seconds', 'Time that the gateway itself took.')
 
   const done = (exchange: Exchange) => {
     const { req, res, request_id, started, endpoint, upstream_ms } = exchange
     uncount(deps, exchange)
     const ms = performance.now() - started
+    exchange.span?.end({ 'http.response.status_code': res.statusCode }, res.statusCode >= 500)
     requests.inc({ endpoint, status: res.statusCode })
     seconds.observe({ endpoint }, ms / 1000)
     if (upstream_ms > 0) added.observe(Math.max(0, ms - upstream_ms) / 1000)
@@ -60,6 +63,7 @@ export const createGateway = (deps: GatewayDeps) => {
         endpoint: 'unknown',
         upstream_ms: 0,
         counted: true,
+        span: undefined,
       }
       pressure.enter()
       res.on('close', () => done(exchange))
@@ -125,6 +129,7 @@ const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target,
   const { req } = exchange
   const { route } = match
   exchange.endpoint = route.path
+  exchange.span = beginSpan(`${req.method} ${route.path}`, parentOf(req), { request_id: exchange.request_id })
   if (deps.pressure.sheds(route.priority)) throw overloaded()
   if (deps.disk.refuses(route)) throw diskFull()
   const client = deps.addressOf(req.socket.remoteAddress, req.headers['x-forwarded-for'])
@@ -145,6 +150,9 @@ const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target,
   }
   await forward(deps, exchange, target, { ...match, upstream: route.upstream }, client, claims, body)
 }
+
+const parentOf = ({ headers: { traceparent } }: IncomingMessage): string | undefined =>
+  isTrace(traceparent) ? traceparent : undefined
 
 /** A read that finds neither a seat nor room to wait costs no trip to Redis: a crowd consists of reads. */
 const refuseUnseated = ({ proxy }: GatewayDeps, route: Route, target: Target, { sub }: AccessClaims): void => {
@@ -202,7 +210,7 @@ const forward = async (
         upstream,
         request_id,
         address: client.address,
-        traceparent: traceOf(req.headers.traceparent),
+        traceparent: exchange.span?.traceparent ?? traceOf(req.headers.traceparent),
         priority,
         ...(!endless && { deadline_ms: leftOf(deps, exchange) }),
         ...(claims && { identity: { user_id: claims.sub, jwt_payload: payloadOf(req) } }),

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { AppError } from '../../shared/errors.ts'
 import { PRIORITIES } from '../../shared/process/priority.ts'
-import type { Telemetry } from '../../shared/telemetry.ts'
+import type { MetricName, Telemetry } from '../../shared/telemetry.ts'
 
 /** The classes that take seats, highest first; a class is known by its place here. */
 export const SEATED = PRIORITIES.filter((priority) => priority !== 'exempt')
@@ -187,7 +187,7 @@ export const measureSeats = (telemetry: Telemetry) => {
     onRefused: (priority: Seated) => refused.inc({ class: priority }),
     onWaited: (priority: Seated, ms: number) => waited.observe({ class: priority }, ms / 1000),
     watch: (all: readonly Seats[]): void => {
-      const show = (name: string, help: string, read: (seats: Seats, priority: Seated) => number) => {
+      const show = (name: MetricName, help: string, read: (seats: Seats, priority: Seated) => number) => {
         const gauge = telemetry.gauge(name, help, ['class'])
         const collect = () => {
           for (const priority of SEATED)

@@ -12,7 +12,9 @@ import { takeResult, tokenRefused } from './executions.ts'
 export const executionsRoutes: FastifyPluginAsyncTypebox<{
   deps: Pick<OperationsDeps, 'artifacts' | 'db' | 'nats' | 'telemetry'>
 }> = async (app, { deps }) => {
-  const results = deps.telemetry.counter('execution_results_total', 'Messages of agents by result.', ['result'])
+  const results = deps.telemetry.counter('signalbox_execution_results_total', 'Messages of agents by result.', [
+    'result',
+  ])
   app.post(
     '/internal/v1/execution-results',
     {

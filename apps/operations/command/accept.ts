@@ -59,7 +59,7 @@ const kernelOf = (deps: Pick<OperationsDeps, 'db' | 'keys'>, command: Command): 
 })
 
 const observe = ({ telemetry }: Pick<OperationsDeps, 'telemetry'>) =>
-  telemetry.counter('operation_commands_total', 'Commands by kind and result.', ['kind', 'outcome'])
+  telemetry.counter('signalbox_operation_commands_total', 'Commands by kind and result.', ['kind', 'outcome'])
 
 /** Writes facts, audit and the message to the engine. */
 const keep = async (

@@ -38,7 +38,7 @@ export const runCommand = async <S>(deps: CommandDeps, command: Command, steps: 
 
 /** From the commit to the outcome; an outcome that is not there in time counts as the time of the wait. */
 const outcomeSeconds = ({ telemetry }: Pick<OperationsDeps, 'telemetry'>) =>
-  telemetry.histogram('command_outcome_seconds', 'Time until the outcome of a command was known.', ['kind'])
+  telemetry.histogram('signalbox_command_outcome_seconds', 'Time until the outcome of a command was known.', ['kind'])
 
 const jsonAnswer = (status: number, body: unknown, headers: Record<string, string> = {}): StoredAnswer =>
   answerOf({ status, body, headers: { 'cache-control': 'no-store', ...headers } })

@@ -26,7 +26,7 @@ export const createTail = (
 ) => {
   const { db, telemetry } = deps
   const streams: Streams = new Map()
-  const open = telemetry.gauge('sse_streams', 'Open live streams.')
+  const open = telemetry.gauge('signalbox_sse_streams', 'Open live streams.')
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
   let closed = false

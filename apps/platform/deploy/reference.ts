@@ -12,6 +12,7 @@ import { allowed, type Setting, type SettingOptions } from '../../shared/config.
 import { schema as pressure } from '../../shared/http/pressure.ts'
 import { schema as links } from '../../shared/links.ts'
 import { schema as mtls } from '../../shared/process/mtls.ts'
+import { schema as tracing } from '../../shared/tracing.ts'
 import { schema as token } from '../../token/config.ts'
 import { schema as worker } from '../../worker/config.ts'
 import { ROOT } from '../base/paths.ts'
@@ -19,7 +20,12 @@ import { ROOT } from '../base/paths.ts'
 /** The reference of all settings, generated from the schemas by which the apps read them. */
 const FILE = 'apps/platform/deploy/SETTINGS.md'
 export const SCHEMAS = { gateway, session, identity, credential, token, catalog, operations, worker, relay, fleet }
-export const EVERY_APP = { ...pressure.properties, ...mtls.properties, ...links.properties } as Record<string, Setting>
+export const EVERY_APP = {
+  ...pressure.properties,
+  ...mtls.properties,
+  ...links.properties,
+  ...tracing.properties,
+} as Record<string, Setting>
 
 type Row = { name: string; setting: Setting; apps: string[] }
 

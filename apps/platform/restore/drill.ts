@@ -173,7 +173,9 @@ const reconciliation = async ({ world, people, paused, ended, lost, check }: Tol
     await waitUntil(
       'the relay',
       () => metricsOf(world, 'relay'),
-      (text) => /^relay_active\{schema="operations"[^}]*\} 1$/m.test(text) && !/^broker_ahead\{[^}]*\} 1$/m.test(text),
+      (text) =>
+        /^signalbox_relay_active\{schema="operations"[^}]*\} 1$/m.test(text) &&
+        !/^signalbox_broker_ahead\{[^}]*\} 1$/m.test(text),
       SOON_MS,
     )
     expect(!(await restoredIn(world)), 'health still says restored')

@@ -4,6 +4,7 @@ import type { Actor } from '../../shared/contracts/operations/graph.ts'
 import { crashPoint } from '../../shared/crash.ts'
 import { pick } from '../../shared/data/pick.ts'
 import type { Logger } from '../../shared/telemetry.ts'
+import { beginSpan } from '../../shared/tracing.ts'
 import type { RelayConfig } from '../config.ts'
 import type { Engine, Sent } from './temporal.ts'
 
@@ -64,7 +65,10 @@ export const createCommandSender = ({ pool, engine, config, log, notify, observe
   let away = false
 
   const send = async (row: CommandRow): Promise<void> => {
-    const message = messageOf(row)
+    const span = row.trace
+      ? beginSpan('relay.send', row.trace, pick(row, 'kind', 'command_id', 'operation_id'))
+      : undefined
+    const message = messageOf(span ? { ...row, trace: span.traceparent } : row)
     if (row.kind === 'start' && (await startIsTooLate(pool, engine, row))) return
     crashPoint('relay.before_send')
     const sent =
@@ -72,6 +76,7 @@ export const createCommandSender = ({ pool, engine, config, log, notify, observe
         ? await engine.start(inputOf(row, message, config))
         : await engine.signal(row.operation_id, message)
     crashPoint('relay.after_send')
+    span?.end({ result: sent.kind }, sent.kind !== 'sent')
     observe(row.kind, sent.kind)
     away = sent.kind === 'again'
     if (sent.kind === 'sent') notify({ command_id: row.command_id, kind: row.kind })

@@ -22,8 +22,11 @@ type RevocationDeps = { db: Db; redis: Redis; store: Store; audit: Audit; teleme
  */
 export const createRevocations = (deps: RevocationDeps) => {
   const { db, telemetry } = deps
-  const failures = telemetry.counter('revocation_inserts_failed_total', 'Revocations that only the relay stored.')
-  const revoked = telemetry.counter('sessions_revoked_total', 'Sessions revoked.', ['reason'])
+  const failures = telemetry.counter(
+    'signalbox_revocation_inserts_failed_total',
+    'Revocations that only the relay stored.',
+  )
+  const revoked = telemetry.counter('signalbox_sessions_revoked_total', 'Sessions revoked.', ['reason'])
   return {
     ...applyAgain(deps),
     /** Stores what a script has revoked, within 300 ms; the relay repeats it from the stream. */

@@ -18,8 +18,9 @@ import { AppError, unavailable } from '../errors.ts'
 import { Deadline, withinDeadline } from '../process/deadline.ts'
 import { createAnswered, type Edge, requestIdOf } from '../process/edge.ts'
 import { isAdmitted, type Mtls, mtlsOfProcess, serverTls } from '../process/mtls.ts'
-import { withinTrace } from '../process/trace.ts'
+import { isTrace, withinTrace } from '../process/trace.ts'
 import type { Telemetry } from '../telemetry.ts'
+import { beginSpan, type OpenSpan } from '../tracing.ts'
 import type { EdgeCodes } from './edge-codes.ts'
 import { acceptJson, unstorable } from './json-body.ts'
 import { idleConnections } from './lifecycle.ts'
@@ -101,7 +102,7 @@ export const createHttpApp = (options: HttpOptions) => {
     done(unstorable(codes, req.url.split('?')[0]?.includes('%00') ? '/params' : '/querystring'))
   })
   // As with the deadline: after the body.
-  app.addHook('preValidation', (req, _reply, done) => withinTrace(req.headers.traceparent, done))
+  recordSpans(app)
   // Ajv turns "1e999" into Infinity and then holds no bound against it.
   app.addHook('preHandler', (req, _reply, done) => {
     const endless = Object.entries(req.query ?? {}).find(([, value]) => Math.abs(value as number) === Infinity)
@@ -163,7 +164,7 @@ const admitOurs = (app: HttpApp, codes: EdgeCodes, callers: ReadonlySet<string>)
  * route, and makes and ends an abort signal for every request.
  */
 const boundTime = (app: HttpApp, telemetry: Telemetry, codes: EdgeCodes, deadline_ms: number) => {
-  const exceeded = telemetry.counter('deadline_exceeded_total', 'Requests that were not answered in time.')
+  const exceeded = telemetry.counter('signalbox_deadline_exceeded_total', 'Requests that were not answered in time.')
   const refusal = () => unavailable('The answer took too long.', undefined, codes.outage)
   app.decorateRequest('ends_at', Number.POSITIVE_INFINITY)
   app.decorateRequest('deadline', undefined)
@@ -196,6 +197,22 @@ const boundTime = (app: HttpApp, telemetry: Telemetry, codes: EdgeCodes, deadlin
   })
   // Reading a body begins anew in the context of its connection, so the context is set after it.
   app.addHook('preValidation', (req, _reply, done) => withinDeadline(req.deadline, done))
+}
+
+/** A span of each request that belongs to a trace. Its calls and its rows belong to that span. */
+const recordSpans = (app: HttpApp) => {
+  app.decorateRequest('span', undefined)
+  app.addHook('onRequest', (req, _reply, done) => {
+    const { traceparent } = req.headers
+    if (isTrace(traceparent)) req.span = beginSpan(`${req.method} ${req.routeOptions.url ?? 'unknown'}`, traceparent)
+    if (req.span) req.headers.traceparent = req.span.traceparent
+    done()
+  })
+  app.addHook('preValidation', (req, _reply, done) => withinTrace(req.headers.traceparent, done))
+  app.addHook('onResponse', (req, { statusCode }, done) => {
+    req.span?.end({ request_id: String(req.id), 'http.response.status_code': statusCode }, statusCode >= 500)
+    done()
+  })
 }
 
 const answerErrors = (target: HttpApp, { codes, onRefused }: HttpOptions) => {
@@ -237,6 +254,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** When its caller is told that it took too long, in the process's `performance.now()`: long work stops by then. */
     ends_at: number
+    /** Undefined for a request outside a trace, or if no spans are recorded. */
+    span: OpenSpan | undefined
     /** The same for the work in the database; undefined for a stream. */
     deadline: Deadline | undefined
   }

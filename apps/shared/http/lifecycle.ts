@@ -5,6 +5,7 @@ import { ConfigError, faultsOf, wrongSettings } from '../config.ts'
 import { linksOfProcess, loadLinks } from '../links.ts'
 import { loadMtls, mtlsOfProcess } from '../process/mtls.ts'
 import type { Logger } from '../telemetry.ts'
+import { startTracing } from '../tracing.ts'
 import { type Part, reportPart } from './part.ts'
 
 /** A running app: `stop` closes it in the order of reliability.md 2.6 (readiness red, drain, connections last). */
@@ -19,6 +20,7 @@ const HARD_EXIT_MS = 40_000
 export const runApp = async (name: string, start: () => Promise<Running>): Promise<void> => {
   let running: Running | undefined
   let report: { stop: () => Promise<void> } | undefined
+  let endTracing = async (): Promise<void> => {}
   let stopping = false
   const fail = (what: string) => (error: unknown) => {
     if (running) running.log.fatal({ err: error }, what)
@@ -35,7 +37,7 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
     const { log } = running
     const since = performance.now()
     log.info('stopping in order')
-    const stopped = Promise.all([running.stop(), report?.stop()])
+    const stopped = Promise.all([running.stop(), report?.stop()]).then(endTracing)
     stopped.then(
       () => {
         log.info({ ms: Math.round(performance.now() - since) }, 'stopped')
@@ -49,6 +51,7 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
   try {
     if (process.env.NODE_ENV === 'production' && process.env.SIGNALBOX_CRASH_AT)
       throw new ConfigError('SIGNALBOX_CRASH_AT is set: production does not kill itself for tests.')
+    endTracing = await startTracing(name)
     running = await start()
     linksOfProcess() // also of an app that connects later
     mtlsOfProcess() // also of an app that has no internal listener and no RPC to call

@@ -131,8 +131,8 @@ export const createPressure = (
 ): Pressure => {
   const known = pressures.get(telemetry)
   if (known) return known
-  const shed = telemetry.counter('http_shed_total', 'Requests refused under load.', ['class', 'reason'])
-  const gauge = telemetry.gauge('http_in_flight', 'Requests in flight.')
+  const shed = telemetry.counter('signalbox_http_shed_total', 'Requests refused under load.', ['class', 'reason'])
+  const gauge = telemetry.gauge('signalbox_http_in_flight', 'Requests in flight.')
   let in_flight = 0
   Object.assign(gauge, { collect: () => gauge.set(in_flight) })
   const pressure: Pressure = {

@@ -116,7 +116,7 @@ export const createJwksClient = (options: JwksOptions) => {
 export type JwksClient = ReturnType<typeof createJwksClient>
 
 const showAge = (telemetry: Telemetry | undefined, age_s: () => number): void => {
-  const gauge = telemetry?.gauge('jwks_age_seconds', 'Since the keys of token were read; 1e9: never.')
+  const gauge = telemetry?.gauge('signalbox_jwks_age_seconds', 'Since the keys of token were read; 1e9: never.')
   // Read when the metrics are.
   if (gauge) Object.assign(gauge, { collect: () => gauge.set(Math.min(age_s(), 1e9)) })
 }

@@ -12,10 +12,16 @@ export type WatchedDependency = {
 
 /** The breaker of one dependency with its metrics (reliability.md 2.4, 7). `op` is a closed set of names, never an id. */
 export const watchDependency = (telemetry: Telemetry | undefined, dependency: string): WatchedDependency => {
-  const state = telemetry?.gauge('breaker_state', 'Whether the breaker of a dependency is open (1).', ['dependency'])
-  const calls = telemetry?.counter('dependency_calls_total', 'Calls of other services.', ['dependency', 'op', 'result'])
+  const state = telemetry?.gauge('signalbox_breaker_state', 'Whether the breaker of a dependency is open (1).', [
+    'dependency',
+  ])
+  const calls = telemetry?.counter('signalbox_dependency_calls_total', 'Calls of other services.', [
+    'dependency',
+    'op',
+    'result',
+  ])
   const seconds = telemetry
-    ?.histogram('dependency_duration_seconds', 'Time of calls of other services.', ['dependency'])
+    ?.histogram('signalbox_dependency_duration_seconds', 'Time of calls of other services.', ['dependency'])
     .labels({ dependency })
   state?.set({ dependency }, 0)
   const breaker = createBreaker({ onChange: (open) => state?.set({ dependency }, open ? 1 : 0) })

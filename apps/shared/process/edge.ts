@@ -23,7 +23,7 @@ export type Edge = {
 export const createAnswered = (telemetry: Telemetry): Edge['answered'] => {
   const requests = telemetry.counter('http_requests_total', 'Requests answered.', ['endpoint', 'status'])
   const seconds = telemetry.histogram(
-    'http_request_duration_seconds',
+    'signalbox_http_request_duration_seconds',
     'Time to answer.',
     ['endpoint'],
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],

@@ -1,10 +1,10 @@
-import type { Telemetry } from '../telemetry.ts'
+import type { MetricName, Telemetry } from '../telemetry.ts'
 
 /** One value of a gauge: the values of its labels in order, then its number. */
 export type Measured = { name: string; labels: string[]; value: number }
 
 /** What a gauge is called, what it says, and its labels. */
-export type MeasuredGauge = readonly [name: string, help: string, ...labels: string[]]
+export type MeasuredGauge = readonly [name: MetricName, help: string, ...labels: string[]]
 
 const FRESH_MS = 1000
 

@@ -6,14 +6,14 @@ const WAITS = [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2]
 
 /** The connections of an app's pool, and how long a statement or a transaction waits for one (reliability.md 7). */
 export const measurePool = (telemetry: Telemetry, pool: pg.Pool): void => {
-  const connections = telemetry.gauge('pg_pool_connections', 'Connections to Postgres.', ['state'])
+  const connections = telemetry.gauge('signalbox_pg_pool_connections', 'Connections to Postgres.', ['state'])
   const collect = () => {
     connections.set({ state: 'busy' }, pool.totalCount - pool.idleCount)
     connections.set({ state: 'idle' }, pool.idleCount)
     connections.set({ state: 'waiting' }, pool.waitingCount)
   }
   Object.assign(connections, { collect })
-  const waited = telemetry.histogram('pg_pool_wait_seconds', 'Time until a connection was free.', [], WAITS)
+  const waited = telemetry.histogram('signalbox_pg_pool_wait_seconds', 'Time until a connection was free.', [], WAITS)
   const connect = pool.connect.bind(pool)
   type Done = Parameters<Parameters<pg.Pool['connect']>[0]>
   // Everything takes its connection here: `query` of the pool by a callback, transactions by a promise.

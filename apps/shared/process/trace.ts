@@ -7,9 +7,14 @@ export const isTrace = (header: unknown): header is string => typeof header === 
 
 const current = new AsyncLocalStorage<string>()
 
-/** Runs the rest of a request within its trace. Nobody here records spans, so the context is passed on as it came. */
-export const withinTrace = (header: unknown, run: () => void): void =>
-  isTrace(header) ? current.run(header, run) : run()
+/** Runs the rest of a request within its trace. The calls made in it pass it on. */
+export const withinTrace = <T>(header: unknown, run: () => T): T => (isTrace(header) ? current.run(header, run) : run())
 
 /** The trace that runs now, for the calls that are made in it. */
 export const traceNow = (): string | undefined => current.getStore()
+
+/** The header of a call that is made in a trace; none outside of one. */
+export const traceHeaders = (): { traceparent?: string } => {
+  const traceparent = traceNow()
+  return traceparent === undefined ? {} : { traceparent }
+}

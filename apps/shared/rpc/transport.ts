@@ -3,7 +3,7 @@ import { Code, ConnectError, type Transport } from '@connectrpc/connect'
 import { codeFromHttpStatus, errorFromJsonBytes } from '@connectrpc/connect/protocol-connect'
 import { type Dispatcher, Pool } from 'undici'
 import { clientTls, type Mtls } from '../process/mtls.ts'
-import { traceNow } from '../process/trace.ts'
+import { traceHeaders } from '../process/trace.ts'
 
 const CONNECT_MS = 1000
 const KEEP_ALIVE_MS = 60_000
@@ -104,10 +104,9 @@ const send = (
       () => fail(new ConnectError('the call did not end in time', Code.DeadlineExceeded)),
       timeout_ms,
     )
-    const trace = traceNow()
     const headers = {
       ...given,
-      ...(trace !== undefined && { traceparent: trace }),
+      ...traceHeaders(),
       'content-type': 'application/proto',
       'connect-protocol-version': '1',
       'connect-timeout-ms': String(timeout_ms),

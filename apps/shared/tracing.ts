@@ -1,0 +1,80 @@
+import type { Tracer } from '@opentelemetry/api'
+import Type from 'typebox'
+import packageJson from '../../package.json' with { type: 'json' }
+import { loadConfig } from './config.ts'
+import { isTrace } from './process/trace.ts'
+
+export const schema = Type.Object({
+  SIGNALBOX__TELEMETRY__OTLP_URL: Type.Optional(
+    Type.String({
+      pattern: '^https?://',
+      description: 'Where spans go by OTLP/HTTP, such as http://collector:4318; /v1/traces is added. None: no spans.',
+    }),
+  ),
+})
+
+/** Ids, kinds and results; never who asked, nor contents. */
+export type SpanFacts = Record<string, string | number>
+/** A span in progress: `traceparent` names it for those who work on its behalf. */
+export type OpenSpan = { traceparent: string; end: (facts?: SpanFacts, failed?: boolean) => void }
+
+type Begin = (name: string, parent: string | undefined, facts: SpanFacts) => OpenSpan
+let begin: Begin | undefined
+
+/**
+ * Records the spans of this process if a collector is named. The SDK is loaded only then. Returns the function that
+ * sends the last spans.
+ */
+export const startTracing = async (app: string, env: NodeJS.ProcessEnv = process.env): Promise<() => Promise<void>> => {
+  const { SIGNALBOX__TELEMETRY__OTLP_URL: url } = loadConfig(schema, env)
+  if (url === undefined) return async () => {}
+  const { version } = packageJson
+  const [
+    { AlwaysOnSampler, BatchSpanProcessor, TracerProvider },
+    { OTLPTraceExporter },
+    { resourceFromAttributes },
+    api,
+  ] = await Promise.all([
+    import('@opentelemetry/sdk-trace'),
+    import('@opentelemetry/exporter-trace-otlp-http'),
+    import('@opentelemetry/resources'),
+    import('@opentelemetry/api'),
+  ])
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({ 'service.name': `signalbox-${app}`, 'service.version': version }),
+    sampler: new AlwaysOnSampler(), // whatever the caller's own flag says
+    spanProcessors: [
+      new BatchSpanProcessor({
+        exporter: new OTLPTraceExporter({ url: `${url.replace(/\/$/, '')}/v1/traces` }),
+        scheduledDelayMillis: SEND_MS,
+      }),
+    ],
+  })
+  begin = beginWith(provider.getTracer('signalbox'), api)
+  return () => provider.shutdown()
+}
+
+/** Begins a span within this trace, or a new trace if there is none. Undefined if this process records no spans. */
+export const beginSpan = (name: string, parent: string | undefined, facts: SpanFacts = {}): OpenSpan | undefined =>
+  begin?.(name, parent, facts)
+
+const SEND_MS = 1000
+
+const beginWith =
+  (tracer: Tracer, { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace }: typeof import('@opentelemetry/api')): Begin =>
+  (name, parent, facts) => {
+    const [, traceId = '', spanId = ''] = isTrace(parent) ? parent.split('-') : []
+    const within = traceId
+      ? trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags: 1, isRemote: true })
+      : ROOT_CONTEXT
+    const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes: facts }, within)
+    const own = span.spanContext()
+    return {
+      traceparent: `00-${own.traceId}-${own.spanId}-01`,
+      end: (more = {}, failed = false) => {
+        span.setAttributes(more)
+        if (failed) span.setStatus({ code: SpanStatusCode.ERROR })
+        span.end()
+      },
+    }
+  }

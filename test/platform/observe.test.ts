@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { approveGate, startOperation, waitForEnd, waitForGate } from '../../apps/platform/demo/operations.ts'
+import { type Stack, startStack } from '../support/stack.ts'
+import { until } from '../support/until.ts'
+import { startCollector } from './support/collector.ts'
+import { familiesOf } from './support/exposition.ts'
+
+/** A running platform seen from outside: its metrics, and the traces of commands. */
+const APPS = ['token', 'credential', 'identity', 'session', 'catalog', 'operations', 'worker', 'relay', 'gateway']
+const REASON = 'planted-reason-4711'
+const COMMENT = 'planted-comment-4712'
+
+let stack: Stack
+let collector: Awaited<ReturnType<typeof startCollector>>
+
+const task = (node_id: string, depends_on: string[] = []) => ({
+  node_id,
+  name: `task ${node_id}`,
+  kind: 'task',
+  executor: 'noop',
+  with: {},
+  idempotent: true,
+  depends_on,
+})
+const policy = { approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }], four_eyes: true }, deadline_s: 3600 }
+
+beforeAll(async () => {
+  collector = await startCollector()
+  stack = await startStack({ apps: APPS, env_overrides: { SIGNALBOX__TELEMETRY__OTLP_URL: collector.url } })
+  const { olga, eva } = await stack.people()
+  const { operation_id } = await startOperation(olga, 'observed', {
+    kind: 'graph',
+    title: 'observed',
+    reason: REASON,
+    targets: [],
+    graph: {
+      nodes: [task('first'), task('second', ['first'])],
+      gates: [{ gate_id: 'go', question: 'Go on?', guards: ['second'], policy }],
+    },
+  })
+  await approveGate(eva, operation_id, await waitForGate(eva, operation_id), COMMENT)
+  await waitForEnd(olga, operation_id)
+}, 150_000)
+afterAll(async () => {
+  await stack?.stop()
+  collector?.close()
+}, 60_000)
+
+describe('a trace', () => {
+  it('goes from one approval through every app to the activity of the node behind the gate', async () => {
+    const tracesOf = (name: RegExp) =>
+      new Set(collector.spans.filter((one) => name.test(one.name)).map((s) => s.trace_id))
+    const approved = /^POST .*\/gates\/.*approve$/
+    const spansOfApproval = () => collector.spans.filter(({ trace_id }) => tracesOf(approved).has(trace_id))
+    const wanted = [/^gateway POST /, /^operations POST /, /^relay relay\.send$/, /^worker activity run_attempt$/]
+    const missing = () => {
+      const found = spansOfApproval().map(({ app, name }) => `${app.replace('signalbox-', '')} ${name}`)
+      return wanted.filter((one) => !found.some((name) => one.test(name)))
+    }
+    await until(() => missing().length === 0, { what: 'the spans of all apps' })
+    expect(tracesOf(approved).size).toBe(1)
+    const spans = spansOfApproval()
+    const ids = new Set(spans.map(({ span_id }) => span_id))
+    expect(spans.filter(({ parent }) => !parent || !ids.has(parent)).map(({ app }) => app)).toEqual([
+      'signalbox-gateway',
+    ])
+  }, 60_000)
+
+  it('holds no words of people, and no tokens', () => {
+    expect(collector.bodies.length).toBeGreaterThan(0)
+    for (const secret of [REASON, COMMENT, 'eyJ', 'observed', 'olga', 'eva'])
+      expect(collector.bodies.join('')).not.toContain(secret)
+  })
+})
+
+describe('the metrics', () => {
+  it('of every app are in the text format of Prometheus, each by its prefix', async () => {
+    const given = /^(http_requests|token_refreshed|token_refresh_attempts|csrf_errors|user_login)_total$/
+    for (const app of APPS) {
+      const families = familiesOf(await (await fetch(`${stack.internal(app)}/metrics`)).text())
+      expect(families, app).toContain('signalbox_build_info')
+      const others = [...families].filter((name) => !/^(signalbox|temporal|process|nodejs)_/.test(name))
+      expect(
+        others.filter((name) => !given.test(name)),
+        app,
+      ).toEqual([])
+    }
+  })
+
+  it("of the worker include those of the Temporal SDK, without an operation's id", async () => {
+    const read = async () => (await fetch(`${stack.internal('worker')}/metrics`)).text()
+    const wanted = [
+      'temporal_workflow_task_execution_latency_seconds',
+      'temporal_activity_schedule_to_start_latency_seconds',
+      'temporal_workflow_completed_total',
+    ]
+    const hasAll = (families: Set<string>) => wanted.every((name) => families.has(name))
+    await until(async () => hasAll(familiesOf(await read())), { what: 'the metrics of the SDK' })
+    expect(await read()).not.toMatch(/^temporal_.*[0-9a-f]{8}-[0-9a-f]{4}-7/m)
+  })
+})
