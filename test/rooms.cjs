@@ -65,7 +65,7 @@ const ROOMS = {
     ['ui'],
     ['command', 'frame', 'graph', 'history', 'proof', 'resources'],
     ['account', 'votes', 'interventions', 'topology', 'schedules', 'matrix'],
-    ['inbox', 'gates', 'intents', 'nodes', 'patches', 'plans'],
+    ['inbox', 'gates', 'intents', 'nodes', 'patches', 'plans', 'admin'],
     ['operations'],
   ],
   'apps/cli': [

@@ -13,6 +13,7 @@ import './cases/gates.ts'
 import './cases/search.ts'
 import './cases/matrix.ts'
 import './cases/schedules.ts'
+import './cases/people.ts'
 import './cases/session.ts'
 import './cases/passkeys.ts'
 
