@@ -44,15 +44,18 @@ export const useActs = () => {
   }
 }
 
-type Reply = { key?: string; enrolment?: { url: string } } | null
+/** `change`: a second administrator must confirm it; a key that came with it works from then on. */
+type Reply = { key?: string; enrolment?: { url: string }; change?: object } | null
 
 const ActDialog = ({ act, close }: { act: Act; close: () => void }) => {
   const client = useQueryClient()
   const [typed, setTyped] = useState(() => initial(act.fields ?? []))
   const [secret, setSecret] = useState<string>()
+  const [waits, setWaits] = useState(false)
   /** The dialog closes itself after its command; a secret that came with the answer keeps it open. */
   const kept = useRef(false)
-  if (secret !== undefined) return <ShownOnce title={act.title} words={act.shown ?? ''} secret={secret} close={close} />
+  const words = waits ? `${act.shown} ${tAdmin.second}` : (act.shown ?? '')
+  if (secret !== undefined) return <ShownOnce title={act.title} words={words} secret={secret} close={close} />
   const path = typeof act.path === 'string' ? act.path : act.path(typed)
   return (
     <CommandDialog<never, Reply>
@@ -70,6 +73,7 @@ const ActDialog = ({ act, close }: { act: Act; close: () => void }) => {
         const shown = reply?.key ?? reply?.enrolment?.url
         kept.current = shown !== undefined
         setSecret(shown)
+        setWaits(reply?.change !== undefined)
         void client.invalidateQueries({ queryKey: ['admin'] })
       }}
       close={() => (kept.current ? undefined : close())}
