@@ -67,7 +67,7 @@ const ROOMS = {
     ['pictures'],
     ['resources'],
     ['account', 'votes', 'interventions', 'topology', 'schedules', 'matrix'],
-    ['inbox', 'gates', 'intents', 'nodes', 'notifications', 'patches', 'plans'],
+    ['inbox', 'gates', 'intents', 'nodes', 'notifications', 'patches', 'plans', 'admin'],
     ['operations'],
   ],
   'apps/cli': [

@@ -279,6 +279,50 @@ const settings = createRoute({
   component: lazyPage(() => import('./account/display.tsx'), 'DisplayPage'),
 })
 
+const admin = createRoute({
+  getParentRoute: () => shell,
+  path: '/admin',
+  component: lazyPage(() => import('./admin/frame.tsx'), 'AdminFrame'),
+})
+const adminHome = createRoute({
+  getParentRoute: () => admin,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/admin/users', search: { q: '' }, replace: true })
+  },
+})
+const users = createRoute({
+  getParentRoute: () => admin,
+  path: '/users',
+  validateSearch: (search) => ({ q: text(search.q) }),
+  component: lazyPage(() => import('./admin/users.tsx'), 'UsersPage'),
+})
+const user = createRoute({
+  getParentRoute: () => admin,
+  path: '/users/$user_id',
+  component: lazyPage(() => import('./admin/user.tsx'), 'UserPage'),
+})
+const groups = createRoute({
+  getParentRoute: () => admin,
+  path: '/groups',
+  component: lazyPage(() => import('./admin/groups.tsx'), 'GroupsPage'),
+})
+const grants = createRoute({
+  getParentRoute: () => admin,
+  path: '/grants',
+  component: lazyPage(() => import('./admin/grants.tsx'), 'GrantsPage'),
+})
+const machines = createRoute({
+  getParentRoute: () => admin,
+  path: '/service-accounts',
+  component: lazyPage(() => import('./admin/machines.tsx'), 'MachinesPage'),
+})
+const changes = createRoute({
+  getParentRoute: () => admin,
+  path: '/changes',
+  component: lazyPage(() => import('./admin/changes.tsx'), 'ChangesPage'),
+})
+
 const routeTree = root.addChildren([
   home,
   login,
@@ -307,6 +351,7 @@ const routeTree = root.addChildren([
     health,
     audit,
     settings,
+    admin.addChildren([adminHome, users, user, groups, grants, machines, changes]),
   ]),
 ])
 

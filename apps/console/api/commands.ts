@@ -2,8 +2,8 @@ import { answerOf, type Problem, problemFrom } from '../../shared/contracts/clie
 import { sleep } from '../session/wait.ts'
 import { problemOf, withSession } from './client.ts'
 
-/** One command: a POST below /api with a body. The key belongs to exactly this body. */
-export type Command = { path: string; body: Record<string, unknown> }
+/** One command below /api: a POST with a body, unless it names another method, which sends none. The key belongs to exactly this body. */
+export type Command = { method?: 'PUT' | 'DELETE'; path: string; body: Record<string, unknown> }
 
 /** The outcome of a command (console.md section 6). */
 export type Outcome<Reply = unknown> =
@@ -20,9 +20,9 @@ const LONGEST_WAIT_MS = 10_000
  * many requests, overload) is repeated after its wait, with the same key. After a missing answer the person repeats
  * it, with the same key and body.
  */
-export const sendCommand = async <Reply>({ path, body }: Command, key: string): Promise<Outcome<Reply>> => {
+export const sendCommand = async <Reply>(command: Command, key: string): Promise<Outcome<Reply>> => {
   for (let waits = 0; ; waits += 1) {
-    const { status, reply, problem } = await post<Reply>(path, body, key)
+    const { status, reply, problem } = await send<Reply>(command, key)
     const answer = answerOf(status, problem)
     if (answer === 'applied') return { kind: 'applied', reply: reply as Reply }
     if (answer === 'accepted') return { kind: 'accepted', reply: reply as Reply, at: new Date().toISOString() }
@@ -35,20 +35,22 @@ export const sendCommand = async <Reply>({ path, body }: Command, key: string): 
 
 /** The effect of the command, by the server's dry run. It takes a key of its own. */
 export const dryRun = async <Effect>({ path, body }: Command): Promise<{ effect: Effect } | { problem: Problem }> => {
-  const { reply, problem } = await post<{ effect: Effect }>(path, { ...body, dry_run: true }, crypto.randomUUID())
+  const { reply, problem } = await send<{ effect: Effect }>(
+    { path, body: { ...body, dry_run: true } },
+    crypto.randomUUID(),
+  )
   return reply === undefined ? { problem: problem ?? problemFrom(0, null) } : { effect: reply.effect }
 }
 
-async function post<Reply>(
-  path: string,
-  body: Record<string, unknown>,
+async function send<Reply>(
+  { method, path, body }: Command,
   key: string,
 ): Promise<{ status: number | null; reply?: Reply; problem?: Problem }> {
   try {
     const request = new Request(`/api${path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'idempotency-key': key },
-      body: JSON.stringify(body),
+      method: method ?? 'POST',
+      headers: { 'idempotency-key': key, ...(method ? {} : { 'content-type': 'application/json' }) },
+      ...(method ? {} : { body: JSON.stringify(body) }),
     })
     const answer = await withSession(request)
     const content: unknown = await answer.json().catch(() => null)

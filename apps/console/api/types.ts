@@ -9,6 +9,9 @@ import type { HealthView } from '../../shared/contracts/catalog/health.ts'
 import type { RelationshipItem } from '../../shared/contracts/catalog/relationships.ts'
 import type { ResourceItem, ResourceView } from '../../shared/contracts/catalog/resources.ts'
 import type { ResourceType as ResourceTypeReply } from '../../shared/contracts/catalog/types.ts'
+import type { ChangeView } from '../../shared/contracts/identity/changes.ts'
+import type { MachineView } from '../../shared/contracts/identity/machines.ts'
+import type { GrantView, GroupView, SubjectGrantView, UserDetail } from '../../shared/contracts/identity/users.ts'
 import type { AllowedActionSchema } from '../../shared/contracts/operations/common.ts'
 import type { Gate as GateReply, GateSummary, InboxItem, VoteView } from '../../shared/contracts/operations/gates.ts'
 import type { FieldChange, GateSubject } from '../../shared/contracts/operations/graph.ts'
@@ -32,6 +35,12 @@ import type { TopologyList } from '../../shared/contracts/topology/topology.ts'
 export type { Me } from '../../shared/contracts/operations/events.ts'
 export type { PatchChange } from '../../shared/contracts/operations/patches.ts'
 export type { FieldChange, GateSubject, Timeline }
+export type UserRow = Static<typeof UserDetail>
+export type GroupRow = Static<typeof GroupView>
+export type UserGrant = Static<typeof GrantView>
+export type GrantRow = Static<typeof SubjectGrantView>
+export type MachineRow = MachineView
+export type ChangeRow = ChangeView
 export type SessionRow = Static<typeof SessionView>
 export type AllowedAction = Static<typeof AllowedActionSchema>
 export type OperationRow = OperationSummary

@@ -21,7 +21,10 @@ export type CommandDialogProps<Effect, Reply> = {
   preview?: Command | null
   /** Completes the command as it is sent, by a signature; a problem is shown in place of an answer. */
   complete?: Complete
-  text: Text
+  /** The words that the command takes; a command without has no field for them. */
+  text?: Text
+  /** Told when the server has accepted the command without carrying it out yet. */
+  accepted?: string | undefined
   /** The effect, from the server's own dry run. */
   consequences?: (effect: Effect) => React.ReactNode
   children?: React.ReactNode
@@ -45,12 +48,12 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
   const { phase, problem, accepted_at, checked, send, tell } = useCommand<Reply>(props)
   const previewed = props.preview === undefined ? command : props.preview
   const preview = useDryRun<Effect>(
-    previewed && { path: previewed.path, body: { ...previewed.body, ...(text.needed ? { [text.name]: '-' } : {}) } },
+    previewed && { path: previewed.path, body: { ...previewed.body, ...(text?.needed ? { [text.name]: '-' } : {}) } },
     asked,
   )
-  if (phase === 'accepted') return <Accepted title={title} at={accepted_at} close={close} />
+  if (phase === 'accepted') return <Accepted title={title} at={accepted_at} close={close} words={props.accepted} />
   const needsPassword = (problem ?? preview.problem)?.code === 'reauth_required'
-  const wordsMissing = text.needed && words.trim() === ''
+  const wordsMissing = text?.needed === true && words.trim() === ''
   const typedMissing = confirm !== undefined && typed.trim() !== confirm
   const frozen = phase === 'sending' || phase === 'unknown'
   const press = () => {
@@ -58,8 +61,8 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
     tell({ type: 'checked' })
     if (phase !== 'unknown' && wordsMissing) return field.current?.focus()
     if (typedMissing || blocked) return
-    const said = words.trim() === '' ? {} : { [text.name]: words.trim() }
-    const whole = { path: command.path, body: { ...command.body, ...said } }
+    const said = text === undefined || words.trim() === '' ? {} : { [text.name]: words.trim() }
+    const whole = { ...command, body: { ...command.body, ...said } }
     void send(whole, phase === 'unknown' ? undefined : props.complete)
   }
   return (
@@ -85,15 +88,17 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
         <Consequences {...preview} hidden={needsPassword} draw={props.consequences} />
       ) : null}
       {props.children}
-      <ReasonField
-        label={text.label}
-        needed={text.needed}
-        field={field}
-        value={words}
-        change={setWords}
-        readOnly={frozen}
-        error={checked && wordsMissing ? text.missing : null}
-      />
+      {text === undefined ? null : (
+        <ReasonField
+          label={text.label}
+          needed={text.needed}
+          field={field}
+          value={words}
+          change={setWords}
+          readOnly={frozen}
+          error={checked && wordsMissing ? text.missing : null}
+        />
+      )}
       {confirm === undefined ? null : (
         <ConfirmField
           word={confirm}
@@ -136,14 +141,24 @@ const CloseButton = ({ close }: { close: () => void }) => (
 )
 
 /** The command is recorded; the page will show its outcome. */
-const Accepted = ({ title, at, close }: { title: string; at: string; close: () => void }) => (
+const Accepted = ({
+  title,
+  at,
+  words,
+  close,
+}: {
+  title: string
+  at: string
+  words: string | undefined
+  close: () => void
+}) => (
   <DialogFrame title={title} close={close} footer={<CloseButton close={close} />}>
     <p className="flex items-start gap-2" role="status">
       <span className="mt-0.5">
         <ShapeIcon shape="clock" tone="idle" />
       </span>
       <span>
-        {tDecide.command.accepted_start} <TimeText at={at} form="clock" />. {tDecide.command.accepted_end}
+        {tDecide.command.accepted_start} <TimeText at={at} form="clock" />. {words ?? tDecide.command.accepted_end}
       </span>
     </p>
   </DialogFrame>

@@ -10,6 +10,7 @@ import {
   Network,
   Plug,
   ScrollText,
+  Users,
   Workflow,
 } from 'lucide-react'
 import { Suspense, useEffect, useState } from 'react'
@@ -146,11 +147,12 @@ const PLACES = [
     reads: 'audit:read',
     further: true,
   },
+  { link: linkOptions({ to: '/admin' }), word: t.nav.admin, Icon: Users, reads: 'identity:read', further: true },
 ]
 
 /** The permissions that most people have, until those of this person are known. */
 const mayRead = (me: Me | undefined, permission: string): boolean =>
-  me === undefined ? permission !== 'audit:read' : me.permissions.includes(permission)
+  me === undefined ? permission !== 'audit:read' && permission !== 'identity:read' : me.permissions.includes(permission)
 
 const Navigation = () => {
   const me = useQuery(meQuery()).data

@@ -1,0 +1,115 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useRef, useState } from 'react'
+import { CommandDialog } from '../command/dialog.tsx'
+import { meQuery } from '../queries/me.ts'
+import { CopyButton } from '../ui/copy.tsx'
+import { DialogFrame } from '../ui/overlays.tsx'
+import { tAdmin } from '../words/admin.ts'
+import { t } from '../words/index.ts'
+import { Fields, type FormField, initial, isComplete, type Typed } from './fields.tsx'
+
+/** One administrative command: its dialog, its fields, and the request that they make. */
+export type Act = {
+  /** The whole command in words; it begins with the word of the button. */
+  title: string
+  button: string
+  effect: string
+  danger?: boolean
+  method?: 'PUT' | 'DELETE'
+  path: string | ((typed: Typed) => string)
+  fields?: FormField[]
+  body?: (typed: Typed) => Record<string, unknown>
+  /** Whether the command takes a reason. */
+  reason?: boolean
+  /** Told after a 202; otherwise that a second administrator must confirm it. */
+  accepted?: string
+  /** Told beside what is shown once: a key or a link. */
+  shown?: string
+}
+
+/** The commands of a page: `button` draws one for those who may, `dialog` the one that is open. */
+export const useActs = () => {
+  const permissions = useQuery(meQuery()).data?.permissions ?? []
+  const [act, setAct] = useState<Act>()
+  const may = (permission: string) => permissions.includes(permission)
+  return {
+    may,
+    button: (one: Act, permission = 'identity:admin') =>
+      may(permission) ? (
+        <button key={one.title} type="button" className="button" aria-label={one.title} onClick={() => setAct(one)}>
+          {one.button}
+        </button>
+      ) : null,
+    dialog: act ? <ActDialog act={act} close={() => setAct(undefined)} /> : null,
+  }
+}
+
+/** `change`: a second administrator must confirm it; a key that came with it works from then on. */
+type Reply = { key?: string; enrolment?: { url: string }; change?: object } | null
+
+const ActDialog = ({ act, close }: { act: Act; close: () => void }) => {
+  const client = useQueryClient()
+  const [typed, setTyped] = useState(() => initial(act.fields ?? []))
+  const [secret, setSecret] = useState<string>()
+  const [waits, setWaits] = useState(false)
+  /** The dialog closes itself after its command; a secret that came with the answer keeps it open. */
+  const kept = useRef(false)
+  const words = waits ? `${act.shown} ${tAdmin.second}` : (act.shown ?? '')
+  if (secret !== undefined) return <ShownOnce title={act.title} words={words} secret={secret} close={close} />
+  const path = typeof act.path === 'string' ? act.path : act.path(typed)
+  return (
+    <CommandDialog<never, Reply>
+      title={act.title}
+      button={act.button}
+      danger={act.danger ?? false}
+      command={{ ...(act.method ? { method: act.method } : {}), path, body: act.body?.(typed) ?? {} }}
+      preview={null}
+      accepted={act.accepted ?? tAdmin.second}
+      blocked={!isComplete(act.fields ?? [], typed)}
+      {...(act.reason
+        ? { text: { name: 'reason', label: tAdmin.reason, needed: true, missing: tAdmin.reason_needed } as const }
+        : {})}
+      done={(reply) => {
+        const shown = reply?.key ?? reply?.enrolment?.url
+        kept.current = shown !== undefined
+        setSecret(shown)
+        setWaits(reply?.change !== undefined)
+        void client.invalidateQueries({ queryKey: ['admin'] })
+      }}
+      close={() => (kept.current ? undefined : close())}
+    >
+      <p>{act.effect}</p>
+      {act.fields ? <Fields fields={act.fields} typed={typed} change={setTyped} /> : null}
+    </CommandDialog>
+  )
+}
+
+/** A secret of an answer. No later read holds it, so the dialog closes by its button alone. */
+const ShownOnce = ({
+  title,
+  words,
+  secret,
+  close,
+}: {
+  title: string
+  words: string
+  secret: string
+  close: () => void
+}) => (
+  <DialogFrame
+    title={title}
+    close={close}
+    dismissible={false}
+    wide
+    footer={
+      <button type="button" className="button main" onClick={close}>
+        {t.close}
+      </button>
+    }
+  >
+    <p role="status">{words}</p>
+    <p className="flex items-start gap-2">
+      <code className="min-w-0 wrap-anywhere">{secret}</code> <CopyButton text={secret} label={tAdmin.copy} />
+    </p>
+  </DialogFrame>
+)

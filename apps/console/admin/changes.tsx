@@ -1,0 +1,70 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import type { ChangeRow } from '../api/types.ts'
+import { changesQuery } from '../queries/admin.ts'
+import { rowsOf } from '../queries/pages.ts'
+import { currentUser } from '../session/token.ts'
+import { type Column, ListTable } from '../ui/table.tsx'
+import { Status } from '../values/status.tsx'
+import { TimeText } from '../values/time.tsx'
+import { tAdmin } from '../words/admin.ts'
+import { type Act, useActs } from './acts.tsx'
+import { AdminPage } from './frame.tsx'
+import { UserName } from './grants.tsx'
+
+const words = tAdmin.change
+
+/** Changes that need a second administrator, the newest first. */
+export const ChangesPage = () => {
+  const list = useInfiniteQuery(changesQuery())
+  const { button, dialog } = useActs()
+  const notice = list.data?.pages[0]?.control.notice
+  const columns: Column<ChangeRow>[] = [
+    { name: words.columns.kind, kind: 'lead', cell: ({ kind }) => words.kind[kind] ?? kind },
+    { name: words.columns.for, cell: For },
+    { name: words.columns.by, cell: ({ requested_by }) => <UserName user_id={requested_by} /> },
+    { name: words.columns.status, cell: ({ status }) => <Status state={status} /> },
+    { name: words.columns.until, cell: ({ expires_at }) => <TimeText at={expires_at} /> },
+    {
+      name: words.confirm,
+      cell: (change) => (
+        <span className="flex flex-wrap gap-2">{verbsOf(change).map((verb) => button(decision(change, verb)))}</span>
+      ),
+    },
+  ]
+  return (
+    <AdminPage title={words.title}>
+      {notice ? <p className="text-muted">{notice}</p> : null}
+      <ListTable
+        list={list}
+        empty={words.empty}
+        caption={words.title}
+        columns={columns}
+        rows={rowsOf(list)}
+        keyOf={({ id }) => id}
+      />
+      {dialog}
+    </AdminPage>
+  )
+}
+
+const For = ({ subject: { name, gives } }: ChangeRow) => (
+  <>
+    <bdi>{name}</bdi>
+    {gives.length > 0 ? ` · ${words.gives(gives.join(', '))}` : null}
+  </>
+)
+
+type Verb = keyof typeof words.effect
+/** Who asked for a change withdraws it; others confirm or reject it. */
+const verbsOf = ({ status, requested_by }: ChangeRow): Verb[] =>
+  status !== 'pending' ? [] : requested_by === currentUser()?.user_id ? ['withdraw'] : ['confirm', 'reject']
+
+/** The digest that was shown goes with the confirmation: a change that moved since is refused. */
+const decision = ({ id, kind, digest, subject }: ChangeRow, verb: Verb): Act => ({
+  title: `${words[verb]}: ${words.kind[kind] ?? kind}, ${subject.name}`,
+  button: words[verb],
+  effect: words.effect[verb],
+  danger: verb === 'reject',
+  path: `/v1/admin/changes/${id}/${verb}`,
+  body: () => (verb === 'confirm' ? { digest } : {}),
+})

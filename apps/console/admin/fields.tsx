@@ -1,0 +1,109 @@
+import { useId } from 'react'
+import { Field } from '../forms/field.tsx'
+import { Select } from '../forms/select.tsx'
+import { tAdmin } from '../words/admin.ts'
+
+type Choice = readonly [value: string, word: string]
+/** A field of an administrative form. `many` is a list of boxes; its value is joined by spaces. */
+export type FormField = {
+  name: string
+  label: string
+  kind: 'text' | 'number' | 'date' | 'select' | 'many'
+  choices?: readonly Choice[]
+  value?: string
+  optional?: boolean
+}
+export type Typed = Record<string, string>
+
+export const initial = (fields: FormField[]): Typed =>
+  Object.fromEntries(
+    fields.map(({ name, kind, value, choices }) => [
+      name,
+      value ?? (kind === 'select' ? (choices?.[0]?.[0] ?? '') : ''),
+    ]),
+  )
+
+export const isComplete = (fields: FormField[], typed: Typed): boolean =>
+  fields.every(({ name, optional }) => optional || (typed[name] ?? '').trim() !== '')
+
+export const typedIn = (typed: Typed, name: string): string => (typed[name] ?? '').trim()
+
+export const Fields = ({
+  fields,
+  typed,
+  change,
+}: {
+  fields: FormField[]
+  typed: Typed
+  change: (typed: Typed) => void
+}) => (
+  <div className="grid gap-4 sm:grid-cols-2">
+    {fields.map((field) => {
+      const one = {
+        field,
+        value: typed[field.name] ?? '',
+        change: (value: string) => change({ ...typed, [field.name]: value }),
+      }
+      return field.kind === 'many' ? <Boxes key={field.name} {...one} /> : <One key={field.name} {...one} />
+    })}
+  </div>
+)
+
+type OneProps = { field: FormField; value: string; change: (value: string) => void }
+
+const One = ({ field: { label, kind, choices = [], optional = false }, value, change }: OneProps) => {
+  const id = useId()
+  return (
+    <Field id={id} label={label}>
+      {kind === 'select' ? (
+        <Select id={id} choices={choices} value={value} change={change} />
+      ) : (
+        <input
+          id={id}
+          type={kind}
+          className="input"
+          value={value}
+          aria-required={!optional}
+          onChange={(event) => change(event.target.value)}
+        />
+      )}
+    </Field>
+  )
+}
+
+const Boxes = ({ field: { label, choices = [] }, value, change }: OneProps) => {
+  const chosen = value.split(' ').filter(Boolean)
+  const flip = (choice: string) =>
+    change((chosen.includes(choice) ? chosen.filter((one) => one !== choice) : [...chosen, choice]).join(' '))
+  return (
+    <fieldset className="sm:col-span-2">
+      <legend className="label">{label}</legend>
+      <div className="grid gap-x-4 sm:grid-cols-2">
+        {choices.map(([choice, word]) => (
+          <label key={choice} className="flex min-h-8 items-center gap-2">
+            <input type="checkbox" checked={chosen.includes(choice)} onChange={() => flip(choice)} />
+            <span>{word}</span>
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  )
+}
+
+type Scope = Partial<Record<keyof typeof tAdmin.scope, string>>
+const PLACES = Object.keys(tAdmin.scope) as (keyof typeof tAdmin.scope)[]
+
+/** The fields that say where a grant or a key holds; all may stay empty. */
+export const SCOPE_FIELDS: FormField[] = PLACES.map((name) => ({
+  name,
+  label: tAdmin.scope[name],
+  kind: 'text',
+  optional: true,
+}))
+
+export const scopeOf = (typed: Typed): Scope =>
+  Object.fromEntries(PLACES.flatMap((name) => (typedIn(typed, name) === '' ? [] : [[name, typedIn(typed, name)]])))
+
+export const scopeWords = (scope: Scope): string =>
+  PLACES.flatMap((name) => (scope[name] ? [`${tAdmin.scope[name]} ${scope[name]}`] : [])).join(', ') ||
+  tAdmin.everywhere

@@ -1,0 +1,84 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { GrantRow } from '../api/types.ts'
+import { grantsQuery, rolesQuery, userQuery } from '../queries/admin.ts'
+import { rowsOf } from '../queries/pages.ts'
+import { type Column, ListTable } from '../ui/table.tsx'
+import { TimeText } from '../values/time.tsx'
+import { tAdmin } from '../words/admin.ts'
+import { type Act, useActs } from './acts.tsx'
+import { SCOPE_FIELDS, scopeOf, scopeWords, typedIn } from './fields.tsx'
+import { AdminPage } from './frame.tsx'
+
+/** Who holds which role where, by grant. A role is granted from the page of a user or a group. */
+export const GrantsPage = () => {
+  const list = useInfiniteQuery(grantsQuery())
+  const { button, dialog } = useActs()
+  const { columns: words } = tAdmin.grant
+  const columns: Column<GrantRow>[] = [
+    { name: words.subject, kind: 'lead', cell: (row) => <Subject {...row} /> },
+    { name: words.role, cell: ({ role }) => role },
+    { name: words.where, cell: ({ scope }) => scopeWords(scope) },
+    { name: words.until, cell: Until },
+    { name: tAdmin.remove, cell: ({ id, role, subject_id }) => button(removalOf(id, role, subject_id)) },
+  ]
+  return (
+    <AdminPage title={tAdmin.grant.title}>
+      <ListTable
+        list={list}
+        empty={tAdmin.grant.empty}
+        caption={tAdmin.grant.title}
+        columns={columns}
+        rows={rowsOf(list)}
+        keyOf={({ id }) => id}
+      />
+      {dialog}
+    </AdminPage>
+  )
+}
+
+export const Until = ({ expires_at }: { expires_at: string | null }) =>
+  expires_at ? <TimeText at={expires_at} /> : tAdmin.never
+
+const Subject = ({ subject_type, subject_id }: GrantRow) =>
+  subject_type === 'group' ? <Link to="/admin/groups">{subject_id}</Link> : <UserName user_id={subject_id} />
+
+export const UserName = ({ user_id }: { user_id: string }) => (
+  <Link to="/admin/users/$user_id" params={{ user_id }}>
+    {useQuery(userQuery(user_id)).data?.username ?? user_id}
+  </Link>
+)
+
+export const removalOf = (grant_id: string, role: string, name: string): Act => ({
+  title: tAdmin.grant.remove(role, name),
+  button: tAdmin.remove,
+  effect: tAdmin.grant.remove_effect,
+  danger: true,
+  method: 'DELETE',
+  path: `/v1/admin/grants/${grant_id}`,
+})
+
+/** The roles that can be granted, as a choice. */
+export const useRoles = () => useQuery(rolesQuery()).data?.items ?? []
+
+export const grantTo = (
+  subject: { type: 'user' | 'group'; id: string; name: string },
+  roles: readonly string[],
+): Act => ({
+  title: tAdmin.grant.to(subject.name),
+  button: tAdmin.grant.add,
+  effect: tAdmin.grant.add_effect,
+  path: '/v1/admin/grants',
+  fields: [
+    { name: 'role', label: tAdmin.grant.role, kind: 'select', choices: roles.map((role) => [role, role] as const) },
+    { name: 'until', label: tAdmin.grant.until, kind: 'date', optional: true },
+    ...SCOPE_FIELDS,
+  ],
+  body: (typed) => ({
+    subject_type: subject.type,
+    subject_id: subject.id,
+    role: typedIn(typed, 'role'),
+    scope: scopeOf(typed),
+    ...(typedIn(typed, 'until') === '' ? {} : { expires_at: `${typedIn(typed, 'until')}T23:59:59.000Z` }),
+  }),
+})

@@ -1,0 +1,115 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { GroupRow } from '../api/types.ts'
+import { groupsQuery, peopleQuery } from '../queries/admin.ts'
+import { rowsOf } from '../queries/pages.ts'
+import { Card } from '../ui/card.tsx'
+import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { tAdmin } from '../words/admin.ts'
+import { type Act, useActs } from './acts.tsx'
+import { type FormField, typedIn } from './fields.tsx'
+import { AdminPage } from './frame.tsx'
+import { grantTo, useRoles } from './grants.tsx'
+import { UserStatus } from './users.tsx'
+
+/** Groups with their members. */
+export const GroupsPage = () => {
+  const list = useInfiniteQuery(groupsQuery())
+  const { button, dialog } = useActs()
+  const groups = rowsOf(list)
+  return (
+    <AdminPage title={tAdmin.group.title} actions={button(CREATE)}>
+      {groups.length === 0 ? (
+        <Listing list={list} empty={<p className="p-4 text-muted">{tAdmin.group.empty}</p>}>
+          {null}
+        </Listing>
+      ) : null}
+      {groups.map((group) => (
+        <Group key={group.group_key} group={group} button={button} />
+      ))}
+      {dialog}
+    </AdminPage>
+  )
+}
+
+type Member = GroupRow['members'][number]
+
+const Group = ({ group, button }: { group: GroupRow; button: ReturnType<typeof useActs>['button'] }) => {
+  const { group_key, name, members } = group
+  const roles = useRoles().map(({ role }) => role)
+  const person = usePeople(tAdmin.group.member)
+  const inside = new Set(members.map(({ id }) => id))
+  const outside = { ...person, choices: person.choices.filter(([id]) => !inside.has(id)) }
+  const add: Act = {
+    ...joining,
+    title: `${tAdmin.group.add}: ${name}`,
+    button: tAdmin.group.add,
+    path: (typed) => `/v1/admin/groups/${group_key}/members/${typedIn(typed, 'person')}`,
+    fields: [outside],
+  }
+  const columns: Column<Member>[] = [
+    {
+      name: tAdmin.group.member,
+      kind: 'lead',
+      cell: ({ id, username }) => (
+        <Link to="/admin/users/$user_id" params={{ user_id: id }}>
+          {username}
+        </Link>
+      ),
+    },
+    { name: tAdmin.user.columns.status, cell: UserStatus },
+    { name: tAdmin.remove, cell: (member) => button(leaving(member, group_key)) },
+  ]
+  return (
+    <Card
+      title={name}
+      note={group_key}
+      aside={
+        <span className="ml-auto flex flex-wrap gap-2">
+          {button(grantTo({ type: 'group', id: group_key, name }, roles))}
+          {button(add)}
+        </span>
+      }
+    >
+      {group.description ? <p className="px-4 py-2 text-muted">{group.description}</p> : null}
+      {members.length === 0 ? (
+        <p className="p-4 text-muted">{tAdmin.group.no_members}</p>
+      ) : (
+        <DataTable caption={tAdmin.group.members(name)} columns={columns} rows={members} keyOf={({ id }) => id} />
+      )}
+    </Card>
+  )
+}
+
+/** A field that offers the people of this installation. */
+export const usePeople = (label: string): FormField & { choices: [string, string][] } => {
+  const people = useQuery(peopleQuery()).data?.items ?? []
+  const choices = people.flatMap(({ id, username, kind }): [string, string][] =>
+    kind === 'person' ? [[id, username]] : [],
+  )
+  return { name: 'person', label, kind: 'select', choices }
+}
+
+/** Makes somebody a member; the page adds whom and where. */
+export const joining = { effect: tAdmin.group.join_effect, method: 'PUT' as const }
+
+export const leaving = ({ id, username }: { id: string; username: string }, group_key: string): Act => ({
+  title: tAdmin.group.leave(username, group_key),
+  button: tAdmin.remove,
+  effect: tAdmin.group.leave_effect,
+  danger: true,
+  method: 'DELETE',
+  path: `/v1/admin/groups/${group_key}/members/${id}`,
+})
+
+const CREATE: Act = {
+  title: tAdmin.group.create,
+  button: tAdmin.group.create,
+  effect: tAdmin.group.create_effect,
+  path: '/v1/admin/groups',
+  fields: [
+    { name: 'key', label: tAdmin.group.key, kind: 'text' },
+    { name: 'name', label: tAdmin.group.name, kind: 'text' },
+  ],
+  body: (typed) => ({ group_key: typedIn(typed, 'key'), name: typedIn(typed, 'name') }),
+}

@@ -1,0 +1,129 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
+import { accessibilityOf } from '../../support/browser.ts'
+import { accounts, confirm, dialogOf, PATIENCE_MS, people, press, sitDown, stack, tabOf } from '../desk.ts'
+
+const PICTURES = process.env.SIGNALBOX_PICTURES
+
+/** Keeps a picture of the page in light and dark, if pictures are asked for. */
+const take = async (page: Page, name: string) => {
+  if (PICTURES === undefined) return
+  mkdirSync(PICTURES, { recursive: true })
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    await page.screenshot({ path: join(PICTURES, `${name}-${colorScheme}.png`) })
+  }
+}
+
+describe('the administration', () => {
+  it(
+    'grants a role, and disables a user, who is signed out at once',
+    async () => {
+      const ulla = { username: 'ulla', password: 'bN4sd-yW8ms-hF3vb-tA6kk', roles: ['viewer'] }
+      await ensurePerson(stack.gateway_url, people.ada, ulla, 'netops')
+      accounts.set('ulla', ulla)
+      const hers = await sitDown('ulla')
+
+      const page = await tabOf('ada')
+      await page.goto(`${stack.gateway_url}/inbox`)
+      await page.getByRole('link', { name: 'Administration' }).click()
+      await page.getByRole('searchbox', { name: 'Find users by name' }).fill('ull')
+      await page.waitForURL(/q=ull/)
+      await page.getByRole('cell', { name: 'olga' }).waitFor({ state: 'detached' })
+      expect(await accessibilityOf(page)).toEqual([])
+      await take(page, 'users')
+      await page.getByRole('link', { name: 'ulla' }).click()
+      await page.getByRole('heading', { level: 1, name: 'ulla' }).waitFor()
+
+      await press(page, 'Grant a role to ulla')
+      await dialogOf(page).getByLabel('Role').selectOption('planner')
+      await dialogOf(page).getByLabel('Region').fill('eu1')
+      expect(await accessibilityOf(page)).toEqual([])
+      await take(page, 'grant')
+      await confirm(page, 'Grant a role')
+      await page.getByRole('cell', { name: 'Region eu1' }).waitFor()
+      const user_id = new URL(page.url()).pathname.split('/').at(-1)
+      type User = { grants: { role: string; scope: object }[]; status: string }
+      const read = () => people.ada.get<User>(`/v1/admin/users/${user_id}`)
+      expect((await read()).grants).toContainEqual(
+        expect.objectContaining({ role: 'planner', scope: { region_id: 'eu1' } }),
+      )
+      await press(page, 'Remove planner from ulla')
+      await confirm(page, 'Remove')
+      await page.getByRole('cell', { name: 'Region eu1' }).waitFor({ state: 'detached' })
+      expect(await accessibilityOf(page)).toEqual([])
+      await take(page, 'user')
+
+      await press(page, 'Disable')
+      await confirm(page, 'Disable')
+      await dialogOf(page).getByText('Enter a reason.').waitFor()
+      expect((await read()).status).toBe('ACTIVE')
+      await dialogOf(page).getByLabel('Reason').fill('Left the team')
+      await confirm(page, 'Disable')
+      await page.getByRole('button', { name: 'Enable' }).waitFor()
+      await hers.page.goto(`${stack.gateway_url}/operations`)
+      await hers.page.waitForURL(/\/login/)
+      await hers.context.close()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'makes a service account, and shows its key once',
+    async () => {
+      const page = await tabOf('ada')
+      await page.goto(`${stack.gateway_url}/admin/service-accounts`)
+      await press(page, 'New service account')
+      await dialogOf(page).getByLabel('Name').fill('ci-deploy')
+      await dialogOf(page).getByLabel('Owner').selectOption('olga')
+      await confirm(page, 'New service account')
+      await press(page, 'New key: machine:ci-deploy')
+      await dialogOf(page).getByLabel('Name of the key').fill('deploy')
+      await dialogOf(page).getByLabel('operation:read').check()
+      expect(await accessibilityOf(page)).toEqual([])
+      await take(page, 'key')
+      await confirm(page, 'New key')
+      const key = await dialogOf(page).getByText(/^sbk_/).textContent()
+      expect(key?.length).toBeGreaterThan(60)
+      expect(await accessibilityOf(page)).toEqual([])
+      await confirm(page, 'Close')
+      await page.getByRole('cell', { name: 'deploy (key)' }).waitFor()
+      expect(await page.content()).not.toContain(key ?? 'sbk_')
+      await take(page, 'machines')
+      await page.reload()
+      await press(page, 'Revoke deploy')
+      expect(await page.content()).not.toContain(key ?? 'sbk_')
+      await confirm(page, 'Revoke')
+      await page.getByRole('cell', { name: 'Revoked' }).waitFor()
+      for (const [tab, title] of [
+        ['Groups', 'netops'],
+        ['Grants', 'approver'],
+        ['Changes', 'No changes.'],
+      ] as const) {
+        await page.getByRole('link', { name: tab, exact: true }).click()
+        await page.getByText(title, { exact: true }).first().waitFor()
+        expect(await accessibilityOf(page)).toEqual([])
+        await take(page, tab)
+      }
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'is neither in the menu nor behind its address for somebody without the right',
+    async () => {
+      const page = await tabOf('eva')
+      await page.goto(`${stack.gateway_url}/admin/users`)
+      await page.getByRole('heading', { level: 1, name: 'Not found' }).waitFor()
+      expect(await page.getByRole('link', { name: 'Administration' }).count()).toBe(0)
+      expect(await page.getByRole('table').count()).toBe(0)
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
