@@ -98,7 +98,7 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
   })
 }
 
-/** The trace of a command whose spans somebody records; others would only lengthen the history. */
+/** The trace of a command whose spans are recorded; others would only lengthen the history. */
 const recorded = ({ trace }: CommandMessage): string | undefined => (trace?.endsWith('-01') ? trace : undefined)
 
 /** One step, or none of it if it cannot be right. */

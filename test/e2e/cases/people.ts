@@ -115,7 +115,7 @@ describe('the administration', () => {
   )
 
   it(
-    'is neither in the menu nor behind its address for somebody without the right',
+    'is neither in the menu nor behind its address for a person without the right',
     async () => {
       const page = await tabOf('eva')
       await page.goto(`${stack.gateway_url}/admin/users`)
