@@ -53,8 +53,6 @@ export const schema = Type.Object({
   OPERATIONS__SWEEP__INTERVAL_MS: settings.integer(1000, 20),
   /** Whether this process tells people what waits for them: it then calls mail and webhooks. */
   NOTIFY__ENABLED: Type.Boolean({ default: false, description: 'true or false.' }),
-  /** Where links in messages lead; required when enabled. */
-  NOTIFY__CONSOLE__URL: Type.Optional(Type.String({ pattern: '^https?://', description: 'An http or https URL.' })),
   /** The mail server; without it there is no mail. */
   NOTIFY__SMTP__HOST: Type.Optional(Type.String()),
   NOTIFY__SMTP__PORT: settings.port(587),
@@ -70,6 +68,8 @@ export const schema = Type.Object({
   /** Webhooks inside, which may be called beside those of the internet. */
   NOTIFY__EGRESS__ALLOW: Type.Array(Destination, { default: [], description: 'A JSON array of destinations.' }),
   AUTH__RPC__IDENTITY_URL: settings.url('http://127.0.0.1:7112'),
+  /** Where links in messages lead. */
+  GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
   ...authSettings.tokens,
   ...authSettings.jwks,
   ...authSettings.services,

@@ -24,7 +24,6 @@ export const startPlatform = async (): Promise<void> => {
   stack = await startStack({
     env_overrides: {
       NOTIFY__ENABLED: 'true',
-      NOTIFY__CONSOLE__URL: 'https://console.invalid',
       NOTIFY__EGRESS__ALLOW: JSON.stringify([inside]),
     },
   })

@@ -134,7 +134,7 @@ export const startCorp = async () => {
   writeFileSync(file, JSON.stringify({ format: 'signalbox/providers@1', providers: [entry] }))
   return {
     provider,
-    env: { AUTH__PROVIDERS__FILE: file, NOTIFY__ENABLED: 'true', NOTIFY__CONSOLE__URL: 'https://console.invalid' },
+    env: { AUTH__PROVIDERS__FILE: file, NOTIFY__ENABLED: 'true' },
     stop: async () => {
       await provider.stop()
       rmSync(dir, { recursive: true, force: true })

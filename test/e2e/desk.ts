@@ -18,9 +18,8 @@ export const PATIENCE_MS = 150_000
 /** One platform and one browser for all cases: both are dear to start. */
 export let stack: Stack
 export let browser: Browser
-/** Where the platform sends mail; its links lead to the origin below, since the platform's port is not known before. */
+/** Where the platform sends mail. */
 export let mail: Awaited<ReturnType<typeof startMailServer>>
-export const MAILED_ORIGIN = 'https://console.invalid'
 export let people: Record<'ada' | 'olga' | 'eva', Person>
 export const accounts = new Map<string, Account>()
 /** What pages complained about until they were closed. */
@@ -55,7 +54,6 @@ export const openDesk = async (): Promise<void> => {
     agent_url: agent.url,
     env_overrides: {
       NOTIFY__ENABLED: 'true',
-      NOTIFY__CONSOLE__URL: MAILED_ORIGIN,
       NOTIFY__SMTP__HOST: '127.0.0.1',
       NOTIFY__SMTP__PORT: String(mail.port),
       NOTIFY__SMTP__TLS: 'none',

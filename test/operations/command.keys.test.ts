@@ -11,7 +11,6 @@ beforeAll(async () => {
     env: {
       OPERATIONS__COMMANDS__WAIT_MS: '100',
       NOTIFY__ENABLED: 'true',
-      NOTIFY__CONSOLE__URL: 'https://console.invalid',
     },
   })
 })

@@ -21,7 +21,7 @@ beforeAll(async () => {
     instances: 2,
     env: {
       NOTIFY__ENABLED: 'true',
-      NOTIFY__CONSOLE__URL: `${CONSOLE}/`,
+      GATEWAY__HTTP__PUBLIC_ORIGIN: CONSOLE,
       NOTIFY__SMTP__HOST: '127.0.0.1',
       NOTIFY__SMTP__PORT: String(mail.port),
       NOTIFY__SMTP__TLS: 'none',

@@ -27,6 +27,9 @@ export type Act = {
   shown?: string
 }
 
+/** Whether every list of the form has come: the dialog keeps the act as it was when it was opened. */
+const hasChoices = ({ fields = [] }: Act): boolean => fields.every(({ choices }) => choices?.length !== 0)
+
 /** The commands of a page: `button` draws one for those who may, `dialog` the one that is open. */
 export const useActs = () => {
   const permissions = useQuery(meQuery()).data?.permissions ?? []
@@ -36,7 +39,14 @@ export const useActs = () => {
     may,
     button: (one: Act, permission = 'identity:admin') =>
       may(permission) ? (
-        <button key={one.title} type="button" className="button" aria-label={one.title} onClick={() => setAct(one)}>
+        <button
+          key={one.title}
+          type="button"
+          className="button"
+          aria-label={one.title}
+          disabled={!hasChoices(one)}
+          onClick={() => setAct(one)}
+        >
           {one.button}
         </button>
       ) : null,

@@ -29,8 +29,7 @@ export type Channels = {
 /** The ways out of this process; undefined unless NOTIFY__ENABLED. */
 export const createChannels = (config: OperationsConfig): Channels | undefined => {
   if (!config.NOTIFY__ENABLED) return undefined
-  const console_url = config.NOTIFY__CONSOLE__URL?.replace(/\/+$/, '')
-  if (!console_url) throw new ConfigError('NOTIFY__CONSOLE__URL is not set: messages link to the console.')
+  const console_url = new URL(config.GATEWAY__HTTP__PUBLIC_ORIGIN).origin
   const rules = [PUBLIC, ...config.NOTIFY__EGRESS__ALLOW.map((one) => ruleOf('NOTIFY__EGRESS__ALLOW', one))]
   const rulesFor = (url: URL): Rule[] => rules.filter((rule) => fits(rule, url))
   const agent = createAgent('a notification', rulesFor)

@@ -116,7 +116,10 @@ export const gatewayUrl = (ports: AppContext['ports']): string => `http://localh
 
 /** What of our own environment every process inherits: the system's variables, and no setting of another app. */
 const inherited = (app: string): NodeJS.ProcessEnv => {
-  const others: Record<string, string> = { session: 'TOKEN|GATEWAY', operations: 'GATEWAY__HTTP|WORKER__EXECUTORS' }
+  const others: Record<string, string> = {
+    session: 'TOKEN|GATEWAY',
+    operations: 'NOTIFY|GATEWAY__HTTP|WORKER__EXECUTORS',
+  }
   const own = new RegExp(`^(${app.toUpperCase()}|AUTH|SIGNALBOX|${others[app] ?? 'GATEWAY__HTTP'})__`)
   const system =
     /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|NODE_(ENV|OPTIONS|EXTRA_CA_CERTS)|OTEL_.*|SIGNALBOX_(LOG_LEVEL|CRASH_AT)|NO_COLOR)$/
@@ -220,6 +223,8 @@ const special = (name: string, context: AppContext): Record<string, string | und
       OPERATIONS__TEMPORAL__UI_URL: servers.temporal.ui_url,
       OPERATIONS__EVIDENCE__KEY_FILE: keys.evidence_key_file,
       OPERATIONS__ARTIFACTS__DIR: join(dir, 'artifacts'),
+      // On a network of its own the deployer decides whether anything calls out.
+      NOTIFY__ENABLED: context.network ? undefined : 'true',
     },
     worker: {
       OPERATIONS__CATALOG__URL: catalog,

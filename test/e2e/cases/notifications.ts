@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { MAILED_ORIGIN, mail, PATIENCE_MS, press, sitDown, stack, start } from '../desk.ts'
+import { mail, PATIENCE_MS, press, sitDown, stack, start } from '../desk.ts'
 
 describe('a person', () => {
   it(
@@ -25,7 +25,7 @@ describe('a person', () => {
       await start('mailed')
       const told = await body(2, 'the mail about the gate')
       const link = told.split('\n').find((line) => line.includes('/gates/')) ?? ''
-      await page.goto(link.replace(MAILED_ORIGIN, stack.gateway_url))
+      await page.goto(link)
       await page.getByRole('button', { name: 'Approve' }).waitFor()
 
       await page.goto(`${stack.gateway_url}/settings/notifications`)

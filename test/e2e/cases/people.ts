@@ -1,22 +1,18 @@
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
-import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
 import { accessibilityOf } from '../../support/browser.ts'
-import { accounts, confirm, dialogOf, PATIENCE_MS, people, press, sitDown, stack, tabOf } from '../desk.ts'
-
-const PICTURES = process.env.SIGNALBOX_PICTURES
-
-/** Keeps a picture of the page in light and dark, if pictures are asked for. */
-const take = async (page: Page, name: string) => {
-  if (PICTURES === undefined) return
-  mkdirSync(PICTURES, { recursive: true })
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    await page.screenshot({ path: join(PICTURES, `${name}-${colorScheme}.png`) })
-  }
-}
+import {
+  accounts,
+  confirm,
+  dialogOf,
+  PATIENCE_MS,
+  people,
+  press,
+  sitDown,
+  stack,
+  tabOf,
+  takePictures,
+} from '../desk.ts'
 
 describe('the administration', () => {
   it(
@@ -34,7 +30,7 @@ describe('the administration', () => {
       await page.waitForURL(/q=ull/)
       await page.getByRole('cell', { name: 'olga' }).waitFor({ state: 'detached' })
       expect(await accessibilityOf(page)).toEqual([])
-      await take(page, 'users')
+      await takePictures(page, 'users')
       await page.getByRole('link', { name: 'ulla' }).click()
       await page.getByRole('heading', { level: 1, name: 'ulla' }).waitFor()
 
@@ -42,7 +38,7 @@ describe('the administration', () => {
       await dialogOf(page).getByLabel('Role').selectOption('planner')
       await dialogOf(page).getByLabel('Region').fill('eu1')
       expect(await accessibilityOf(page)).toEqual([])
-      await take(page, 'grant')
+      await takePictures(page, 'grant')
       await confirm(page, 'Grant a role')
       await page.getByRole('cell', { name: 'Region eu1' }).waitFor()
       const user_id = new URL(page.url()).pathname.split('/').at(-1)
@@ -55,7 +51,7 @@ describe('the administration', () => {
       await confirm(page, 'Remove')
       await page.getByRole('cell', { name: 'Region eu1' }).waitFor({ state: 'detached' })
       expect(await accessibilityOf(page)).toEqual([])
-      await take(page, 'user')
+      await takePictures(page, 'user')
 
       await press(page, 'Disable')
       await confirm(page, 'Disable')
@@ -85,7 +81,7 @@ describe('the administration', () => {
       await dialogOf(page).getByLabel('Name of the key').fill('deploy')
       await dialogOf(page).getByLabel('operation:read').check()
       expect(await accessibilityOf(page)).toEqual([])
-      await take(page, 'key')
+      await takePictures(page, 'key')
       await confirm(page, 'New key')
       const key = await dialogOf(page).getByText(/^sbk_/).textContent()
       expect(key?.length).toBeGreaterThan(60)
@@ -93,7 +89,7 @@ describe('the administration', () => {
       await confirm(page, 'Close')
       await page.getByRole('cell', { name: 'deploy (key)' }).waitFor()
       expect(await page.content()).not.toContain(key ?? 'sbk_')
-      await take(page, 'machines')
+      await takePictures(page, 'machines')
       await page.reload()
       await press(page, 'Revoke deploy')
       expect(await page.content()).not.toContain(key ?? 'sbk_')
@@ -107,7 +103,7 @@ describe('the administration', () => {
         await page.getByRole('link', { name: tab, exact: true }).click()
         await page.getByText(title, { exact: true }).first().waitFor()
         expect(await accessibilityOf(page)).toEqual([])
-        await take(page, tab)
+        await takePictures(page, tab)
       }
       await page.close()
     },

@@ -1,14 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
-import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { createServiceSigner } from '../../../apps/shared/service/tokens.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { PATIENCE_MS, people, stack, tabOf } from '../desk.ts'
-
-const PICTURES = process.env.SIGNALBOX_PICTURES
+import { PATIENCE_MS, people, stack, tabOf, takePictures } from '../desk.ts'
 
 type Edge = [type_key: string, target_id: string]
 const add = (resource_id: string, edges: Edge[] = []) =>
@@ -44,15 +39,6 @@ const build = async (): Promise<void> => {
   await observe('pic-billing', 'degraded')
 }
 
-const take = async (page: Page, name: string): Promise<void> => {
-  if (PICTURES === undefined) return
-  mkdirSync(PICTURES, { recursive: true })
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    await page.screenshot({ path: join(PICTURES, `${name}-${colorScheme}.png`) })
-  }
-}
-
 describe('relations and impact of a resource', () => {
   it(
     'are pictures that are walked by click and by keyboard, with the same content as tables',
@@ -73,7 +59,7 @@ describe('relations and impact of a resource', () => {
         ...['pic-shop Unhealthy', 'pic-billing Degraded', 'pic-cache Healthy'],
       ])
       expect(await accessibilityOf(page)).toEqual([])
-      await take(page, 'relations')
+      await takePictures(page, 'relations')
 
       // One tab stop, on the resource itself; arrows follow the lines, and Enter goes there.
       const stops = page.getByRole('group', { name: 'Relations of pic-db' }).locator('a[tabindex="0"]')
@@ -103,13 +89,13 @@ describe('relations and impact of a resource', () => {
         'pic-shop Unhealthy → degraded',
       ])
       expect(await accessibilityOf(page)).toEqual([])
-      await take(page, 'impact')
+      await takePictures(page, 'impact')
       await page.getByRole('button', { name: 'Table', exact: true }).click()
       const mail = page.getByRole('row').filter({ hasText: 'pic-mail' })
       expect(await mail.textContent()).toContain('hosted on → pic-db, depends on → pic-shop, depends on → pic-mail')
       expect(await accessibilityOf(page)).toEqual([])
       await page.setViewportSize({ width: 390, height: 844 })
-      await take(page, 'impact-phone')
+      await takePictures(page, 'impact-phone')
       await page.close()
     },
     PATIENCE_MS,

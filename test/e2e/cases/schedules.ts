@@ -1,10 +1,6 @@
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { accessibilityOf } from '../../support/browser.ts'
-import { PATIENCE_MS, people, stack, tabOf } from '../desk.ts'
-
-const PICTURES = process.env.SIGNALBOX_PICTURES
+import { PATIENCE_MS, people, stack, tabOf, takePictures } from '../desk.ts'
 
 describe('a schedule', () => {
   it(
@@ -19,19 +15,11 @@ describe('a schedule', () => {
       await people.olga.post('/v1/schedules', { when, intent, proceed: 'start' })
 
       const page = await tabOf('olga')
-      const take = async (name: string) => {
-        if (PICTURES === undefined) return
-        mkdirSync(PICTURES, { recursive: true })
-        for (const colorScheme of ['light', 'dark'] as const) {
-          await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-          await page.screenshot({ path: join(PICTURES, `${name}-${colorScheme}.png`) })
-        }
-      }
       await page.goto(`${stack.gateway_url}/inbox`)
       await page.getByRole('link', { name: 'Schedules' }).click()
       await page.getByRole('cell', { name: '0 22 * * 1-5 (Europe/Berlin)' }).waitFor()
       expect(await accessibilityOf(page)).toEqual([])
-      await take('schedules')
+      await takePictures(page, 'schedules')
       await page.getByRole('link', { name: 'Renew the certificates' }).click()
       await page.getByText('It has not run yet.').waitFor()
 
@@ -45,7 +33,7 @@ describe('a schedule', () => {
       await run.getByRole('button', { name: 'Run now' }).click()
       await page.getByRole('link', { name: 'Open the operation' }).waitFor()
       expect(await accessibilityOf(page)).toEqual([])
-      await take('schedule')
+      await takePictures(page, 'schedule')
 
       const pause = await press('Pause', 'No further run begins.')
       expect(await accessibilityOf(page)).toEqual([])

@@ -1,13 +1,9 @@
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { PATIENCE_MS, people, stack, tabOf } from '../desk.ts'
+import { PATIENCE_MS, people, stack, tabOf, takePictures } from '../desk.ts'
 
 /** A folder for pictures of what is tested here, in both themes. */
-const PICTURES = process.env.SIGNALBOX_PICTURES
-
 describe('searching for resources', () => {
   const generic = (resource_id: string, over: Record<string, unknown> = {}) => ({
     resource_id,
@@ -32,14 +28,6 @@ describe('searching for resources', () => {
       await until(async () => (await found()) === 3, { what: 'search to hold them', timeout_ms: 60_000 })
 
       const page = await tabOf('eva')
-      const take = async (name: string) => {
-        if (PICTURES === undefined) return
-        mkdirSync(PICTURES, { recursive: true })
-        for (const colorScheme of ['light', 'dark'] as const) {
-          await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-          await page.screenshot({ path: join(PICTURES, `${name}-${colorScheme}.png`) })
-        }
-      }
       await page.goto(`${stack.gateway_url}/resources`)
       const box = page.getByRole('combobox', { name: 'Go to an operation or resource' })
       await box.fill('ledger')
@@ -50,7 +38,7 @@ describe('searching for resources', () => {
         'Billing database in relation infra.generic',
         'archive in attribute infra.generic',
       ])
-      await take('go-to')
+      await takePictures(page, 'go-to')
       await box.fill('billing')
       await page.getByRole('option', { name: /^Billing database infra/ }).waitFor()
       await box.press('Enter')
@@ -68,7 +56,7 @@ describe('searching for resources', () => {
         ['archive', 'attribute'],
       ])
       expect(await accessibilityOf(page)).toEqual([])
-      await take('list')
+      await takePictures(page, 'list')
       await field.fill('aa:bb:cc')
       await until(async () => (await rows()).length === 1, { what: 'the one with the address', timeout_ms: 60_000 })
       await field.fill('labels.tier=gold')
@@ -76,7 +64,7 @@ describe('searching for resources', () => {
       await until(async () => (await rows()).length === 1, { what: 'the filtered list', timeout_ms: 60_000 })
       await field.fill('nowhere-to-be-found-xyz')
       await page.getByText('No resources match.').waitFor()
-      await take('none')
+      await takePictures(page, 'none')
       await page.close()
     },
     PATIENCE_MS,
