@@ -22,10 +22,7 @@ export const startPlatform = async (): Promise<void> => {
   hooks = await startHooks()
   const inside = { scheme: 'http', host: '127.0.0.1', networks: ['127.0.0.1/32'], ports: [String(hooks.port)] }
   stack = await startStack({
-    env_overrides: {
-      NOTIFY__ENABLED: 'true',
-      NOTIFY__EGRESS__ALLOW: JSON.stringify([inside]),
-    },
+    env_overrides: { NOTIFY__ENABLED: 'true', NOTIFY__EGRESS__ALLOW: JSON.stringify([inside]) },
   })
   home = mkdtempSync(join(tmpdir(), 'signalbox-cli-'))
   await stack.people()

@@ -6,13 +6,7 @@ import { gated, must, type Platform, startPlatform } from './support/platform.ts
 /** One key, one answer, on every POST that people send: repeats change nothing and get the first bytes, anywhere. */
 let p: Platform
 beforeAll(async () => {
-  p = await startPlatform({
-    instances: 2,
-    env: {
-      OPERATIONS__COMMANDS__WAIT_MS: '100',
-      NOTIFY__ENABLED: 'true',
-    },
-  })
+  p = await startPlatform({ instances: 2, env: { OPERATIONS__COMMANDS__WAIT_MS: '100', NOTIFY__ENABLED: 'true' } })
 })
 afterAll(() => p.stop())
 
