@@ -20,7 +20,7 @@ const seatsOf = (seats: number, queue: number) => {
     return seat
   }
   const leave = (priority: Seated, seat: number) => made.leave(priority, seat, 1)
-  return { ...made, take, leave, order }
+  return { ...made, made, take, leave, order }
 }
 const code = (error: unknown) => (error as { code?: string }).code
 const settled = () => new Promise((resolve) => setImmediate(resolve))
@@ -86,6 +86,22 @@ describe('the seats at an upstream', () => {
     expect(waiting('batch')).toBe(2)
     for (const seat of [5, 5]) leave('batch', seat)
     await Promise.all(crowd)
+  })
+
+  it('let few reads run beside a slow decision, and the others once it has ended', async () => {
+    const { take, leave, made, waiting } = seatsOf(4, 8)
+    for (let i = 0; i < 10; i++) made.leave('decide', await take('decide'), 900)
+    const decision = await take('decide')
+    const reads = Array.from({ length: 6 }, (_, i) => take('read', `reader ${i}`))
+    await settled()
+    expect(waiting('read')).toBe(3)
+    const stop = await take('stop')
+    expect(stop).toBe(0)
+    leave('stop', stop)
+    expect(waiting('read')).toBe(3)
+    made.leave('decide', decision, 900)
+    await Promise.all(reads)
+    expect(waiting('read')).toBe(0)
   })
 
   it('are not kept for who went away, and nobody waits longer than the class may', async () => {

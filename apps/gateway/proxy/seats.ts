@@ -35,13 +35,23 @@ type Line = { flows: Map<string, Waiter[]>; length: number; most: number; seats:
 /** How much of the average the latest request is. */
 const LATEST = 0.1
 
-/** The seats, taken and in all, and the queue of each class, by its place in `SEATED`. */
-type Room = { seats: number[]; used: number[]; lines: Line[] } & Pick<SeatOptions, 'onRefused' | 'onWaited'>
+/** By place in `SEATED`: the seats of each class, those taken, the requests that sit (anywhere), and the queue. */
+type Room = { seats: number[]; used: number[]; sitting: number[]; lines: Line[] } & Pick<
+  SeatOptions,
+  'onRefused' | 'onWaited'
+>
+
+/** While a stop or a decision takes longer than this, so few reads run beside it. */
+const SLOW_MS = 250
+const READS_BESIDE_SLOW = 3
+const WRITE = SEATED.indexOf('write')
+const READ = SEATED.indexOf('read')
 
 /**
  * The seats at one upstream. A class takes a free seat of its own or of a class below, never of one above: each row is
  * a reserve, so readers cannot keep out those who decide. Who finds none waits in a short queue. Its flows (people,
- * addresses) are served in turn and the longest flow gives way when it is full; all else is refused at once.
+ * addresses) are served in turn and the longest flow gives way when it is full; all else is refused at once. Seats
+ * divide connections, not processors: where a stop or a decision is slow, reads beside it become few.
  */
 export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: SeatOptions = {}) => {
   const seats = SEATED.map((priority) => own_seats?.[priority] ?? SEATS[priority])
@@ -51,15 +61,13 @@ export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: S
     const most = queues?.[priority] ?? QUEUES[priority]
     return { flows: new Map(), length: 0, most, seats: sumFrom(place), average_ms: 0 }
   })
-  const room: Room = { seats, used, lines, onRefused, onWaited }
+  const room: Room = { seats, used, sitting: SEATED.map(() => 0), lines, onRefused, onWaited }
   return {
     /** A seat, at once if one is free; throws or rejects with 503 `overloaded`. */
     take: (priority: Seated, flow: string, res: ServerResponse): number | Promise<number> => {
       const place = SEATED.indexOf(priority)
       const seat = freeFor(room, place)
-      if (seat < 0) return wait(room, place, flow, res)
-      used[seat] = (used[seat] as number) + 1
-      return seat
+      return seat < 0 ? wait(room, place, flow, res) : sit(room, place, seat)
     },
     /** The refusal of whoever would find neither a seat nor room to wait; said before anything is asked of Redis. */
     refusal: (priority: Seated, flow: string): AppError | undefined => {
@@ -69,10 +77,12 @@ export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: S
     },
     /** Gives a seat back that was held so long. */
     leave: (priority: Seated, seat: number, held_ms: number): void => {
-      const line = lines[SEATED.indexOf(priority)] as Line
+      const place = SEATED.indexOf(priority)
+      const line = lines[place] as Line
       line.average_ms += LATEST * (held_ms - line.average_ms)
       used[seat] = (used[seat] as number) - 1
-      pass(room, seat)
+      room.sitting[place] = (room.sitting[place] as number) - 1
+      pass(room)
     },
     used: (priority: Seated): number => used[SEATED.indexOf(priority)] as number,
     waiting: (priority: Seated): number => (lines[SEATED.indexOf(priority)] as Line).length,
@@ -80,8 +90,20 @@ export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: S
 }
 export type Seats = ReturnType<typeof createSeats>
 
+const sit = ({ used, sitting }: Room, place: number, seat: number): number => {
+  used[seat] = (used[seat] as number) + 1
+  sitting[place] = (sitting[place] as number) + 1
+  return seat
+}
+
+const hasSlow = ({ sitting, lines }: Room): boolean =>
+  lines.some(({ average_ms }, place) => place < WRITE && (sitting[place] as number) > 0 && average_ms > SLOW_MS)
+
 /** A free seat for a class; -1 if there is none. */
-const freeFor = ({ seats, used }: Room, place: number): number => {
+const freeFor = (room: Room, place: number): number => {
+  const { seats, used, sitting } = room
+  const reads = sitting.slice(READ).reduce((sum, count) => sum + count, 0)
+  if (place >= READ && reads >= READS_BESIDE_SLOW && hasSlow(room)) return -1
   for (let seat = place; seat < seats.length; seat++) if ((used[seat] as number) < (seats[seat] as number)) return seat
   return -1
 }
@@ -148,17 +170,17 @@ const wait = (room: Room, place: number, flow: string, res: ServerResponse): Pro
   })
 }
 
-/** Gives a seat that became free to the highest class that waits and may take it; its flows are served in turn. */
-const pass = ({ used, lines }: Room, seat: number): void => {
-  for (let place = 0; place <= seat; place++) {
-    const { flows, length } = lines[place] as Line
-    if (length === 0) continue
-    const [flow, waiters] = flows.entries().next().value as [string, Waiter[]]
-    flows.delete(flow)
-    flows.set(flow, waiters)
-    used[seat] = (used[seat] as number) + 1
-    waiters[0]?.start(seat)
-    return
+/** Gives free seats to who waits for one, the highest class first; its flows are served in turn. */
+const pass = (room: Room): void => {
+  for (const [place, { flows }] of room.lines.entries()) {
+    for (let [next] = flows; next; [next] = flows) {
+      const seat = freeFor(room, place)
+      if (seat < 0) break
+      const [flow, waiters] = next
+      flows.delete(flow)
+      flows.set(flow, waiters)
+      waiters[0]?.start(sit(room, place, seat))
+    }
   }
 }
 
