@@ -19,7 +19,7 @@ const seatsOf = (seats: number, queue: number) => {
     order.push(`${priority}:${flow}`)
     return seat
   }
-  const leave = (priority: Seated, seat: number) => made.leave(priority, seat, 1)
+  const leave = (priority: Seated, seat: number, flow = 'eva', held_ms = 1) => made.leave(priority, flow, seat, held_ms)
   return { ...made, made, take, leave, order }
 }
 const code = (error: unknown) => (error as { code?: string }).code
@@ -88,19 +88,25 @@ describe('the seats at an upstream', () => {
     await Promise.all(crowd)
   })
 
-  it('let few reads run beside a slow decision, and the others once it has ended', async () => {
-    const { take, leave, made, waiting } = seatsOf(4, 8)
-    for (let i = 0; i < 10; i++) made.leave('decide', await take('decide'), 900)
+  it('let few reads run beside a slow decision, one of each other reader, and the rest once it has ended', async () => {
+    const { take, leave, waiting } = seatsOf(4, 8)
+    for (let i = 0; i < 10; i++) leave('decide', await take('decide'), 'eva', 900)
     const decision = await take('decide')
-    const reads = Array.from({ length: 6 }, (_, i) => take('read', `reader ${i}`))
+    const crowd = Array.from({ length: 6 }, () => take('read'))
     await settled()
     expect(waiting('read')).toBe(3)
+    const seat = await take('read', 'olga')
+    const second = take('read', 'olga')
+    await settled()
+    expect(waiting('read')).toBe(4)
+    leave('read', seat, 'olga')
+    await second
     const stop = await take('stop')
     expect(stop).toBe(0)
     leave('stop', stop)
     expect(waiting('read')).toBe(3)
-    made.leave('decide', decision, 900)
-    await Promise.all(reads)
+    leave('decide', decision, 'eva', 900)
+    await Promise.all(crowd)
     expect(waiting('read')).toBe(0)
   })
 

@@ -194,12 +194,13 @@ const forward = async (
   const leave = endless && claims ? deps.streams.enter(claims.session_id, claims.exp, () => res.destroy()) : undefined
   const priority = priorityFor(route, target)
   const seats = deps.proxy.seats[upstream]
+  const flow = claims?.sub ?? client.key
   let seat = -1
   let since = 0
   try {
     // A stream stays for minutes: it has connections of its own instead of a seat.
     if (priority !== 'exempt' && !endless) {
-      const taken = seats.take(priority, claims?.sub ?? client.key, res)
+      const taken = seats.take(priority, flow, res)
       seat = typeof taken === 'number' ? taken : await taken
     }
     since = performance.now()
@@ -229,7 +230,7 @@ const forward = async (
     })
   } finally {
     leave?.()
-    if (priority !== 'exempt' && seat >= 0) seats.leave(priority, seat, performance.now() - since)
+    if (priority !== 'exempt' && seat >= 0) seats.leave(priority, flow, seat, performance.now() - since)
   }
 }
 

@@ -10,7 +10,7 @@ export type BySeated = Record<Seated, number>
 
 export const SEATS: BySeated = { stop: 12, enter: 16, decide: 24, write: 24, read: 12, batch: 4 }
 export const QUEUES: BySeated = { stop: 64, enter: 64, decide: 128, write: 64, read: 88, batch: 8 }
-const LONGEST_MS: BySeated = { stop: 2000, enter: 2000, decide: 2000, write: 1000, read: 500, batch: 250 }
+const LONGEST_MS: BySeated = { stop: 2000, enter: 2000, decide: 2000, write: 1000, read: 1000, batch: 250 }
 
 /** What a class is refused with, before the time to wait. */
 const REFUSALS: Record<Seated, string> = {
@@ -35,13 +35,16 @@ type Line = { flows: Map<string, Waiter[]>; length: number; most: number; seats:
 /** How much of the average the latest request is. */
 const LATEST = 0.1
 
-/** By place in `SEATED`: the seats of each class, those taken, the requests that sit (anywhere), and the queue. */
-type Room = { seats: number[]; used: number[]; sitting: number[]; lines: Line[] } & Pick<
+/**
+ * By place in `SEATED`: the seats of each class, those taken, the requests that sit (anywhere), and the queue. `readers`
+ * has the reads that sit, by flow.
+ */
+type Room = { seats: number[]; used: number[]; sitting: number[]; lines: Line[]; readers: Map<string, number> } & Pick<
   SeatOptions,
   'onRefused' | 'onWaited'
 >
 
-/** While a stop or a decision takes longer than this, so few reads run beside it. */
+/** While a stop or a decision takes longer than this, so few reads run beside it, and one of each other reader. */
 const SLOW_MS = 250
 const READS_BESIDE_SLOW = 3
 const WRITE = SEATED.indexOf('write')
@@ -51,7 +54,8 @@ const READ = SEATED.indexOf('read')
  * The seats at one upstream. A class takes a free seat of its own or of a class below, never of one above: each row is
  * a reserve, so readers cannot keep out those who decide. Who finds none waits in a short queue. Its flows (people,
  * addresses) are served in turn and the longest flow gives way when it is full; all else is refused at once. Seats
- * divide connections, not processors: where a stop or a decision is slow, reads beside it become few.
+ * divide connections, not processors: where a stop or a decision is slow, reads beside it become few. A reader who has
+ * none running still gets a seat, so that one person's many requests make nobody else wait.
  */
 export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: SeatOptions = {}) => {
   const seats = SEATED.map((priority) => own_seats?.[priority] ?? SEATS[priority])
@@ -61,27 +65,27 @@ export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: S
     const most = queues?.[priority] ?? QUEUES[priority]
     return { flows: new Map(), length: 0, most, seats: sumFrom(place), average_ms: 0 }
   })
-  const room: Room = { seats, used, sitting: SEATED.map(() => 0), lines, onRefused, onWaited }
+  const room: Room = { seats, used, sitting: SEATED.map(() => 0), lines, readers: new Map(), onRefused, onWaited }
   return {
     /** A seat, at once if one is free; throws or rejects with 503 `overloaded`. */
     take: (priority: Seated, flow: string, res: ServerResponse): number | Promise<number> => {
       const place = SEATED.indexOf(priority)
-      const seat = freeFor(room, place)
-      return seat < 0 ? wait(room, place, flow, res) : sit(room, place, seat)
+      const seat = freeFor(room, place, flow)
+      return seat < 0 ? wait(room, place, flow, res) : sit(room, place, flow, seat)
     },
     /** The refusal of whoever would find neither a seat nor room to wait; said before anything is asked of Redis. */
     refusal: (priority: Seated, flow: string): AppError | undefined => {
       const place = SEATED.indexOf(priority)
-      if (freeFor(room, place) >= 0 || hasRoom(room, place, flow)) return undefined
-      return refuse(room, place)
+      if (freeFor(room, place, flow) >= 0 || hasRoom(room, place, flow)) return undefined
+      return refuse(room, place, flow)
     },
     /** Gives a seat back that was held so long. */
-    leave: (priority: Seated, seat: number, held_ms: number): void => {
+    leave: (priority: Seated, flow: string, seat: number, held_ms: number): void => {
       const place = SEATED.indexOf(priority)
       const line = lines[place] as Line
       line.average_ms += LATEST * (held_ms - line.average_ms)
       used[seat] = (used[seat] as number) - 1
-      room.sitting[place] = (room.sitting[place] as number) - 1
+      count(room, place, flow, -1)
       pass(room)
     },
     used: (priority: Seated): number => used[SEATED.indexOf(priority)] as number,
@@ -90,33 +94,43 @@ export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: S
 }
 export type Seats = ReturnType<typeof createSeats>
 
-const sit = ({ used, sitting }: Room, place: number, seat: number): number => {
-  used[seat] = (used[seat] as number) + 1
-  sitting[place] = (sitting[place] as number) + 1
+const sit = (room: Room, place: number, flow: string, seat: number): number => {
+  room.used[seat] = (room.used[seat] as number) + 1
+  count(room, place, flow, 1)
   return seat
+}
+
+const count = ({ sitting, readers }: Room, place: number, flow: string, by: 1 | -1): void => {
+  sitting[place] = (sitting[place] as number) + by
+  if (place < READ) return
+  const reads = (readers.get(flow) ?? 0) + by
+  if (reads > 0) readers.set(flow, reads)
+  else readers.delete(flow)
 }
 
 const hasSlow = ({ sitting, lines }: Room): boolean =>
   lines.some(({ average_ms }, place) => place < WRITE && (sitting[place] as number) > 0 && average_ms > SLOW_MS)
 
-/** A free seat for a class; -1 if there is none. */
-const freeFor = (room: Room, place: number): number => {
-  const { seats, used, sitting } = room
-  const reads = sitting.slice(READ).reduce((sum, count) => sum + count, 0)
-  if (place >= READ && reads >= READS_BESIDE_SLOW && hasSlow(room)) return -1
+/** Whether a request must leave the processors to a slow stop or decision. */
+const givesRoom = (room: Room, place: number, flow: string): boolean => {
+  if (place < READ || !room.readers.has(flow)) return false
+  const reads = room.sitting.slice(READ).reduce((sum, one) => sum + one, 0)
+  return reads >= READS_BESIDE_SLOW && hasSlow(room)
+}
+
+/** A free seat for a request of a class and flow; -1 if there is none. */
+const freeFor = (room: Room, place: number, flow: string): number => {
+  if (givesRoom(room, place, flow)) return -1
+  const { seats, used } = room
   for (let seat = place; seat < seats.length; seat++) if ((used[seat] as number) < (seats[seat] as number)) return seat
   return -1
 }
 
-const refuse = ({ lines, onRefused }: Room, place: number): AppError => {
+const refuse = (room: Room, place: number, flow: string): AppError => {
   const priority = SEATED[place] as Seated
-  onRefused?.(priority)
-  return overloadedBy(priority, retryMs(lines[place] as Line, priority))
+  room.onRefused?.(priority)
+  return overloadedBy(priority, retryMs(expectedMs(room, place, flow), priority))
 }
-
-/** Whether there is no room, or the turn of whoever comes now would not come in time. */
-const isFull = (line: Line, priority: Seated): boolean =>
-  line.length >= line.most || expectedMs(line) > LONGEST_MS[priority]
 
 /** Who gives way in a full queue: the last of the flow that holds most of it, if that is not the newcomer's. */
 const givesWay = ({ flows }: Line, flow: string): Waiter | undefined => {
@@ -125,16 +139,18 @@ const givesWay = ({ flows }: Line, flow: string): Waiter | undefined => {
   return longest.length > (flows.get(flow)?.length ?? 0) + 1 ? longest.at(-1) : undefined
 }
 
-const hasRoom = ({ lines }: Room, place: number, flow: string): boolean => {
-  const line = lines[place] as Line
-  return !isFull(line, SEATED[place] as Seated) || givesWay(line, flow) !== undefined
+/** Whether a newcomer's turn would come in time, and there is a place to wait for it. */
+const hasRoom = (room: Room, place: number, flow: string): boolean => {
+  if (expectedMs(room, place, flow) > LONGEST_MS[SEATED[place] as Seated]) return false
+  const line = room.lines[place] as Line
+  return line.length < line.most || givesWay(line, flow) !== undefined
 }
 
 const wait = (room: Room, place: number, flow: string, res: ServerResponse): Promise<number> => {
   const line = room.lines[place] as Line
   const priority = SEATED[place] as Seated
-  if (!hasRoom(room, place, flow)) return Promise.reject(refuse(room, place))
-  if (isFull(line, priority)) givesWay(line, flow)?.refuse()
+  if (!hasRoom(room, place, flow)) return Promise.reject(refuse(room, place, flow))
+  if (line.length >= line.most) givesWay(line, flow)?.refuse()
   const since = performance.now()
   return new Promise((resolve, reject) => {
     const leave = () => {
@@ -158,7 +174,7 @@ const wait = (room: Room, place: number, flow: string, res: ServerResponse): Pro
       },
       refuse: () => {
         leave()
-        reject(refuse(room, place))
+        reject(refuse(room, place, flow))
       },
     }
     const timer = setTimeout(waiter.refuse, LONGEST_MS[priority])
@@ -172,25 +188,34 @@ const wait = (room: Room, place: number, flow: string, res: ServerResponse): Pro
 
 /** Gives free seats to who waits for one, the highest class first; its flows are served in turn. */
 const pass = (room: Room): void => {
-  for (const [place, { flows }] of room.lines.entries()) {
-    for (let [next] = flows; next; [next] = flows) {
-      const seat = freeFor(room, place)
-      if (seat < 0) break
-      const [flow, waiters] = next
-      flows.delete(flow)
-      flows.set(flow, waiters)
-      waiters[0]?.start(sit(room, place, seat))
-    }
-  }
+  for (const [place, { flows }] of room.lines.entries()) while (flows.size > 0 && serve(room, place, flows)) {}
 }
 
-/** Milliseconds until a newcomer would have a seat, by how long requests of its class take. */
-const expectedMs = ({ length, average_ms, seats }: Line): number => ((length + 1) * average_ms) / Math.max(1, seats)
+/** Gives a seat to the first flow that may have one; whether there was one. */
+const serve = (room: Room, place: number, flows: Line['flows']): boolean => {
+  for (const [flow, waiters] of flows) {
+    const seat = freeFor(room, place, flow)
+    if (seat < 0) continue
+    flows.delete(flow)
+    flows.set(flow, waiters)
+    waiters[0]?.start(sit(room, place, flow, seat))
+    return true
+  }
+  return false
+}
+
+/** Milliseconds until a newcomer's turn: its flow's waiters and as many of each other flow go first. */
+const expectedMs = (room: Room, place: number, flow: string): number => {
+  const { flows, average_ms, seats } = room.lines[place] as Line
+  const turns = ((flows.get(flow)?.length ?? 0) + 1) * (flows.size + (flows.has(flow) ? 0 : 1))
+  const running = place >= READ && hasSlow(room) ? READS_BESIDE_SLOW : Math.max(1, seats)
+  return (turns * average_ms) / running
+}
 
 /** The time after which a refused request may come again, spread so that not all come at once. */
-const retryMs = (line: Line, priority: Seated): number => {
+const retryMs = (expected_ms: number, priority: Seated): number => {
   const [least, most] = priority === 'batch' ? [5000, 30_000] : [1000, 5000]
-  return Math.min(Math.max(expectedMs(line), least), most) * (0.75 + Math.random() / 2)
+  return Math.min(Math.max(expected_ms, least), most) * (0.75 + Math.random() / 2)
 }
 
 const overloadedBy = (priority: Seated, retry_after_ms: number): AppError =>
