@@ -98,6 +98,33 @@ export const setVersion = async (
     .where(and(eq(v.consumer, consumer), eq(v.agg_type, agg_type), eq(v.agg_id, agg_id)))
 }
 
+/**
+ * Counts an event that changes no row of its consumer, in one statement. False: it is not the next of an aggregate that
+ * is followed, so the way of every other event decides.
+ */
+export const passVersion = async (
+  db: Queryable,
+  { projection_version: v }: InboxTables,
+  consumer: string,
+  agg_type: string,
+  agg_id: string,
+  ver: number,
+): Promise<boolean> => {
+  const { rowCount } = await db
+    .update(v)
+    .set({ ver })
+    .where(
+      and(
+        eq(v.consumer, consumer),
+        eq(v.agg_type, agg_type),
+        eq(v.agg_id, agg_id),
+        eq(v.ver, ver - 1),
+        eq(v.held, false),
+      ),
+    )
+  return rowCount === 1
+}
+
 export type DeadLetter = {
   consumer: string
   event_id: string

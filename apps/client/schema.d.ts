@@ -6477,27 +6477,32 @@ export interface components {
             waiting_since: string;
             deadline_at: string | null;
         };
-        When: {
+        When: components["schemas"]["WhenOnce"] | components["schemas"]["WhenEvery"] | components["schemas"]["WhenCron"] | components["schemas"]["WhenMet"];
+        /** @description When resources begin to meet a condition, such as drift; those are the targets of the intent. */
+        WhenCondition: {
+            type_key: string;
+            /** @description CEL over `target`. */
+            when: string;
+        };
+        WhenCron: {
+            /** @description Minute, hour, day of month, month, day of week. */
+            cron: string;
+            /** @description An IANA time zone, through its daylight saving. */
+            timezone: string;
+        };
+        WhenEvery: {
+            /** @description So often, from its creation on. */
+            every_s: number;
+        };
+        WhenMet: {
+            on: components["schemas"]["WhenCondition"];
+        };
+        WhenOnce: {
             /**
              * Format: date-time
              * @description Once, at this time.
              */
             at: string;
-        } | {
-            /** @description So often, from its creation on. */
-            every_s: number;
-        } | {
-            /** @description Minute, hour, day of month, month, day of week. */
-            cron: string;
-            /** @description An IANA time zone, through its daylight saving. */
-            timezone: string;
-        } | {
-            /** @description When resources begin to meet a condition, such as drift; those are the targets of the intent. */
-            on: {
-                type_key: string;
-                /** @description CEL over `target`. */
-                when: string;
-            };
         };
         Work: {
             v: number;

@@ -4,7 +4,7 @@ import { addOperation, setOperationStatus } from '../../../db/catalog/operations
 import { isPaused } from '../../../db/catalog/projections.ts'
 import { inboxOf } from '../../../db/catalog/tables.ts'
 import type { Tx } from '../../../db/client.ts'
-import { lockVersion, parkLetter, receive, setVersion } from '../../../db/inbox.ts'
+import { lockVersion, parkLetter, passVersion, receive, setVersion } from '../../../db/inbox.ts'
 import { createFence, refuseEvent } from '../../../db/restore.ts'
 import { OPERATION_ENDS, OPERATION_STATUSES } from '../../shared/contracts/operations/graph.ts'
 import { crashPoint } from '../../shared/crash.ts'
@@ -57,6 +57,8 @@ export const fold = async (tx: Tx, message: Message): Promise<void> => {
   }
 }
 
+const changesIndex = ({ events = [] }: Message): boolean => events.some(({ type }) => type.startsWith('operation.'))
+
 const agg = { agg_type: 'operation' }
 
 /** What following operations takes. */
@@ -69,6 +71,8 @@ export type Follower = Pick<CatalogDeps, 'db'> & {
 export const applyOperationMessage = async (deps: Follower, event: Envelope): Promise<void> => {
   if (event.agg_type !== 'operation' || !event.agg_id || !event.agg_version) return
   const { agg_id, agg_version } = event
+  // Most events tell of gates and nodes: only the version of their operation moves.
+  if (!changesIndex(event) && (await passVersion(deps.db, inboxOf, CONSUMER, agg.agg_type, agg_id, agg_version))) return
   const applied = await deps.db.transaction(async (tx) => {
     const { ver, held } = await lockVersion(tx, inboxOf, CONSUMER, agg.agg_type, agg_id)
     if (held || agg_version <= ver) return true

@@ -26,7 +26,9 @@ const run = (program: string, args: string[], { env = {}, cwd }: Where = {}): Pr
 const provePacked = async (env: Record<string, string>): Promise<void> => {
   const cwd = mkdtempSync(join(tmpdir(), 'signalbox-packed-'))
   try {
-    await run('npm', ['pack', '--silent', '--pack-destination', cwd], { cwd: join(ROOT, 'apps/client') })
+    // `prepack` builds it; the settings of the root, which `npm run` hands on, would leave that out.
+    const pack = ['pack', '--silent', '--ignore-scripts=false', '--pack-destination', cwd]
+    await run('npm', pack, { cwd: join(ROOT, 'apps/client') })
     const tarball = readdirSync(cwd).find((name) => name.endsWith('.tgz'))
     await run('npm', ['install', '--no-audit', '--no-fund', '--silent', `./${tarball}`], { cwd })
     copyFileSync(new URL('../packed/client.mjs', import.meta.url), join(cwd, 'client.mjs'))

@@ -8,28 +8,29 @@ import { IntentBody } from './intents.ts'
 export const SCHEDULE_STATUSES = ['active', 'paused', 'ended'] as const
 export const RUN_STATES = ['begun', 'planned', 'started', 'skipped', 'refused'] as const
 
-const At = Closed({ at: text('2026-12-01T22:00:00Z', { format: 'date-time', description: 'Once, at this time.' }) })
-const Every = Closed({
+export const WhenOnce = Closed({
+  at: text('2026-12-01T22:00:00Z', { format: 'date-time', description: 'Once, at this time.' }),
+})
+export const WhenEvery = Closed({
   every_s: Type.Integer({ minimum: 60, maximum: 31_536_000, description: 'So often, from its creation on.' }),
 })
-const Cron = Closed({
+export const WhenCron = Closed({
   cron: text('0 22 * * 1-5', { maxLength: 120, description: 'Minute, hour, day of month, month, day of week.' }),
   timezone: text('Europe/Berlin', { maxLength: 64, description: 'An IANA time zone, through its daylight saving.' }),
 })
-const On = Closed({
-  on: Closed(
-    {
-      type_key: text('fleet.host', { maxLength: 64, pattern: '^[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)+$' }),
-      when: text('target.observed_state.release != target.desired_state.release', {
-        minLength: 1,
-        maxLength: 2048,
-        description: 'CEL over `target`.',
-      }),
-    },
-    { description: 'When resources begin to meet a condition, such as drift; those are the targets of the intent.' },
-  ),
-})
-export const When = Type.Union([At, Every, Cron, On])
+export const WhenCondition = Closed(
+  {
+    type_key: text('fleet.host', { maxLength: 64, pattern: '^[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)+$' }),
+    when: text('target.observed_state.release != target.desired_state.release', {
+      minLength: 1,
+      maxLength: 2048,
+      description: 'CEL over `target`.',
+    }),
+  },
+  { description: 'When resources begin to meet a condition, such as drift; those are the targets of the intent.' },
+)
+export const WhenMet = Closed({ on: WhenCondition })
+export const When = Type.Union([WhenOnce, WhenEvery, WhenCron, WhenMet])
 export type When = Static<typeof When>
 
 export const ScheduleBody = Closed({
