@@ -3518,7 +3518,8 @@ export interface components {
             /** Format: uuid */
             destination_id: string;
             /** @enum {unknown} */
-            purpose: "notices" | "code" | "test";
+            purpose: "notices" | "code" | "test" | "security";
+            security_event: ("device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "provider.linked" | "rights.changed") | null;
             /**
              * @description `dead`: it was given up. `obsolete`: when it was to be sent no decision of it waited for you.
              * @enum {unknown}

@@ -1,6 +1,7 @@
 import { readTextFile } from '../shared/config.ts'
 import { prefixed, type StreamName } from '../shared/events/events.ts'
 import type { Telemetry } from '../shared/telemetry.ts'
+import { followSecurity } from './audit/security.ts'
 import { createSiem } from './audit/siem.ts'
 import { createCommandSender, reconcile } from './commands/send.ts'
 import type { RelayDeps } from './deps.ts'
@@ -27,6 +28,7 @@ const STREAM_OF: Record<Schema, StreamName | undefined> = {
 const UNWOKEN_MS = 2000
 const MINUTE = 60_000
 const SIEM_MS = 2000
+const SECURITY_MS = 2000
 
 /** The counts of the loops of all schemas. */
 export const createMeters = (telemetry: Telemetry, schemas: readonly Schema[]) => {
@@ -90,7 +92,7 @@ export const leadSchema =
       sequence,
       publish,
       ...(broker && { broker }),
-      ...(schema === 'operations' && { ...startCommands(deps, meters), ...startSiem(deps) }),
+      ...(schema === 'operations' && { ...startCommands(deps, meters), ...startSiem(deps), ...startSecurity(deps) }),
     }
     nats.onConnect((nc) => {
       nc.subscribe(prefixed(prefix, `wake.${schema}`), { callback: () => sequence.wake() })
@@ -178,3 +180,8 @@ const startCommands = ({ config, telemetry, pool, nats, engine }: RelayDeps, { s
   })
   return { commands, reconciling }
 }
+
+/** People hear of what happens to their accounts. */
+const startSecurity = ({ telemetry, pool }: RelayDeps): Record<string, Loop> => ({
+  security: startLoop('security', telemetry.log, SECURITY_MS, () => followSecurity(pool)),
+})

@@ -1,6 +1,7 @@
 import { type Loop, startLoop } from '../../shared/process/repeat.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { findNotices } from './find.ts'
+import { queueSecurity } from './security.ts'
 import { sendDue } from './send.ts'
 
 type Deps = Pick<
@@ -8,7 +9,7 @@ type Deps = Pick<
   'channels' | 'clock' | 'config' | 'db' | 'fence' | 'notifyKeys' | 'telemetry' | 'trust'
 >
 
-/** Tells people of the decisions that wait for them, until it is stopped; only if NOTIFY__ENABLED. */
+/** Tells people of the decisions that wait for them and of what happens to their accounts, until it is stopped; only if NOTIFY__ENABLED. */
 export const startNotifier = (deps: Deps): Loop => {
   const { channels } = deps
   if (!channels) return { stop: async () => {} }
@@ -17,10 +18,11 @@ export const startNotifier = (deps: Deps): Loop => {
     failed: (err: unknown) => deps.telemetry.log.warn({ err }, 'a turn of the notifier failed'),
   }
   const finder = startLoop(() => findNotices(deps), options)
+  const security = startLoop(() => queueSecurity(deps), options)
   const sender = startLoop(() => sendDue({ ...deps, channels }), options)
   return {
     stop: async () => {
-      await Promise.all([finder.stop(), sender.stop()])
+      await Promise.all([finder.stop(), security.stop(), sender.stop()])
       await channels.close()
     },
   }

@@ -1,8 +1,10 @@
 import type { Waiting } from '../../../db/operations/notifications/waiting.ts'
-import type { NotifyEvent } from '../../shared/contracts/notifications/notifications.ts'
+import type { NotifyEvent, SecurityEvent } from '../../shared/contracts/notifications/notifications.ts'
 
 /** A message before its channel gives it a shape: plain words and one link each, no markup. */
 export type Message = {
+  /** What a webhook is told that it is, if it is not about decisions. */
+  type: 'test' | SecurityEvent | undefined
   subject: string
   /** Ids, words and a link of each decision; a program reads these. */
   items: MessageItem[]
@@ -26,7 +28,7 @@ const SHOWN = 20
 const MOST_WORDS = 300
 
 /** One line: no line of a title looks like a line of ours. */
-const line = (text: string): string =>
+export const line = (text: string): string =>
   text
     .replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
     .trim()
@@ -44,7 +46,7 @@ const linkOf = (console_url: string, { operation_id, object, round }: Told): str
   return `${console_url}/operations/${operation_id}/${path}`
 }
 
-type Style = { console_url: string; content: 'titles' | 'minimal' }
+export type Style = { console_url: string; content: 'titles' | 'minimal' }
 
 /** One message for all of these decisions. It holds no token and no secret: ids, words that readers of the operation see, and links. */
 export const decisionsMessage = (told: readonly Told[], { console_url, content }: Style): Message => {
@@ -61,6 +63,7 @@ export const decisionsMessage = (told: readonly Told[], { console_url, content }
   const shown = items.slice(0, SHOWN).map(wordsOf)
   const rest = items.length > SHOWN ? [`And ${items.length - SHOWN} more: ${console_url}/inbox?for=me`] : []
   return {
+    type: undefined,
     subject,
     items,
     text: [subject, ...shown, ...rest].join('\n\n'),
@@ -82,7 +85,10 @@ const wordsOf = ({ event, words, link }: MessageItem): string => {
   return [`${title}${ABOUT[event]}`, ...(question ? [question] : []), `Risk: ${risk}${until}`, link].join('\n')
 }
 
-const plain = (subject: string, text: string, link: string): Message => ({ subject, items: [], text, link })
+/** A message that asks for no decision. */
+export const plain = (subject: string, text: string, link: string, type: Message['type'] = 'test'): Message => ({
+  ...{ type, subject, items: [], text, link },
+})
 
 export const codeMessage = (code: string, console_url: string): Message =>
   plain(

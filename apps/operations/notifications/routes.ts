@@ -108,7 +108,11 @@ export const notificationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
           .map(({ delivery_id: _, object, urgent: __, ...notice }) => ({ ...notice, ...idsOf(object) }))
       return {
         ...page,
-        items: page.items.map((row) => ({ ...row, notices: noticesOf(row.delivery_id) })),
+        items: page.items.map(({ fact, ...row }) => ({
+          ...row,
+          security_event: fact?.event ?? null,
+          notices: noticesOf(row.delivery_id),
+        })),
         as_of: await readAsOf(deps.db),
       }
     },

@@ -18,6 +18,7 @@ import type { Channels, Sent } from './channels.ts'
 import { eventOf } from './find.ts'
 import { codeMessage, decisionsMessage, type Message, type Told, testMessage } from './message.ts'
 import { quietUntil } from './quiet.ts'
+import { securityMessage } from './security.ts'
 import { viewOf } from './view.ts'
 
 type SendDeps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'fence' | 'notifyKeys' | 'telemetry' | 'trust'> & {
@@ -85,6 +86,7 @@ const messageOf = async (deps: SendDeps, delivery: Delivery): Promise<Message | 
   const { console_url } = deps.channels
   if (delivery.purpose === 'code') return codeMessage(deps.notifyKeys.codeOf(delivery.destination_id), console_url)
   if (delivery.purpose === 'test') return testMessage(console_url)
+  if (delivery.fact) return securityMessage(delivery.fact, { console_url, content: deps.config.NOTIFY__CONTENT })
   const now = deps.clock.now().getTime()
   const { told, over, urgent } = await stillWaiting(deps, delivery)
   const rules = await getRules(deps.db, delivery.owner)

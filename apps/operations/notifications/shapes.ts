@@ -17,8 +17,8 @@ const SLACK_ITEMS = 20
 const TEAMS_ITEMS = 20
 
 const SHAPES: Record<Webhook, (message: Message, at: string) => object> = {
-  webhook: ({ subject, items, link }, at) => ({
-    type: items.length > 0 ? 'decisions.waiting' : 'test',
+  webhook: ({ type = 'decisions.waiting', subject, items, link }, at) => ({
+    type,
     timestamp: at,
     data: { subject, link, items },
   }),

@@ -139,6 +139,7 @@ const relayRights = (role: string, schema: string, tables: Set<string>): string[
       operation_control: 'select',
       operation_commands: 'select, update',
       engine_findings: 'select, insert',
+      notify_security: 'insert',
     }),
     ...(schema === 'session' && { revocations: 'select, insert' }),
   }

@@ -55,6 +55,9 @@ export const login = async (deps: SessionDeps, request: LoginRequest): Promise<L
   return done
 }
 
+/** How the audit row of a sign-in names the device: people are told of new ones. */
+export const deviceWord = (known: string | undefined): 'known' | 'new' => (known === undefined ? 'new' : 'known')
+
 /** Opens the session of a person who has proved all that is asked for; undefined if the account changed meanwhile. */
 export const finishLogin = async (
   deps: SessionDeps,
@@ -73,7 +76,7 @@ export const finishLogin = async (
     user_id: user.user_id,
     session_id: opened.session_id,
     ...contextOf(request),
-    ...(details && { details }),
+    details: { ...details, device: deviceWord(charge.device) },
   })
   return { ...opened, user_id: user.user_id, folded_name, known_device: charge.device !== undefined }
 }

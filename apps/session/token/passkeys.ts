@@ -7,11 +7,11 @@ import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { Client } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { CHALLENGE_S } from '../store/flows.ts'
-import { finishLogin, type Login, openSession } from './login.ts'
+import { deviceWord, finishLogin, type Login, openSession } from './login.ts'
 import { freshAccess, type PasswordRequest } from './password.ts'
 
-type Request = { client: Client; request_id: string; mode: 'json' | 'cookie' }
-type Context = Omit<Request, 'mode'>
+type Request = { client: Client; request_id: string; mode: 'json' | 'cookie'; device_token?: string | undefined }
+type Context = Omit<Request, 'mode' | 'device_token'>
 
 /** Throws its problem for a call of identity that failed. */
 export const orProblem = <T>(call: Promise<T>): Promise<T> =>
@@ -84,8 +84,10 @@ export const signInByPasskey = async (deps: SessionDeps, assertion: Assertion, r
     ip_address,
     user_agent,
   }
-  await deps.audit({ action: 'login', outcome: 'done', ...who, details: { passkey: passkey.id } })
-  return { ...opened, user_id: user.id, folded_name: foldUsername(user.username), known_device: false }
+  const folded_name = foldUsername(user.username)
+  const device = deviceWord(deps.devices.knownFor(request.device_token, folded_name))
+  await deps.audit({ action: 'login', outcome: 'done', ...who, details: { passkey: passkey.id, device } })
+  return { ...opened, user_id: user.id, folded_name, known_device: device === 'known' }
 }
 
 /** Completes a sign-in whose password was right. A refused passkey means: start again with the password. */

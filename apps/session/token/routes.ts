@@ -228,7 +228,7 @@ const withPasskey = async (
 ) => {
   const body = req.body as { device_token?: string; remember_device?: boolean }
   const device_token = mode === 'cookie' ? deps.cookies.readDevice(req.headers.cookie) : body.device_token
-  const request = { ...contextOf(req), mode }
+  const request = { ...contextOf(req), mode, device_token }
   const done =
     factor_token === undefined
       ? await signInByPasskey(deps, assertion, request)

@@ -4,7 +4,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { type Db, first, type Queryable, type Tx } from '../../client.ts'
 import { iso } from '../expressions.ts'
-import { notify_deliveries, notify_notices } from '../tables/index.ts'
+import { notify_deliveries, notify_notices, notify_security, type SecurityFact } from '../tables/index.ts'
 
 export type Delivery = Awaited<ReturnType<typeof leaseDeliveries>>[number]
 export type NewNotice = Omit<typeof notify_notices.$inferInsert, 'destination_id' | 'delivery_id'>
@@ -14,22 +14,57 @@ const LEASE_S = 60
 const KEPT_DAYS = 30
 
 const columns = {
-  ...pick(notify_deliveries, 'delivery_id', 'destination_id', 'owner', 'purpose', 'state', 'attempts', 'last_error'),
+  ...pick(
+    notify_deliveries,
+    'delivery_id',
+    'destination_id',
+    'owner',
+    'purpose',
+    'fact',
+    'state',
+    'attempts',
+    'last_error',
+  ),
   next_at: iso(notify_deliveries.next_at),
   created_at: iso(notify_deliveries.created_at),
   ended_at: iso(notify_deliveries.ended_at),
 }
 const inSeconds = (seconds: number) => sql`clock_timestamp() + make_interval(secs => ${seconds})`
 
-/** A message that is due now: a code or a test. */
+/** A message that is due now: a code, a test, or what happened to an account. */
 export const queueDelivery = (
   tx: Tx,
   { destination_id, owner }: { destination_id: string; owner: string },
-  purpose: 'code' | 'test',
+  purpose: 'code' | 'test' | 'security',
+  fact: SecurityFact | null = null,
 ) =>
   tx
     .insert(notify_deliveries)
-    .values({ delivery_id: uuidv7(), destination_id, owner, purpose, next_at: sql`clock_timestamp()` })
+    .values({ delivery_id: uuidv7(), destination_id, owner, purpose, fact, next_at: sql`clock_timestamp()` })
+
+/** Takes what the relay added, the oldest first; it is gone when the caller's transaction commits. */
+export const takeSecurity = (tx: Tx, limit: number) =>
+  tx
+    .delete(notify_security)
+    .where(
+      sql`${notify_security.key} in (select key from operations.notify_security order by added_at limit ${limit}
+        for update skip locked)`,
+    )
+    .returning(pick(notify_security, 'user_id', 'fact'))
+
+/** How many messages about their account this owner was sent within a day, to one destination. */
+export const countSecurity = async (db: Queryable, destination_id: string): Promise<number> => {
+  const [row] = await db
+    .select({ n: sql<number>`count(*)::int` })
+    .from(notify_deliveries)
+    .where(
+      and(
+        eq(notify_deliveries.destination_id, destination_id),
+        sql`${notify_deliveries.purpose} = 'security' and ${notify_deliveries.created_at} > clock_timestamp() - interval '1 day'`,
+      ),
+    )
+  return row?.n ?? 0
+}
 
 /**
  * Tells a destination of these, each once for ever. They join the message that has not been sent yet, or make one: after
@@ -140,13 +175,17 @@ export const listDeliveries = (
     .orderBy(desc(notify_deliveries.created_at), desc(notify_deliveries.delivery_id))
     .limit(limit)
 
-/** Forgets messages that ended long ago, and what they told of once that is decided. */
-export const pruneDeliveries = (db: Db) =>
-  db.execute(sql`with gone as (delete from ${notify_deliveries} where ${notify_deliveries.state} <> 'queued'
+/** Forgets messages that ended long ago, and what they told of once that is decided; and what no notifier has taken. */
+export const pruneDeliveries = async (db: Db): Promise<void> => {
+  await db
+    .delete(notify_security)
+    .where(sql`${notify_security.added_at} < clock_timestamp() - make_interval(days => ${KEPT_DAYS})`)
+  await db.execute(sql`with gone as (delete from ${notify_deliveries} where ${notify_deliveries.state} <> 'queued'
       and ${notify_deliveries.ended_at} < clock_timestamp() - make_interval(days => ${KEPT_DAYS}) returning delivery_id)
     delete from ${notify_notices} using gone where ${notify_notices.delivery_id} = gone.delivery_id
       and not exists (select 1 from operations.gates g where g.operation_id = ${notify_notices.operation_id}
         and 'gate:' || g.gate_id = ${notify_notices.object} and g.status = 'waiting')`)
+}
 
 /** Decisions that no longer waited when they were to be told: they are found again if they wait again. */
 export const dropNotices = async (

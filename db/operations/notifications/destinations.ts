@@ -58,7 +58,7 @@ export const countAsked = async (db: Queryable, owner: string): Promise<number> 
     .where(
       and(
         eq(notify_deliveries.owner, owner),
-        sql`${notify_deliveries.purpose} <> 'notices' and ${notify_deliveries.created_at} > clock_timestamp() - interval '1 day'`,
+        sql`${notify_deliveries.purpose} in ('code', 'test') and ${notify_deliveries.created_at} > clock_timestamp() - interval '1 day'`,
       ),
     )
   return row?.n ?? 0

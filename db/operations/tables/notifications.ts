@@ -4,6 +4,7 @@ import type {
   DestinationKind,
   NotifyEvent,
   NotifyRules,
+  SecurityEvent,
 } from '../../../apps/shared/contracts/notifications/notifications.ts'
 import { at, bytea, count, json, now } from '../../columns.ts'
 import { operationsSchema } from './schema.ts'
@@ -45,6 +46,18 @@ export const notify_rules = t(
   (c) => [index().on(c.looked_at)],
 )
 
+/** What happened to an account, at `at`; from where, if a request of its owner's was it. */
+export type SecurityFact = { event: SecurityEvent; at: string; ip_address?: string; user_agent?: string }
+
+/** What people must hear of their accounts. The relay adds it once; the notifier makes messages of it and takes it away. */
+export const notify_security = t('notify_security', {
+  /** The log and the place in it. */
+  key: text('key').primaryKey(),
+  user_id: text('user_id').notNull(),
+  fact: json<SecurityFact>('fact').notNull(),
+  added_at: now('added_at'),
+})
+
 /** One message to one destination. `leased_until`: a process sends it. */
 export const notify_deliveries = t(
   'notify_deliveries',
@@ -52,7 +65,9 @@ export const notify_deliveries = t(
     delivery_id: uuid('delivery_id').primaryKey(),
     destination_id: uuid('destination_id').notNull(),
     owner: text('owner').notNull(),
-    purpose: text('purpose').$type<'notices' | 'code' | 'test'>().notNull(),
+    purpose: text('purpose').$type<'notices' | 'code' | 'test' | 'security'>().notNull(),
+    /** Of a message of purpose `security`: what it tells. */
+    fact: json<SecurityFact | null>('fact'),
     state: text('state').$type<'queued' | 'sent' | 'dead' | 'obsolete'>().notNull().default('queued'),
     attempts: count('attempts'),
     last_error: text('last_error'),

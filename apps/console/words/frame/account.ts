@@ -59,7 +59,7 @@ export const notifications = {
   log: 'Latest messages',
   no_log: 'No messages yet.',
   about: 'About',
-  purposes: { notices: 'Decisions', code: 'Code', test: 'Test' },
+  purposes: { notices: 'Decisions', code: 'Code', test: 'Test', security: 'Your account' },
   state: 'State',
   states: { queued: 'Queued', sent: 'Sent', dead: 'Given up', obsolete: 'No longer needed' },
   at: 'Made',

@@ -8,6 +8,18 @@ export const DESTINATION_KINDS = ['email', 'webhook', 'slack', 'teams'] as const
 export type DestinationKind = (typeof DESTINATION_KINDS)[number]
 export const NOTIFY_EVENTS = ['gate.waiting', 'gate.reopened', 'gate.escalated', 'patch.waiting'] as const
 export type NotifyEvent = (typeof NOTIFY_EVENTS)[number]
+/** What people hear of their own accounts, whatever their rules say. */
+export const SECURITY_EVENTS = [
+  'device.new',
+  'password.changed',
+  'account.reset',
+  'account.recovery',
+  'passkey.added',
+  'passkey.removed',
+  'provider.linked',
+  'rights.changed',
+] as const
+export type SecurityEvent = (typeof SECURITY_EVENTS)[number]
 export const RISKS = ['low', 'medium', 'high', 'critical'] as const
 export const DELIVERY_STATES = ['queued', 'sent', 'dead', 'obsolete'] as const
 
@@ -115,7 +127,8 @@ export type Notice = Static<typeof Notice>
 export const DeliveryView = Type.Object({
   delivery_id: DestinationId,
   destination_id: DestinationId,
-  purpose: Type.Enum(['notices', 'code', 'test']),
+  purpose: Type.Enum(['notices', 'code', 'test', 'security']),
+  security_event: Nullable(Type.Enum([...SECURITY_EVENTS])),
   state: Type.Enum([...DELIVERY_STATES], {
     description: '`dead`: it was given up. `obsolete`: when it was to be sent no decision of it waited for you.',
   }),

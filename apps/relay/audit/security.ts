@@ -1,0 +1,88 @@
+import type pg from 'pg'
+import type { SecurityFact } from '../../../db/operations/tables/index.ts'
+
+type Row = { place: string; at: Date; action: string; object: string; body: Record<string, unknown> }
+type Told = { user_id: string; fact: SecurityFact }
+
+const BATCH = 200
+
+/** Actions of identity whose object is the account that they are about. */
+const ACCOUNT: Record<string, SecurityFact['event']> = {
+  'user.enrolled': 'password.changed',
+  'user.enrolment_created': 'account.reset',
+  'user.recovery_started': 'account.recovery',
+  'user.passkey_added': 'passkey.added',
+  'user.passkey_removed': 'passkey.removed',
+  'user.identity_linked': 'provider.linked',
+}
+
+const eventOf = ({ action, body }: Row): SecurityFact['event'] | undefined => {
+  if (body.outcome !== 'done') return undefined
+  if (action === 'change_password') return 'password.changed'
+  const { device } = (body.details ?? {}) as { device?: string }
+  if (action === 'login') return device === 'new' ? 'device.new' : undefined
+  return ACCOUNT[action]
+}
+
+const ofAccount = (row: Row): Told[] => {
+  const event = eventOf(row)
+  if (!event || !row.object.startsWith('user:')) return []
+  const { ip_address, user_agent } = row.body as Pick<SecurityFact, 'ip_address' | 'user_agent'>
+  const fact = { event, at: row.at.toISOString(), ...(ip_address && { ip_address }), ...(user_agent && { user_agent }) }
+  return [{ user_id: row.object.slice('user:'.length), fact }]
+}
+
+/** An audit row has no members of a group and no subject of a grant; the event of the change has. */
+const ofRights = ({ at, action, body }: Row): Told[] =>
+  action === 'auth.user.roles_changed.v1' && Array.isArray(body.user_ids)
+    ? body.user_ids.map((user_id) => ({ user_id, fact: { event: 'rights.changed', at: at.toISOString() } }))
+    : []
+
+const SOURCES = [
+  { table: 'session.auth_events', place: 'seal_seq', columns: 'at, action, object, body::jsonb', read: ofAccount },
+  { table: 'identity.user_events', place: 'seal_seq', columns: 'at, action, object, body::jsonb', read: ofAccount },
+  {
+    table: 'identity.outbox',
+    place: 'pub_seq',
+    columns: `occurred_at as at, type as action, '' as object, payload as body`,
+    read: ofRights,
+  },
+] as const
+
+/**
+ * Hands what people must hear of their accounts to the notifier, out of the logs in which their apps state it, in the
+ * order of each. The place moves in the transaction that adds the facts: each is added once. It begins at the end of the
+ * logs: an upgrade tells of no past. One turn; true when there may be more.
+ */
+export const followSecurity = async (pool: pg.Pool): Promise<boolean> => {
+  let more = false
+  for (const source of SOURCES) more = (await follow(pool, source)) || more
+  return more
+}
+
+const follow = async (pool: pg.Pool, { table, place, columns, read }: (typeof SOURCES)[number]): Promise<boolean> => {
+  const name = `security ${table}`
+  const begun = await pool.query<{ next: string }>('select next from operations.relay_state where name = $1', [name])
+  const next = begun.rows[0]?.next
+  if (next === undefined) {
+    await pool.query(
+      `insert into operations.relay_state (name, next) select $1, coalesce(max(${place}), 0) + 1 from ${table}
+       on conflict do nothing`,
+      [name],
+    )
+    return false
+  }
+  const { rows } = await pool.query<Row>(
+    `select ${place}::text as place, ${columns} from ${table} where ${place} >= $1 order by ${table}.${place} limit ${BATCH}`,
+    [next],
+  )
+  if (rows.length === 0) return false
+  const told = rows.flatMap((row) => read(row).map((one) => ({ ...one, key: `${table} ${row.place} ${one.user_id}` })))
+  await pool.query(
+    `with moved as (update operations.relay_state set next = $3 where name = $1 and next = $2 returning name)
+     insert into operations.notify_security (key, user_id, fact)
+     select key, user_id, fact from moved, jsonb_to_recordset($4::jsonb) as told (key text, user_id text, fact jsonb)`,
+    [name, next, String(BigInt(rows.at(-1)?.place ?? 0) + 1n), JSON.stringify(told)],
+  )
+  return rows.length === BATCH
+}

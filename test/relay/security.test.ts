@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { sealAudit } from '../../apps/relay/audit/seal.ts'
+import { followSecurity } from '../../apps/relay/audit/security.ts'
+import { storeAudit } from '../../apps/relay/revocations.ts'
+import { uuidv7 } from '../../apps/shared/ids.ts'
+import { type AuditTable, appendAuditTo, signAudit } from '../../db/audit.ts'
+import { createDb } from '../../db/client.ts'
+import { user_events } from '../../db/identity/tables.ts'
+import { testDatabase } from '../support/database.ts'
+
+/** The rows that identity and session write; what of them people are told. */
+const KEY = Buffer.alloc(32, 7)
+let database: Awaited<ReturnType<typeof testDatabase>>
+let opened: ReturnType<typeof createDb>
+beforeAll(async () => {
+  database = await testDatabase('identity', 'session', 'token', 'catalog', 'operations')
+  opened = createDb(database.url, { app: 'test' })
+})
+afterAll(async () => {
+  await opened.close()
+  await database.drop()
+})
+beforeEach(async () => {
+  await opened.pool.query(`delete from operations.relay_state where name like 'security %'`)
+  await opened.pool.query('delete from operations.notify_security')
+  await followSecurity(opened.pool)
+})
+
+const byIdentity = (action: string, object: string, outcome: 'done' | 'denied' = 'done') =>
+  opened.db.transaction((tx) =>
+    appendAuditTo(tx, user_events as AuditTable, KEY, { actor: 'user:ada', action, object, outcome }),
+  )
+const bySession = (action: string, details?: object, outcome = 'done') => {
+  const row = {
+    event_id: uuidv7(),
+    at: new Date().toISOString(),
+    actor: 'user:eva',
+    action,
+    object: 'user:eva',
+    outcome,
+  }
+  const more = { ip_address: '192.0.2.7', user_agent: 'signalbox-cli/1', ...(details && { details }) }
+  return storeAudit(opened.pool, { ...row, ...signAudit('session.auth_events', KEY, { ...row, ...more }) })
+}
+let number = 0
+const rightsChanged = (user_ids: string[]) => {
+  number += 1
+  return opened.pool.query(
+    `insert into identity.outbox (event_id, agg_type, agg_id, agg_version, type, payload, pub_seq)
+     values ($1, 'users', $4, 1, 'auth.user.roles_changed.v1', $2, $3)`,
+    [uuidv7(), { user_ids }, number, `part ${number}`],
+  )
+}
+const told = async () => {
+  const { rows } = await opened.pool.query('select user_id, fact from operations.notify_security order by key')
+  return rows.map(({ user_id, fact }) => `${user_id} ${fact.event}`).sort()
+}
+const follow = async (times = 1) => {
+  while (await sealAudit(opened.pool));
+  // Connections that are open already make it a race.
+  await Promise.all(Array.from({ length: times }, () => opened.pool.query('select pg_sleep(0.05)')))
+  await Promise.all(Array.from({ length: times }, () => followSecurity(opened.pool)))
+}
+
+describe('what people must hear of their accounts', () => {
+  it('is what was done to them: resets, recoveries, passkeys, links and rights', async () => {
+    await byIdentity('user.enrolment_created', 'user:olga')
+    await byIdentity('user.recovery_started', 'user:olga')
+    await byIdentity('user.passkey_added', 'user:olga')
+    await byIdentity('user.passkey_removed', 'user:olga')
+    await byIdentity('user.identity_linked', 'user:olga')
+    await byIdentity('user.enrolled', 'user:olga')
+    await rightsChanged(['olga', 'ivo'])
+    await follow()
+    const olga = ['reset', 'recovery'].map((one) => `account.${one}`)
+    const more = ['passkey.added', 'passkey.removed', 'password.changed', 'provider.linked', 'rights.changed']
+    expect(await told()).toEqual([...[...olga, ...more].map((one) => `olga ${one}`), 'ivo rights.changed'].sort())
+  })
+
+  it('is a sign-in from a new device, with its address, and a new password; not one from a known device', async () => {
+    await bySession('login', { device: 'known' })
+    await bySession('login', { provider: 'company' })
+    await bySession('login', { device: 'new' }, 'denied')
+    await bySession('reauth')
+    await follow()
+    expect(await told()).toEqual([])
+    await bySession('login', { device: 'new' })
+    await bySession('change_password')
+    await follow()
+    expect(await told()).toEqual(['eva device.new', 'eva password.changed'])
+    const { rows } = await opened.pool.query(
+      `select fact from operations.notify_security where fact->>'event' = 'device.new'`,
+    )
+    expect(rows[0].fact).toMatchObject({ ip_address: '192.0.2.7', user_agent: 'signalbox-cli/1' })
+  })
+
+  it('is not what was refused, nor what is about no account', async () => {
+    await byIdentity('user.passkey_added', 'user:olga', 'denied')
+    await byIdentity('group.created', 'group:netops')
+    await rightsChanged([])
+    await follow()
+    expect(await told()).toEqual([])
+  })
+
+  it('is added once, by however many relays at once, and not again after the notifier took it', async () => {
+    for (let i = 0; i < 20; i++) await byIdentity('user.passkey_added', 'user:olga')
+    await follow(5)
+    expect(await told()).toHaveLength(20)
+    await opened.pool.query('delete from operations.notify_security')
+    await follow(5)
+    expect(await told()).toEqual([])
+  })
+
+  it('begins at the end of the logs: nobody is told of the past', async () => {
+    await byIdentity('user.passkey_added', 'user:olga')
+    while (await sealAudit(opened.pool));
+    await opened.pool.query(`delete from operations.relay_state where name like 'security %'`)
+    await follow()
+    await follow()
+    expect(await told()).toEqual([])
+  })
+})
