@@ -169,6 +169,7 @@ describe('a second factor', () => {
       (row) => row.object === `user:${id}` && row.outcome === 'done' && row.action === 'login',
     )
     expect(rows).toHaveLength(2)
+    expect(rows.map(({ body }) => JSON.parse(String(body)).details.device)).toEqual(['new', 'new'])
   })
 
   it('is sent whole or not at all', async () => {

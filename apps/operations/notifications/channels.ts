@@ -6,8 +6,8 @@ import { ConfigError, readTextFile } from '../../shared/config.ts'
 import { createAgent, Denied } from '../../shared/web/agent.ts'
 import { fits, PUBLIC, type Rule, ruleOf } from '../../shared/web/egress.ts'
 import type { OperationsConfig } from '../config.ts'
-import type { Message } from './message.ts'
-import { bodyOf } from './shapes.ts'
+import type { Message } from './messages/decisions.ts'
+import { bodyOf } from './messages/shapes.ts'
 
 const TIMEOUT_MS = 10_000
 

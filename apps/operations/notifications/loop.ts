@@ -9,7 +9,7 @@ type Deps = Pick<
   'channels' | 'clock' | 'config' | 'db' | 'fence' | 'notifyKeys' | 'telemetry' | 'trust'
 >
 
-/** Tells people of the decisions that wait for them and of what happens to their accounts, until it is stopped; only if NOTIFY__ENABLED. */
+/** Tells people of decisions that wait for them and of changes to their accounts, until it is stopped; only if NOTIFY__ENABLED. */
 export const startNotifier = (deps: Deps): Loop => {
   const { channels } = deps
   if (!channels) return { stop: async () => {} }

@@ -17,7 +17,7 @@ import { DryRunReply } from '../../shared/contracts/operations/common.ts'
 import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { changeRules } from './commands.ts'
-import { idsOf } from './message.ts'
+import { idsOf } from './messages/decisions.ts'
 import { ownedBy, ownerOf } from './view.ts'
 
 type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys' | 'pages'>

@@ -16,9 +16,9 @@ import { listWaiting } from '../../../db/operations/notifications/waiting.ts'
 import type { OperationsDeps } from '../deps.ts'
 import type { Channels, Sent } from './channels.ts'
 import { eventOf } from './find.ts'
-import { codeMessage, decisionsMessage, type Message, type Told, testMessage } from './message.ts'
+import { codeMessage, decisionsMessage, type Message, type Told, testMessage } from './messages/decisions.ts'
+import { securityMessage } from './messages/security.ts'
 import { quietUntil } from './quiet.ts'
-import { securityMessage } from './security.ts'
 import { viewOf } from './view.ts'
 
 type SendDeps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'fence' | 'notifyKeys' | 'telemetry' | 'trust'> & {

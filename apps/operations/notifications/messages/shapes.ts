@@ -1,5 +1,5 @@
-import type { DestinationKind } from '../../shared/contracts/notifications/notifications.ts'
-import type { Message, MessageItem } from './message.ts'
+import type { DestinationKind } from '../../../shared/contracts/notifications/notifications.ts'
+import type { Message, MessageItem } from './decisions.ts'
 
 type Webhook = Exclude<DestinationKind, 'email'>
 

@@ -1,5 +1,5 @@
-import type { Waiting } from '../../../db/operations/notifications/waiting.ts'
-import type { NotifyEvent, SecurityEvent } from '../../shared/contracts/notifications/notifications.ts'
+import type { Waiting } from '../../../../db/operations/notifications/waiting.ts'
+import type { NotifyEvent, SecurityEvent } from '../../../shared/contracts/notifications/notifications.ts'
 
 /** A message before its channel gives it a shape: plain words and one link each, no markup. */
 export type Message = {

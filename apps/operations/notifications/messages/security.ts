@@ -1,0 +1,28 @@
+import type { SecurityFact } from '../../../../db/operations/tables/index.ts'
+import type { SecurityEvent } from '../../../shared/contracts/notifications/notifications.ts'
+import { line, type Message, plain, type Style } from './decisions.ts'
+
+const SUBJECTS: Record<SecurityEvent, string> = {
+  'device.new': 'A new device signed in to your account.',
+  'password.changed': 'The password of your account was set.',
+  'account.reset': 'A link to set the password of your account was made.',
+  'account.recovery': 'The recovery of your account was begun: its password and its passkeys no longer count.',
+  'passkey.added': 'A passkey was added to your account.',
+  'passkey.removed': 'A passkey was removed from your account.',
+  'provider.linked': 'Your account was linked to a sign-in provider.',
+  'rights.changed': 'The rights of your account were changed.',
+}
+
+/** What happened, when and from where, and the way to act on it. It holds no token, and its link ends no session by itself. */
+export const securityMessage = (fact: SecurityFact, { console_url, content }: Style): Message => {
+  const { event, at, ip_address, user_agent } = fact
+  const where = [ip_address && `Address: ${line(ip_address)}`, user_agent && `Client: ${line(user_agent)}`]
+  const said = [`Time: ${at.slice(0, 16).replace('T', ' ')} UTC`, ...where.filter((one) => one)]
+  const link = `${console_url}/settings/sessions`
+  const text = [
+    SUBJECTS[event],
+    ...(content === 'titles' ? [said.join('\n')] : []),
+    `If it was not you, end your other sessions, change your password and tell an administrator:\n${link}`,
+  ].join('\n\n')
+  return plain(SUBJECTS[event], text, link, event)
+}
