@@ -14,7 +14,7 @@ const ROOMS = {
     ['plans'],
     ['operations'],
     ['nodes', 'patches', 'calendar', 'history', 'schedules'],
-    ['interventions', 'upkeep', 'waiting'],
+    ['interventions', 'upkeep', 'waiting', 'notifications/messages'],
     ['gates', 'notifications'],
     ['stream'],
   ],
