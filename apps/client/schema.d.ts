@@ -4656,6 +4656,13 @@ export interface components {
             /** @description The API key: shown here once; of a repeated request, not at all. */
             key?: string;
         };
+        ManagedField: {
+            /** @description Pointer; "" stands for all fields that are not named. */
+            path: string;
+            owner: string;
+            name: string;
+            since: string | null;
+        };
         Me: {
             user_id: string;
             username: string;
@@ -5922,6 +5929,8 @@ export interface components {
             field_owners?: {
                 [key: string]: string;
             };
+            /** @description The same with names and times; by include=owners, of one resource. */
+            managed_fields?: components["schemas"]["ManagedField"][];
             /** @description True when an older version was asked for. */
             historical?: boolean;
         };
@@ -6045,6 +6054,8 @@ export interface components {
             field_owners?: {
                 [key: string]: string;
             };
+            /** @description The same with names and times; by include=owners, of one resource. */
+            managed_fields?: components["schemas"]["ManagedField"][];
             /** @description True when an older version was asked for. */
             historical?: boolean;
         };
@@ -6369,6 +6380,8 @@ export interface components {
                 field_owners?: {
                     [key: string]: string;
                 };
+                /** @description The same with names and times; by include=owners, of one resource. */
+                managed_fields?: components["schemas"]["ManagedField"][];
                 /** @description True when an older version was asked for. */
                 historical?: boolean;
                 counts: components["schemas"]["PlaceCounts"];
@@ -9503,7 +9516,7 @@ export interface operations {
                 reason?: string;
                 /** @description Owns the fields that it sets; 409 field_owned if another manager set one to another value. */
                 manager?: string;
-                /** @description Takes over fields of other managers. */
+                /** @description Takes over fields of other managers; false refuses to, also where no manager is named. */
                 force?: boolean;
             };
             header?: {
@@ -9644,7 +9657,7 @@ export interface operations {
                 reason?: string;
                 /** @description Owns the fields that it sets; 409 field_owned if another manager set one to another value. */
                 manager?: string;
-                /** @description Takes over fields of other managers. */
+                /** @description Takes over fields of other managers; false refuses to, also where no manager is named. */
                 force?: boolean;
             };
             header?: {
@@ -10808,7 +10821,7 @@ export interface operations {
                 reason?: string;
                 /** @description Owns the fields that it sets; 409 field_owned if another manager set one to another value. */
                 manager?: string;
-                /** @description Takes over fields of other managers. */
+                /** @description Takes over fields of other managers; false refuses to, also where no manager is named. */
                 force?: boolean;
             };
             header?: {

@@ -181,6 +181,38 @@ describe('owners of fields', () => {
       expect(await patch(id, {}, `&manager=${name}`)).toMatchObject({ status: 400 })
   })
 
+  it('names who manages a field and since when, and keeps it from who does not force', async () => {
+    const { external_id: _, ...body } = service()
+    const { resource_id: id, created_at } = await c.as('ada').record(body)
+    const set = await patch(id, { labels: { env: 'lab', team: 'a' } })
+    const since = set.body.updated_at as string
+    const [ada, olga] = ['ada', 'olga'].map((name) => ({ owner: `user:${c.people[name as 'ada'].id}`, name }))
+    expect((await read(id)).managed_fields).toEqual([
+      { path: '', ...ada, since: created_at },
+      { path: '/labels/env', ...olga, since },
+      { path: '/labels/team', ...olga, since },
+    ])
+    const wish = { labels: { env: 'prod' } }
+    const decided = (query: string) =>
+      c.as('ada').patch(`/v1/resources/${id}?expected_version=2&reason=moved${query}`, wish)
+    const before = await read(id)
+    for (const query of ['&force=false', '&force=false&validate_only=true'])
+      expect(await decided(query)).toMatchObject({
+        status: 409,
+        body: {
+          code: 'field_owned',
+          detail: expect.stringContaining(`/labels/env (olga, since ${since.slice(0, 19)}Z)`),
+          conflicts: [{ path: '/labels/env', ...olga, since }],
+        },
+      })
+    expect(await read(id)).toEqual(before)
+    // Another's field is free where it is not touched.
+    expect(await patch(id, { labels: { team: 'b' } }, '&force=false')).toMatchObject({ status: 200 })
+    const taken = `/v1/resources/${id}?expected_version=3&force=true&reason=moved`
+    expect((await c.as('ada').patch(taken, wish)).status).toBe(200)
+    expect((await read(id)).field_owners).toEqual({ '': ada?.owner, '/labels/team': olga?.owner })
+  })
+
   it('refuses what an intent of another manager would ask for', async () => {
     const host = hostOf(`h-${randomUUID()}`, 'eu1-a-web') as Record<string, unknown> & { resource_id: string }
     await c.as('ada').record(host)

@@ -6,7 +6,7 @@ import { mergeDiff, mergePatch } from '../../shared/data/merge-patch.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError, type Violation } from '../../shared/errors.ts'
 import { runChange } from '../changes/run.ts'
-import { type Cause, recordAudit } from '../command/outbox.ts'
+import { type Cause, managerOf, recordAudit } from '../command/outbox.ts'
 import {
   asObject,
   type Causing,
@@ -152,7 +152,8 @@ export const changeResource = async (
   const desired = next.desired_state
   const by_intent = write.query.mode !== 'record_only' && type.writes === 'operation'
   if (desired && write.query.mode !== 'record_only') checkReadOnly(type, row.desired_state as JsonObject, desired)
-  if (write.query.manager !== undefined && !write.query.force) refuseOwned(row, next, write.query.manager)
+  const { manager, force = manager === undefined } = write.query
+  if (!force) refuseOwned(row, next, managerOf(cause))
   const asked = by_intent && desired && !equalJson(desired, row.desired_state) ? desired : undefined
   if (asked) {
     checkAsked(deps, locked, asked)

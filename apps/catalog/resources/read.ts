@@ -11,6 +11,7 @@ import { etagOf, timeText, viewOf } from '../read/documents.ts'
 import { asOf, includedOf, partsOf, type Reader } from '../read/lists.ts'
 import { readAt, readVersion } from '../read/past.ts'
 import { findVisible } from '../read/visible.ts'
+import { managedFields } from './managers.ts'
 
 type Asked = { include?: string[]; fields?: string[]; at?: string; at_version?: number }
 
@@ -31,7 +32,9 @@ export const readResource = async (
   if (at !== undefined) return { view: await readAt(deps, row, at) }
   const now = await currentView(deps, row, scope)
   const parts = (await partsOf(deps, [row], included, reader)).get(row.rid)
-  const view = { ...now.view, ...parts }
+  const owned = Object.entries(parts?.field_owners ?? {}).map(([path, owner]) => ({ path, owner }))
+  const managed_fields = owned.length > 0 && (await managedFields(deps, resource_id, owned))
+  const view = { ...now.view, ...parts, ...(managed_fields && { managed_fields }) }
   return included.size > (included.has('state') ? 1 : 0) ? { view } : { view, etag: now.etag }
 }
 

@@ -33,6 +33,7 @@ import { pickFields } from '../document/fields.ts'
 import { fieldsOf, listPage } from '../read/lists.ts'
 import type { Side } from '../read/sides.ts'
 import { createResource } from './create.ts'
+import { namingManagers } from './managers.ts'
 import { listPast } from './past.ts'
 import { type PatchBody, patchResource } from './patch.ts'
 import { readResource, readVersions } from './read.ts'
@@ -193,7 +194,7 @@ export const resourceWrites: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
       const if_match = req.headers['if-match']
       const write = writeOf(req, { params, query, if_match: if_match ?? null, body })
       const done = patchResource(deps, params.resource_id, body as PatchBody, if_match, write)
-      return sendStored(reply, await auditDenied(deps, req, done))
+      return sendStored(reply, await namingManagers(deps, params.resource_id, auditDenied(deps, req, done)))
     },
   )
 }

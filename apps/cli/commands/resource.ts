@@ -9,6 +9,7 @@ import type {
   VersionItem,
 } from '../../shared/contracts/catalog/resources.ts'
 import { type Command, type Context, needed, readDocument, text } from '../command.ts'
+import { withQuery } from '../session/api.ts'
 import { minute, short, word, zoned } from '../terminal/output.ts'
 
 const FILE = {
@@ -70,15 +71,26 @@ export const resourceCommands: Command[] = [
     name: 'resource update',
     takes: 'RESOURCE',
     about: 'Changes a resource by a merge patch from a file, based on the current version or on --version.',
-    examples: ['resource update eu1-web-01 -f change.yaml', 'resource update eu1-web-01 -f change.yaml --version 3'],
-    options: { ...FILE, version: { type: 'string', value: 'N', about: 'the version that the change is based on' } },
+    examples: [
+      'resource update eu1-web-01 -f change.yaml --version 3',
+      "resource update eu1-web-01 -f change.yaml --force --reason 'the importer is behind'",
+    ],
+    options: {
+      ...FILE,
+      version: { type: 'string', value: 'N', about: 'the version that the change is based on' },
+      force: { type: 'boolean', about: 'take over fields that others manage; needs --reason' },
+      reason: { type: 'string', value: 'TEXT', about: 'why; recorded' },
+    },
     run: async (context, [id = ''], values) => {
       const { api } = context
       const path = `/api/v1/resources/${encodeURIComponent(id)}`
+      const force = values.force === true
+      const reason = force ? needed(values, 'reason') : text(values, 'reason')
       const patch = readDocument(needed(values, 'file'))
       const version = text(values, 'version')
+      const how = { force: String(force), reason, validate_only: context.dry_run ? 'true' : undefined }
       const if_match = version === undefined ? (await api.send('GET', path)).headers.get('etag') : `"${version}"`
-      const { body } = await api.send<Written>('PATCH', tried(context, path), patch, {
+      const { body } = await api.send<Written>('PATCH', withQuery(path, how), patch, {
         'content-type': 'application/merge-patch+json',
         ...(if_match !== null && { 'if-match': if_match }),
       })

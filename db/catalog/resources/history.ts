@@ -144,3 +144,27 @@ export const listVersions = (
         order by v.version ${back ? sql`asc` : sql`desc`}`,
   )
 }
+
+/** How far back it is asked when a field was set. */
+const LAST_VERSIONS = 1000
+
+/** When each of these fields, or one above it, was last changed; a field without a time was set longer ago than is read. */
+export const lastChanges = async (
+  db: Queryable,
+  resource_id: string,
+  paths: readonly string[],
+): Promise<Map<string, string>> => {
+  const rows = await rowsOf<{ path: string; at: string }>(
+    db,
+    sql`with last as materialized (
+          select v.version, v.at, v.changed_paths from catalog.revision v
+          join catalog.resource r using (rid) where r.resource_id = ${resource_id}
+          order by v.version desc limit ${LAST_VERSIONS})
+        select f.path, (select l.at from last l where l.version = 1 or exists (
+            select 1 from jsonb_array_elements_text(l.changed_paths) c
+            where c = f.path or (f.path <> '' and starts_with(f.path, c || '/')))
+          order by l.version desc limit 1) as at
+        from unnest(${array(paths, 'text')}) as f(path)`,
+  )
+  return new Map(rows.flatMap(({ path, at }) => (at === null ? [] : [[path, at]])))
+}

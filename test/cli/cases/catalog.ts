@@ -58,5 +58,18 @@ describe('the catalog', () => {
     const label = JSON.stringify({ labels: { team: 'web' } })
     expect((await signalbox('olga', [...update, '--dry-run'], label)).out).toBe('Would be: cli-host   /labels/team\n')
     expect((await signalbox('olga', update, label)).out).toBe('cli-host   version 2\n')
+
+    // Another person's field: who and since when, and what to do; nothing changes until it is taken over with a reason.
+    const mine = JSON.stringify({ labels: { team: 'platform' } })
+    const updateAs = (...more: string[]) => signalbox('ada', [...update, ...more], mine)
+    for (const more of [[], ['--dry-run']])
+      expect(await updateAs(...more)).toMatchObject({
+        code: 7,
+        err: expect.stringMatching(
+          /version_conflict\/field_owned: .*\/labels\/team \(olga, since \S+Z\)\.\nhint .*--force --reason TEXT/,
+        ),
+      })
+    expect(await updateAs('--force')).toMatchObject({ code: 2, err: expect.stringContaining('--reason is missing') })
+    expect((await updateAs('--force', '--reason', 'team moved')).out).toBe('cli-host   version 3\n')
   })
 })

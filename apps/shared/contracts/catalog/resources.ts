@@ -80,6 +80,15 @@ export const OwnHealth = Type.Object({
   expires_at: nullable(Time),
 })
 export const CapabilityCounts = Type.Object({ provided: Type.Integer(), required: Type.Integer() })
+/** Who manages a field, in words for people, and when it was last set. */
+export const ManagedField = Type.Object({
+  path: text('/labels/env', { description: 'Pointer; "" stands for all fields that are not named.' }),
+  owner: text('user:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),
+  name: text('olga'),
+  since: nullable(Time),
+})
+export type ManagedField = Static<typeof ManagedField>
+
 /** Parts that are there when `include` names them. */
 const included = {
   health: Type.Optional(OwnHealth),
@@ -92,6 +101,9 @@ const included = {
       description:
         'Managers by pointer: the nearest pointer above a field names who set it last; "" holds for the rest.',
     }),
+  ),
+  managed_fields: Type.Optional(
+    Type.Array(ManagedField, { description: 'The same with names and times; by include=owners, of one resource.' }),
   ),
 }
 
@@ -270,7 +282,11 @@ export const WriteQuery = Type.Object(
         description: 'Owns the fields that it sets; 409 field_owned if another manager set one to another value.',
       }),
     ),
-    force: Type.Optional(Type.Boolean({ description: 'Takes over fields of other managers.' })),
+    force: Type.Optional(
+      Type.Boolean({
+        description: 'Takes over fields of other managers; false refuses to, also where no manager is named.',
+      }),
+    ),
   },
   closed,
 )

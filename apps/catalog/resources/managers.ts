@@ -1,0 +1,53 @@
+import { lastChanges } from '../../../db/catalog/resources/history.ts'
+import type { ManagedField } from '../../shared/contracts/catalog/resources.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { timeOrNull } from '../read/documents.ts'
+
+type Reading = Pick<CatalogDeps, 'db' | 'trust'>
+type Owned = { path: string; owner: string }
+
+/** Managers of fields as people know them: by name, and since when. */
+export const managedFields = async (
+  { db, trust }: Reading,
+  resource_id: string,
+  owned: readonly Owned[],
+): Promise<ManagedField[]> => {
+  const since = await lastChanges(
+    db,
+    resource_id,
+    owned.map(({ path }) => path),
+  )
+  const managers = [...new Set(owned.map(({ owner }) => owner))]
+  const names = new Map(await Promise.all(managers.map(async (owner) => [owner, await nameOf(trust, owner)] as const)))
+  return owned.map(({ path, owner }) => ({
+    path,
+    owner,
+    name: names.get(owner) ?? owner,
+    since: timeOrNull(since.get(path) ?? null),
+  }))
+}
+
+/** A name is a courtesy: without identity the manager's own spelling does. */
+const nameOf = async ({ principals }: Reading['trust'], owner: string): Promise<string> => {
+  if (!owner.startsWith('user:')) return owner
+  const principal = await principals.get(owner.slice('user:'.length)).catch(() => undefined)
+  return principal?.user.username ?? owner
+}
+
+/** Completes the refusal of a change by the names of those who manage the fields, and since when. */
+export const namingManagers = async <T>(deps: Reading, resource_id: string, change: Promise<T>): Promise<T> => {
+  try {
+    return await change
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'field_owned') throw error
+    const { extra = {} } = error.options
+    const conflicts = await managedFields(deps, resource_id, extra.conflicts as Owned[])
+    const named = conflicts.slice(0, 3).map(({ path, name, since }) => `${path} (${name}${sinceText(since)})`)
+    const more = Number(extra.conflict_count) - named.length
+    const detail = `Others set other values: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}.`
+    throw new AppError(error.category, error.code, detail, { ...error.options, extra: { ...extra, conflicts } })
+  }
+}
+
+const sinceText = (since: string | null): string => (since === null ? '' : `, since ${since.slice(0, 19)}Z`)
