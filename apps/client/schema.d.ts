@@ -472,6 +472,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/users/me/views": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your views
+         * @description All searches that the caller keeps, by name: at most 50.
+         */
+        get: operations["listViews"];
+        put?: never;
+        /**
+         * Save a view
+         * @description Keeps the filters of a list under a name that no other view of the caller bears.
+         */
+        post: operations["createView"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/me/views/{view_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a view
+         * @description Deletes a view of the caller.
+         */
+        delete: operations["deleteView"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a view
+         * @description Renames a view or replaces its filters. If-Match holds the version that was read.
+         */
+        patch: operations["updateView"];
+        trace?: never;
+    };
     "/api/v1/users/enrol": {
         parameters: {
             query?: never;
@@ -4769,6 +4817,12 @@ export interface components {
             username: string;
             grants?: components["schemas"]["NewGrant"][];
         };
+        NewView: {
+            /** @enum {unknown} */
+            list: "inbox" | "operations" | "resources";
+            name: string;
+            filters: components["schemas"]["ViewFilters"];
+        };
         Node: {
             operation_id: string;
             node_id: string;
@@ -6110,6 +6164,21 @@ export interface components {
             /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
             dry_run?: boolean;
         };
+        SavedView: {
+            /** Format: uuid */
+            view_id: string;
+            /** @enum {unknown} */
+            list: "inbox" | "operations" | "resources";
+            name: string;
+            filters: components["schemas"]["ViewFilters"];
+            /** @description Grows with each change; its ETag is this number in quotes. */
+            version: number;
+            /** Format: date-time */
+            created_at: string;
+        };
+        SavedViews: {
+            items: components["schemas"]["SavedView"][];
+        };
         ScheduleBody: {
             when: components["schemas"]["When"];
             intent: components["schemas"]["IntentBody"];
@@ -6440,6 +6509,14 @@ export interface components {
             prev_page_token: string | null;
             count?: components["schemas"]["PageCount"];
             as_of: components["schemas"]["ReadAsOf"];
+        };
+        /** @description The search parameters of the list, by name. The console leaves out those that it does not know. */
+        ViewFilters: {
+            [key: string]: string;
+        };
+        ViewPatch: {
+            name?: string;
+            filters?: components["schemas"]["ViewFilters"];
         };
         VoteView: {
             actor: components["schemas"]["ActorSchema"];
@@ -7810,6 +7887,173 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listViews: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedViews"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    createView: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewView"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    deleteView: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+                /** @description The ETag that was read: refused (412) if the version has changed. */
+                "if-match"?: string;
+            };
+            path: {
+                view_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done, without a body. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    updateView: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+                /** @description The ETag that was read: refused (412) if the version has changed. */
+                "if-match"?: string;
+            };
+            path: {
+                view_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ViewPatch"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];

@@ -123,6 +123,7 @@ export const CODES = {
     // Operations
     no_targets: ['The intent selects no targets.', 'Correct targets or selectors.', 422],
     too_many_schedules: ['You own as many schedules as you may.', 'End those that you no longer need.', 422],
+    too_many_views: ['You have as many views as you may.', 'Delete one.', 422],
     too_many_destinations: [
       'You have as many destinations, codes or tests as you may.',
       'Remove one, or wait a day.',
@@ -296,6 +297,7 @@ export const CODES = {
     change_closed: ['The change is no longer open.', 'Request it again if it is still needed.'],
     user_deleted: ['The user is deleted for good.', 'Create a new user with another name.'],
     username_taken: ['The username is taken.', 'Choose another name.'],
+    view_exists: ['You have a view of this name.', 'Choose another name, or change that view.'],
     group_exists: ['The group exists already.', 'Choose another key.'],
     identity_linked: ['This identity belongs to another account.', 'Sign in with it, or link another.'],
     provider_account: ['The account signs in through a provider and has no password.', 'Sign in through the provider.'],
