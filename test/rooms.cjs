@@ -64,7 +64,7 @@ const ROOMS = {
     ['values'],
     ['ui'],
     ['command', 'frame', 'graph', 'history', 'proof'],
-    ['pictures'],
+    ['pictures', 'views'],
     ['resources'],
     ['account', 'votes', 'interventions', 'topology', 'schedules', 'matrix'],
     ['inbox', 'gates', 'intents', 'nodes', 'notifications', 'patches', 'plans', 'admin'],

@@ -149,7 +149,7 @@ export const dialogOf = (page: Page) => page.getByRole('dialog')
 export const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
 export const confirm = (page: Page, name: string) => dialogOf(page).getByRole('button', { name, exact: true }).click()
 
-/** Pictures of the page in light and dark, in the folder that SIGNALBOX_PICTURES names; none unless it is set. */
+/** Pictures of the page in light and dark, and on a phone, in the folder that SIGNALBOX_PICTURES names; none unless it is set. */
 export const takePictures = async (page: Page, name: string): Promise<void> => {
   const folder = process.env.SIGNALBOX_PICTURES
   if (folder === undefined) return
@@ -158,4 +158,8 @@ export const takePictures = async (page: Page, name: string): Promise<void> => {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`) })
   }
+  const size = page.viewportSize()
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.screenshot({ path: join(folder, `${name}-phone.png`) })
+  if (size) await page.setViewportSize(size)
 }

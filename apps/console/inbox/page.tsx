@@ -10,6 +10,7 @@ import { GateLink } from '../values/links.tsx'
 import { nameOf } from '../values/person.tsx'
 import { ShapeIcon, Status } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
+import { ViewsRow } from '../views/row.tsx'
 import { ruleOf, ruleWords, votesInRound } from '../votes/votes.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
@@ -45,6 +46,7 @@ export const InboxPage = () => {
           ))}
         </nav>
       </div>
+      <ViewsRow list="inbox" />
       <Guide />
       {inbox.isPending ? <Loading rows={2} /> : null}
       {inbox.isError ? <Failure error={inbox.error} retry={() => void inbox.refetch()} /> : null}

@@ -14,6 +14,7 @@ import { NewLink, OperationLink } from '../values/links.tsx'
 import { Person } from '../values/person.tsx'
 import { OperationStatusMark } from '../values/status.tsx'
 import { DurationText, TimeText } from '../values/time.tsx'
+import { ViewsRow } from '../views/row.tsx'
 import { tOperation } from '../words/operation.ts'
 
 const TABS: OperationsTab[] = ['running', 'waiting', 'failed', 'all']
@@ -48,6 +49,7 @@ export const OperationsPage = () => {
           search={(text) => void navigate({ search: { tab, q: text }, replace: true })}
         />
       </div>
+      <ViewsRow list="operations" />
       <ListTable
         list={list}
         empty={q === '' ? tOperation.operations.empty[tab] : tOperation.operations.no_match}

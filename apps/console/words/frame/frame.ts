@@ -49,7 +49,8 @@ export const frame = {
     password: 'Change password',
     go_to: 'Go to an operation or resource',
     go_to_placeholder: 'Go to …',
-    go_to_none: 'No operations or resources match.',
+    go_to_none: 'No views, operations or resources match.',
+    view_of: (list: string) => `view of ${list}`,
     environment: (name: string) => `Environment ${name}`,
   },
   connection: {
