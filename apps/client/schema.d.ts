@@ -3067,6 +3067,7 @@ export interface components {
             break_glass?: {
                 reason: string;
             };
+            batch?: components["schemas"]["Batch"];
             /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
             dry_run?: boolean;
         };
@@ -3211,6 +3212,15 @@ export interface components {
             nonce: string;
             /** @description RFC 3339, UTC, microseconds. */
             expires_at: string;
+        };
+        /** @description Of a vote that is one of several decided together; evidence says so. */
+        Batch: {
+            /**
+             * Format: uuid
+             * @description The same in each vote of the batch.
+             */
+            id: string;
+            size: number;
         };
         BlockedOnSchema: {
             kind: string;
@@ -4051,6 +4061,11 @@ export interface components {
                 /** @enum {unknown} */
                 lease_policy?: "hold" | "release";
                 /**
+                 * @description It is not approved together with others.
+                 * @constant
+                 */
+                bulk?: false;
+                /**
                  * @description What becomes of a used approval when its voter loses the right: it is asked for again, or stands.
                  * @enum {unknown}
                  */
@@ -4424,6 +4439,11 @@ export interface components {
                 added: number;
                 changed: number;
                 removed: number;
+            };
+            /** @description Why it cannot be decided together with others; null if it can. */
+            alone: {
+                approve: ("kind" | "signature" | "policy" | "comment" | "risk") | null;
+                reject: ("kind" | "signature" | "policy" | "comment" | "risk") | null;
             };
         };
         IntentBody: {
@@ -5782,6 +5802,7 @@ export interface components {
             /** @description The round that you decide. */
             round: number;
             comment: string;
+            batch?: components["schemas"]["Batch"];
             /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
             dry_run?: boolean;
         };

@@ -204,6 +204,7 @@ export const CODES = {
     second_admin: ['You requested this change, or it concerns you.', 'Another administrator must confirm it.'],
     not_your_change: ['You have no part in this change.', 'Ask whoever requested it, or reject it.'],
     renewal_required: ['An administrator saw the whole enrolment link of the account.', 'Request a new link.'],
+    bulk_not_allowed: ['This gate is not decided together with others.', 'Open the gate and decide it there.'],
     self_approval: ['You requested this operation.', 'Another person must approve it.'],
     self_patch_approval: ['You proposed this patch.', 'Another person must approve it.'],
     second_person_needed: [
