@@ -103,13 +103,20 @@ export const tabOf = async (username: string): Promise<Page> => {
   return openTab((await desk).context)
 }
 
-type Wanted = { signature?: 'required'; held?: boolean; deadline_s?: number; owner?: Person; reason?: string }
+type Wanted = {
+  signature?: 'required'
+  held?: boolean
+  deadline_s?: number
+  owner?: Person
+  reason?: string
+  step?: string
+}
 /** Two nodes, the second behind a gate; `held`: without a gate, and the first runs until `letGo`. */
 export const start = async (title: string, wanted: Wanted = {}) => {
-  const { signature, held = false, deadline_s = 3600, owner, reason = 'a test' } = wanted
+  const { signature, held = false, deadline_s = 3600, owner, reason = 'a test', step = 'task' } = wanted
   const task = (node_id: string, depends_on: string[] = []) => ({
     node_id,
-    name: `task ${node_id}`,
+    name: `${step} ${node_id}`,
     kind: 'task',
     executor: 'noop',
     with: {},

@@ -240,6 +240,7 @@ export const frame = {
       ['g n', 'intents'],
       ['g r', 'resources'],
       ['j, k', 'next, previous row'],
+      ['x', 'select a gate in the inbox'],
       ['[, ]', 'previous, next tab'],
       ['Esc', 'close'],
     ] as [string, string][],
