@@ -35,7 +35,14 @@ const ROOMS = {
   ],
   'apps/session': [['browser', 'store'], ['machines', 'sessions'], ['token'], ['sso']],
   'apps/gateway': [['files', 'proxy'], ['routes'], ['edge'], ['guard']],
-  'apps/identity': [['control'], ['users'], ['machines', 'groups', 'passkeys', 'views'], ['grants'], ['federation'], ['scim']],
+  'apps/identity': [
+    ['control'],
+    ['users'],
+    ['machines', 'groups', 'passkeys', 'views'],
+    ['grants'],
+    ['federation'],
+    ['scim'],
+  ],
   'apps/credential': [['hashing', 'passwords']],
   'apps/relay': [['audit', 'commands', 'events']],
   'apps/shared': [

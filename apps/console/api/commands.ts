@@ -7,7 +7,7 @@ export type Command = {
   method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   path: string
   body: Record<string, unknown>
-  /** Refused (412) if the object has another version by now. */
+  /** Refused (412) unless the object still has this version. */
   version?: number
 }
 

@@ -4,14 +4,14 @@ import { actionOf, mayPress } from '../command/allowed.tsx'
 import { stepOf } from '../votes/brief.tsx'
 
 export type Together = 'approve' | 'reject'
-/** How many gates may be decided together, and how many votes are under way at once. */
+/** How many gates may be decided together, and how many votes are sent at once. */
 export const MOST = 20
 const AT_ONCE = 4
 
 export const keyOf = (row: Pick<InboxRow, 'operation_id' | 'gate_id' | 'round'>): string =>
   `${row.operation_id}/${row.gate_id}/${row.round}`
 
-/** The set with this key, or without it if it was there. */
+/** The set with this key, or without it if it held it. */
 export const flipped = (keys: ReadonlySet<string>, key: string): ReadonlySet<string> =>
   keys.has(key) ? new Set([...keys].filter((other) => other !== key)) : new Set([...keys, key])
 
@@ -62,7 +62,7 @@ export const partOf = (candidates: readonly Candidate[]): Parted => {
   }
 }
 
-/** Sends four at a time. After an answer that stops, those under way end and no other is sent. */
+/** Sends four at a time. After an answer that stops, no other is sent. */
 export const sendEach = async <Item>(
   items: readonly Item[],
   send: (item: Item) => Promise<'on' | 'stop'>,
