@@ -15,7 +15,7 @@ const ROOMS = {
     ['operations'],
     ['nodes', 'patches', 'calendar', 'history', 'schedules'],
     ['interventions', 'upkeep', 'waiting'],
-    ['gates', 'notifications'],
+    ['gates', 'notifications', 'overview'],
     ['stream'],
   ],
   'apps/catalog': [
@@ -74,7 +74,7 @@ const ROOMS = {
     ['pictures', 'views'],
     ['resources'],
     ['account', 'votes', 'interventions', 'topology', 'schedules', 'matrix'],
-    ['inbox', 'gates', 'intents', 'nodes', 'notifications', 'patches', 'plans', 'admin'],
+    ['inbox', 'gates', 'intents', 'nodes', 'notifications', 'overview', 'patches', 'plans', 'admin'],
     ['operations'],
   ],
   'apps/cli': [

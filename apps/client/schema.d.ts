@@ -1980,6 +1980,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the overview
+         * @description How operations ended by day, against the period before; what is open; what is planned for the next 14 days.
+         */
+        get: operations["getOverview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/operations": {
         parameters: {
             query?: never;
@@ -5253,6 +5273,43 @@ export interface components {
             }[];
             as_of: components["schemas"]["ReadAsOf"];
         };
+        Overview: {
+            now: {
+                /** @description Operations that have not ended. */
+                open: number;
+                /** @description Of these, those that wait for people or have failed nodes. */
+                needs_attention: number;
+            };
+            /** @description Every day of the period, by the day on which operations ended. */
+            days: {
+                day: string;
+                /** @description With and without exceptions. */
+                succeeded: number;
+                /** @description Failed or timed out. */
+                failed: number;
+                cancelled: number;
+            }[];
+            period: components["schemas"]["OverviewPeriod"];
+            before: components["schemas"]["OverviewPeriod"];
+            /** @description Of the next 14 days, the first 200. */
+            planned: components["schemas"]["PlannedTick"][];
+            /** @description More is planned than is listed. */
+            planned_more: boolean;
+            as_of: components["schemas"]["AsOf"];
+        };
+        OverviewPeriod: {
+            /** @description RFC 3339, UTC, microseconds. */
+            from: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            to: string;
+            /** @description With and without exceptions. */
+            succeeded: number;
+            /** @description Failed or timed out. */
+            failed: number;
+            cancelled: number;
+            duration: components["schemas"]["Spread"];
+            approval: components["schemas"]["Spread"];
+        };
         OwnHealth: {
             status: components["schemas"]["Health"];
             reason: string;
@@ -5626,6 +5683,19 @@ export interface components {
             superseded_by: string | null;
             superseded_plan_id?: string | null;
             allowed_actions: components["schemas"]["AllowedActionSchema"][];
+        };
+        PlannedTick: {
+            /** @description RFC 3339, UTC, microseconds. */
+            at: string;
+            /**
+             * @description A schedule runs; an operation must have ended; a gate must be decided.
+             * @enum {unknown}
+             */
+            kind: "schedule" | "operation" | "gate";
+            title: string;
+            schedule_id: string | null;
+            operation_id: string | null;
+            gate_id: string | null;
         };
         PreviewBody: {
             exclude_targets?: string[];
@@ -6323,6 +6393,11 @@ export interface components {
             mode: "json" | "cookie" | "machine";
             current: boolean;
         };
+        /** @description The middle and the slowest tenth, in seconds; null of nothing. */
+        Spread: {
+            p50_s: number;
+            p90_s: number;
+        } | null;
         StartBody: {
             reviewed_plan_hash: string;
             /**
@@ -11887,6 +11962,40 @@ export interface operations {
             504: components["responses"]["GatewayTimeout"];
         };
     };
+    getOverview: {
+        parameters: {
+            query?: {
+                /** @description Days back, today included, in UTC. */
+                days?: 14 | 30 | 90;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
     listOperations: {
         parameters: {
             query?: {
@@ -11901,6 +12010,8 @@ export interface operations {
                 q?: string;
                 created_after?: string;
                 created_before?: string;
+                ended_after?: string;
+                ended_before?: string;
                 sort?: "-created_at" | "-updated_at" | "title";
                 page_size?: number;
                 page_token?: string;
@@ -12587,6 +12698,8 @@ export interface operations {
                 q?: string;
                 created_after?: string;
                 created_before?: string;
+                ended_after?: string;
+                ended_before?: string;
                 sort?: "-created_at" | "-updated_at" | "title";
                 page_size?: number;
                 page_token?: string;
