@@ -28,6 +28,7 @@ export const frame = {
   nav: {
     main: 'Main',
     inbox: 'Inbox',
+    overview: 'Overview',
     operations: 'Operations',
     intents: 'Intents',
     schedules: 'Schedules',
