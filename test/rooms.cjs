@@ -49,7 +49,7 @@ const ROOMS = {
     ['contracts', 'codec', 'jwt', 'process', 'run'],
     ['contracts/client', 'contracts/catalog', 'contracts/identity', 'contracts/session', 'service'],
     ['contracts/operations', 'contracts/topology', 'contracts/imports'],
-    ['contracts/engine', 'contracts/notifications', 'data'],
+    ['contracts/engine', 'contracts/notifications', 'contracts/overview', 'data'],
     ['expressions'],
     ['http', 'web'],
     ['events', 'evidence', 'rpc'],

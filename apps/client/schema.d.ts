@@ -6393,7 +6393,7 @@ export interface components {
             mode: "json" | "cookie" | "machine";
             current: boolean;
         };
-        /** @description The middle and the slowest tenth, in seconds; null of nothing. */
+        /** @description The middle and the slowest tenth, in seconds; null of none. */
         Spread: {
             p50_s: number;
             p90_s: number;

@@ -37,7 +37,7 @@ describe('gates are alike', () => {
       expect(await key(other)).not.toBe(await key({}))
   })
 
-  it('in the largest group of one environment; the rest stands apart, elsewhere or out', async () => {
+  it('in the largest group of one environment; the rest is apart, elsewhere or out', async () => {
     const one = await candidate('one')
     const moved = await candidateOf({ ...one.row, operation_id: 'moved', round: 2 }, one.gate)
     const differs = await candidateOf({ ...one.row, operation_id: 'forged' }, { ...one.gate, digest: 'sha256:0' })

@@ -51,7 +51,7 @@ describe('a saved view', () => {
     expect((await viewsOf(eva)).length).toBe(1)
   })
 
-  it('is its owner’s alone: nobody else lists, changes or deletes it, not even an administrator', async () => {
+  it('is for its owner alone: nobody else lists, changes or deletes it, not even an administrator', async () => {
     const [eva, olga] = [await p.newUser(ada), await p.newUser(ada)]
     const { view_id } = await saved(eva)
     for (const other of [olga, ada]) {
@@ -76,7 +76,7 @@ describe('a saved view', () => {
     ['a filter with a foreign name', { ...broken(), filters: { 'a b': '' } }],
     ['a long filter', { ...broken(), filters: { q: 'x'.repeat(501) } }],
     ['many filters', { ...broken(), filters: Object.fromEntries([...'abcdefghijk'].map((name) => [name, ''])) }],
-  ])('is refused with %s, and nothing is kept', async (_what, body) => {
+  ])('is refused with %s, and leaves no row', async (_what, body) => {
     const eva = await p.newUser(ada)
     const reply = await eva.post(PATH, body)
     expect(reply).toMatchObject({ status: 400, body: { category: 'validation_error', code: 'schema_violation' } })

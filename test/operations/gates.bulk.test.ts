@@ -74,7 +74,7 @@ describe('gates decided together', () => {
     else expect(rejected.body.status).toBe('rejected')
   })
 
-  it('leave out every kind of gate but approvals, and a forged batch changes nothing', async () => {
+  it('leave out every kind of gate but approvals, and a forged batch leaves it waiting', async () => {
     const gate = await waiting()
     for (const kind of ['freeze', 'policy_override']) {
       await gate.set('kind', kind)

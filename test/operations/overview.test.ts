@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Overview, PlannedTick } from '../../apps/shared/contracts/operations/overview.ts'
+import type { Overview, PlannedTick } from '../../apps/shared/contracts/overview/overview.ts'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 
 /** console-2.md 9: what ran, what runs, what is to come. */

@@ -43,7 +43,7 @@ const useCandidates = (rows: InboxRow[]) => {
     })),
   })
   const fresh = reads.every(({ data, dataUpdatedAt }) => data !== undefined && dataUpdatedAt >= opened)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what was read first is what is decided
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the first read is decided on
   useEffect(() => {
     if (!fresh || candidates !== undefined) return
     const read = rows.flatMap((row, at) => {

@@ -1,4 +1,4 @@
-import type { Overview } from '../../shared/contracts/operations/overview.ts'
+import type { Overview } from '../../shared/contracts/overview/overview.ts'
 import { dayName } from '../kit/format.ts'
 import { tOverview } from '../words/overview.ts'
 
@@ -30,9 +30,12 @@ export const Bars = ({ days }: { days: readonly Day[] }) => {
           </g>
         ))}
       </svg>
-      <figcaption className="flex flex-wrap justify-between gap-x-6 gap-y-1 text-table text-muted">
-        <span>{first ? nameOf(first) : ''}</span>
-        <span className="flex flex-wrap gap-x-4">
+      <figcaption className="flex flex-col gap-2 text-table text-muted">
+        <span className="flex justify-between gap-4">
+          <span>{first ? nameOf(first) : ''}</span>
+          <span>{last ? nameOf(last) : ''}</span>
+        </span>
+        <span className="flex flex-wrap justify-center gap-x-4">
           {STACK.map((end) => (
             <span key={end} className="flex items-center gap-2">
               <svg viewBox="0 0 10 10" className="trend-key" aria-hidden="true">
@@ -43,7 +46,6 @@ export const Bars = ({ days }: { days: readonly Day[] }) => {
           ))}
           <span>{tOverview.most(most)}</span>
         </span>
-        <span>{last ? nameOf(last) : ''}</span>
       </figcaption>
     </figure>
   )

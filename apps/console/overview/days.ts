@@ -1,4 +1,4 @@
-import type { PlannedTick } from '../../shared/contracts/operations/overview.ts'
+import type { PlannedTick } from '../../shared/contracts/overview/overview.ts'
 
 /** A time over which a freeze holds or a window is open, in milliseconds. */
 export type Band = { id: string; kind: 'freeze' | 'window'; title: string; from: number; to: number }

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import type { Overview, PlannedTick } from '../../shared/contracts/operations/overview.ts'
+import type { Overview, PlannedTick } from '../../shared/contracts/overview/overview.ts'
 import { clockTime, dayName, dayStarts } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
 import { calendarQuery } from '../queries/overview.ts'

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import type { Overview, OverviewPeriod, Spread } from '../../shared/contracts/operations/overview.ts'
+import type { Overview, OverviewPeriod, Spread } from '../../shared/contracts/overview/overview.ts'
 import { dayName, duration } from '../kit/format.ts'
 import { Card } from '../ui/card.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'

@@ -3,7 +3,7 @@ import { countOpen, listEndsByDay, sumPeriod } from '../../../db/operations/oper
 import { readAsOf } from '../../../db/operations/operations/read.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import { allow } from '../../shared/auth/http.ts'
-import { Overview, OverviewQuery } from '../../shared/contracts/operations/overview.ts'
+import { Overview, OverviewQuery } from '../../shared/contracts/overview/overview.ts'
 import { errorReplies } from '../../shared/http/app.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { visibleSql } from '../policies/visibility.ts'

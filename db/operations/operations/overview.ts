@@ -1,12 +1,12 @@
 import { and, asc, eq, isNull, type SQL, sql } from 'drizzle-orm'
-import type { OverviewPeriod, PlannedTick, Spread } from '../../../apps/shared/contracts/operations/overview.ts'
+import type { OverviewPeriod, PlannedTick, Spread } from '../../../apps/shared/contracts/overview/overview.ts'
 import type { Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import { WAITING_FOR_PEOPLE } from '../gates/rows.ts'
 import { gates, operations } from '../tables/index.ts'
 import { GROUPS } from './read.ts'
 
-/** Sums for the overview. Each is one statement over a bounded time, of what `visible` leaves. */
+/** Sums for the overview: each is one statement over a bounded time and the visible rows. */
 type Visible = SQL | undefined
 export type Span = { from: string; to: string }
 
@@ -19,7 +19,7 @@ const COUNTS = {
   failed: ends('failed', 'timed_out'),
   cancelled: ends('cancelled'),
 }
-/** The middle and the slowest tenth of a time; null of nothing. */
+/** The middle and the slowest tenth of a time; null of none. */
 const spread = (seconds: SQL): SQL<Spread> => sql`case when count(${seconds}) = 0 then null else
   jsonb_build_object('p50_s', round((percentile_cont(0.5) within group (order by ${seconds}))::numeric, 3),
                      'p90_s', round((percentile_cont(0.9) within group (order by ${seconds}))::numeric, 3)) end`

@@ -48,7 +48,7 @@ const votesOf = (page: Page) => {
 
 describe('gates decided together', () => {
   it(
-    'are those that make the same change; others stand apart or are left out with the reason',
+    'are those that make the same change; others are apart or left out with the reason',
     async () => {
       const [one, two, other] = await waiting(
         ['bulk one'],

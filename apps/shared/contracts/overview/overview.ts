@@ -1,9 +1,9 @@
 import Type, { type Static } from 'typebox'
 import { Closed } from '../closed.ts'
+import { AsOf, NullableText, Time } from '../operations/common.ts'
 import { text } from '../text.ts'
-import { AsOf, NullableText, Time } from './common.ts'
 
-/** What ran, what runs, what is to come (console-2.md 9). */
+/** Ends of operations, open ones, and what is planned (console-2.md 9). */
 export const OVERVIEW_DAYS = [14, 30, 90] as const
 export const OverviewQuery = Closed({
   days: Type.Optional(
@@ -17,7 +17,7 @@ const ended = {
   cancelled: Type.Integer(),
 }
 export const Spread = Type.Union([Type.Object({ p50_s: Type.Number(), p90_s: Type.Number() }), Type.Null()], {
-  description: 'The middle and the slowest tenth, in seconds; null of nothing.',
+  description: 'The middle and the slowest tenth, in seconds; null of none.',
 })
 export type Spread = Static<typeof Spread>
 export const OverviewPeriod = Type.Object({
