@@ -472,6 +472,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/users/me/views": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your views
+         * @description All searches that the caller keeps, by name: at most 50.
+         */
+        get: operations["listViews"];
+        put?: never;
+        /**
+         * Save a view
+         * @description Keeps the filters of a list under a name that no other view of the caller bears.
+         */
+        post: operations["createView"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/me/views/{view_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a view
+         * @description Deletes a view of the caller.
+         */
+        delete: operations["deleteView"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a view
+         * @description Renames a view or replaces its filters. If-Match holds the version that was read.
+         */
+        patch: operations["updateView"];
+        trace?: never;
+    };
     "/api/v1/users/enrol": {
         parameters: {
             query?: never;
@@ -1932,6 +1980,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the overview
+         * @description How operations ended by day, against the period before; what is open; what is planned for the next 14 days.
+         */
+        get: operations["getOverview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/operations": {
         parameters: {
             query?: never;
@@ -3019,6 +3087,7 @@ export interface components {
             break_glass?: {
                 reason: string;
             };
+            batch?: components["schemas"]["Batch"];
             /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
             dry_run?: boolean;
         };
@@ -3163,6 +3232,15 @@ export interface components {
             nonce: string;
             /** @description RFC 3339, UTC, microseconds. */
             expires_at: string;
+        };
+        /** @description Of a vote that is one of several decided together; evidence says so. */
+        Batch: {
+            /**
+             * Format: uuid
+             * @description The same in each vote of the batch.
+             */
+            id: string;
+            size: number;
         };
         BlockedOnSchema: {
             kind: string;
@@ -4004,6 +4082,11 @@ export interface components {
                 /** @enum {unknown} */
                 lease_policy?: "hold" | "release";
                 /**
+                 * @description It is not approved together with others.
+                 * @constant
+                 */
+                bulk?: false;
+                /**
                  * @description What becomes of a used approval when its voter loses the right: it is asked for again, or stands.
                  * @enum {unknown}
                  */
@@ -4377,6 +4460,11 @@ export interface components {
                 added: number;
                 changed: number;
                 removed: number;
+            };
+            /** @description Why it cannot be decided together with others; null if it can. */
+            alone: {
+                approve: ("kind" | "signature" | "policy" | "comment" | "risk") | null;
+                reject: ("kind" | "signature" | "policy" | "comment" | "risk") | null;
             };
         };
         IntentBody: {
@@ -4776,6 +4864,12 @@ export interface components {
         NewUser: {
             username: string;
             grants?: components["schemas"]["NewGrant"][];
+        };
+        NewView: {
+            /** @enum {unknown} */
+            list: "inbox" | "operations" | "resources";
+            name: string;
+            filters: components["schemas"]["ViewFilters"];
         };
         Node: {
             operation_id: string;
@@ -5187,6 +5281,43 @@ export interface components {
             }[];
             as_of: components["schemas"]["ReadAsOf"];
         };
+        Overview: {
+            now: {
+                /** @description Operations that have not ended. */
+                open: number;
+                /** @description Of these, those that wait for people or have failed nodes. */
+                needs_attention: number;
+            };
+            /** @description Every day of the period, by the day on which operations ended. */
+            days: {
+                day: string;
+                /** @description With and without exceptions. */
+                succeeded: number;
+                /** @description Failed or timed out. */
+                failed: number;
+                cancelled: number;
+            }[];
+            period: components["schemas"]["OverviewPeriod"];
+            before: components["schemas"]["OverviewPeriod"];
+            /** @description Of the next 14 days, the first 200. */
+            planned: components["schemas"]["PlannedTick"][];
+            /** @description More is planned than is listed. */
+            planned_more: boolean;
+            as_of: components["schemas"]["AsOf"];
+        };
+        OverviewPeriod: {
+            /** @description RFC 3339, UTC, microseconds. */
+            from: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            to: string;
+            /** @description With and without exceptions. */
+            succeeded: number;
+            /** @description Failed or timed out. */
+            failed: number;
+            cancelled: number;
+            duration: components["schemas"]["Spread"];
+            approval: components["schemas"]["Spread"];
+        };
         OwnHealth: {
             status: components["schemas"]["Health"];
             reason: string;
@@ -5561,6 +5692,19 @@ export interface components {
             superseded_plan_id?: string | null;
             allowed_actions: components["schemas"]["AllowedActionSchema"][];
         };
+        PlannedTick: {
+            /** @description RFC 3339, UTC, microseconds. */
+            at: string;
+            /**
+             * @description A schedule runs; an operation must have ended; a gate must be decided.
+             * @enum {unknown}
+             */
+            kind: "schedule" | "operation" | "gate";
+            title: string;
+            schedule_id: string | null;
+            operation_id: string | null;
+            gate_id: string | null;
+        };
         PreviewBody: {
             exclude_targets?: string[];
             /** @description Position in the catalog's log that the plan must know. */
@@ -5736,6 +5880,7 @@ export interface components {
             /** @description The round that you decide. */
             round: number;
             comment: string;
+            batch?: components["schemas"]["Batch"];
             /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
             dry_run?: boolean;
         };
@@ -6122,6 +6267,21 @@ export interface components {
             /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
             dry_run?: boolean;
         };
+        SavedView: {
+            /** Format: uuid */
+            view_id: string;
+            /** @enum {unknown} */
+            list: "inbox" | "operations" | "resources";
+            name: string;
+            filters: components["schemas"]["ViewFilters"];
+            /** @description Grows with each change; its ETag is this number in quotes. */
+            version: number;
+            /** Format: date-time */
+            created_at: string;
+        };
+        SavedViews: {
+            items: components["schemas"]["SavedView"][];
+        };
         ScheduleBody: {
             when: components["schemas"]["When"];
             intent: components["schemas"]["IntentBody"];
@@ -6245,6 +6405,11 @@ export interface components {
             mode: "json" | "cookie" | "machine";
             current: boolean;
         };
+        /** @description The middle and the slowest tenth, in seconds; null of none. */
+        Spread: {
+            p50_s: number;
+            p90_s: number;
+        } | null;
         StartBody: {
             reviewed_plan_hash: string;
             /**
@@ -6454,6 +6619,14 @@ export interface components {
             prev_page_token: string | null;
             count?: components["schemas"]["PageCount"];
             as_of: components["schemas"]["ReadAsOf"];
+        };
+        /** @description The search parameters of the list, by name. The console leaves out those that it does not know. */
+        ViewFilters: {
+            [key: string]: string;
+        };
+        ViewPatch: {
+            name?: string;
+            filters?: components["schemas"]["ViewFilters"];
         };
         VoteView: {
             actor: components["schemas"]["ActorSchema"];
@@ -7829,6 +8002,173 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listViews: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedViews"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    createView: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewView"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    deleteView: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+                /** @description The ETag that was read: refused (412) if the version has changed. */
+                "if-match"?: string;
+            };
+            path: {
+                view_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done, without a body. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    updateView: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+                /** @description The ETag that was read: refused (412) if the version has changed. */
+                "if-match"?: string;
+            };
+            path: {
+                view_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ViewPatch"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
@@ -11641,6 +11981,40 @@ export interface operations {
             504: components["responses"]["GatewayTimeout"];
         };
     };
+    getOverview: {
+        parameters: {
+            query?: {
+                /** @description Days back, today included, in UTC. */
+                days?: 14 | 30 | 90;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
     listOperations: {
         parameters: {
             query?: {
@@ -11655,6 +12029,8 @@ export interface operations {
                 q?: string;
                 created_after?: string;
                 created_before?: string;
+                ended_after?: string;
+                ended_before?: string;
                 sort?: "-created_at" | "-updated_at" | "title";
                 page_size?: number;
                 page_token?: string;
@@ -12341,6 +12717,8 @@ export interface operations {
                 q?: string;
                 created_after?: string;
                 created_before?: string;
+                ended_after?: string;
+                ended_before?: string;
                 sort?: "-created_at" | "-updated_at" | "title";
                 page_size?: number;
                 page_token?: string;

@@ -4,8 +4,9 @@ import { BrokenPage, lazyPage } from './frame/lazy-page.tsx'
 import { NotFound } from './frame/not-found.tsx'
 import { Shell } from './frame/shell.tsx'
 import { Unreachable } from './frame/unreachable.tsx'
-import { type OperationsTab, operationQuery } from './queries/operations.ts'
-import { type DrawnSearch, drawnSearch, oneOf, text, timelineSearch, whole } from './search.ts'
+import { type EndedIn, OPERATIONS_TABS, type OperationsTab, operationQuery } from './queries/operations.ts'
+import type { OverviewDays } from './queries/overview.ts'
+import { type DrawnSearch, drawnSearch, oneOf, spanSearch, text, timelineSearch, whole } from './search.ts'
 import { SessionAway, sessionPhase, startSession } from './session/token.ts'
 import { Loading, Page } from './ui/page.tsx'
 
@@ -59,11 +60,23 @@ const inbox = createRoute({
   component: lazyPage(() => import('./inbox/page.tsx'), 'InboxPage'),
 })
 
-const TABS: readonly OperationsTab[] = ['running', 'waiting', 'failed', 'all']
+const overview = createRoute({
+  getParentRoute: () => shell,
+  path: '/overview',
+  validateSearch: (search): { days: OverviewDays } => ({
+    days: search.days === 30 || search.days === 90 ? search.days : 14,
+  }),
+  component: lazyPage(() => import('./overview/page.tsx'), 'OverviewPage'),
+})
+
 const operations = createRoute({
   getParentRoute: () => shell,
   path: '/operations',
-  validateSearch: (search) => ({ tab: oneOf(search.tab, TABS, 'running'), q: text(search.q) }),
+  validateSearch: (search): { tab: OperationsTab; q: string } & EndedIn => ({
+    tab: oneOf(search.tab, OPERATIONS_TABS, 'running'),
+    q: text(search.q),
+    ...spanSearch(search),
+  }),
   component: lazyPage(() => import('./operations/list.tsx'), 'OperationsPage'),
 })
 
@@ -329,6 +342,7 @@ const routeTree = root.addChildren([
   enrol,
   shell.addChildren([
     inbox,
+    overview,
     operations,
     operation.addChildren([operationHome, graph, timeline, activity, nodes, patches, artifacts, evidence]),
     node,

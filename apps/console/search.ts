@@ -8,6 +8,16 @@ export const whole = (value: unknown): number | undefined => {
   return Number.isSafeInteger(number) && number > 0 ? number : undefined
 }
 
+const instant = (value: unknown): string | undefined => {
+  const at = Date.parse(text(value))
+  return Number.isNaN(at) ? undefined : new Date(at).toISOString()
+}
+/** When something ended; what is no time is left out. */
+export const spanSearch = (search: Record<string, unknown>): { from?: string; to?: string } => {
+  const [from, to] = [instant(search.from), instant(search.to)]
+  return { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
+}
+
 /** How a graph is shown, and what is selected in it. */
 export type DrawnSearch = { view?: 'list' | 'drawing' | 'matrix'; node?: string; gate?: string }
 export const drawnSearch = (search: Record<string, unknown>): DrawnSearch => ({

@@ -15,6 +15,7 @@ import { recordDenial } from './mutations.ts'
 import { scimRoutes } from './scim/routes.ts'
 import { userEventsRoutes } from './users/events.routes.ts'
 import { enrolRoutes, movesRoutes, newUsersRoutes, usersRoutes } from './users/routes.ts'
+import { viewsRoutes } from './views/routes.ts'
 
 const openapi = { title: 'Signalbox identity', description: 'Users, groups, roles and grants.' }
 
@@ -41,7 +42,7 @@ export const buildApp = (deps: IdentityDeps) => {
   })
   const plugins = [usersRoutes, enrolRoutes, newUsersRoutes, movesRoutes, groupsRoutes, membersRoutes]
   const machines = [machinesRoutes, machineCredentialsRoutes]
-  const others = [...machines, grantsRoutes, rolesRoutes, changeEndingRoutes, userEventsRoutes]
+  const others = [...machines, grantsRoutes, rolesRoutes, changeEndingRoutes, userEventsRoutes, viewsRoutes]
   for (const routes of [...plugins, ...others]) app.register(routes, { deps })
   app.register(scimRoutes, { deps })
   app.register(changesRoutes, { deps, measures: MEASURES })

@@ -29,6 +29,7 @@ import { nodesRoutes } from './nodes/routes.ts'
 import { destinationsRoutes } from './notifications/destinations.routes.ts'
 import { notificationsRoutes } from './notifications/routes.ts'
 import { operationsRoutes } from './operations/routes.ts'
+import { overviewRoutes } from './overview/routes.ts'
 import { patchesRoutes } from './patches/routes.ts'
 import { outlineOf } from './plans/outline.ts'
 import { plansRoutes } from './plans/routes.ts'
@@ -59,6 +60,7 @@ const PUBLIC: readonly Routes[] = [
   destinationsRoutes,
   meRoutes,
   waitingRoutes,
+  overviewRoutes,
   engineRoutes,
   workRoutes,
 ]

@@ -38,6 +38,8 @@ export const schema = Type.Object({
   OPERATIONS__GATES__DEADLINE_S: settings.integer(86_400, 1, 2_592_000),
   /** How long ago the voters of an approval may have been proved when a node behind it starts. */
   OPERATIONS__GATES__STANDING_S: settings.integer(5, 1, 60),
+  /** Up to which risk approvals may be given together with others. */
+  OPERATIONS__GATES__BULK_APPROVE: Type.Enum(['off', 'low', 'medium'], { default: 'low' }),
   /** Rights that a participant of an operation gave count only if given so long before its plan was made. */
   OPERATIONS__PROVENANCE__LOOKBACK_S: settings.integer(604_800, 0, 31_536_000),
   OPERATIONS__LIMITS__PLAN_NODES: settings.integer(5000, 1),

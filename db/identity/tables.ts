@@ -11,6 +11,7 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core'
+import type { ViewList } from '../../apps/shared/contracts/identity/views.ts'
 import { auditTable } from '../audit.ts'
 import { at } from '../columns.ts'
 import { idempotencyTable } from '../command/keys.ts'
@@ -232,6 +233,24 @@ export const passkeys = identitySchema.table(
   (t) => [uniqueIndex('passkeys_credential').on(t.credential_id), index().on(t.user_id, t.id)],
 )
 export type PasskeyRow = typeof passkeys.$inferSelect
+
+/** Searches that a person keeps under a name (console-2.md 10). */
+export const saved_views = identitySchema.table(
+  'saved_views',
+  {
+    id: uuid('id').primaryKey(),
+    user_id: uuid('user_id')
+      .notNull()
+      .references(() => users.id),
+    list: text('list').$type<ViewList>().notNull(),
+    name: text('name').notNull(),
+    filters: jsonb('filters').$type<Record<string, string>>().notNull(),
+    version: bigint('version', { mode: 'number' }).notNull().default(1),
+    created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
+  },
+  (t) => [uniqueIndex('saved_views_name').on(t.user_id, sql`lower(${t.name})`)],
+)
+export type SavedViewRow = typeof saved_views.$inferSelect
 
 /** People and groups that the directory of a provider keeps (federation.md 9). A person bears the id of the account. */
 export const scim_resources = identitySchema.table(

@@ -144,6 +144,13 @@ const notifications = {
     ]),
   ),
 }
+let views = 0
+const forView: Prepare = async ({ call }, token) => {
+  views += 1
+  const body = { list: 'operations', name: `view ${views}`, filters: { tab: 'failed' } }
+  const made = await call(token, 'POST', '/api/v1/users/me/views', body)
+  return { ids: { view_id: made.body.view_id } }
+}
 const forOperation: Prepare = async (world, token) => ({ ids: (await atGate(world, token)).ids })
 
 /** Each command has a host of its own, still at its first version. */
@@ -176,6 +183,8 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
   },
   'DELETE /v1/admin/users/{user_id}/sessions': forNewcomer,
 
+  'PATCH /v1/users/me/views/{view_id}': forView,
+  'DELETE /v1/users/me/views/{view_id}': forView,
   'POST /v1/users/enrol': async (world) => ({ body: { enrolment_token: (await newcomer(world)).token } }),
   'POST /v1/admin/users/{user_id}/enrolment-token': forNewcomer,
   'POST /v1/admin/users/{user_id}/recovery': forNewcomer,

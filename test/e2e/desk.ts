@@ -103,13 +103,20 @@ export const tabOf = async (username: string): Promise<Page> => {
   return openTab((await desk).context)
 }
 
-type Wanted = { signature?: 'required'; held?: boolean; deadline_s?: number; owner?: Person; reason?: string }
+type Wanted = {
+  signature?: 'required'
+  held?: boolean
+  deadline_s?: number
+  owner?: Person
+  reason?: string
+  step?: string
+}
 /** Two nodes, the second behind a gate; `held`: without a gate, and the first runs until `letGo`. */
 export const start = async (title: string, wanted: Wanted = {}) => {
-  const { signature, held = false, deadline_s = 3600, owner, reason = 'a test' } = wanted
+  const { signature, held = false, deadline_s = 3600, owner, reason = 'a test', step = 'task' } = wanted
   const task = (node_id: string, depends_on: string[] = []) => ({
     node_id,
-    name: `task ${node_id}`,
+    name: `${step} ${node_id}`,
     kind: 'task',
     executor: 'noop',
     with: {},
@@ -149,7 +156,7 @@ export const dialogOf = (page: Page) => page.getByRole('dialog')
 export const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
 export const confirm = (page: Page, name: string) => dialogOf(page).getByRole('button', { name, exact: true }).click()
 
-/** Pictures of the page in light and dark, in the folder that SIGNALBOX_PICTURES names; none unless it is set. */
+/** Pictures of the page in light and dark, and on a phone, in the folder that SIGNALBOX_PICTURES names; none unless it is set. */
 export const takePictures = async (page: Page, name: string): Promise<void> => {
   const folder = process.env.SIGNALBOX_PICTURES
   if (folder === undefined) return
@@ -158,4 +165,8 @@ export const takePictures = async (page: Page, name: string): Promise<void> => {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`) })
   }
+  const size = page.viewportSize()
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.screenshot({ path: join(folder, `${name}-phone.png`) })
+  if (size) await page.setViewportSize(size)
 }

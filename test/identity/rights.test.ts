@@ -37,6 +37,8 @@ const bodyOf = (method: string, url: string): unknown => {
     'POST /v1/admin/groups': { group_key: name, name },
     'POST /v1/admin/grants': { subject_type: 'user', subject_id: randomUUID(), role: 'viewer' },
     'PATCH /v1/admin/groups/:group_key': { name },
+    'POST /v1/users/me/views': { list: 'inbox', name, filters: {} },
+    'PATCH /v1/users/me/views/:view_id': { name },
     'POST /v1/admin/machines': { name, owners: [randomUUID()] },
     'POST /v1/admin/machines/:machine_id/credentials': { kind: 'key', name, permissions: ['catalog:read'] },
     'POST /v1/admin/machines/:machine_id/credentials/:credential_id/rotate': {},
@@ -59,6 +61,7 @@ describe('every route', () => {
         .replace(':change_id', randomUUID())
         .replace(':machine_id', randomUUID())
         .replace(':credential_id', randomUUID())
+        .replace(':view_id', randomUUID())
       const anonymous = await p.app.inject({ method: method as 'GET', url: path, headers: { 'idempotency-key': 'k' } })
       expect([method, url, anonymous.statusCode]).toEqual([method, url, 401])
       for (const { role, user } of people) {

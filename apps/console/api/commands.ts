@@ -2,8 +2,14 @@ import { answerOf, type Problem, problemFrom } from '../../shared/contracts/clie
 import { sleep } from '../session/wait.ts'
 import { problemOf, withSession } from './client.ts'
 
-/** One command below /api: a POST with a body, unless it names another method, which sends none. The key belongs to exactly this body. */
-export type Command = { method?: 'PUT' | 'DELETE'; path: string; body: Record<string, unknown> }
+/** One command below /api: a POST unless it names another method. PUT and DELETE send no body. The key belongs to exactly this command. */
+export type Command = {
+  method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  path: string
+  body: Record<string, unknown>
+  /** Refused (412) unless the object still has this version. */
+  version?: number
+}
 
 /** The outcome of a command (console.md section 6). */
 export type Outcome<Reply = unknown> =
@@ -43,14 +49,19 @@ export const dryRun = async <Effect>({ path, body }: Command): Promise<{ effect:
 }
 
 async function send<Reply>(
-  { method, path, body }: Command,
+  { method = 'POST', path, body, version }: Command,
   key: string,
 ): Promise<{ status: number | null; reply?: Reply; problem?: Problem }> {
   try {
+    const bodied = method === 'POST' || method === 'PATCH'
     const request = new Request(`/api${path}`, {
-      method: method ?? 'POST',
-      headers: { 'idempotency-key': key, ...(method ? {} : { 'content-type': 'application/json' }) },
-      ...(method ? {} : { body: JSON.stringify(body) }),
+      method,
+      headers: {
+        'idempotency-key': key,
+        ...(bodied ? { 'content-type': 'application/json' } : {}),
+        ...(version === undefined ? {} : { 'if-match': `"${version}"` }),
+      },
+      ...(bodied ? { body: JSON.stringify(body) } : {}),
     })
     const answer = await withSession(request)
     const content: unknown = await answer.json().catch(() => null)

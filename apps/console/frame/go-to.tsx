@@ -2,18 +2,20 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Search } from 'lucide-react'
 import { useDeferredValue, useEffect, useId, useRef, useState } from 'react'
+import type { SavedView } from '../../shared/contracts/identity/views.ts'
 import { api, read } from '../api/client.ts'
 import type { FoundResource, OperationRow } from '../api/types.ts'
 import { shortId } from '../kit/format.ts'
 import { searchQuery } from '../queries/resources.ts'
+import { placeOf, viewsQuery } from '../queries/views.ts'
 import { OperationStatusMark } from '../values/status.tsx'
 import { tCatalog } from '../words/catalog.ts'
 import { t } from '../words/index.ts'
 
 const MAX = 6
-type Item = { key: string } & ({ row: OperationRow } | { resource: FoundResource })
+type Item = { key: string } & ({ row: OperationRow } | { resource: FoundResource } | { view: SavedView })
 
-/** Operations by title, ticket or end of id, and the resources that search ranks first; undefined until the first answer. */
+/** Own views by name, operations by title, ticket or end of id, and the resources that search ranks first; undefined until the first answer. */
 const useItems = (q: string, enabled: boolean): Item[] | undefined => {
   const asked = { enabled, staleTime: 10_000 }
   const operations = useQuery({
@@ -23,8 +25,12 @@ const useItems = (q: string, enabled: boolean): Item[] | undefined => {
       read(api.GET('/v1/operations', { params: { query: { q, page_size: MAX, sort: '-created_at' } }, signal })),
   }).data?.items
   const resources = useQuery({ ...searchQuery({ q }, MAX), ...asked }).data?.items
-  if (!enabled || (operations === undefined && resources === undefined)) return undefined
+  const views = useQuery({ ...viewsQuery(), enabled }).data?.items.filter(({ name }) =>
+    name.toLowerCase().includes(q.toLowerCase()),
+  )
+  if (!enabled || (operations === undefined && resources === undefined && !views?.length)) return undefined
   return [
+    ...(views ?? []).slice(0, MAX).map((view) => ({ key: view.view_id, view })),
     ...(operations ?? []).map((row) => ({ key: row.operation_id, row })),
     ...(resources ?? []).map((resource) => ({ key: resource.resource_id, resource })),
   ]
@@ -43,7 +49,7 @@ const useFieldKey = (field: React.RefObject<HTMLInputElement | null>): void =>
     return () => window.removeEventListener('keydown', hear)
   }, [field])
 
-/** Finds operations and resources from every page. */
+/** Finds views, operations and resources from every page. */
 export const GoTo = () => {
   const [text, setText] = useState('')
   const [open, setOpen] = useState(false)
@@ -59,7 +65,8 @@ export const GoTo = () => {
     if (item === undefined) return
     setText('')
     setOpen(false)
-    if ('row' in item) void navigate({ to: '/operations/$operation_id/graph', params: { operation_id: item.key } })
+    if ('view' in item) void navigate(placeOf(item.view))
+    else if ('row' in item) void navigate({ to: '/operations/$operation_id/graph', params: { operation_id: item.key } })
     else
       void navigate({ to: '/resources/$resource_id', params: { resource_id: item.key }, search: { tab: 'overview' } })
   }
@@ -120,25 +127,37 @@ const Found = ({ id, items, at, go }: FoundProps) => (
         onPointerDown={(event) => event.preventDefault()}
         onClick={() => go(item)}
       >
-        {'row' in item ? (
-          <>
-            <span className="min-w-0 flex-1 truncate">{item.row.title}</span>
-            <OperationStatusMark status={item.row.status} blockedOn={item.row.blocked_on} />
-            <code className="text-muted">{shortId(item.key)}</code>
-          </>
-        ) : (
-          <>
-            <span className="min-w-0 flex-1 truncate">
-              {item.resource.display_name || item.resource.name}
-              {item.resource.matched.includes('name') ? null : (
-                <span className="text-muted"> {tCatalog.resources.in_fields(item.resource.matched)}</span>
-              )}
-            </span>
-            <code className="text-muted">{item.resource.type_key}</code>
-          </>
-        )}
+        <Option item={item} />
       </div>
     ))}
     {items?.length === 0 ? <div className="px-2 py-1.5 text-muted">{t.nav.go_to_none}</div> : null}
   </div>
 )
+
+const Option = ({ item }: { item: Item }) => {
+  if ('view' in item)
+    return (
+      <>
+        <bdi className="min-w-0 flex-1 truncate">{item.view.name}</bdi>
+        <span className="text-muted">{t.nav.view_of(item.view.list)}</span>
+      </>
+    )
+  if ('row' in item)
+    return (
+      <>
+        <span className="min-w-0 flex-1 truncate">{item.row.title}</span>
+        <OperationStatusMark status={item.row.status} blockedOn={item.row.blocked_on} />
+        <code className="text-muted">{shortId(item.key)}</code>
+      </>
+    )
+  const { display_name, name, matched, type_key } = item.resource
+  return (
+    <>
+      <span className="min-w-0 flex-1 truncate">
+        {display_name || name}
+        {matched.includes('name') ? null : <span className="text-muted"> {tCatalog.resources.in_fields(matched)}</span>}
+      </span>
+      <code className="text-muted">{type_key}</code>
+    </>
+  )
+}

@@ -3,6 +3,7 @@ import { Link, linkOptions, Outlet, useLocation } from '@tanstack/react-router'
 import {
   Boxes,
   CalendarClock,
+  ChartColumn,
   Ellipsis,
   Goal,
   HeartPulse,
@@ -101,6 +102,13 @@ const PLACES = [
     word: t.nav.inbox,
     Icon: Inbox,
     reads: 'operation:read',
+  },
+  {
+    link: linkOptions({ to: '/overview', search: { days: 14 } }),
+    word: t.nav.overview,
+    Icon: ChartColumn,
+    reads: 'operation:read',
+    further: true,
   },
   {
     link: linkOptions({ to: '/operations', search: { tab: 'running', q: '' } }),

@@ -3,17 +3,14 @@ import { Link, useSearch } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import type { InboxRow } from '../api/types.ts'
 import { inboxQuery, meQuery, waitingQuery } from '../queries/me.ts'
-import { gateQuery } from '../queries/operations.ts'
 import { Failure } from '../ui/failure.tsx'
 import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
-import { GateLink } from '../values/links.tsx'
-import { nameOf } from '../values/person.tsx'
-import { ShapeIcon, Status } from '../values/status.tsx'
-import { TimeText } from '../values/time.tsx'
-import { ruleOf, ruleWords, votesInRound } from '../votes/votes.tsx'
+import { ViewsRow } from '../views/row.tsx'
 import { tDecide } from '../words/decide.ts'
-import { t } from '../words/index.ts'
+import { keyOf } from './alike.ts'
+import { Decided, GateCard } from './card.tsx'
 import { Guide } from './guide.tsx'
+import { SelectionBar, useSelection } from './selection.tsx'
 import { isEmpty, WaitingRows } from './waiting.tsx'
 
 /** What waits for a person: failures and patches as lines, then a card for each gate by deadline. */
@@ -23,6 +20,7 @@ export const InboxPage = () => {
   const counts = useQuery(meQuery()).data?.counts
   const waiting = useQuery(waitingQuery(whose))
   const rows = useStaying(inbox.data?.items, whose)
+  const selection = useSelection(rows.flatMap(({ row, gone }) => (gone ? [] : [row])))
   return (
     <Page>
       <div className="flex flex-wrap items-end justify-between gap-3">
@@ -45,14 +43,16 @@ export const InboxPage = () => {
           ))}
         </nav>
       </div>
+      <ViewsRow list="inbox" />
       <Guide />
       {inbox.isPending ? <Loading rows={2} /> : null}
       {inbox.isError ? <Failure error={inbox.error} retry={() => void inbox.refetch()} /> : null}
       <WaitingRows waiting={waiting.data} />
+      <SelectionBar selection={selection} />
       {rows.length > 0 ? (
         <ul className="flex flex-col gap-3">
           {rows.map(({ row, gone }) => (
-            <li key={keyOf(row)}>{gone ? <Decided row={row} /> : <Card row={row} />}</li>
+            <li key={keyOf(row)}>{gone ? <Decided row={row} /> : <GateCard row={row} selection={selection} />}</li>
           ))}
         </ul>
       ) : null}
@@ -78,95 +78,6 @@ const Elsewhere = ({ whose, others }: { whose: 'me' | 'all'; others: number }) =
     </Link>
   )
 
-const Card = ({ row }: { row: InboxRow }) => {
-  const rule = ruleOf(row)
-  const { operation_id, gate_id } = row
-  return (
-    <article className="card gate-card flex flex-col gap-3 p-4">
-      <div className="flex items-start gap-3">
-        <span className="mt-1">
-          <ShapeIcon shape="diamond" tone="wait" />
-        </span>
-        <div className="min-w-0 flex-1">
-          <h2 className="text-title font-semibold wrap-anywhere">
-            <GateLink operation_id={operation_id} gate_id={gate_id} data-row="" className="card-link">
-              {row.question}
-            </GateLink>
-          </h2>
-          <p className="text-muted wrap-anywhere">{row.operation_title}</p>
-        </div>
-        {row.risk ? (
-          <span
-            className={`badge tone-${row.risk === 'high' || row.risk === 'critical' ? 'bad' : row.risk === 'medium' ? 'wait' : 'idle'}`}
-          >
-            {tDecide.inbox.risk}: {t.risk[row.risk] ?? row.risk}
-          </span>
-        ) : null}
-      </div>
-      <dl className="card-facts">
-        <div>
-          <dt>{tDecide.inbox.changes}</dt>
-          <dd>
-            {t.change_counts({
-              create: row.change_counts.added,
-              update: row.change_counts.changed,
-              delete: row.change_counts.removed,
-            })}
-          </dd>
-        </div>
-        {row.waiting_since ? (
-          <div>
-            <dt>{tDecide.inbox.waiting_since}</dt>
-            <dd>
-              <TimeText at={row.waiting_since} form="both" />
-            </dd>
-          </div>
-        ) : null}
-        {row.deadline_at ? (
-          <div>
-            <dt>{tDecide.inbox.expires}</dt>
-            <dd>
-              <TimeText at={row.deadline_at} />,{' '}
-              {tDecide.inbox.and_then(tDecide.gate.timeout[row.on_timeout] ?? row.on_timeout)}
-            </dd>
-          </div>
-        ) : null}
-        <div>
-          <dt>{tDecide.inbox.votes}</dt>
-          <dd>
-            {t.of(votesInRound(row).filter((vote) => vote.decision === 'approve').length, rule.quorum)}
-            <span className="text-muted"> ({ruleWords(row)})</span>
-          </dd>
-        </div>
-      </dl>
-      {row.eligible_me ? null : (
-        <p className="text-table text-muted">{row.why_not_me ? row.why_not_me : tDecide.inbox.not_you}</p>
-      )}
-    </article>
-  )
-}
-
-/** A gate that left the list while this page was open: one line with its outcome, gone on the next visit. */
-const Decided = ({ row }: { row: InboxRow }) => {
-  const { operation_id, gate_id } = row
-  const gate = useQuery(gateQuery(operation_id, gate_id)).data
-  if (gate === undefined || gate.status === 'waiting') return null
-  return (
-    <div className="card flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2 text-muted">
-      <Status state={gate.status} />
-      <GateLink operation_id={operation_id} gate_id={gate_id}>
-        {row.question}
-      </GateLink>
-      <span>{row.operation_title}</span>
-      {gate.decided ? (
-        <span>
-          {nameOf(gate.decided.by)}, <TimeText at={gate.decided.at} />
-        </span>
-      ) : null}
-    </div>
-  )
-}
-
 type Seen = { row: InboxRow; gone: boolean }
 
 /** Keeps the cards that leave the list while the page is open, so that no card vanishes while it is read. */
@@ -185,5 +96,3 @@ function useStaying(items: InboxRow[] | undefined, whose: string): Seen[] {
   }, [items, whose])
   return seen.whose === whose ? seen.rows : (items ?? []).map((row) => ({ row, gone: false }))
 }
-
-const keyOf = (row: InboxRow): string => `${row.operation_id}/${row.gate_id}/${row.round}`

@@ -38,6 +38,22 @@ export const shortTime = (at: number, now: number, zone: Zone): string => {
   return day.format(at) === day.format(now) ? clockTime(at, zone) : `${day.format(at)}, ${clockTime(at, zone)}`
 }
 
+/** `Tue 24 Nov`. */
+export const dayName = (at: number, zone: Zone): string =>
+  format(zone, { weekday: 'short', day: 'numeric', month: 'short' }).format(at).replace(',', '')
+
+/** The beginnings of today and the days after it, in milliseconds: one more than `days`, for the end of the last. */
+export const dayStarts = (now: number, zone: Zone, days: number): number[] => {
+  const at = new Date(now)
+  const [y, m, d] =
+    zone === 'utc'
+      ? [at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate()]
+      : [at.getFullYear(), at.getMonth(), at.getDate()]
+  return Array.from({ length: days + 1 }, (_, n) =>
+    zone === 'utc' ? Date.UTC(y, m, d + n) : new Date(y, m, d + n).getTime(),
+  )
+}
+
 export const zoneWord = (at: number, zone: Zone): string =>
   zone === 'utc'
     ? 'UTC'

@@ -3,8 +3,9 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useTopic } from '../api/hooks.ts'
 import type { OperationRow } from '../api/types.ts'
 import { SearchField } from '../forms/search.tsx'
-import { shortId } from '../kit/format.ts'
-import { type OperationsTab, operationsQuery } from '../queries/operations.ts'
+import { shortId, shortTime } from '../kit/format.ts'
+import { useDisplay } from '../kit/prefs.ts'
+import { type EndedIn, type OperationsTab, operationsQuery } from '../queries/operations.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { Heading, Page } from '../ui/page.tsx'
@@ -14,14 +15,17 @@ import { NewLink, OperationLink } from '../values/links.tsx'
 import { Person } from '../values/person.tsx'
 import { OperationStatusMark } from '../values/status.tsx'
 import { DurationText, TimeText } from '../values/time.tsx'
+import { ViewsRow } from '../views/row.tsx'
 import { tOperation } from '../words/operation.ts'
 
 const TABS: OperationsTab[] = ['running', 'waiting', 'failed', 'all']
+/** Those that a link leads to alone stand beside the others while they are shown. */
+const tabsWith = (tab: OperationsTab): OperationsTab[] => (TABS.includes(tab) ? TABS : [...TABS, tab])
 
 export const OperationsPage = () => {
-  const { tab, q } = useSearch({ from: '/shell/operations' })
+  const { tab, q, ...span } = useSearch({ from: '/shell/operations' })
   const navigate = useNavigate({ from: '/operations' })
-  const list = useInfiniteQuery(operationsQuery(tab, q))
+  const list = useInfiniteQuery(operationsQuery(tab, q, span))
   useTopic('operations')
   return (
     <Page>
@@ -31,11 +35,11 @@ export const OperationsPage = () => {
       </div>
       <div className="flex flex-wrap items-center justify-between gap-3">
         <nav className="choices" aria-label={tOperation.operations.filter}>
-          {TABS.map((choice) => (
+          {tabsWith(tab).map((choice) => (
             <Link
               key={choice}
               to="/operations"
-              search={{ tab: choice, q }}
+              search={{ tab: choice, q, ...span }}
               aria-current={choice === tab ? 'page' : undefined}
             >
               {tOperation.operations.tabs[choice]}
@@ -45,9 +49,11 @@ export const OperationsPage = () => {
         <SearchField
           label={tOperation.operations.search}
           value={q}
-          search={(text) => void navigate({ search: { tab, q: text }, replace: true })}
+          search={(text) => void navigate({ search: { tab, q: text, ...span }, replace: true })}
         />
       </div>
+      <EndedInRow tab={tab} q={q} {...span} />
+      <ViewsRow list="operations" />
       <ListTable
         list={list}
         empty={q === '' ? tOperation.operations.empty[tab] : tOperation.operations.no_match}
@@ -58,6 +64,20 @@ export const OperationsPage = () => {
         keyOf={({ operation_id }) => operation_id}
       />
     </Page>
+  )
+}
+
+/** The time that the list is narrowed to, as the overview links to it. */
+const EndedInRow = ({ tab, q, from, to }: { tab: OperationsTab; q: string } & EndedIn) => {
+  const { zone } = useDisplay()
+  const words = (at: string | undefined) => (at === undefined ? '…' : shortTime(Date.parse(at), 0, zone))
+  return from === undefined && to === undefined ? null : (
+    <p className="flex flex-wrap items-center gap-3">
+      {tOperation.operations.ended_between(words(from), words(to))}
+      <Link to="/operations" search={{ tab, q }} className="button quiet">
+        {tOperation.operations.any_time}
+      </Link>
+    </p>
   )
 }
 

@@ -6,17 +6,22 @@ import type { Gate } from '../api/types.ts'
 import { PAGED, pageOf } from './pages.ts'
 
 /** Reads of operations: lists, graph, nodes, gates and history. The key's first word is the noun; live frames find the cached reply by it. */
-export type OperationsTab = 'running' | 'waiting' | 'failed' | 'all'
+export const OPERATIONS_TABS = ['running', 'waiting', 'failed', 'all', 'succeeded', 'cancelled'] as const
+export type OperationsTab = (typeof OPERATIONS_TABS)[number]
+/** When they ended, as RFC 3339. */
+export type EndedIn = { from?: string | undefined; to?: string | undefined }
 const TABS: Record<OperationsTab, Pick<Static<typeof OperationListQuery>, 'status_group' | 'status'>> = {
   running: { status_group: 'open' },
   waiting: { status_group: 'needs_attention' },
   failed: { status: ['failed', 'timed_out'] },
   all: {},
+  succeeded: { status: ['succeeded', 'succeeded_with_exceptions'] },
+  cancelled: { status: ['cancelled'] },
 }
 
-export const operationsQuery = (tab: OperationsTab, q: string) =>
+export const operationsQuery = (tab: OperationsTab, q: string, { from, to }: EndedIn = {}) =>
   infiniteQueryOptions({
-    queryKey: ['operations', tab, q],
+    queryKey: ['operations', tab, q, from, to],
     ...PAGED,
     placeholderData: keepPreviousData,
     queryFn: ({ pageParam, signal }) =>
@@ -28,6 +33,8 @@ export const operationsQuery = (tab: OperationsTab, q: string) =>
               sort: '-created_at',
               ...TABS[tab],
               ...(q === '' ? {} : { q }),
+              ...(from === undefined ? {} : { ended_after: from }),
+              ...(to === undefined ? {} : { ended_before: to }),
               ...pageOf(pageParam),
             },
           },

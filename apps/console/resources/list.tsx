@@ -12,6 +12,7 @@ import { type Column, ListTable } from '../ui/table.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { Health } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
+import { ViewsRow } from '../views/row.tsx'
 import { tCatalog } from '../words/catalog.ts'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
@@ -53,6 +54,7 @@ export const ResourcesPage = () => {
         />
         {filtered ? CLEAR : null}
       </div>
+      <ViewsRow list="resources" />
       {words ? <FoundTable found={found} /> : null}
       {words ? null : (
         <ListTable

@@ -51,7 +51,7 @@ export const GateLink = ({
   gate_id,
   children = gate_id,
   ...rest
-}: Props & { operation_id: string; gate_id: string }) => (
+}: Props & { operation_id: string; gate_id: string; onKeyDown?: React.KeyboardEventHandler }) => (
   <Link to="/operations/$operation_id/gates/$gate_id" params={{ operation_id, gate_id }} {...rest}>
     {children}
   </Link>

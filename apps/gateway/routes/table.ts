@@ -99,6 +99,10 @@ const session = table('session', '', [
 
 const identity = table('identity', '/api/v1', [
   ['GET', '/users/me', 'R', 'self'],
+  ['GET', '/users/me/views', 'R', 'self'],
+  ['POST', '/users/me/views', 'W', 'self'],
+  ['PATCH', '/users/me/views/{view_id}', 'W', 'self'],
+  ['DELETE', '/users/me/views/{view_id}', 'W', 'self'],
   ['POST', '/users/enrol', 'W', 'none', 'enrol'],
   ['GET', '/admin/users', 'R', 'identity:read'],
   ['POST', '/admin/users', 'A', 'identity:admin'],
@@ -193,6 +197,7 @@ const operations = table('operations', '', [
     '/api/v1/schedules/{schedule_id}',
     '/api/v1/gates',
     '/api/v1/waiting',
+    '/api/v1/overview',
     '/api/v1/operations',
     OP,
     `${OP}/graph`,

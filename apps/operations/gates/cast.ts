@@ -8,7 +8,7 @@ import type { GateFacts } from '../../../workflows/operation/rules/facts.ts'
 import { refuseGateApprove } from '../../../workflows/operation/rules/gates.ts'
 import { groupOfVote, outcomeOfVotes } from '../../../workflows/operation/rules/quorum.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
-import type { VoteSignature } from '../../shared/contracts/operations/gates.ts'
+import type { Batch, VoteSignature } from '../../shared/contracts/operations/gates.ts'
 import type { GateStatus } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -30,6 +30,7 @@ type NewVote = {
   comment: string | null
   as_group: string | undefined
   signature?: VoteSignature | undefined
+  batch?: Batch | undefined
 }
 
 type Casting = { command: GateCommand; row: GateRow; subject: Subject; command_id: string; people: People }
@@ -196,7 +197,9 @@ type Outcome = {
 const decisionOf = (command: GateCommand, row: GateRow, command_id: string, outcome: Outcome) => {
   const { gate_id, round, status, vote, group, kept } = outcome
   const { gate } = row
-  const cast = { round, decision: vote.decision, group, digest: gate.digest }
+  const { batch } = vote
+  const cast = { round, decision: vote.decision, group, digest: gate.digest, ...(batch && { batch }) }
+  const together = batch ? `, one of ${batch.size} decided together` : ''
   const verb = vote.decision === 'approve' ? 'approved' : 'rejected'
   const events: TimelineEvent[] = [
     {
@@ -206,7 +209,7 @@ const decisionOf = (command: GateCommand, row: GateRow, command_id: string, outc
       data: cast,
       evidence: {
         kind: 'vote',
-        statement: `${command.actor.name} ${verb} gate ${gate_id}, round ${round}`,
+        statement: `${command.actor.name} ${verb} gate ${gate_id}, round ${round}${together}`,
         subject: {
           type: 'gate',
           id: gate_id,

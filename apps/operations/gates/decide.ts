@@ -20,6 +20,7 @@ import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import { externalOnly, footingOf, gateFacts, gateObject, votingGroups } from '../policies/footing.ts'
 import { type People, refuseTainted, withPeople } from '../policies/lost-rights.ts'
+import { refuseBulk } from './bulk.ts'
 import { bypass, type Cast, castVote, type GateCommand, NOBODY, type Tallied, takeBack } from './cast.ts'
 import { readGate } from './read.ts'
 import { refuseAuthor, refuseBypass } from './view.ts'
@@ -51,6 +52,7 @@ const approveKnowing = (
     else throwIfRefused(refuseAuthor(row.gate, command.caller.user_id))
     checkPolicy(deps, command, { row, subject }, action, body.as_group)
     if (!body.break_glass) throwIfRefused(externalOnly(row.gate.kind))
+    checkBatch(deps, row, 'approve', body)
     throwIfRefused(refuseTaint(deps, { command, row, subject }))
     throwIfRefused(refuseGateApprove(subject.facts, facts, { round: body.round, user_id: command.caller.user_id }))
     checkIfMatch(command.if_match, subject.revision)
@@ -61,7 +63,13 @@ const approveKnowing = (
     const voted = { operation_id, type: 'gate' as const, id, round, digest, user_id: command.caller.user_id }
     const given = { policies: [policy], assertion: body.assertion, proof, dry_run: body.dry_run === true }
     const signature = await signatureOf(tx, voted, given)
-    const vote = { decision: 'approve' as const, comment: body.comment ?? null, as_group: body.as_group, signature }
+    const vote = {
+      decision: 'approve' as const,
+      comment: body.comment ?? null,
+      as_group: body.as_group,
+      signature,
+      batch: body.batch,
+    }
     const cast = await castVote(deps, tx, { command, row, subject, command_id, people }, vote)
     return ofIntervention(deps, tx, command, row, subject, cast)
   })
@@ -75,15 +83,29 @@ export const rejectGate = (
   decideGate(deps, command, async (tx, { row, facts, subject, command_id }) => {
     checkPolicy(deps, command, { row, subject }, 'gate.reject', undefined)
     throwIfRefused(externalOnly(row.gate.kind))
+    checkBatch(deps, row, 'reject', body)
     throwIfRefused(refuseGateReject(subject.facts, facts, { round: body.round, user_id: command.caller.user_id }))
     checkIfMatch(command.if_match, subject.revision)
-    const vote = { decision: 'reject' as const, comment: body.comment, as_group: undefined }
+    const vote = { decision: 'reject' as const, comment: body.comment, as_group: undefined, batch: body.batch }
     if (!mayTakeBack(facts, command.caller.user_id)) {
       const cast = await castVote(deps, tx, { command, row, subject, command_id, people: NOBODY }, vote)
       return ofIntervention(deps, tx, command, row, subject, cast)
     }
     return takeBack(tx, command, row, command_id, vote)
   })
+
+/** A vote that is one of several is given to gates that may be decided so, and never breaks the glass. */
+const checkBatch = (
+  { config }: Pick<OperationsDeps, 'config'>,
+  row: GateRow,
+  verdict: 'approve' | 'reject',
+  { batch, break_glass }: Pick<ApproveBody, 'batch' | 'break_glass'>,
+) => {
+  if (batch === undefined) return
+  if (break_glass)
+    throw new AppError('policy_denied', 'bulk_not_allowed', 'One breaks the glass of one gate at a time.')
+  throwIfRefused(refuseBulk(row, verdict, config.OPERATIONS__GATES__BULK_APPROVE))
+}
 
 type Deciding = { row: GateRow; facts: ReturnType<typeof gateFacts>; subject: Subject; command_id: string }
 

@@ -26,6 +26,7 @@ import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../d
 import { requireVisible } from '../operations/read.ts'
 import { placesFor, visibleSql } from '../policies/visibility.ts'
 import { decidableBy } from '../waiting/mine.ts'
+import { aloneOf } from './bulk.ts'
 import { approveGate, rejectGate } from './decide.ts'
 import { readGate } from './read.ts'
 import { changeCounts, viewGate } from './view.ts'
@@ -47,7 +48,7 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{
 
 const listWaitingGatesRoute = (
   app: TypedApp,
-  deps: Pick<OperationsDeps, 'clock' | 'db' | 'lookback_s' | 'pages' | 'policies' | 'trust'>,
+  deps: Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'lookback_s' | 'pages' | 'policies' | 'trust'>,
 ) => {
   app.get(
     '/v1/gates',
@@ -79,6 +80,7 @@ const listWaitingGatesRoute = (
         deps.trust.approvers.list(),
         readAsOf(deps.db),
       ])
+      const most = deps.config.OPERATIONS__GATES__BULK_APPROVE
       const page = deps.pages.cut(rows, page_size, list, ({ key }) => key)
       const items = await Promise.all(
         page.items.map(async (row) => ({
@@ -86,6 +88,7 @@ const listWaitingGatesRoute = (
           risk: row.operation.risk_level,
           environment: row.operation.environment,
           change_counts: changeCounts(row.gate.changes),
+          alone: { approve: aloneOf(row, 'approve', most), reject: aloneOf(row, 'reject', most) },
         })),
       )
       return { ...page, items, as_of }

@@ -93,6 +93,7 @@ export const policyOf = (
     reject_rule: file.approvals?.reject_rule ?? ('any' as const),
     comment_on_approve: file.approvals?.comment_on_approve ?? false,
     ...(file.approvals?.signature && { signature: file.approvals.signature }),
+    ...(file.bulk === false && { bulk: file.bulk }),
     deadline_s: file.check?.timeout_s ?? file.deadline_s ?? 86_400,
     escalation: file.escalation ?? [],
     on_timeout: file.on_timeout ?? ('reject' as const),

@@ -160,6 +160,7 @@ export const policyProperties = {
   on_timeout: Type.Optional(Words('reject', 'hold', 'approve')),
   on_reject: Type.Optional(Words('fail_nodes', 'hold', 'cancel_operation')),
   lease_policy: Type.Optional(Words('hold', 'release')),
+  bulk: Type.Optional(Type.Literal(false)),
   on_voter_loss: Type.Optional(Words('reask', 'keep_after_start')),
   binds: Type.Optional(Type.Array(Type.String({ maxLength: 400 }), { maxItems: 50 })),
   /** A service answers instead of people (operations.md 4.2). */

@@ -123,6 +123,7 @@ export const CODES = {
     // Operations
     no_targets: ['The intent selects no targets.', 'Correct targets or selectors.', 422],
     too_many_schedules: ['You own as many schedules as you may.', 'End those that you no longer need.', 422],
+    too_many_views: ['You have as many views as you may.', 'Delete one.', 422],
     too_many_destinations: [
       'You have as many destinations, codes or tests as you may.',
       'Remove one, or wait a day.',
@@ -203,6 +204,7 @@ export const CODES = {
     second_admin: ['You requested this change, or it concerns you.', 'Another administrator must confirm it.'],
     not_your_change: ['You have no part in this change.', 'Ask whoever requested it, or reject it.'],
     renewal_required: ['An administrator saw the whole enrolment link of the account.', 'Request a new link.'],
+    bulk_not_allowed: ['This gate is not decided together with others.', 'Open the gate and decide it there.'],
     self_approval: ['You requested this operation.', 'Another person must approve it.'],
     self_patch_approval: ['You proposed this patch.', 'Another person must approve it.'],
     second_person_needed: [
@@ -296,6 +298,7 @@ export const CODES = {
     change_closed: ['The change is no longer open.', 'Request it again if it is still needed.'],
     user_deleted: ['The user is deleted for good.', 'Create a new user with another name.'],
     username_taken: ['The username is taken.', 'Choose another name.'],
+    view_exists: ['You have a view of this name.', 'Choose another name, or change that view.'],
     group_exists: ['The group exists already.', 'Choose another key.'],
     identity_linked: ['This identity belongs to another account.', 'Sign in with it, or link another.'],
     provider_account: ['The account signs in through a provider and has no password.', 'Sign in through the provider.'],

@@ -103,10 +103,13 @@ const conditionsOf = (filter: OperationFilter): (SQL | undefined)[] => {
       : sql`(${operations.title}${anyCase(q)} ilike ${like(q)} or ${operations.ticket}${anyCase(q)} ilike ${like(q)})`,
     filter.created_after === undefined ? undefined : sql`${operations.created_at} >= ${filter.created_after}`,
     filter.created_before === undefined ? undefined : sql`${operations.created_at} < ${filter.created_before}`,
+    filter.ended_after === undefined ? undefined : sql`${operations.ended_at} >= ${filter.ended_after}`,
+    filter.ended_before === undefined ? undefined : sql`${operations.ended_at} < ${filter.ended_before}`,
   ]
 }
 
-const GROUPS = {
+/** What the groups of statuses mean, wherever they are listed or counted. */
+export const GROUPS = {
   open: isNull(operations.ended_at),
   ended: sql`${operations.ended_at} is not null`,
   needs_attention: sql`${operations.ended_at} is null and (${operations.engine_status} = 'blocked' or ${operations.failed} > 0

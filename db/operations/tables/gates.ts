@@ -41,7 +41,11 @@ export const gates = t(
     ordinal: integer('ordinal').notNull().default(1),
     updated_at: now('updated_at'),
   },
-  (c) => [primaryKey({ columns: [c.operation_id, c.gate_id] }), index().on(c.status, c.deadline_at)],
+  (c) => [
+    primaryKey({ columns: [c.operation_id, c.gate_id] }),
+    index().on(c.status, c.deadline_at),
+    index('gates_approved').on(c.decided_at).where(sql`status = 'approved'`),
+  ],
 )
 
 /** Proposed changes to a running graph (operations.md 2.6). */

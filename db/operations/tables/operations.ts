@@ -120,6 +120,7 @@ export const operations = t(
     uniqueIndex().on(c.plan_id).where(sql`end_reason is distinct from 'start_withdrawn'`),
     index().on(c.created_at, c.operation_id),
     index().on(c.updated_at, c.operation_id),
+    index('operations_ended').on(c.ended_at).where(sql`ended_at is not null`),
     index().on(c.engine_status, c.created_at),
     index().on(c.requester_id, c.created_at),
     index().using('gin', c.resource_ids),

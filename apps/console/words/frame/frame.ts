@@ -28,6 +28,7 @@ export const frame = {
   nav: {
     main: 'Main',
     inbox: 'Inbox',
+    overview: 'Overview',
     operations: 'Operations',
     intents: 'Intents',
     schedules: 'Schedules',
@@ -49,7 +50,8 @@ export const frame = {
     password: 'Change password',
     go_to: 'Go to an operation or resource',
     go_to_placeholder: 'Go to …',
-    go_to_none: 'No operations or resources match.',
+    go_to_none: 'No views, operations or resources match.',
+    view_of: (list: string) => `view of ${list}`,
     environment: (name: string) => `Environment ${name}`,
   },
   connection: {
@@ -239,6 +241,7 @@ export const frame = {
       ['g n', 'intents'],
       ['g r', 'resources'],
       ['j, k', 'next, previous row'],
+      ['x', 'select a gate in the inbox'],
       ['[, ]', 'previous, next tab'],
       ['Esc', 'close'],
     ] as [string, string][],

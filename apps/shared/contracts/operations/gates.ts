@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { Affected } from '../catalog/affected.ts'
 import { Health } from '../catalog/resources.ts'
+import { Closed } from '../closed.ts'
 import { Assertion } from '../session/passkeys.ts'
 import { text } from '../text.ts'
 import {
@@ -136,11 +137,20 @@ export const GateListQuery = Type.Object(
   { additionalProperties: false },
 )
 
+/** Why a gate is decided alone. */
+const ALONE = ['kind', 'signature', 'policy', 'comment', 'risk'] as const
+export type Alone = (typeof ALONE)[number]
+const AloneSchema = Nullable(Type.Enum([...ALONE]))
+
 export const InboxItem = Type.Object({
   ...gate,
   risk: text('low'),
   environment: NullableText,
   change_counts: Type.Object({ added: Type.Integer(), changed: Type.Integer(), removed: Type.Integer() }),
+  alone: Type.Object(
+    { approve: AloneSchema, reject: AloneSchema },
+    { description: 'Why it cannot be decided together with others; null if it can.' },
+  ),
 })
 export type InboxItem = Static<typeof InboxItem>
 export const Inbox = ListOf(InboxItem)
@@ -196,6 +206,18 @@ export const BallotReply = Type.Object({ ballot: BallotView, credential_ids: Typ
 export type BallotReply = Static<typeof BallotReply>
 
 const round = Type.Integer({ minimum: 1, description: 'The round that you decide.' })
+export const MAX_BATCH = 20
+export const Batch = Closed(
+  {
+    id: text('0195f0c2-0000-7000-8000-00000000000c', {
+      format: 'uuid',
+      description: 'The same in each vote of the batch.',
+    }),
+    size: Type.Integer({ minimum: 1, maximum: MAX_BATCH }),
+  },
+  { description: 'Of a vote that is one of several decided together; evidence says so.' },
+)
+export type Batch = Static<typeof Batch>
 export const ApproveBody = Type.Object(
   {
     reviewed_digest: Digest,
@@ -204,6 +226,7 @@ export const ApproveBody = Type.Object(
     as_group: Type.Optional(Type.String({ maxLength: 63 })),
     assertion: Type.Optional(Assertion),
     break_glass: Type.Optional(Type.Object({ reason: Comment }, { additionalProperties: false })),
+    batch: Type.Optional(Batch),
     dry_run: DryRun,
   },
   {
@@ -219,7 +242,7 @@ export const ApproveBody = Type.Object(
 )
 export type ApproveBody = Static<typeof ApproveBody>
 export const RejectBody = Type.Object(
-  { round, comment: Comment, dry_run: DryRun },
+  { round, comment: Comment, batch: Type.Optional(Batch), dry_run: DryRun },
   { additionalProperties: false, examples: [{ round: 1, comment: 'The canary loses connections.' }] },
 )
 export type RejectBody = Static<typeof RejectBody>

@@ -168,6 +168,8 @@ export type GatePolicy = {
   comment_on_approve: boolean
   /** An approval counts only with the voter's passkey over the digest. */
   signature?: 'required'
+  /** It is not approved together with others. */
+  bulk?: false
   deadline_s: number
   escalation: { after_s: number; add_groups: string[] }[]
   on_timeout: 'reject' | 'hold' | 'approve'

@@ -137,6 +137,7 @@ const InlinePolicy = Closed({
   on_timeout: Type.Optional(Type.Enum(['reject', 'hold'])),
   on_reject: Type.Optional(Type.Enum(['fail_nodes', 'hold', 'cancel_operation'])),
   lease_policy: Type.Optional(Type.Enum(['hold', 'release'])),
+  bulk: Type.Optional(Type.Literal(false, { description: 'It is not approved together with others.' })),
   on_voter_loss: Type.Optional(
     Type.Enum(['reask', 'keep_after_start'], {
       description: 'What becomes of a used approval when its voter loses the right: it is asked for again, or stands.',

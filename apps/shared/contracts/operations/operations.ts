@@ -125,6 +125,8 @@ const list = {
   q: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Part of title or ticket.' })),
   created_after: Type.Optional(Type.String({ format: 'date-time' })),
   created_before: Type.Optional(Type.String({ format: 'date-time' })),
+  ended_after: Type.Optional(Type.String({ format: 'date-time' })),
+  ended_before: Type.Optional(Type.String({ format: 'date-time' })),
   sort: Type.Optional(Type.Enum([...OPERATION_SORTS])),
   ...PageQuery,
 }

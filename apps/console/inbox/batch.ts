@@ -1,0 +1,69 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useRef, useState } from 'react'
+import type { Problem } from '../../shared/contracts/client/problem.ts'
+import { sendCommand } from '../api/commands.ts'
+import type { Gate } from '../api/types.ts'
+import { type Candidate, keyOf, sendEach, type Together } from './alike.ts'
+
+/** `held`: not sent, or not judged; it is sent again with its own key. */
+export type Result =
+  | { state: 'sending' }
+  | { state: 'held' }
+  | { state: 'done'; gate: Gate }
+  | { state: 'refused' | 'unknown'; problem: Problem }
+
+/**
+ * Votes on gates together: one command, key, digest and round each. A missing answer stops the rest, as does a sign-in
+ * that is too old; both are sent again with the same keys.
+ */
+export const useBatch = (verdict: Together) => {
+  const client = useQueryClient()
+  const [results, setResults] = useState<ReadonlyMap<string, Result>>(new Map())
+  const [sending, setSending] = useState(false)
+  const [stale, setStale] = useState(false)
+  /** A press before the dialog is drawn again must not send a second time. */
+  const busy = useRef(false)
+  const batch = useRef<{ id: string; size: number; keys: Map<string, string> }>(undefined)
+  const tell = (candidate: Candidate, result: Result) =>
+    setResults((before) => new Map(before).set(keyOf(candidate.row), result))
+
+  const vote = async (candidate: Candidate, comment: string): Promise<'on' | 'stop'> => {
+    const { id, size, keys } = batch.current as NonNullable<typeof batch.current>
+    const { operation_id, gate_id, round, digest } = candidate.gate
+    tell(candidate, { state: 'sending' })
+    const path = `/v1/operations/${encodeURIComponent(operation_id)}/gates/${encodeURIComponent(gate_id)}/${verdict}`
+    const seen = verdict === 'approve' ? { reviewed_digest: digest } : {}
+    const body = { round, ...seen, ...(comment === '' ? {} : { comment }), batch: { id, size } }
+    const outcome = await sendCommand<Gate>({ path, body }, keys.get(keyOf(candidate.row)) ?? '')
+    if (outcome.kind === 'applied' || outcome.kind === 'accepted') {
+      tell(candidate, { state: 'done', gate: outcome.reply })
+      return 'on'
+    }
+    const { kind, problem } = outcome
+    const unjudged = kind === 'refused' && (problem.code === 'reauth_required' || problem.status === 401)
+    if (problem.code === 'reauth_required') setStale(true)
+    tell(candidate, unjudged ? { state: 'held' } : { state: kind, problem })
+    return unjudged || kind === 'unknown' ? 'stop' : 'on'
+  }
+
+  const send = async (candidates: readonly Candidate[], comment: string) => {
+    if (busy.current) return
+    busy.current = true
+    setSending(true)
+    setStale(false)
+    batch.current ??= {
+      id: crypto.randomUUID(),
+      size: candidates.length,
+      keys: new Map(candidates.map(({ row }) => [keyOf(row), crypto.randomUUID()])),
+    }
+    try {
+      await sendEach(candidates, (candidate) => vote(candidate, comment))
+    } finally {
+      busy.current = false
+      setSending(false)
+      for (const key of ['inbox', 'me', 'gate', 'operation', 'graph'])
+        void client.invalidateQueries({ queryKey: [key] })
+    }
+  }
+  return { results, sending, stale, send, confirmed: () => setStale(false), begun: batch.current !== undefined }
+}

@@ -1,0 +1,249 @@
+import { useQueries } from '@tanstack/react-query'
+import { useEffect, useRef, useState } from 'react'
+import { useConnection } from '../api/hooks.ts'
+import type { InboxRow } from '../api/types.ts'
+import { actionOf } from '../command/allowed.tsx'
+import { ConfirmField, PasswordAgain, ReasonField } from '../command/fields.tsx'
+import { gateQuery } from '../queries/operations.ts'
+import { ProblemText } from '../ui/failure.tsx'
+import { DialogFrame } from '../ui/overlays.tsx'
+import { Loading } from '../ui/page.tsx'
+import { Status } from '../values/status.tsx'
+import { ChangeLine, Said, stepOf } from '../votes/brief.tsx'
+import { tDecide } from '../words/decide.ts'
+import { t } from '../words/index.ts'
+import { type Candidate, candidateOf, flipped, keyOf, mayTogether, partOf, type Together } from './alike.ts'
+import { type Result, useBatch } from './batch.ts'
+
+const words = tDecide.inbox.bulk
+
+/** Decides the selected gates together: reads each again, sets apart what is not alike, and shows every answer. */
+export const BulkDialog = ({ rows, verdict, close }: { rows: InboxRow[]; verdict: Together; close: () => void }) => {
+  const [asked] = useState(() => rows.filter((row) => mayTogether(row, verdict)))
+  const [alone] = useState(() => rows.filter((row) => !mayTogether(row, verdict)))
+  const { candidates, failed } = useCandidates(asked)
+  return candidates === undefined ? (
+    <DialogFrame title={words.titles[verdict]} close={close}>
+      {failed ? <p role="alert">{words.unread}</p> : <Loading rows={2} />}
+    </DialogFrame>
+  ) : (
+    <Deciding candidates={candidates} alone={alone} verdict={verdict} close={close} />
+  )
+}
+
+/** The gates as they are when the dialog opens; they stay as they were read. */
+const useCandidates = (rows: InboxRow[]) => {
+  const [opened] = useState(() => Date.now())
+  const [candidates, setCandidates] = useState<Candidate[]>()
+  const reads = useQueries({
+    queries: rows.map((row) => ({
+      ...gateQuery(row.operation_id, row.gate_id),
+      staleTime: 0,
+      refetchOnMount: 'always' as const,
+    })),
+  })
+  const fresh = reads.every(({ data, dataUpdatedAt }) => data !== undefined && dataUpdatedAt >= opened)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the first read is decided on
+  useEffect(() => {
+    if (!fresh || candidates !== undefined) return
+    const read = rows.flatMap((row, at) => {
+      const gate = reads[at]?.data
+      return gate ? [candidateOf(row, gate)] : []
+    })
+    void Promise.all(read).then(setCandidates)
+  }, [fresh])
+  return { candidates, failed: reads.some(({ isError }) => isError) }
+}
+
+type DecidingProps = { candidates: Candidate[]; alone: InboxRow[]; verdict: Together; close: () => void }
+
+const Deciding = ({ candidates, alone, verdict, close }: DecidingProps) => {
+  const [{ alike, apart, elsewhere, out }] = useState(() => partOf(candidates))
+  const [ticked, setTicked] = useState<ReadonlySet<string>>(() => new Set(alike.map(({ row }) => keyOf(row))))
+  const [comment, setComment] = useState('')
+  const [typed, setTyped] = useState('')
+  const [checked, setChecked] = useState(false)
+  const field = useRef<HTMLTextAreaElement>(null)
+  const offline = useConnection().mode === 'offline'
+  const { results, sending, stale, send, confirmed, begun } = useBatch(verdict)
+  const chosen = [...alike, ...apart].filter(({ row }) => ticked.has(keyOf(row)))
+  const left = chosen.filter(({ row }) => isLeft(results.get(keyOf(row))))
+  const commentMissing = verdict === 'reject' && comment.trim() === ''
+  const countMissing = typed.trim() !== String(chosen.length)
+  const press = () => {
+    if (sending || offline || stale) return
+    setChecked(true)
+    if (commentMissing) return field.current?.focus()
+    if (left.length > 0 && !countMissing) void send(left, comment.trim())
+  }
+  const toggle = (row: InboxRow) => setTicked((before) => flipped(before, keyOf(row)))
+  const list = (items: Candidate[], isApart = false) => (
+    <ul className="flex flex-col divide-y divide-line">
+      {items.map((candidate) => (
+        <Row
+          key={keyOf(candidate.row)}
+          candidate={candidate}
+          apart={isApart}
+          ticked={ticked.has(keyOf(candidate.row))}
+          result={results.get(keyOf(candidate.row))}
+          {...(begun ? {} : { toggle: () => toggle(candidate.row) })}
+        />
+      ))}
+    </ul>
+  )
+  const over = begun && !sending && left.length === 0
+  return (
+    <DialogFrame
+      title={words.titles[verdict]}
+      close={close}
+      wide
+      footer={
+        <>
+          <button type="button" className="button" onClick={close}>
+            {t.close}
+          </button>
+          {over || chosen.length === 0 ? null : (
+            <button
+              type="button"
+              className={`button main ${verdict === 'reject' ? 'danger' : ''}`}
+              aria-disabled={sending || offline || stale}
+              onClick={press}
+            >
+              {sending
+                ? tDecide.command.sending
+                : begun
+                  ? words.rest(left.length)
+                  : words.buttons[verdict](chosen.length)}
+            </button>
+          )}
+        </>
+      }
+    >
+      {alike[0]?.gate.subject ? (
+        <section aria-label={words.alike(alike.length)} className="flex flex-col gap-2">
+          <h3 className="font-semibold">{words.alike(alike.length)}</h3>
+          <Change gate={alike[0].gate} />
+          {list(alike)}
+        </section>
+      ) : (
+        <p>{words.none}</p>
+      )}
+      {apart.length > 0 ? (
+        <section aria-label={words.apart} className="flex flex-col gap-2">
+          <h3 className="font-semibold">{words.apart}</h3>
+          {list(apart, true)}
+        </section>
+      ) : null}
+      <LeftOut alone={alone} verdict={verdict} elsewhere={elsewhere} out={out} />
+      {chosen.length === 0 ? null : (
+        <>
+          <ReasonField
+            label={verdict === 'reject' ? tDecide.gate.comment : tDecide.gate.comment_optional}
+            needed={verdict === 'reject'}
+            field={field}
+            value={comment}
+            change={setComment}
+            readOnly={begun}
+            error={checked && commentMissing ? tDecide.gate.comment_needed : null}
+          />
+          <ConfirmField
+            word={String(chosen.length)}
+            value={typed}
+            change={setTyped}
+            readOnly={begun}
+            missing={checked && countMissing}
+          />
+        </>
+      )}
+      {stale ? <PasswordAgain confirmed={confirmed} /> : null}
+      <p role="status">{begun ? words.progress(chosen.length - left.length, chosen.length) : ''}</p>
+    </DialogFrame>
+  )
+}
+
+const isLeft = (result: Result | undefined): boolean =>
+  result === undefined || result.state === 'held' || result.state === 'unknown' || result.state === 'sending'
+
+type RowProps = {
+  candidate: Candidate
+  apart: boolean
+  ticked: boolean
+  result: Result | undefined
+  toggle?: () => void
+}
+const Row = ({ candidate: { row, gate }, apart, ticked, result, toggle }: RowProps) => (
+  <li className="flex flex-wrap items-center gap-x-3 gap-y-1 py-2">
+    <label className="flex min-w-0 flex-1 items-center gap-3">
+      <input type="checkbox" checked={ticked} disabled={!toggle} onChange={() => toggle?.()} />
+      <span className="min-w-0 wrap-anywhere">
+        <Said>{row.operation_title}</Said>
+        <span className="text-muted">
+          {' · '}
+          <Said>{row.question}</Said>
+        </span>
+      </span>
+    </label>
+    {apart ? <Change gate={gate} /> : null}
+    {result ? <Answer result={result} /> : null}
+  </li>
+)
+
+/** What the gate changes, and its steps by name where no field shows what they do. */
+const Change = ({ gate: { subject, brief } }: Pick<Candidate, 'gate'>) =>
+  subject === null ? null : (
+    <div>
+      <ChangeLine subject={subject} order={brief?.order} />
+      {subject.changes.length > 0 ? null : (
+        <p className="text-muted wrap-anywhere">
+          <Said>{stepsOf(subject)}</Said>
+        </p>
+      )}
+    </div>
+  )
+const STEPS = 6
+const stepsOf = ({ releases }: NonNullable<Candidate['gate']['subject']>): string => {
+  const names = [...new Set(releases.map(stepOf))]
+  return t.and([...names.slice(0, STEPS), ...(names.length > STEPS ? [t.others(names.length - STEPS)] : [])])
+}
+
+const Answer = ({ result }: { result: Result }) => {
+  if (result.state === 'done')
+    return result.gate.status === 'waiting' ? <span>{words.counted}</span> : <Status state={result.gate.status} />
+  if (result.state === 'sending') return <span className="text-muted">{tDecide.command.sending}</span>
+  if (result.state === 'held') return <span className="text-muted">{words.held}</span>
+  return (
+    <div className="basis-full">
+      <p className="font-medium">
+        {result.state === 'unknown' ? tDecide.command.unknown : tDecide.command.not_possible}
+      </p>
+      <ProblemText problem={result.problem} />
+    </div>
+  )
+}
+
+type LeftOutProps = { alone: InboxRow[]; verdict: Together; elsewhere: Candidate[]; out: Candidate[] }
+/** Every selected gate that is not decided here, and why. */
+const LeftOut = ({ alone, verdict, elsewhere, out }: LeftOutProps) => {
+  const all = [
+    ...alone.map((row) => ({ row, why: whyNot(row, verdict) })),
+    ...elsewhere.map(({ row }) => ({ row, why: words.elsewhere(row.environment ?? t.none) })),
+    ...out.map(({ row, out }) => ({ row, why: out === 'differs' ? tDecide.gate.digest_differs : words.moved })),
+  ]
+  return all.length === 0 ? null : (
+    <section aria-label={words.out} className="flex flex-col gap-2">
+      <h3 className="font-semibold">{words.out}</h3>
+      <ul className="flex flex-col gap-1">
+        {all.map(({ row, why }) => (
+          <li key={keyOf(row)} className="wrap-anywhere">
+            <Said>{row.operation_title}</Said>: <span className="text-muted">{why}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+const whyNot = (row: InboxRow, verdict: Together): string => {
+  const alone = row.alone[verdict]
+  return alone ? words.alone[alone] : (actionOf(row, verdict)?.reason ?? tDecide.inbox.not_you)
+}

@@ -1,0 +1,88 @@
+import { Suspense, useState } from 'react'
+import type { InboxRow } from '../api/types.ts'
+import { lazyPart } from '../ui/lazy.ts'
+import { tDecide } from '../words/decide.ts'
+import { flipped, keyOf, MOST, mayTogether, type Together } from './alike.ts'
+
+const BulkDialog = lazyPart(() => import('./bulk-dialog.tsx').then((part) => ({ default: part.BulkDialog })))
+const words = tDecide.inbox.bulk
+
+/** Whether a gate can be selected at all: its rejection may go together with others where its approval may not. */
+export const isSelectable = (row: InboxRow): boolean => mayTogether(row, 'approve') || mayTogether(row, 'reject')
+
+/** The gates that are selected, among those that still wait. Where fewer than two can be, there is no selection. */
+export const useSelection = (rows: readonly InboxRow[]) => {
+  const [keys, setKeys] = useState<ReadonlySet<string>>(new Set())
+  const able = rows.filter(isSelectable)
+  const chosen = able.filter((row) => keys.has(keyOf(row)))
+  const toggle = (row: InboxRow) =>
+    setKeys((before) => (before.has(keyOf(row)) || chosen.length < MOST ? flipped(before, keyOf(row)) : before))
+  return {
+    on: able.length > 1,
+    chosen,
+    has: (row: InboxRow) => keys.has(keyOf(row)),
+    toggle,
+    all: () => setKeys(new Set(able.slice(0, MOST).map(keyOf))),
+    clear: () => setKeys(new Set()),
+  }
+}
+export type Selection = ReturnType<typeof useSelection>
+
+/** How many gates are selected, and the two decisions on them. An open dialog stays when the last gate is decided. */
+export const SelectionBar = ({ selection }: { selection: Selection }) => {
+  const { on, chosen, all, clear } = selection
+  const [open, setOpen] = useState<{ rows: InboxRow[]; verdict: Together }>()
+  const press = (verdict: Together) => chosen.length > 0 && setOpen({ rows: chosen, verdict })
+  const close = () => {
+    setOpen(undefined)
+    clear()
+  }
+  const decide = (verdict: Together, look: string) => (
+    <button
+      type="button"
+      className={`button ${look}`}
+      aria-disabled={chosen.length === 0}
+      onClick={() => press(verdict)}
+    >
+      {words.decide[verdict]}
+    </button>
+  )
+  return (
+    <>
+      {on ? (
+        <section aria-label={words.title} className="flex flex-wrap items-center gap-3">
+          <p role="status" className="text-muted">
+            {chosen.length >= MOST ? words.most(MOST) : words.selected(chosen.length)}
+          </p>
+          <button type="button" className="button quiet" onClick={chosen.length > 0 ? clear : all}>
+            {chosen.length > 0 ? words.clear : words.all}
+          </button>
+          {decide('approve', 'main')}
+          {decide('reject', 'danger')}
+        </section>
+      ) : null}
+      {open ? (
+        <Suspense fallback={null}>
+          <BulkDialog {...open} close={close} />
+        </Suspense>
+      ) : null}
+    </>
+  )
+}
+
+/** The box that selects a gate. */
+export const SelectBox = ({ row, selection }: { row: InboxRow; selection: Selection }) =>
+  selection.on && isSelectable(row) ? (
+    <label className="select-box">
+      <input type="checkbox" checked={selection.has(row)} onChange={() => selection.toggle(row)} />
+      <span className="sr-only">{words.select(row.question, row.operation_title)}</span>
+    </label>
+  ) : null
+
+/** Why a gate that the person may decide cannot be selected. */
+export const WhyAlone = ({ row, selection }: { row: InboxRow; selection: Selection }) => {
+  const alone = row.alone.reject ?? row.alone.approve
+  return selection.on && row.eligible_me && alone && !isSelectable(row) ? (
+    <p className="text-table text-muted">{words.alone[alone]}</p>
+  ) : null
+}

@@ -1,0 +1,75 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, useSearch } from '@tanstack/react-router'
+import { meQuery, waitingFor } from '../queries/me.ts'
+import { overviewQuery } from '../queries/overview.ts'
+import { Card } from '../ui/card.tsx'
+import { Failure } from '../ui/failure.tsx'
+import { Heading, Loading, Page } from '../ui/page.tsx'
+import { tOverview } from '../words/overview.ts'
+import { Planned } from './planned.tsx'
+import { Trends } from './trends.tsx'
+
+const PERIODS = [14, 30, 90] as const
+
+/** What waits, what runs, how operations ended, and what is planned. */
+export const OverviewPage = () => {
+  const { days } = useSearch({ from: '/shell/overview' })
+  const overview = useQuery(overviewQuery(days))
+  const counts = useQuery(meQuery()).data?.counts
+  const { data } = overview
+  return (
+    <Page>
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <Heading title={tOverview.title}>{tOverview.title}</Heading>
+        <nav className="choices" aria-label={tOverview.days}>
+          {PERIODS.map((choice) => (
+            <Link
+              key={choice}
+              to="/overview"
+              search={{ days: choice }}
+              aria-current={choice === days ? 'page' : undefined}
+            >
+              {tOverview.period[choice]}
+            </Link>
+          ))}
+        </nav>
+      </div>
+      {overview.isPending ? <Loading /> : null}
+      {overview.isError ? <Failure error={overview.error} retry={() => void overview.refetch()} /> : null}
+      {data === undefined ? null : (
+        <>
+          <Card title={tOverview.now}>
+            <ul className="flex flex-wrap gap-x-6 gap-y-2 p-4">
+              {counts ? (
+                <>
+                  <li>
+                    <Link to="/inbox" search={{ for: 'me' }}>
+                      {tOverview.waiting(waitingFor(counts))}
+                    </Link>
+                  </li>
+                  <li>
+                    <Link to="/inbox" search={{ for: 'all' }}>
+                      {tOverview.waiting_all(counts.gates_all)}
+                    </Link>
+                  </li>
+                </>
+              ) : null}
+              <li>
+                <Link to="/operations" search={{ tab: 'running', q: '' }}>
+                  {tOverview.open(data.now.open)}
+                </Link>
+              </li>
+              <li>
+                <Link to="/operations" search={{ tab: 'waiting', q: '' }}>
+                  {tOverview.attention(data.now.needs_attention)}
+                </Link>
+              </li>
+            </ul>
+          </Card>
+          <Trends overview={data} />
+          <Planned overview={data} />
+        </>
+      )}
+    </Page>
+  )
+}

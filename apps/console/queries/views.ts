@@ -1,0 +1,22 @@
+import { queryOptions } from '@tanstack/react-query'
+import type { ViewList } from '../../shared/contracts/identity/views.ts'
+import { api, read } from '../api/client.ts'
+
+/** The searches that the person keeps, read again when a page with a list opens. */
+export const viewsQuery = () =>
+  queryOptions({
+    queryKey: ['views'],
+    refetchOnWindowFocus: true,
+    queryFn: ({ signal }) => read(api.GET('/v1/users/me/views', { signal })),
+  })
+
+const PATHS = { inbox: '/inbox', operations: '/operations', resources: '/resources' } as const satisfies Record<
+  ViewList,
+  string
+>
+
+/** Where a view is shown. The path's own reader of search parameters drops what it does not know. */
+export const placeOf = ({ list, filters }: { list: ViewList; filters: Record<string, string> }) => ({
+  to: PATHS[list],
+  search: filters as never,
+})

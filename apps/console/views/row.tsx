@@ -1,0 +1,65 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, useSearch } from '@tanstack/react-router'
+import { Suspense, useState } from 'react'
+import type { SavedView, ViewList } from '../../shared/contracts/identity/views.ts'
+import { placeOf, viewsQuery } from '../queries/views.ts'
+import { lazyPart } from '../ui/lazy.ts'
+import { tViews } from '../words/views.ts'
+import { filtersOf, isSame } from './filters.ts'
+
+const load = () => import('./dialogs.tsx')
+const SaveDialog = lazyPart(() => load().then((part) => ({ default: part.SaveDialog })))
+const RenameDialog = lazyPart(() => load().then((part) => ({ default: part.RenameDialog })))
+const DeleteDialog = lazyPart(() => load().then((part) => ({ default: part.DeleteDialog })))
+
+type Open = 'save' | { rename: SavedView } | { delete: SavedView }
+
+/** The views of a list, and what can be done with the filters that it shows now. */
+export const ViewsRow = ({ list }: { list: ViewList }) => {
+  const filters = filtersOf(useSearch({ strict: false }))
+  const read = useQuery(viewsQuery())
+  const [open, setOpen] = useState<Open>()
+  const all = read.data?.items ?? []
+  const views = all.filter((view) => view.list === list)
+  const shown = views.find((view) => isSame(view.filters, filters))
+  const close = () => setOpen(undefined)
+  return (
+    <div className="flex flex-wrap items-center gap-3">
+      {views.length > 0 ? (
+        <nav className="choices" aria-label={tViews.title}>
+          {views.map((view) => (
+            <Link
+              key={view.view_id}
+              {...placeOf(view)}
+              activeProps={{}}
+              aria-current={view === shown ? 'page' : undefined}
+              className="wrap-anywhere"
+            >
+              <bdi>{view.name}</bdi>
+            </Link>
+          ))}
+        </nav>
+      ) : null}
+      {read.isError ? <span className="text-muted">{tViews.failed}</span> : null}
+      {shown ? (
+        <>
+          <Button name={tViews.rename} label={tViews.rename_one(shown.name)} press={() => setOpen({ rename: shown })} />
+          <Button name={tViews.delete} label={tViews.delete_one(shown.name)} press={() => setOpen({ delete: shown })} />
+        </>
+      ) : read.isSuccess ? (
+        <Button name={tViews.save} press={() => setOpen('save')} />
+      ) : null}
+      <Suspense fallback={null}>
+        {open === 'save' ? <SaveDialog list={list} filters={filters} views={all} close={close} /> : null}
+        {typeof open === 'object' && 'rename' in open ? <RenameDialog view={open.rename} close={close} /> : null}
+        {typeof open === 'object' && 'delete' in open ? <DeleteDialog view={open.delete} close={close} /> : null}
+      </Suspense>
+    </div>
+  )
+}
+
+const Button = ({ name, label, press }: { name: string; label?: string; press: () => void }) => (
+  <button type="button" className="button quiet" aria-label={label} onClick={press}>
+    {name}
+  </button>
+)

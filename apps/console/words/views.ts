@@ -1,0 +1,15 @@
+/** Words of saved views, on every list that has them. */
+export const tViews = {
+  title: 'Saved views',
+  save: 'Save view',
+  save_title: 'Save this view',
+  replace: 'Replace view',
+  replaces: (name: string) => `This replaces the filters of ${name}.`,
+  name: 'Name',
+  rename: 'Rename',
+  rename_one: (name: string) => `Rename ${name}`,
+  delete: 'Delete',
+  delete_one: (name: string) => `Delete ${name}`,
+  deletes: 'Only the view is deleted. The list stays.',
+  failed: 'Saved views could not be loaded.',
+}

@@ -1,0 +1,71 @@
+import type { FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
+import type { Tx } from '../../../db/client.ts'
+import { lockUser } from '../../../db/identity/queries.ts'
+import type { SavedViewRow } from '../../../db/identity/tables.ts'
+import { countViews, deleteView, insertView, isViewName, lockView, updateView } from '../../../db/identity/views.ts'
+import { refuseMachine } from '../../shared/auth/caller.ts'
+import type { NewView, SavedView, ViewPatch } from '../../shared/contracts/identity/views.ts'
+import { pick } from '../../shared/data/pick.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import { uuidv7 } from '../../shared/ids.ts'
+import type { ChangeDeps } from '../deps.ts'
+import { changeOnce } from '../mutations.ts'
+import { refuseVersion, throwIf } from '../rules.ts'
+
+const MOST = 50
+
+export const savedView = (row: SavedViewRow): SavedView => ({
+  view_id: row.id,
+  ...pick(row, 'list', 'name', 'filters', 'version'),
+  created_at: new Date(row.created_at).toISOString(),
+})
+
+const known = (name: string) => new AppError('version_conflict', 'view_exists', `You have a view named "${name}".`)
+
+/** Keeps a search of a list under a name of its own. The lock on the person makes the limit exact. */
+export const createView = (deps: ChangeDeps, req: FastifyRequest, { list, name, filters }: Static<typeof NewView>) =>
+  changeOnce(deps, req, { arming: false }, async (tx) => {
+    throwIf(refuseMachine(req.caller))
+    const { user_id } = req.caller
+    await lockUser(tx, user_id)
+    if ((await countViews(tx, user_id)) >= MOST)
+      throw new AppError('validation_error', 'too_many_views', `You have ${MOST} views.`, { status: 422 })
+    const row = await insertView(tx, { id: uuidv7(), user_id, list, name, filters })
+    if (!row) throw known(name)
+    const view = savedView(row)
+    return { status: 201, body: view, action: 'view.created', object: `view:${row.id}`, after: view }
+  })
+
+/** The caller's own view, at the version that was read. One of somebody else is not found. */
+const lockOwn = async (tx: Tx, req: FastifyRequest, view_id: string): Promise<SavedViewRow> => {
+  await lockUser(tx, req.caller.user_id)
+  const row = await lockView(tx, req.caller.user_id, view_id)
+  if (!row) throw notFound('view', view_id, 'not_found')
+  throwIf(refuseVersion(row, req.headers['if-match']))
+  return row
+}
+
+export const changeView = (deps: ChangeDeps, req: FastifyRequest, view_id: string, patch: Static<typeof ViewPatch>) =>
+  changeOnce(deps, req, { arming: false }, async (tx) => {
+    const before = await lockOwn(tx, req, view_id)
+    const { name = before.name, filters = before.filters } = patch
+    if (await isViewName(tx, req.caller.user_id, name, view_id)) throw known(name)
+    const row = await updateView(tx, view_id, { name, filters, version: before.version + 1 })
+    const view = savedView(row ?? before)
+    return {
+      status: 200,
+      body: view,
+      action: 'view.changed',
+      object: `view:${view_id}`,
+      before: savedView(before),
+      after: view,
+    }
+  })
+
+export const removeView = (deps: ChangeDeps, req: FastifyRequest, view_id: string) =>
+  changeOnce(deps, req, { arming: false }, async (tx) => {
+    const before = savedView(await lockOwn(tx, req, view_id))
+    await deleteView(tx, view_id)
+    return { status: 204, body: undefined, action: 'view.deleted', object: `view:${view_id}`, before }
+  })

@@ -1,0 +1,58 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { countOpen, listEndsByDay, sumPeriod } from '../../../db/operations/operations/overview.ts'
+import { readAsOf } from '../../../db/operations/operations/read.ts'
+import { operations } from '../../../db/operations/tables/index.ts'
+import { allow } from '../../shared/auth/http.ts'
+import { Overview, OverviewQuery } from '../../shared/contracts/overview/overview.ts'
+import { errorReplies } from '../../shared/http/app.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { visibleSql } from '../policies/visibility.ts'
+import { listPlanned } from './planned.ts'
+
+const DAY_MS = 86_400_000
+const AHEAD_DAYS = 14
+
+/** What ran, what runs, what is to come, as far as the caller may see it. */
+export const overviewRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDeps, 'db'> }> = async (
+  app,
+  { deps },
+) => {
+  app.get(
+    '/v1/overview',
+    {
+      schema: {
+        operationId: 'getOverview',
+        summary: 'Read the overview',
+        description:
+          'How operations ended by day, against the period before; what is open; what is planned for the next 14 days.',
+        tags: ['operations'],
+        querystring: OverviewQuery,
+        response: { 200: Overview, ...errorReplies },
+      },
+      preHandler: allow('operation:read', { kind: 'R' }),
+    },
+    async ({ caller, query: { days: length = 14 } }) => {
+      const visible = visibleSql(caller, operations)
+      const as_of = await readAsOf(deps.db)
+      const now = Date.parse(as_of.time)
+      const end = (Math.floor(now / DAY_MS) + 1) * DAY_MS
+      const [before, period] = [2, 1].map((n) => spanOf(end - n * length * DAY_MS, end - (n - 1) * length * DAY_MS))
+      if (!before || !period) throw new Error('there are two periods')
+      const [open, ends, sums, sums_before, planned] = await Promise.all([
+        countOpen(deps.db, visible),
+        listEndsByDay(deps.db, visible, period),
+        sumPeriod(deps.db, visible, period),
+        sumPeriod(deps.db, visible, before),
+        listPlanned(deps, caller, spanOf(now, now + AHEAD_DAYS * DAY_MS)),
+      ])
+      const by_day = new Map(ends.map((row) => [row.day, row]))
+      const days = Array.from({ length }, (_, at) => {
+        const day = new Date(end - (length - at) * DAY_MS).toISOString().slice(0, 10)
+        return by_day.get(day) ?? { day, succeeded: 0, failed: 0, cancelled: 0 }
+      })
+      return { now: open, days, period: sums, before: sums_before, ...planned, as_of }
+    },
+  )
+}
+
+const spanOf = (from: number, to: number) => ({ from: new Date(from).toISOString(), to: new Date(to).toISOString() })

@@ -1,0 +1,60 @@
+import Type, { type Static } from 'typebox'
+import { Closed } from '../closed.ts'
+import { AsOf, NullableText, Time } from '../operations/common.ts'
+import { text } from '../text.ts'
+
+/** Ends of operations, open ones, and what is planned (console-2.md 9). */
+export const OVERVIEW_DAYS = [14, 30, 90] as const
+export const OverviewQuery = Closed({
+  days: Type.Optional(
+    Type.Integer({ enum: [...OVERVIEW_DAYS], default: 14, description: 'Days back, today included, in UTC.' }),
+  ),
+})
+
+const ended = {
+  succeeded: Type.Integer({ description: 'With and without exceptions.' }),
+  failed: Type.Integer({ description: 'Failed or timed out.' }),
+  cancelled: Type.Integer(),
+}
+export const Spread = Type.Union([Type.Object({ p50_s: Type.Number(), p90_s: Type.Number() }), Type.Null()], {
+  description: 'The middle and the slowest tenth, in seconds; null of none.',
+})
+export type Spread = Static<typeof Spread>
+export const OverviewPeriod = Type.Object({
+  from: Time,
+  to: Time,
+  ...ended,
+  /** From start to end, of those that succeeded. */
+  duration: Spread,
+  /** From the question to the approval, of gates that people approved. */
+  approval: Spread,
+})
+export type OverviewPeriod = Static<typeof OverviewPeriod>
+
+export const PlannedTick = Type.Object({
+  at: Time,
+  kind: Type.Enum(['schedule', 'operation', 'gate'], {
+    description: 'A schedule runs; an operation must have ended; a gate must be decided.',
+  }),
+  title: text('Renew the certificates'),
+  schedule_id: NullableText,
+  operation_id: NullableText,
+  gate_id: NullableText,
+})
+export type PlannedTick = Static<typeof PlannedTick>
+
+export const Overview = Type.Object({
+  now: Type.Object({
+    open: Type.Integer({ description: 'Operations that have not ended.' }),
+    needs_attention: Type.Integer({ description: 'Of these, those that wait for people or have failed nodes.' }),
+  }),
+  days: Type.Array(Type.Object({ day: text('2026-01-31'), ...ended }), {
+    description: 'Every day of the period, by the day on which operations ended.',
+  }),
+  period: OverviewPeriod,
+  before: OverviewPeriod,
+  planned: Type.Array(PlannedTick, { description: 'Of the next 14 days, the first 200.' }),
+  planned_more: Type.Boolean({ description: 'More is planned than is listed.' }),
+  as_of: AsOf,
+})
+export type Overview = Static<typeof Overview>

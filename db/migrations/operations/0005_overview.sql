@@ -1,0 +1,2 @@
+CREATE INDEX "gates_approved" ON "operations"."gates" USING btree ("decided_at") WHERE status = 'approved';--> statement-breakpoint
+CREATE INDEX "operations_ended" ON "operations"."operations" USING btree ("ended_at") WHERE ended_at is not null;

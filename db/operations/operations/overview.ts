@@ -1,0 +1,100 @@
+import { and, asc, eq, isNull, type SQL, sql } from 'drizzle-orm'
+import type { OverviewPeriod, PlannedTick, Spread } from '../../../apps/shared/contracts/overview/overview.ts'
+import type { Queryable } from '../../client.ts'
+import { iso } from '../expressions.ts'
+import { WAITING_FOR_PEOPLE } from '../gates/rows.ts'
+import { gates, operations } from '../tables/index.ts'
+import { GROUPS } from './read.ts'
+
+/** Sums for the overview: each is one statement over a bounded time and the visible rows. */
+type Visible = SQL | undefined
+export type Span = { from: string; to: string }
+
+const within = (column: SQL | typeof operations.ended_at, { from, to }: Span): SQL =>
+  sql`${column} >= ${from}::timestamptz and ${column} < ${to}::timestamptz`
+const ends = (...statuses: string[]) =>
+  sql<number>`(count(*) filter (where ${operations.engine_status} = any(${sql.param(statuses)}::text[])))::int`
+const COUNTS = {
+  succeeded: ends('succeeded', 'succeeded_with_exceptions'),
+  failed: ends('failed', 'timed_out'),
+  cancelled: ends('cancelled'),
+}
+/** The middle and the slowest tenth of a time; null of none. */
+const spread = (seconds: SQL): SQL<Spread> => sql`case when count(${seconds}) = 0 then null else
+  jsonb_build_object('p50_s', round((percentile_cont(0.5) within group (order by ${seconds}))::numeric, 3),
+                     'p90_s', round((percentile_cont(0.9) within group (order by ${seconds}))::numeric, 3)) end`
+
+/** The operations that have not ended: all, and those that need someone. */
+export const countOpen = async (db: Queryable, visible: Visible) => {
+  const count = (where: SQL) => sql<number>`(count(*) filter (where ${where}))::int`
+  const [row] = await db
+    .select({ open: count(GROUPS.open), needs_attention: count(GROUPS.needs_attention) })
+    .from(operations)
+    .where(and(GROUPS.open, visible))
+  return row ?? { open: 0, needs_attention: 0 }
+}
+
+/** How operations ended, by day in UTC; days without an end are left out. */
+export const listEndsByDay = (db: Queryable, visible: Visible, span: Span) => {
+  const day = sql<string>`to_char(${operations.ended_at} at time zone 'UTC', 'YYYY-MM-DD')`
+  return db
+    .select({ day: day.as('day'), ...COUNTS })
+    .from(operations)
+    .where(and(within(operations.ended_at, span), visible))
+    .groupBy(sql`day`)
+}
+
+/** How operations ended within a time, how long they took, and how long gates waited for their approval. */
+export const sumPeriod = async (db: Queryable, visible: Visible, span: Span): Promise<OverviewPeriod> => {
+  const [ended, approved] = await Promise.all([
+    db
+      .select({ ...COUNTS, duration: spread(RAN) })
+      .from(operations)
+      .where(and(within(operations.ended_at, span), visible)),
+    db
+      .select({ approval: spread(WAITED) })
+      .from(gates)
+      .innerJoin(operations, eq(operations.operation_id, gates.operation_id))
+      .where(and(eq(gates.status, 'approved'), BY_PEOPLE, within(sql`${gates.decided_at}`, span), visible)),
+  ])
+  const none = { succeeded: 0, failed: 0, cancelled: 0, duration: null }
+  return { ...span, ...(ended[0] ?? none), approval: approved[0]?.approval ?? null }
+}
+
+const RAN = sql`case when ${operations.engine_status} like 'succeeded%' then extract(epoch from ${operations.ended_at} - ${operations.started_at}) end`
+const WAITED = sql`extract(epoch from ${gates.decided_at} - ${gates.waiting_since})`
+const BY_PEOPLE = sql`${gates.decided_by} ->> 'kind' = 'user'`
+
+/** When open operations must have ended, and when waiting gates must be decided; the earliest first. */
+export const listDeadlines = async (
+  db: Queryable,
+  visible: Visible,
+  span: Span,
+  limit: number,
+): Promise<PlannedTick[]> => {
+  const title = operations.title
+  const [ending, deciding] = await Promise.all([
+    db
+      .select({ at: sql<string>`${iso(operations.deadline_at)}`, operation_id: operations.operation_id, title })
+      .from(operations)
+      .where(and(isNull(operations.ended_at), within(sql`${operations.deadline_at}`, span), visible))
+      .orderBy(asc(operations.deadline_at))
+      .limit(limit),
+    db
+      .select({
+        at: sql<string>`${iso(gates.deadline_at)}`,
+        operation_id: gates.operation_id,
+        gate_id: gates.gate_id,
+        title,
+      })
+      .from(gates)
+      .innerJoin(operations, eq(operations.operation_id, gates.operation_id))
+      .where(and(WAITING_FOR_PEOPLE, within(sql`${gates.deadline_at}`, span), visible))
+      .orderBy(asc(gates.deadline_at))
+      .limit(limit),
+  ])
+  return [
+    ...ending.map((row) => ({ ...row, kind: 'operation' as const, schedule_id: null, gate_id: null })),
+    ...deciding.map((row) => ({ ...row, kind: 'gate' as const, schedule_id: null })),
+  ]
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest'
+import type { Gate, InboxRow } from '../../apps/console/api/types.ts'
+import { type Candidate, candidateOf, changeKey, partOf, sendEach } from '../../apps/console/inbox/alike.ts'
+import { digestOf } from '../../apps/shared/contracts/client/digest.ts'
+
+type Facts = { to?: string; step?: string; environment?: string; targets?: string[] }
+const gateOf = async ({ to = '2', step = 'deploy', targets = ['web-01'] }: Facts = {}) => {
+  const subject = {
+    changes: targets.map((resource_id) => ({
+      ...{ resource_id, change: 'update', fields: [{ path: '/release', before: '1', after: to }] },
+    })),
+    releases: targets.map((target_id) => ({
+      name: `${step} ${target_id}`,
+      target_id,
+      executor: 'http',
+      on_failure: 'hold',
+    })),
+    bound_outputs: [],
+  }
+  return { status: 'waiting', round: 1, digest: await digestOf(subject), subject } as unknown as Gate
+}
+const candidate = async (operation_id: string, facts: Facts = {}): Promise<Candidate> => {
+  const gate = await gateOf(facts)
+  const { digest, round } = gate
+  return candidateOf(
+    { operation_id, gate_id: 'go', round, digest, environment: facts.environment ?? null } as InboxRow,
+    gate,
+  )
+}
+const ids = (candidates: readonly Candidate[]) => candidates.map(({ row }) => row.operation_id)
+
+describe('gates are alike', () => {
+  it('if they make the same change by the same steps on as many targets, whichever these are', async () => {
+    const key = async (facts: Facts) => changeKey(await gateOf(facts))
+    expect(await key({ targets: ['web-01', 'web-02'] })).toBe(await key({ targets: ['web-04', 'web-03'] }))
+    for (const other of [{ to: '3' }, { step: 'drain' }, { targets: ['web-01', 'web-02'] }])
+      expect(await key(other)).not.toBe(await key({}))
+  })
+
+  it('in the largest group of one environment; the rest is apart, elsewhere or out', async () => {
+    const one = await candidate('one')
+    const moved = await candidateOf({ ...one.row, operation_id: 'moved', round: 2 }, one.gate)
+    const differs = await candidateOf({ ...one.row, operation_id: 'forged' }, { ...one.gate, digest: 'sha256:0' })
+    const others = [await candidate('prod', { environment: 'prod' }), await candidate('three', { to: '3' })]
+    const parted = partOf(
+      [others[0], one, others[1], await candidate('two'), moved, differs].filter((c) => c !== undefined),
+    )
+    expect(ids(parted.alike)).toEqual(['one', 'two'])
+    expect(ids(parted.apart)).toEqual(['three'])
+    expect(ids(parted.elsewhere)).toEqual(['prod'])
+    expect(parted.out.map(({ row, out }) => [row.operation_id, out])).toEqual([
+      ['moved', 'moved'],
+      ['forged', 'differs'],
+    ])
+  })
+})
+
+describe('votes', () => {
+  it('are sent four at a time; none is sent after an answer that stops', async () => {
+    const sent: number[] = []
+    const under_way = new Set<number>()
+    const seen: number[] = []
+    await sendEach([1, 2, 3, 4, 5, 6, 7, 8, 9], async (item) => {
+      sent.push(item)
+      under_way.add(item)
+      seen.push(under_way.size)
+      await new Promise((done) => setImmediate(done))
+      under_way.delete(item)
+      return item === 5 ? 'stop' : 'on'
+    })
+    expect(Math.max(...seen)).toBe(4)
+    expect(sent).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+  })
+})

@@ -1,0 +1,164 @@
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import { type Account, signIn } from '../../../apps/platform/demo/client.ts'
+import { accessibilityOf } from '../../support/browser.ts'
+import { until } from '../../support/until.ts'
+import {
+  accounts,
+  confirm,
+  dialogOf,
+  nodesOf,
+  PATIENCE_MS,
+  people,
+  press,
+  stack,
+  start,
+  tabOf,
+  takePictures,
+} from '../desk.ts'
+
+/** Operations that wait at their gate. */
+const waiting = async (...all: Parameters<typeof start>[]) => {
+  const started = await Promise.all(all.map((given) => start(...given)))
+  for (const { operation_id } of started)
+    await until(async () => (await nodesOf(operation_id)).second === 'gated', {
+      what: 'the gate to ask',
+      timeout_ms: 60_000,
+    })
+  return started
+}
+const boxOf = (page: Page, title: string) =>
+  page.getByRole('checkbox', { name: `Select Go on with ${title}?, ${title}` })
+const rowOf = (page: Page, title: string) => dialogOf(page).getByRole('listitem').filter({ hasText: title }).first()
+/** The batch that the evidence of a vote names. */
+const batchOf = async (operation_id: string) => {
+  type Records = { records: { kind: string; subject: { batch?: { id: string; size: number } } }[] }
+  const { records } = await people.olga.get<Records>(`/v1/operations/${operation_id}/evidence`)
+  return records.find(({ kind }) => kind === 'vote')?.subject.batch
+}
+/** The votes that a page sends from now on. */
+const votesOf = (page: Page) => {
+  const sent: { key: string; path: string }[] = []
+  page.on('request', (request) => {
+    if (/\/(approve|reject)$/.test(request.url()))
+      sent.push({ key: request.headers()['idempotency-key'] ?? '', path: new URL(request.url()).pathname })
+  })
+  return sent
+}
+
+describe('gates decided together', () => {
+  it(
+    'are those that make the same change; others are apart or left out with the reason',
+    async () => {
+      const [one, two, other] = await waiting(
+        ['bulk one'],
+        ['bulk two'],
+        ['bulk other', { step: 'job' }],
+        ['bulk signed', { signature: 'required' }],
+      )
+      const page = await tabOf('eva')
+      await page.goto(`${stack.gateway_url}/inbox?for=me`)
+      await boxOf(page, 'bulk one').check()
+      await boxOf(page, 'bulk other').check()
+      await page.getByRole('link', { name: 'Go on with bulk two?' }).focus()
+      await page.keyboard.press('x')
+      await page.getByText('3 gates selected').waitFor()
+      expect(await boxOf(page, 'bulk two').isChecked()).toBe(true)
+      const signed = page.getByRole('article').filter({ hasText: 'bulk signed' })
+      await signed.getByText('Needs your passkey. Open it.').waitFor()
+      expect(await boxOf(page, 'bulk signed').count()).toBe(0)
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'bulk-inbox')
+
+      await press(page, 'Approve selected …')
+      await dialogOf(page).getByRole('heading', { name: '2 gates with the same change' }).waitFor()
+      const apart = dialogOf(page).getByRole('region', { name: 'Other changes' })
+      expect(await apart.getByRole('checkbox').isChecked()).toBe(false)
+      await apart.getByText('bulk other', { exact: true }).waitFor()
+      await apart.getByText('job second').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'bulk-dialog')
+      const sent = votesOf(page)
+      await dialogOf(page).getByLabel('Type 2 to confirm').fill('3')
+      await confirm(page, 'Approve 2 gates')
+      await dialogOf(page).getByText('Type 2.').waitFor()
+      expect(sent).toEqual([])
+      await dialogOf(page).getByLabel('Type 2 to confirm').fill('2')
+      await confirm(page, 'Approve 2 gates')
+      for (const title of ['bulk one', 'bulk two']) await rowOf(page, title).getByText('Approved').waitFor()
+      await dialogOf(page).getByText('2 of 2 answered.').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'bulk-done')
+      expect(new Set(sent.map(({ key }) => key)).size).toBe(2)
+      expect(sent.map(({ path }) => path).sort()).toEqual(
+        [one, two].map((started) => `/api/v1/operations/${started?.operation_id}/gates/go/approve`).sort(),
+      )
+      const batches = await Promise.all([one, two].map((started) => batchOf(started?.operation_id ?? '')))
+      expect(batches).toEqual([{ id: batches[0]?.id, size: 2 }, batches[0]])
+      const left = await people.eva.get<{ status: string }>(`/v1/operations/${other?.operation_id}/gates/go`)
+      expect(left.status).toBe('waiting')
+      await dialogOf(page).locator('.button', { hasText: 'Close' }).click()
+      await dialogOf(page).waitFor({ state: 'detached' })
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'show the answer of each: one was decided by another person meanwhile, one got no answer and is asked again',
+    async () => {
+      const [, taken, lost] = await waiting(['group first'], ['group taken'], ['group lost'])
+      const page = await tabOf('eva')
+      await page.goto(`${stack.gateway_url}/inbox?for=me`)
+      for (const title of ['group first', 'group taken', 'group lost']) await boxOf(page, title).check()
+      await press(page, 'Approve selected …')
+      await dialogOf(page).getByLabel('Type 3 to confirm').fill('3')
+      const otto = await signIn(stack.gateway_url, accounts.get('otto') as Account)
+      const path = `/v1/operations/${taken?.operation_id}/gates/go`
+      const { digest, round } = await otto.get<{ digest: string; round: number }>(path)
+      await otto.post(`${path}/approve`, { reviewed_digest: digest, round })
+      // The server decides, but its answer never arrives.
+      await page.route(`**/operations/${lost?.operation_id}/gates/go/approve`, async (route) => {
+        await route.fetch()
+        await route.abort()
+      })
+      const sent = votesOf(page)
+      await confirm(page, 'Approve 3 gates')
+      await rowOf(page, 'group first').getByText('Approved').waitFor()
+      await rowOf(page, 'group taken').getByText('Not possible now').waitFor()
+      await rowOf(page, 'group lost').getByText('It is unknown whether this took effect.').waitFor()
+      await dialogOf(page).getByText('2 of 3 answered.').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'bulk-partial')
+      await page.unrouteAll()
+      await confirm(page, 'Send the last one')
+      await rowOf(page, 'group lost').getByText('Approved').waitFor()
+      const keys = sent.flatMap(({ key, path }) => (path.includes(lost?.operation_id ?? '-') ? [key] : []))
+      expect(keys.length).toBe(2)
+      expect(new Set(keys).size).toBe(1)
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'are rejected with one comment',
+    async () => {
+      await waiting(['stop one'], ['stop two'])
+      const page = await tabOf('eva')
+      await page.goto(`${stack.gateway_url}/inbox?for=me`)
+      for (const title of ['stop one', 'stop two']) await boxOf(page, title).check()
+      await press(page, 'Reject selected …')
+      await dialogOf(page).getByLabel('Type 2 to confirm').fill('2')
+      await confirm(page, 'Reject 2 gates')
+      await dialogOf(page)
+        .getByLabel('Comment')
+        .and(page.locator('[aria-invalid=true]'))
+        .fill('The canary loses connections')
+      await confirm(page, 'Reject 2 gates')
+      for (const title of ['stop one', 'stop two']) await rowOf(page, title).getByText('Rejected').waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})

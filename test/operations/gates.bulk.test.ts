@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { gated, must, type Platform, startPlatform } from './support/platform.ts'
+
+/** console-2.md 1: gates that one person decides together, each by a command of its own. */
+let p: Platform
+beforeAll(async () => {
+  p = await startPlatform()
+})
+afterAll(() => p.stop())
+
+const batch = { id: randomUUID(), size: 3 }
+const waiting = async (policy?: Record<string, unknown>) => {
+  const { operation_id } = await p.startOperation(gated(policy))
+  await p.openGate(operation_id, 'go')
+  const path = `/v1/operations/${operation_id}/gates/go`
+  const seen = await p.seen(operation_id, 'go')
+  const vote = (verdict: 'approve' | 'reject', more: object = { batch }, on = p) =>
+    on
+      .as('eva')
+      .post(
+        `${path}/${verdict}`,
+        verdict === 'approve' ? { ...seen, ...more } : { round: seen.round, comment: 'no', ...more },
+      )
+  const set = (column: string, value: string) =>
+    column === 'kind'
+      ? p.query('update operations.gates set kind = $2 where operation_id = $1', [operation_id, value])
+      : p.query('update operations.operations set risk_level = $2 where operation_id = $1', [operation_id, value])
+  const alone = async () => {
+    const { items } = must(await p.as('eva').get('/v1/gates?for=all&page_size=500'), 200).body
+    return items.find((item: { operation_id: string }) => item.operation_id === operation_id)?.alone
+  }
+  const status = async () => (await p.as('eva').get(path)).body.status
+  return { operation_id, vote, set, alone, status }
+}
+const REFUSED = { status: 403, body: { category: 'policy_denied', code: 'bulk_not_allowed' } }
+
+describe('gates decided together', () => {
+  it('are approved and rejected one by one, and the evidence of each names the batch', async () => {
+    const gates = [await waiting(), await waiting(), await waiting()]
+    for (const gate of gates) expect(await gate.alone()).toEqual({ approve: null, reject: null })
+    const replies = await Promise.all(gates.map((gate, at) => gate.vote(at === 2 ? 'reject' : 'approve')))
+    expect(replies.map(({ body }) => body.status)).toEqual(['approved', 'approved', 'rejected'])
+    expect(new Set(replies.map(({ body }) => body.command.command_id)).size).toBe(3)
+    for (const { operation_id } of gates) {
+      const { records } = must(await p.as('vic').get(`/v1/operations/${operation_id}/evidence`), 200).body
+      const vote = records.find(({ kind }: { kind: string }) => kind === 'vote')
+      expect(vote.statement).toMatch(/^eva (approved|rejected) gate go, round 1, one of 3 decided together$/)
+      expect(vote.subject.batch).toEqual(batch)
+    }
+  })
+
+  it.each([
+    [
+      'whose policy asks for a passkey',
+      { approvals: { groups: [{ group: 'netops', min: 1 }], signature: 'required' } },
+      'signature',
+      'signature',
+    ],
+    ['whose policy says so', { bulk: false }, 'policy', null],
+    [
+      'whose policy asks for a comment',
+      { approvals: { groups: [{ group: 'netops', min: 1 }], comment_on_approve: true } },
+      'comment',
+      null,
+    ],
+  ])('leave out a gate %s', async (_which, policy, approve, reject) => {
+    const gate = await waiting(policy)
+    expect(await gate.alone()).toEqual({ approve, reject })
+    expect(await gate.vote('approve', { batch, comment: 'fine' })).toMatchObject(REFUSED)
+    expect(await gate.status()).toBe('waiting')
+    const rejected = await gate.vote('reject')
+    if (reject) expect(rejected).toMatchObject(REFUSED)
+    else expect(rejected.body.status).toBe('rejected')
+  })
+
+  it('leave out every kind of gate but approvals, and a forged batch leaves it waiting', async () => {
+    const gate = await waiting()
+    for (const kind of ['freeze', 'policy_override']) {
+      await gate.set('kind', kind)
+      expect(await gate.alone()).toEqual({ approve: 'kind', reject: 'kind' })
+      for (const verdict of ['approve', 'reject'] as const) expect(await gate.vote(verdict)).toMatchObject(REFUSED)
+    }
+    expect(await gate.status()).toBe('waiting')
+  })
+
+  it('are of low risk, unless they are rejected; alone each can still be approved', async () => {
+    const gates = [await waiting(), await waiting()]
+    for (const gate of gates) await gate.set('risk', 'medium')
+    const [approved, rejected] = gates
+    expect(await approved?.alone()).toEqual({ approve: 'risk', reject: null })
+    expect(await approved?.vote('approve')).toMatchObject(REFUSED)
+    expect((await approved?.vote('approve', {}))?.body.status).toBe('approved')
+    expect((await rejected?.vote('reject'))?.body.status).toBe('rejected')
+  })
+
+  it('never break the glass, and are at most twenty', async () => {
+    const gate = await waiting()
+    const broken = { batch, break_glass: { reason: 'the site is down' } }
+    expect(await gate.vote('approve', broken)).toMatchObject({ status: 403 })
+    for (const size of [0, 21, 1.5])
+      expect((await gate.vote('approve', { batch: { ...batch, size } })).body).toMatchObject({
+        ...{ category: 'validation_error', code: 'schema_violation' },
+      })
+    expect(await gate.status()).toBe('waiting')
+  })
+})
+
+describe('a site', () => {
+  it.each([
+    ['off', 'low', 403],
+    ['medium', 'medium', 200],
+    ['medium', 'high', 403],
+  ])('whose setting is %s answers an approval of %s risk with %i', async (most, risk, status) => {
+    const own = await startPlatform({ env: { OPERATIONS__GATES__BULK_APPROVE: most } })
+    try {
+      const { operation_id } = await own.startOperation(gated())
+      await own.openGate(operation_id, 'go')
+      const seen = await own.seen(operation_id, 'go')
+      await own.query('update operations.operations set risk_level = $2 where operation_id = $1', [operation_id, risk])
+      const reply = await own.as('eva').post(`/v1/operations/${operation_id}/gates/go/approve`, { ...seen, batch })
+      expect(reply.status).toBe(status)
+    } finally {
+      await own.stop()
+    }
+  })
+})

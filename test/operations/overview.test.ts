@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Overview, PlannedTick } from '../../apps/shared/contracts/overview/overview.ts'
+import { gated, must, type Platform, startPlatform } from './support/platform.ts'
+
+/** console-2.md 9: what ran, what runs, what is to come. */
+let p: Platform
+beforeAll(async () => {
+  p = await startPlatform({ relay: false })
+  await p.query(`insert into operations.catalog_resources (resource_id, type_key, type_version, name, parent_id, version, lifecycle_status, labels, annotations, desired_state, observed_state)
+    values ('eu1', 'topology.region', 1, 'eu1', null, 1, 'active', '{}', '{}', '{}', '{}'),
+           ('us1', 'topology.region', 1, 'us1', null, 1, 'active', '{}', '{}', '{}', '{}')`)
+})
+afterAll(() => p.stop())
+
+const DAY_MS = 86_400_000
+const read = async (who: 'vic' | 'far' = 'vic', days = 14) =>
+  must(await p.as(who).get(`/v1/overview?days=${days}`), 200).body as Overview
+/** An operation that ended so many days ago, at noon, after so many seconds. */
+const ended = async (status: string, days_ago: number, ran_s: number, resource_id?: string) => {
+  const { operation_id } = await p.startOperation(gated())
+  await p.query(
+    `update operations.operations set engine_status = $2, resource_ids = coalesce($5::text[], resource_ids),
+       ended_at = date_trunc('day', now() at time zone 'UTC') at time zone 'UTC' - make_interval(days => $3) + interval '12 h',
+       started_at = date_trunc('day', now() at time zone 'UTC') at time zone 'UTC' - make_interval(days => $3, secs => $4) + interval '12 h'
+     where operation_id = $1`,
+    [operation_id, status, days_ago, ran_s, resource_id ? [resource_id] : null],
+  )
+  return operation_id
+}
+
+describe('the overview', () => {
+  it('counts how operations ended by day, against the period before, and each number is a list', async () => {
+    for (const [status, ago, ran_s] of [
+      ['succeeded', 1, 10],
+      ['succeeded', 1, 20],
+      ['succeeded_with_exceptions', 3, 30],
+      ['failed', 1, 500],
+      ['timed_out', 13, 500],
+      ['cancelled', 2, 500],
+      ['succeeded', 14, 100],
+      ['failed', 27, 500],
+      ['failed', 28, 500],
+    ] as const)
+      await ended(status, ago, ran_s)
+    const { days, period, before } = await read()
+    expect(days.length).toBe(14)
+    expect(period).toMatchObject({ succeeded: 3, failed: 2, cancelled: 1, duration: { p50_s: 20, p90_s: 28 } })
+    expect(before).toMatchObject({ succeeded: 1, failed: 1, cancelled: 0, duration: { p50_s: 100, p90_s: 100 } })
+    expect(before.to).toBe(period.from)
+    const dayOf = (ago: number) => new Date(Date.now() - ago * DAY_MS).toISOString().slice(0, 10)
+    expect(days.find(({ day }) => day === dayOf(1))).toEqual({ day: dayOf(1), succeeded: 2, failed: 1, cancelled: 0 })
+    expect(days.at(-1)?.day).toBe(dayOf(0))
+    expect((await read('vic', 30)).period).toMatchObject({ succeeded: 4, failed: 4 })
+
+    const listed = async (statuses: string[], from: string, to: string) => {
+      const query = new URLSearchParams({ ended_after: from, ended_before: to, page_size: '500' })
+      for (const status of statuses) query.append('status', status)
+      return must(await p.as('vic').get(`/v1/operations?${query}`), 200).body.items.length
+    }
+    expect(await listed(['failed', 'timed_out'], period.from, period.to)).toBe(period.failed)
+    expect(await listed(['succeeded', 'succeeded_with_exceptions'], before.from, before.to)).toBe(before.succeeded)
+    const open = must(await p.as('vic').get('/v1/operations?status_group=open&page_size=500'), 200).body
+    const { now } = await read()
+    expect(now.open).toBe(open.items.length)
+  })
+
+  it('says how long gates waited for the approval by people', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    await p.openGate(operation_id, 'go')
+    expect((await read()).now.needs_attention).toBeGreaterThan(0)
+    await p.query(`update operations.gates set waiting_since = now() - interval '90 s' where operation_id = $1`, [
+      operation_id,
+    ])
+    must(
+      await p.as('eva').post(`/v1/operations/${operation_id}/gates/go/approve`, await p.seen(operation_id, 'go')),
+      200,
+      202,
+    )
+    const { approval } = (await read()).period
+    expect(approval?.p50_s).toBeGreaterThanOrEqual(90)
+    expect(approval?.p50_s).toBeLessThan(120)
+  })
+
+  it('lists the runs of schedules and the deadlines of the next 14 days, the earliest first, and at most 200', async () => {
+    const intent = { kind: 'graph', title: 'nightly', reason: 'a test', graph: gated() }
+    const made = must(await p.as('pia').post('/v1/schedules', { when: { every_s: 86_400 }, intent }), 201).body
+    const { operation_id } = await p.startOperation(gated({ deadline_s: 3600 }))
+    await p.openGate(operation_id, 'go')
+    await p.query(`update operations.operations set deadline_at = now() + interval '2 days' where operation_id = $1`, [
+      operation_id,
+    ])
+    const { planned, planned_more } = await read()
+    const of = (id: string) => planned.filter((tick) => tick.schedule_id === id || tick.operation_id === id)
+    expect(of(made.schedule_id).map(({ kind, title }) => `${kind} ${title}`)).toEqual(
+      Array(14).fill('schedule nightly'),
+    )
+    expect(of(operation_id).map(({ kind, gate_id }) => [kind, gate_id])).toEqual([
+      ['gate', 'go'],
+      ['operation', null],
+    ])
+    expect(planned.map(({ at }: PlannedTick) => at)).toEqual([...planned.map(({ at }) => at)].sort())
+    expect(planned_more).toBe(false)
+    must(await p.as('pia').post('/v1/schedules', { when: { every_s: 3600 }, intent }), 201)
+    const many = await read()
+    expect(many.planned.length).toBeLessThanOrEqual(200)
+    expect(many.planned_more).toBe(true)
+  })
+
+  it('holds only what the caller may see', async () => {
+    const [near, all] = [await read('far', 90), await read('vic', 90)]
+    await ended('failed', 1, 5, 'eu1')
+    await ended('cancelled', 1, 5, 'us1')
+    expect((await read('vic', 90)).period).toMatchObject({
+      ...{ failed: all.period.failed + 1, cancelled: all.period.cancelled + 1 },
+    })
+    const { period, days, now, planned } = await read('far', 90)
+    expect(period).toMatchObject({ failed: 0, cancelled: near.period.cancelled + 1, succeeded: 0, approval: null })
+    expect(days.at(-2)).toMatchObject({ failed: 0, cancelled: 1 })
+    expect([now, planned]).toEqual([{ open: 0, needs_attention: 0 }, []])
+    expect(await p.as('nobody').get('/v1/overview')).toMatchObject({
+      status: 403,
+      body: { code: 'permission_missing' },
+    })
+  })
+
+  it.each(['days=15', 'days=0', 'days=x', 'day=14'])('refuses %s', async (query) => {
+    expect(await p.as('vic').get(`/v1/overview?${query}`)).toMatchObject({
+      ...{ status: 400, body: { category: 'validation_error', code: 'schema_violation' } },
+    })
+  })
+})
