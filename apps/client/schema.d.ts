@@ -4745,7 +4745,7 @@ export interface components {
             key?: string;
         };
         ManagedField: {
-            /** @description Pointer; "" stands for all fields that are not named. */
+            /** @description Pointer; "" is for all fields that are not named. */
             path: string;
             owner: string;
             name: string;

@@ -1,2 +1,3 @@
 CREATE INDEX "gates_approved" ON "operations"."gates" USING btree ("decided_at") WHERE status = 'approved';--> statement-breakpoint
-CREATE INDEX "operations_ended" ON "operations"."operations" USING btree ("ended_at") WHERE ended_at is not null;
+CREATE INDEX "operations_ended" ON "operations"."operations" USING btree ("ended_at","engine_status","started_at") WHERE ended_at is not null;--> statement-breakpoint
+CREATE INDEX "operations_open" ON "operations"."operations" USING btree ("created_at","operation_id") WHERE ended_at is null;

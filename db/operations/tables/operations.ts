@@ -120,7 +120,9 @@ export const operations = t(
     uniqueIndex().on(c.plan_id).where(sql`end_reason is distinct from 'start_withdrawn'`),
     index().on(c.created_at, c.operation_id),
     index().on(c.updated_at, c.operation_id),
-    index('operations_ended').on(c.ended_at).where(sql`ended_at is not null`),
+    // Whole sums of the overview without the rows, which are wide.
+    index('operations_ended').on(c.ended_at, c.engine_status, c.started_at).where(sql`ended_at is not null`),
+    index('operations_open').on(c.created_at, c.operation_id).where(sql`ended_at is null`),
     index().on(c.engine_status, c.created_at),
     index().on(c.requester_id, c.created_at),
     index().using('gin', c.resource_ids),

@@ -59,7 +59,7 @@ describe('the catalog', () => {
     expect((await signalbox('olga', [...update, '--dry-run'], label)).out).toBe('Would be: cli-host   /labels/team\n')
     expect((await signalbox('olga', update, label)).out).toBe('cli-host   version 2\n')
 
-    // Another person's field: who and since when, and what to do; nothing changes until it is taken over with a reason.
+    // Another person's field: who and since when, and what to do; it changes once it is taken over with a reason.
     const mine = JSON.stringify({ labels: { team: 'platform' } })
     const updateAs = (...more: string[]) => signalbox('ada', [...update, ...more], mine)
     for (const more of [[], ['--dry-run']])

@@ -82,7 +82,7 @@ export const OwnHealth = Type.Object({
 export const CapabilityCounts = Type.Object({ provided: Type.Integer(), required: Type.Integer() })
 /** Who manages a field, in words for people, and when it was last set. */
 export const ManagedField = Type.Object({
-  path: text('/labels/env', { description: 'Pointer; "" stands for all fields that are not named.' }),
+  path: text('/labels/env', { description: 'Pointer; "" is for all fields that are not named.' }),
   owner: text('user:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),
   name: text('olga'),
   since: nullable(Time),
