@@ -47,7 +47,7 @@ const ACTIONS = [
     operationId: 'verifyProjection',
     summary: 'Prove a read model',
     description:
-      'Builds it anew beside the one in use and compares both at one place of the log. What was found stands in GET /internal/v1/projections of the same process.',
+      'Builds it anew beside the one in use and compares both at one place of the log. What was found is in GET /internal/v1/projections of the same process.',
   },
   {
     verb: 'rebuild' as const,
