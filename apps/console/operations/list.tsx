@@ -19,7 +19,7 @@ import { ViewsRow } from '../views/row.tsx'
 import { tOperation } from '../words/operation.ts'
 
 const TABS: OperationsTab[] = ['running', 'waiting', 'failed', 'all']
-/** Those that only a link leads to are beside the others while they are shown. */
+/** Those that only a link leads to follow the others while they are shown. */
 const tabsWith = (tab: OperationsTab): OperationsTab[] => (TABS.includes(tab) ? TABS : [...TABS, tab])
 
 export const OperationsPage = () => {
