@@ -358,8 +358,8 @@ export const CASES: readonly Case[] = [
         ? ['x', '""', '"1', 'W/"99999999999999999999"', 'x'.repeat(300)].map((tag) => ({
             what: tag.slice(0, 20),
             call: withHeaders(call(), { 'if-match': tag }),
-            // No patch is prepared here: one that is not there is said before its version is looked at.
-            status: [400, 409, 412, ...(endpoint.path.includes('{patch_id}') ? [404] : [])],
+            // No patch and no view is prepared here: one that is not there is said before its version is looked at.
+            status: [400, 409, 412, ...(/{(patch|view)_id}/.test(endpoint.path) ? [404] : [])],
           }))
         : [],
   },
