@@ -1,7 +1,7 @@
 import { type Loop, startLoop } from '../../shared/process/repeat.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { findNotices } from './find.ts'
-import { sendDue } from './send.ts'
+import { countMessages, sendDue } from './send.ts'
 
 type Deps = Pick<
   OperationsDeps,
@@ -11,13 +11,14 @@ type Deps = Pick<
 /** Tells people of the decisions that wait for them, until it is stopped; only if NOTIFY__ENABLED. */
 export const startNotifier = (deps: Deps): Loop => {
   const { channels } = deps
+  for (const result of ['sent', 'again', 'dead'] as const) countMessages(deps.telemetry).inc({ result }, 0)
   if (!channels) return { stop: async () => {} }
   const options = {
     every_ms: deps.config.OPERATIONS__SWEEP__INTERVAL_MS,
     failed: (err: unknown) => deps.telemetry.log.warn({ err }, 'a turn of the notifier failed'),
   }
-  const finder = startLoop(() => findNotices(deps), options)
-  const sender = startLoop(() => sendDue({ ...deps, channels }), options)
+  const finder = startLoop('find notices', () => findNotices(deps), options)
+  const sender = startLoop('send messages', () => sendDue({ ...deps, channels }), options)
   return {
     stop: async () => {
       await Promise.all([finder.stop(), sender.stop()])
