@@ -1,5 +1,5 @@
-import { forgetLoop, noteTurn } from '../shared/process/turns.ts'
 import type { Logger } from '../shared/telemetry.ts'
+import { forgetLoop, noteTurn } from '../shared/turns.ts'
 
 export type Loop = { wake: () => void; stop: () => Promise<void> }
 

@@ -2,8 +2,8 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import Type, { type Static } from 'typebox'
 import { measureCertificates } from '../process/mtls.ts'
-import { measureTurns } from '../process/turns.ts'
 import type { Telemetry } from '../telemetry.ts'
+import { measureTurns } from '../turns.ts'
 import type { HttpApp } from './app.ts'
 
 /** One dependency of an app. `critical`: without it the app is unready; otherwise it is only degraded. */

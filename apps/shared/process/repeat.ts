@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { forgetLoop, noteTurn } from './turns.ts'
+import { forgetLoop, noteTurn } from '../turns.ts'
 
 const FIRST_MS = 500
 const LONGEST_MS = 10_000

@@ -4,8 +4,6 @@ import { parse } from 'yaml'
 import { ROOT } from '../../../apps/platform/base/paths.ts'
 
 const FOLDER = 'apps/platform/deploy/observe'
-export const RULES_FILE = join(ROOT, FOLDER, 'rules.yaml')
-export const RULES_TEST_FILE = join(ROOT, 'test/platform/support/rules.test.yaml')
 
 export type Rule = {
   expr: string

@@ -1,4 +1,4 @@
-import type { Telemetry } from '../telemetry.ts'
+import type { Telemetry } from './telemetry.ts'
 
 /** When each loop of this process last came to the end of a turn, by `performance.now()`. */
 const ended = new Map<string, number>()
