@@ -1,7 +1,9 @@
+import { PRIORITIES } from '../shared/process/priority.ts'
 import type { MetricName, Telemetry } from '../shared/telemetry.ts'
 import type { Denylist } from './guard/denylist.ts'
 import type { Feed } from './guard/revocations.ts'
 import type { Streams } from './proxy/streams.ts'
+import type { DiskWatch } from './routes/disk.ts'
 
 export const createCounts = (telemetry: Telemetry) => ({
   rejected: telemetry.counter('signalbox_token_rejected_total', 'Tokens refused.', ['cause']),
@@ -16,15 +18,29 @@ export const createCounts = (telemetry: Telemetry) => ({
 })
 export type Counts = ReturnType<typeof createCounts>
 
-type Watched = { denylist: Denylist; feed: Feed; streams: Streams }
+/** The times of answers, from which the objectives are computed: each class stands at zero before its first request. */
+export const createAnswers = (telemetry: Telemetry) => {
+  const answers = telemetry.histogram(
+    'signalbox_gateway_answer_seconds',
+    'Time to answer, by the class of the request; failed: an answer of 500 or more.',
+    ['class', 'result'],
+    [0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  )
+  for (const priority of PRIORITIES)
+    for (const result of ['answered', 'failed']) answers.zero({ class: priority, result })
+  return answers
+}
+
+type Watched = { denylist: Denylist; disk: DiskWatch; feed: Feed; streams: Streams }
 
 /** Gauges that are read when the metrics are. */
-export const watchGauges = (telemetry: Telemetry, { denylist, feed, streams }: Watched) => {
+export const watchGauges = (telemetry: Telemetry, { denylist, disk, feed, streams }: Watched) => {
   const watch = (name: MetricName, help: string, read: () => number) => {
     const gauge = telemetry.gauge(name, help)
     Object.assign(gauge, { collect: () => gauge.set(read()) })
   }
   watch('signalbox_denylist_entries', 'Revoked sessions known here.', denylist.size)
   watch('signalbox_revocation_feed_age_seconds', 'Since the last event of the feed.', feed.age_s)
+  watch('signalbox_disk_free_percent', 'Free space of the fullest disk under a server, as last told.', disk.free)
   watch('signalbox_sse_streams', 'Open event streams.', streams.size)
 }

@@ -66,7 +66,7 @@ export const createDeps = (
     ...createChecks({ jwks, redis, feed, upstreams }),
     disk: { critical: false, run: disk.check },
   }
-  watchGauges(telemetry, { denylist, feed, streams })
+  watchGauges(telemetry, { denylist, disk, feed, streams })
   let draining = false
   const principals = createPrincipals({ identityClient: identityOf(config, telemetry), clock })
   return {

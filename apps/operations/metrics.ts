@@ -9,6 +9,8 @@ const GAUGES: readonly MeasuredGauge[] = [
   ['signalbox_operations_open', 'Operations that have not ended.', 'status'],
   ['signalbox_gates_waiting', 'Gates that wait for a decision.'],
   ['signalbox_gate_oldest_seconds', 'How long the gate waits that waits longest.'],
+  ['signalbox_notifications_queued', 'Messages that are not sent yet.'],
+  ['signalbox_notifications_oldest_seconds', 'How long the message is due, or was tried, that is due longest.'],
 ]
 
 /** By the indices of state and of gates: both tables keep what has ended. */
@@ -20,7 +22,12 @@ const readOpen = async (db: Db): Promise<Measured[]> => {
     union all select v.name, '{}', v.value from (
       select count(*)::float8 as waiting, coalesce(extract(epoch from clock_timestamp() - min(waiting_since)), 0)::float8 as oldest
       from operations.gates where status = 'waiting') g,
-      lateral (values ('signalbox_gates_waiting', waiting), ('signalbox_gate_oldest_seconds', oldest)) v(name, value)`)
+      lateral (values ('signalbox_gates_waiting', waiting), ('signalbox_gate_oldest_seconds', oldest)) v(name, value)
+    union all select v.name, '{}', v.value from (
+      select count(*)::float8 as queued, greatest(0, coalesce(extract(epoch from clock_timestamp() - min(
+        case when attempts > 0 then created_at else next_at end)), 0))::float8 as oldest
+      from operations.notify_deliveries where state = 'queued') n,
+      lateral (values ('signalbox_notifications_queued', queued), ('signalbox_notifications_oldest_seconds', oldest)) v(name, value)`)
   return rows
 }
 

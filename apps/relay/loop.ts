@@ -1,4 +1,5 @@
 import type { Logger } from '../shared/telemetry.ts'
+import { forgetLoop, noteTurn } from '../shared/turns.ts'
 
 export type Loop = { wake: () => void; stop: () => Promise<void> }
 
@@ -20,11 +21,13 @@ export const startLoop = (name: string, log: Logger, idle_ms: number, turn: () =
         resolve()
       }
     })
+  noteTurn(name)
   const run = async () => {
     while (!stopped) {
       try {
         woken = false
         const more = await turn()
+        noteTurn(name)
         if (lastError) log.info({ loop: name }, 'going on')
         lastError = ''
         backoff = 0
@@ -49,6 +52,7 @@ export const startLoop = (name: string, log: Logger, idle_ms: number, turn: () =
       stopped = true
       sleeper?.()
       await done
+      forgetLoop(name)
     },
   }
 }

@@ -47,7 +47,10 @@ export const createMeters = (telemetry: Telemetry, schemas: readonly Schema[]) =
       'result',
     ]),
   }
-  for (const schema of schemas) meters.rolledBack.inc({ schema }, 0)
+  for (const schema of schemas) {
+    meters.rolledBack.inc({ schema }, 0)
+    for (const gauge of [meters.active, meters.ahead]) gauge.set({ schema }, 0)
+  }
   return meters
 }
 export type Meters = ReturnType<typeof createMeters>

@@ -1,9 +1,12 @@
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { approveGate, startOperation, waitForEnd, waitForGate } from '../../apps/platform/demo/operations.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
+import { MADE, PANELS, RULES } from './support/alerts.ts'
 import { startCollector } from './support/collector.ts'
-import { familiesOf } from './support/exposition.ts'
+import { familiesOf, seriesOf } from './support/exposition.ts'
+import { unanswered } from './support/promql.ts'
 
 /** A running platform seen from outside: its metrics, and the traces of commands. */
 const APPS = ['token', 'credential', 'identity', 'session', 'catalog', 'operations', 'worker', 'relay', 'gateway']
@@ -28,18 +31,21 @@ beforeAll(async () => {
   collector = await startCollector()
   stack = await startStack({ apps: APPS, env_overrides: { SIGNALBOX__TELEMETRY__OTLP_URL: collector.url } })
   const { olga, eva } = await stack.people()
-  const { operation_id } = await startOperation(olga, 'observed', {
-    kind: 'graph',
-    title: 'observed',
-    reason: REASON,
-    targets: [],
-    graph: {
-      nodes: [task('first'), task('second', ['first'])],
-      gates: [{ gate_id: 'go', question: 'Go on?', guards: ['second'], policy }],
-    },
-  })
+  const start = (name: string) =>
+    startOperation(olga, name, {
+      kind: 'graph',
+      title: 'observed',
+      reason: REASON,
+      targets: [],
+      graph: {
+        nodes: [task('first'), task('second', ['first'])],
+        gates: [{ gate_id: 'go', question: 'Go on?', guards: ['second'], policy }],
+      },
+    })
+  const { operation_id } = await start('observed')
   await approveGate(eva, operation_id, await waitForGate(eva, operation_id), COMMENT)
   await waitForEnd(olga, operation_id)
+  await start('open')
 }, 150_000)
 afterAll(async () => {
   await stack?.stop()
@@ -98,4 +104,28 @@ describe('the metrics', () => {
     await until(async () => hasAll(familiesOf(await read())), { what: 'the metrics of the SDK' })
     expect(await read()).not.toMatch(/^temporal_.*[0-9a-f]{8}-[0-9a-f]{4}-7/m)
   })
+
+  it('hold every name, label and value that a rule or the dashboard asks for', async () => {
+    await letterSetAside()
+    const panels = PANELS.flatMap(({ targets = [] }) => targets)
+    const missing = async () => {
+      const texts = await Promise.all(APPS.map(async (app) => (await fetch(`${stack.internal(app)}/metrics`)).text()))
+      const series = [...MADE, ...texts.flatMap(seriesOf)]
+      return [...RULES, ...panels].flatMap(({ expr }) => unanswered(expr, series))
+    }
+    // Gauges of rows are read once a second.
+    await until(async () => (await missing()).length === 0, { what: 'all series', timeout_ms: 5000 }).catch(() => {})
+    expect(await missing()).toEqual([])
+  })
 })
+
+/** The only family of the rules that has no series in a healthy platform. */
+const letterSetAside = async () => {
+  const client = new pg.Client({ connectionString: stack.database_url })
+  await client.connect()
+  await client.query(
+    `insert into operations.dead_letter (consumer, event_id, agg_type, agg_id, agg_version, error, tries)
+      values ('catalog', gen_random_uuid(), 'resource', 'r', 1, 'planted', 1)`,
+  )
+  await client.end()
+}

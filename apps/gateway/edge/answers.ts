@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, isFault, problemOf } from '../../shared/errors.ts'
 import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
 import { toAppError } from '../../shared/http/problems.ts'
+import type { Priority } from '../../shared/process/priority.ts'
 import type { OpenSpan } from '../../shared/tracing.ts'
 import type { GatewayDeps } from '../deps.ts'
 import type { StaticFile } from '../files/static.ts'
@@ -16,6 +17,8 @@ export type Exchange = {
   request_id: string
   started: number
   endpoint: string
+  /** For the objectives; undefined until the route is known, and for a stream, which has no end to wait for. */
+  priority: Priority | undefined
   upstream_ms: number
   /** Whether it counts as in flight: a stream of events does not, once it has begun. */
   counted: boolean

@@ -6,6 +6,7 @@ import type { AccessClaims } from '../../shared/jwt/claims.ts'
 import type { Priority } from '../../shared/process/priority.ts'
 import { isTrace } from '../../shared/process/trace.ts'
 import { beginSpan } from '../../shared/tracing.ts'
+import { createAnswers } from '../counts.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { bodyOf, refuseLongBody } from '../proxy/proxy.ts'
 import { diskFull } from '../routes/disk.ts'
@@ -28,6 +29,7 @@ export const createGateway = (deps: GatewayDeps) => {
   const requests = telemetry.counter('http_requests_total', 'Requests answered.', ['endpoint', 'status'])
   const seconds = telemetry.histogram('signalbox_http_request_duration_seconds', 'Time to answer.', ['endpoint'])
   const added = telemetry.histogram('signalbox_gateway_added_seconds', 'Time that the gateway itself took.')
+  const answers = createAnswers(telemetry)
 
   const done = (exchange: Exchange) => {
     const { req, res, request_id, started, endpoint, upstream_ms } = exchange
@@ -36,6 +38,8 @@ export const createGateway = (deps: GatewayDeps) => {
     exchange.span?.end({ 'http.response.status_code': res.statusCode }, res.statusCode >= 500)
     requests.inc({ endpoint, status: res.statusCode })
     seconds.observe({ endpoint }, ms / 1000)
+    if (exchange.priority)
+      answers.observe({ class: exchange.priority, result: res.statusCode < 500 ? 'answered' : 'failed' }, ms / 1000)
     if (upstream_ms > 0) added.observe(Math.max(0, ms - upstream_ms) / 1000)
     if (endpoint.startsWith('/health')) return
     telemetry.access({ request_id, route: endpoint, method: req.method ?? '', status: res.statusCode, ms })
@@ -61,6 +65,7 @@ export const createGateway = (deps: GatewayDeps) => {
         request_id,
         started: performance.now(),
         endpoint: 'unknown',
+        priority: undefined,
         upstream_ms: 0,
         counted: true,
         span: undefined,
@@ -129,6 +134,7 @@ const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target,
   const { req } = exchange
   const { route } = match
   exchange.endpoint = route.path
+  if (route.class !== 'stream') exchange.priority = priorityFor(route, target)
   exchange.span = beginSpan(`${req.method} ${route.path}`, parentOf(req), { request_id: exchange.request_id })
   if (deps.pressure.sheds(route.priority)) throw overloaded()
   if (deps.disk.refuses(route)) throw diskFull()

@@ -41,6 +41,8 @@ export const createDiskWatch = ({ redis, prefix, log }: { redis: Redis; prefix: 
   const timer = setInterval(() => void read(), READ_MS).unref()
   return {
     read,
+    /** In percent; NaN while no one says. */
+    free: (): number => free ?? Number.NaN,
     refuses: (route: { kind: Kind; class: LimitClass }): boolean => isRefused(free, route),
     /** For readiness: low is degraded, not unready, which would take stopping away too. */
     check: async () => {

@@ -2,7 +2,7 @@ import { type Loop, startLoop } from '../../shared/process/repeat.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { findNotices } from './find.ts'
 import { queueSecurity } from './security.ts'
-import { sendDue } from './send.ts'
+import { countMessages, sendDue } from './send.ts'
 
 type Deps = Pick<
   OperationsDeps,
@@ -12,14 +12,15 @@ type Deps = Pick<
 /** Tells people of decisions that wait for them and of changes to their accounts, until it is stopped; only if NOTIFY__ENABLED. */
 export const startNotifier = (deps: Deps): Loop => {
   const { channels } = deps
+  for (const result of ['sent', 'again', 'dead'] as const) countMessages(deps.telemetry).inc({ result }, 0)
   if (!channels) return { stop: async () => {} }
   const options = {
     every_ms: deps.config.OPERATIONS__SWEEP__INTERVAL_MS,
     failed: (err: unknown) => deps.telemetry.log.warn({ err }, 'a turn of the notifier failed'),
   }
-  const finder = startLoop(() => findNotices(deps), options)
-  const security = startLoop(() => queueSecurity(deps), options)
-  const sender = startLoop(() => sendDue({ ...deps, channels }), options)
+  const finder = startLoop('find notices', () => findNotices(deps), options)
+  const security = startLoop('tell of accounts', () => queueSecurity(deps), options)
+  const sender = startLoop('send messages', () => sendDue({ ...deps, channels }), options)
   return {
     stop: async () => {
       await Promise.all([finder.stop(), security.stop(), sender.stop()])

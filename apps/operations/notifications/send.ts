@@ -13,6 +13,7 @@ import {
   moveDestination,
 } from '../../../db/operations/notifications/destinations.ts'
 import { listWaiting } from '../../../db/operations/notifications/waiting.ts'
+import type { Telemetry } from '../../shared/telemetry.ts'
 import type { OperationsDeps } from '../deps.ts'
 import type { Channels, Sent } from './channels.ts'
 import { eventOf } from './find.ts'
@@ -68,16 +69,28 @@ const carry = async (deps: SendDeps, delivery: Delivery, destination: Destinatio
   await settle(deps, delivery, await channels.send(reach, message, clock.now()))
 }
 
+/** What became of tries to send a message. */
+export const countMessages = (telemetry: Telemetry) =>
+  telemetry.counter('signalbox_notifications_total', 'Messages to people, by what became of a try.', ['result'])
+
 /** Sent, to be tried again after a time that grows, or given up. */
 const settle = ({ db, config, clock, telemetry }: SendDeps, delivery: Delivery, { error, final, gone }: Sent) =>
   db.transaction(async (tx) => {
     const { delivery_id, destination_id, attempts, created_at } = delivery
-    if (error === undefined) return void (await endDelivery(tx, delivery_id, 'sent'))
+    const count = (result: 'sent' | 'again' | 'dead') => countMessages(telemetry).inc({ result })
+    if (error === undefined) {
+      await endDelivery(tx, delivery_id, 'sent')
+      return count('sent')
+    }
     const wait_s = Math.min(FIRST_S * 4 ** attempts, LONGEST_S)
     const late = clock.now().getTime() + wait_s * 1000 - Date.parse(created_at) > config.NOTIFY__GIVE_UP_S * 1000
-    if (!final && !late) return void (await putOff(tx, delivery_id, wait_s, error))
+    if (!final && !late) {
+      await putOff(tx, delivery_id, wait_s, error)
+      return count('again')
+    }
     telemetry.log.warn({ delivery_id, error }, 'a message was given up')
     await endDelivery(tx, delivery_id, 'dead', error)
+    count('dead')
     if (gone) await moveDestination(tx, destination_id, { status: 'disabled', status_reason: error })
   })
 

@@ -129,7 +129,7 @@ const callerFor = async ({ trust }: Pick<OperationsDeps, 'trust'>, { owner }: Sc
 
 /** Fires what is due until it is stopped. */
 export const startSchedules = (deps: OperationsDeps) =>
-  startLoop(() => fireDue(deps), {
+  startLoop('fire schedules', () => fireDue(deps), {
     every_ms: deps.config.OPERATIONS__SWEEP__INTERVAL_MS,
     failed: (error) => deps.telemetry.log.warn({ err: error }, 'schedules could not be looked at'),
   })

@@ -74,7 +74,7 @@ export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Pick
       await pruneInbox(db, inboxOf)
     }
   }
-  return startLoop(turn, {
+  return startLoop('sweep', turn, {
     every_ms: config.OPERATIONS__SWEEP__INTERVAL_MS,
     failed: (error) => telemetry.log.warn({ err: error }, 'a turn of the sweeper failed'),
   })

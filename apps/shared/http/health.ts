@@ -1,7 +1,9 @@
 import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import Type, { type Static } from 'typebox'
+import { measureCertificates } from '../process/mtls.ts'
 import type { Telemetry } from '../telemetry.ts'
+import { measureTurns } from '../turns.ts'
 import type { HttpApp } from './app.ts'
 
 /** One dependency of an app. `critical`: without it the app is unready; otherwise it is only degraded. */
@@ -74,6 +76,8 @@ export const INSTANCE_HEADER = 'signalbox-instance'
 
 /** Adds /health/live, /health/startup, /health/ready and /metrics to an app's internal listener (reliability.md 2.3). */
 export const serveHealth = (app: HttpApp, telemetry: Telemetry, checks: Checks) => {
+  measureCertificates(telemetry)
+  measureTurns(telemetry)
   let draining = false
   const readiness = createReadiness(checks)
   const read = async (): Promise<Readiness> => (draining ? { status: 'unready', checks: {} } : readiness())

@@ -1,7 +1,9 @@
+import { X509Certificate } from 'node:crypto'
 import { rootCertificates, type TLSSocket } from 'node:tls'
 import Type from 'typebox'
 import { Agent, setGlobalDispatcher } from 'undici'
 import { ConfigError, loadConfig, readTextFile } from '../config.ts'
+import type { Telemetry } from '../telemetry.ts'
 
 const NAME = Type.String({ pattern: '^(DNS|URI|IP Address):' })
 const file = (what: string) => Type.Optional(Type.String({ production: 'required', description: what }))
@@ -52,6 +54,20 @@ export const mtlsOfProcess = (): Mtls | undefined => {
     if (of_process.mtls) fetchWithMtls(of_process.mtls)
   }
   return of_process.mtls
+}
+
+/** Tells how long the certificates that this process holds are still valid; absent without mutual TLS. */
+export const measureCertificates = (telemetry: Telemetry, mtls: Mtls | undefined = mtlsOfProcess()): void => {
+  const gauge = telemetry.gauge('signalbox_certificate_expiry_seconds', 'Until a certificate ends.', ['name'])
+  if (!mtls) return
+  const ends = Object.entries({ own: mtls.cert, authority: mtls.ca }).map(
+    ([name, pem]) => [name, Date.parse(new X509Certificate(pem).validTo)] as const,
+  )
+  Object.assign(gauge, {
+    collect: () => {
+      for (const [name, end] of ends) gauge.set({ name }, (end - Date.now()) / 1000)
+    },
+  })
 }
 
 /** What a listener with mutual TLS is opened with. Who shows no certificate gets as far as `isAdmitted`. */

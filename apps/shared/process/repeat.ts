@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { forgetLoop, noteTurn } from '../turns.ts'
 
 const FIRST_MS = 500
 const LONGEST_MS = 10_000
@@ -26,15 +27,17 @@ export type Loop = { stop: () => Promise<void> }
 
 /** Does an act now, and again so long after it ended, until it is stopped; an act that is running then ends first. */
 export const startLoop = (
+  name: string,
   act: () => Promise<unknown>,
   { every_ms, failed }: { every_ms: number; failed: (error: unknown) => void },
 ): Loop => {
   let stopped = false
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> = Promise.resolve()
+  noteTurn(name)
   const turn = () => {
     running = act()
-      .then(() => undefined)
+      .then(() => noteTurn(name))
       .catch(failed)
       .finally(() => {
         if (!stopped) timer = setTimeout(turn, every_ms)
@@ -46,6 +49,7 @@ export const startLoop = (
       stopped = true
       clearTimeout(timer)
       await running
+      forgetLoop(name)
     },
   }
 }

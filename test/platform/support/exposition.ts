@@ -32,3 +32,18 @@ export const familiesOf = (text: string): Set<string> => {
   }
   return new Set(types.keys())
 }
+
+/** Each series of an exposition with its labels; a family without series yet stands for itself, with the app's label alone. */
+export const seriesOf = (text: string): { name: string; labels: Record<string, string> }[] => {
+  const series = text.split('\n').flatMap((line) => {
+    const [, name, labels = ''] = SAMPLE.exec(line) ?? []
+    const pairs = [...labels.matchAll(new RegExp(LABEL, 'g'))].map(([pair]) => [
+      pair.slice(0, pair.indexOf('=')),
+      pair.slice(pair.indexOf('=') + 2, -1),
+    ])
+    return name ? [{ name, labels: Object.fromEntries(pairs) as Record<string, string> }] : []
+  })
+  const known = new Set(series.map(({ name }) => name))
+  const empty = [...familiesOf(text)].filter((name) => !known.has(name))
+  return [...series, ...empty.map((name) => ({ name, labels: { app: series[0]?.labels.app ?? '' } }))]
+}
