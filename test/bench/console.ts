@@ -8,7 +8,7 @@ import { benchGraph, benchIdle, benchInbox, benchLog, benchNews, type Figure } f
 import { printFigure } from './lib/print.ts'
 
 /**
- * `npm run bench:console`: each aim of console-2.md 14 beside what the production build does in a real Chromium, on a
+ * `npm run bench:console`: each aim of the console's speed beside what the production build does in a real Chromium, on a
  * platform of its own. Bytes and counts are tests as well; times are those of this machine at this moment.
  */
 const bytes = async (): Promise<Figure[]> =>

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 
-/** The first screens of console-2.md 14: the module of the page, and the most that its scripts may weigh compressed. */
+/** The first screens: the module of the page, and the most that its scripts may weigh compressed. */
 export const SCREENS: Record<string, { page: string | undefined; most: number }> = {
   'the entry': { page: undefined, most: 140_000 },
   'the inbox': { page: 'inbox/page.tsx', most: 150_000 },

@@ -41,7 +41,7 @@ export const matrixOf = (graph: Graph): Matrix | null => {
   return { steps: shown.map(({ step }) => step), rows }
 }
 
-/** The rows as they stand below each other: a line with the block's name, index -1, before those of each block. Pure. */
+/** The rows from top to bottom: a line with the block's name, index -1, before those of each block. Pure. */
 export const linesOf = ({ rows }: Matrix): { index: number; group: string | null }[] =>
   [...Map.groupBy(rows.entries(), ([, { group }]) => group)].flatMap(([group, block]) => [
     ...(group === null ? [] : [{ index: -1, group }]),
