@@ -12,7 +12,7 @@ const out = join(scratch, 'console')
 beforeAll(() => buildConsole(out, silentScreen), 120_000)
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
-it.each(Object.entries(SCREENS))('needs few scripts for %s, at most $most bytes compressed', (name, { page, most }) => {
+it.each(Object.entries(SCREENS))('needs no more compressed scripts for %s than its bound', (name, { page, most }) => {
   const { bytes, files } = scriptsOf(out, page)
   expect(bytes).toBeGreaterThan(50_000)
   expect(bytes, `compressed scripts of ${name}: ${files.join(', ')}`).toBeLessThanOrEqual(most)
