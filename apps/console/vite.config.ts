@@ -19,6 +19,22 @@ export default defineConfig({
     // The policy allows no data: scripts, styles or fonts, so no file is inlined.
     assetsInlineLimit: 0,
     target: 'es2023',
+    // Every browser of this target preloads modules by itself.
+    modulePreload: { polyfill: false },
+    rolldownOptions: {
+      output: {
+        // Few requests until the first screen, and one script is smaller than its parts.
+        codeSplitting: {
+          groups: [
+            { name: 'entry', tags: ['$initial'] },
+            {
+              name: 'decide',
+              test: /console\/(words\/decide|votes\/votes|values\/(links|person)|ui\/(failure|copy))\.|client\/digest/,
+            },
+          ],
+        },
+      },
+    },
     // The elk worker is one generated file of 1.6 MB that is fetched only by the graph page.
     chunkSizeWarningLimit: 600,
   },

@@ -369,7 +369,7 @@ describe('the first minute', () => {
     await until(async () => (await page.context().cookies()).every((cookie) => cookie.name !== 'refresh_token'))
   })
 
-  it('keeps the first load small: at most 150 KB of scripts and 15 KB of styles, compressed', async () => {
+  it('keeps the first load small: at most 140 KB of scripts and 15 KB of styles, compressed', async () => {
     const html = await (await fetch(`${stack.gateway_url}/`, { headers: { accept: 'text/html' } })).text()
     const bytesOf = async (kind: 'js' | 'css') => {
       const paths = [...html.matchAll(/(?:src|href)="(\/[^"]+\.(js|css))"/g)].flatMap(([, path, found]) =>
@@ -383,7 +383,7 @@ describe('the first minute', () => {
     }
     const [scripts, styles] = await Promise.all([bytesOf('js'), bytesOf('css')])
     expect(scripts).toBeGreaterThan(50_000)
-    expect(scripts).toBeLessThanOrEqual(150_000)
+    expect(scripts).toBeLessThanOrEqual(140_000)
     expect(styles).toBeLessThanOrEqual(15_000)
   })
 

@@ -1,15 +1,15 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Search } from 'lucide-react'
-import { useDeferredValue, useEffect, useId, useRef, useState } from 'react'
+import { Suspense, useDeferredValue, useEffect, useId, useRef, useState } from 'react'
 import type { SavedView } from '../../shared/contracts/identity/views.ts'
 import { api, read } from '../api/client.ts'
 import type { FoundResource, OperationRow } from '../api/types.ts'
 import { shortId } from '../kit/format.ts'
 import { searchQuery } from '../queries/resources.ts'
 import { placeOf, viewsQuery } from '../queries/views.ts'
+import { lazyPart } from '../ui/lazy.ts'
 import { OperationStatusMark } from '../values/status.tsx'
-import { tCatalog } from '../words/catalog.ts'
 import { t } from '../words/index.ts'
 
 const MAX = 6
@@ -110,6 +110,15 @@ export const GoTo = () => {
   )
 }
 
+/** Where a resource matched; the words of the catalog come with the first one. */
+const MatchedIn = lazyPart(() =>
+  import('../words/catalog.ts').then(({ tCatalog }) => ({
+    default: ({ fields }: { fields: FoundResource['matched'] }) => (
+      <span className="text-muted"> {tCatalog.resources.in_fields(fields)}</span>
+    ),
+  })),
+)
+
 type FoundProps = { id: string; items: Item[] | undefined; at: number; go: (item: Item) => void }
 
 const Found = ({ id, items, at, go }: FoundProps) => (
@@ -155,7 +164,11 @@ const Option = ({ item }: { item: Item }) => {
     <>
       <span className="min-w-0 flex-1 truncate">
         {display_name || name}
-        {matched.includes('name') ? null : <span className="text-muted"> {tCatalog.resources.in_fields(matched)}</span>}
+        {matched.includes('name') ? null : (
+          <Suspense fallback={null}>
+            <MatchedIn fields={matched} />
+          </Suspense>
+        )}
       </span>
       <code className="text-muted">{type_key}</code>
     </>

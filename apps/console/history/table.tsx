@@ -1,5 +1,6 @@
 import type { TimelineEvent } from '../api/types.ts'
-import { type Column, DataTable } from '../ui/table.tsx'
+import type { Column } from '../ui/table.tsx'
+import { LongTable } from '../ui/window.tsx'
 import { GateLink, NodeLink, PatchLink } from '../values/links.tsx'
 import { Person } from '../values/person.tsx'
 import { ShapeIcon } from '../values/status.tsx'
@@ -21,7 +22,7 @@ export const EventTable = ({
   names: ReadonlyMap<string, string>
   whole?: boolean
 }) => (
-  <DataTable
+  <LongTable
     caption={tOperation.timeline.caption}
     columns={[...columnsOf(operation_id, names), ...(whole ? FURTHER : [])]}
     rows={events}

@@ -41,6 +41,13 @@ export const matrixOf = (graph: Graph): Matrix | null => {
   return { steps: shown.map(({ step }) => step), rows }
 }
 
+/** The rows from top to bottom: a line with the block's name, index -1, before those of each block. Pure. */
+export const linesOf = ({ rows }: Matrix): { index: number; group: string | null }[] =>
+  [...Map.groupBy(rows.entries(), ([, { group }]) => group)].flatMap(([group, block]) => [
+    ...(group === null ? [] : [{ index: -1, group }]),
+    ...block.map(([index]) => ({ index, group })),
+  ])
+
 /** The words that the names of all these nodes end with; each name keeps one word of its own at least. */
 const sharedEnd = (nodes: GraphNode[], target_id: string): string => {
   const [first = [], ...others] = nodes.map(({ name }) => name.split(' '))

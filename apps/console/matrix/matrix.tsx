@@ -1,14 +1,16 @@
 import '../styles/matrix.css'
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { Fragment, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import { Virtualizer } from 'virtua'
 import type { Graph, GraphNode } from '../api/types.ts'
 import type { GraphStates } from '../graph/states.ts'
 import { duration } from '../kit/format.ts'
 import { nodesQuery } from '../queries/operations.ts'
 import { rowsOf, useAllPages } from '../queries/pages.ts'
+import { WindowBody, WindowRow } from '../ui/window.tsx'
 import { ShapeIcon, statusWord } from '../values/status.tsx'
 import { tOperation } from '../words/operation.ts'
-import { type Matrix, matrixOf, type Place, placeAfter } from './cells.ts'
+import { linesOf, type Matrix, matrixOf, type Place, placeAfter } from './cells.ts'
 import { placeGates } from './gates.ts'
 import { GateMarks, StepHead } from './heads.tsx'
 
@@ -23,7 +25,10 @@ type Props = {
   openGate: (gate_id: string) => void
 }
 
-/** Hosts by steps: the state of every node at one look. One tab stop; arrow keys walk it and Enter opens a node. */
+/**
+ * Hosts by steps: the state of every node at one look. One tab stop; arrow keys walk it and Enter opens a node. Only rows
+ * near the view are drawn, and those of the tab stop and of the selected node.
+ */
 export const GraphMatrix = (props: Props) => {
   const { graph } = props
   const matrix = useMemo(() => matrixOf(graph), [graph])
@@ -57,31 +62,45 @@ const Grid = ({
 }: Props & { matrix: Matrix }) => {
   const ran = useRunTimes(operation_id)
   const gates = useMemo(() => placeGates(graph, matrix), [graph, matrix])
-  const table = useRef<HTMLTableElement>(null)
+  const lines = useMemo(() => linesOf(matrix), [matrix])
+  const box = useRef<HTMLDivElement>(null)
+  const head = useRef<HTMLTableSectionElement>(null)
   const [at, setAt] = useState<Place>([0, 0])
-  const cellAt = ([row, column]: Place) => table.current?.querySelector<HTMLElement>(`[data-at="${row}/${column}"]`)
+  const [walked, walk] = useState<Place>()
+  const headPx = useHeight(head)
   // biome-ignore lint/correctness/useExhaustiveDependencies: the selected cell is found in the document
   useEffect(() => {
-    table.current?.querySelector('[aria-selected=true]')?.scrollIntoView?.({ block: 'nearest', inline: 'nearest' })
+    box.current?.querySelector('[aria-selected=true]')?.scrollIntoView?.({ block: 'nearest', inline: 'nearest' })
   }, [selected])
+  useEffect(() => {
+    if (walked) box.current?.querySelector<HTMLElement>(`[data-at="${walked.join('/')}"]`)?.focus()
+  }, [walked])
   const key = (event: React.KeyboardEvent) => {
     const node = matrix.rows[at[0]]?.cells[at[1]]
     const next = placeAfter(event.key, at, matrix)
     if (next !== undefined) {
       setAt(next)
-      cellAt(next)?.focus()
+      walk(next)
     } else if (event.key === 'Enter' && node) open(node.node_id)
     else return
     event.preventDefault()
   }
   const names = new Map(graph.groups.map((group) => [group.group_id, group.name]))
-  const blocks = [...Map.groupBy(matrix.rows.entries(), ([, { group }]) => group)]
+  const chosen = matrix.rows.findIndex(({ cells }) => cells.some((node) => node && node.node_id === selected))
+  const kept = [at[0], chosen].map((row) => lines.findIndex(({ index }) => index === row)).filter((line) => line >= 0)
   return (
-    <div className="card matrix-box min-w-0 flex-1">
-      {/* biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a grid of cells is a table with keys */}
-      <table ref={table} className="matrix" role="grid" aria-label={tOperation.graph.matrix_label} onKeyDown={key}>
-        <thead>
-          <tr>
+    <div ref={box} className="card matrix-box min-w-0 flex-1" style={{ scrollPaddingTop: headPx }}>
+      <table
+        className="matrix"
+        // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a grid of cells is a table with keys
+        role="grid"
+        aria-label={tOperation.graph.matrix_label}
+        aria-rowcount={lines.length + 1}
+        style={{ '--steps': matrix.steps.length } as React.CSSProperties}
+        onKeyDown={key}
+      >
+        <thead ref={head}>
+          <tr aria-rowindex={1}>
             <th scope="col">{tOperation.graph.host}</th>
             {matrix.steps.map((step, column) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: a step may have two columns, and columns keep their order
@@ -93,18 +112,26 @@ const Grid = ({
             ))}
           </tr>
         </thead>
-        {blocks.map(([group, rows]) => (
-          <tbody key={group ?? ''}>
-            {group === null ? null : (
-              <tr className="block">
-                <th scope="rowgroup" colSpan={matrix.steps.length + 1}>
-                  {names.get(group) ?? group}
-                  <GateMarks gates={gates.blocks.get(group)} open={openGate} />
+        <Virtualizer
+          data={lines}
+          scrollRef={box}
+          startMargin={headPx}
+          itemSize={ROW_PX}
+          keepMounted={kept}
+          as={WindowBody}
+          item={WindowRow}
+        >
+          {({ index, group }) => {
+            const row = matrix.rows[index]
+            if (row === undefined)
+              return (
+                <th key={`block ${group}`} scope="rowgroup" className="block">
+                  {names.get(group ?? '') ?? group}
+                  <GateMarks gates={gates.blocks.get(group ?? '')} open={openGate} />
                 </th>
-              </tr>
-            )}
-            {rows.map(([index, row]) => (
-              <tr key={row.target_id}>
+              )
+            return (
+              <Fragment key={row.target_id}>
                 <th scope="row">
                   <bdi>{row.name}</bdi>
                   <RowTime nodes={row.cells} ran={ran} />
@@ -127,14 +154,29 @@ const Grid = ({
                     }}
                   />
                 ))}
-              </tr>
-            ))}
-          </tbody>
-        ))}
+              </Fragment>
+            )
+          }}
+        </Virtualizer>
       </table>
       <GateMarks gates={gates.single} open={openGate} numbered />
     </div>
   )
+}
+
+const ROW_PX = 32
+
+/** The height of a head that stays in view above the rows. */
+const useHeight = (head: React.RefObject<HTMLElement | null>): number => {
+  const [height, setHeight] = useState(0)
+  useLayoutEffect(() => {
+    const element = head.current
+    if (element === null) return
+    const observer = new ResizeObserver(() => setHeight(element.offsetHeight))
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [head])
+  return height
 }
 
 const RowTime = ({ nodes, ran }: { nodes: readonly (GraphNode | undefined)[]; ran: ReadonlyMap<string, number> }) => {

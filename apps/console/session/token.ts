@@ -1,5 +1,4 @@
 import { claimsOf, codeOf, factorTokenOf, retryAfter } from './answer.ts'
-import { proveKey } from './passkeys.ts'
 import { askSiblings, type Goodbye, hear, type Session, say, type Token } from './siblings.ts'
 import { nextDelay, sleep } from './wait.ts'
 
@@ -93,11 +92,14 @@ export const signIn = async (username: string, password: string): Promise<SignIn
 
 /** Signs in by a passkey: alone, or after the password whose answer brought this factor token. */
 export const signInByPasskey = async (factor_token?: string): Promise<SignIn> => {
-  const assertion = await proveKey()
+  const assertion = await provedKey()
   if (assertion === null) return { ok: false, status: 403, code: 'assertion_invalid', retry_after_ms: 0 }
   const grant = factor_token === undefined ? { grant_type: 'passkey' } : { grant_type: 'second_factor', factor_token }
   return entered(await post('/v1/token?response_mode=cookie', { ...grant, assertion }))
 }
+
+/** What passkeys need comes with the first use of one. */
+const provedKey = () => import('./passkeys.ts').then(({ proveKey }) => proveKey()).catch(() => null)
 
 const entered = async (answer: Response | null): Promise<SignIn> => {
   if (answer === null) return { ok: false, status: null, retry_after_ms: 0 }
@@ -115,7 +117,7 @@ const entered = async (answer: Response | null): Promise<SignIn> => {
 
 /** Proves one of the person's passkeys again. Returns whether it was taken. */
 export const confirmPasskey = async (): Promise<boolean> => {
-  const assertion = await proveKey()
+  const assertion = await provedKey()
   const answer = assertion && (await post('/v1/token/reauth', { assertion }, { bearer: true }))
   if (answer?.ok) take(await answer.json())
   return answer?.ok === true

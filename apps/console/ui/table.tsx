@@ -11,7 +11,7 @@ export type Column<Row> = {
   className?: string
 }
 
-type Table<Row> = { caption: string; columns: Column<Row>[]; rows: Row[]; keyOf: (row: Row) => React.Key }
+export type Table<Row> = { caption: string; columns: Column<Row>[]; rows: Row[]; keyOf: (row: Row) => React.Key }
 
 /** A captioned table; on a phone every row is a card that names its values. */
 export const DataTable = <Row,>({ caption, columns, rows, keyOf }: Table<Row>) => (
@@ -20,27 +20,33 @@ export const DataTable = <Row,>({ caption, columns, rows, keyOf }: Table<Row>) =
       <caption className="sr-only">{caption}</caption>
       <thead>
         <tr>
-          {columns.map(({ name, kind }) => (
-            <th key={name} scope="col" className={kind === 'number' ? 'number' : undefined}>
-              {name}
-            </th>
-          ))}
+          <Heads columns={columns} />
         </tr>
       </thead>
       <tbody>
         {rows.map((row) => (
           <tr key={keyOf(row)}>
-            {columns.map(({ name, cell, kind, className }) => (
-              <td key={name} data-label={name} className={[kind, className].filter(Boolean).join(' ') || undefined}>
-                {cell(row)}
-              </td>
-            ))}
+            <Cells columns={columns} row={row} />
           </tr>
         ))}
       </tbody>
     </table>
   </div>
 )
+
+export const Heads = <Row,>({ columns }: { columns: Column<Row>[] }) =>
+  columns.map(({ name, kind }) => (
+    <th key={name} scope="col" className={kind === 'number' ? 'number' : undefined}>
+      {name}
+    </th>
+  ))
+
+export const Cells = <Row,>({ columns, row }: { columns: Column<Row>[]; row: Row }) =>
+  columns.map(({ name, cell, kind, className }) => (
+    <td key={name} data-label={name} className={[kind, className].filter(Boolean).join(' ') || undefined}>
+      {cell(row)}
+    </td>
+  ))
 
 /** The state of any list query; pages are optional. */
 type List = {

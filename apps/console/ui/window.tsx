@@ -1,0 +1,43 @@
+import { Fragment } from 'react'
+import { type CustomContainerComponentProps, type CustomItemComponentProps, WindowVirtualizer } from 'virtua'
+import { Cells, Heads, type Table } from './table.tsx'
+
+/** The body of a table whose virtualizer draws only the rows near the view. Its head is one row. */
+export const WindowBody = ({ ref, style, children }: CustomContainerComponentProps) => (
+  <tbody ref={ref} style={style}>
+    {children}
+  </tbody>
+)
+
+/** A row that says which of all it is. Shown before it is measured: what is hidden cannot take the focus. */
+export const WindowRow = ({ ref, style, index, children }: CustomItemComponentProps) => (
+  <tr ref={ref} style={{ ...style, visibility: 'visible' }} aria-rowindex={index + 2}>
+    {children}
+  </tr>
+)
+
+/** A long table on a page that scrolls: as `DataTable`, but only the rows near the view are drawn. */
+export const LongTable = <Row,>({ caption, columns, rows, keyOf }: Table<Row>) => (
+  <table className="table cards long" aria-rowcount={rows.length + 1} style={tracksOf(columns)}>
+    <caption className="sr-only">{caption}</caption>
+    <thead>
+      <tr aria-rowindex={1}>
+        <Heads columns={columns} />
+      </tr>
+    </thead>
+    <WindowVirtualizer data={rows} itemSize={ROW_PX} as={WindowBody} item={WindowRow}>
+      {(row) => (
+        <Fragment key={keyOf(row)}>
+          <Cells columns={columns} row={row} />
+        </Fragment>
+      )}
+    </WindowVirtualizer>
+  </table>
+)
+const ROW_PX = 40
+
+/** Columns keep their widths, whichever rows are drawn: the lead has most of the room. */
+const tracksOf = <Row,>(columns: Table<Row>['columns']) =>
+  ({
+    '--tracks': columns.map(({ kind }) => `minmax(0, ${kind === 'lead' ? 3 : 1}fr)`).join(' '),
+  }) as React.CSSProperties

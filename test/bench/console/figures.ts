@@ -1,0 +1,172 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Page } from 'playwright-core'
+import { type Account, signIn } from '../../../apps/platform/demo/client.ts'
+import { approveGate, startOperation } from '../../../apps/platform/demo/operations.ts'
+import { accounts, browser, isHeld, jobs, letGo, people, sitDown, stack, start } from '../../e2e/desk.ts'
+import { startMany } from '../../support/many.ts'
+import { until } from '../../support/until.ts'
+import { median, quantile } from '../lib/graph.ts'
+
+export type Figure = { name: string; value: number; most: number; unit: string }
+
+const LOADS = 7
+const KEYS = 40
+const DECISIONS = 20
+const LINES = 100_000
+const IDLE_MS = 30_000
+
+/** Runs in the page: when, on its own clock, something of this selector and text was first painted. */
+const seenAt = (selector: string, text = ''): string => `new Promise((resolve) => {
+  const look = () => [...document.querySelectorAll(${JSON.stringify(selector)})]
+    .some((one) => one.textContent.includes(${JSON.stringify(text)}))
+    ? requestAnimationFrame(() => resolve(performance.now()))
+    : setTimeout(look, 4)
+  look()
+})`
+
+const slowDown = async (page: Page, rate: number): Promise<void> => {
+  const session = await page.context().newCDPSession(page)
+  await session.send('Emulation.setCPUThrottlingRate', { rate })
+}
+
+/** From a reload until the first row of the inbox; and the requests until then. */
+export const benchInbox = async (): Promise<Figure[]> => {
+  await start('a row of the inbox')
+  const { context, page } = await sitDown('eva')
+  await page.locator('main [data-row]').first().waitFor()
+  let requests = 0
+  page.on('request', () => {
+    requests += 1
+  })
+  const counts: number[] = []
+  const load = async () => {
+    requests = 0
+    await page.reload({ waitUntil: 'commit' })
+    const at = await page.evaluate<number>(seenAt('main [data-row]'))
+    counts.push(requests)
+    return at
+  }
+  const times = async () => {
+    const all: number[] = []
+    while (all.length < LOADS) all.push(await load())
+    return median(all)
+  }
+  await load()
+  const quick = await times()
+  await slowDown(page, 4)
+  const slow = await times()
+  await context.close()
+  return [
+    { name: 'requests until the first inbox row', value: median(counts), most: 12, unit: '' },
+    { name: 'first screen, warm', value: quick, most: 1000, unit: 'ms' },
+    { name: 'first screen, warm, processor 4 times slower', value: slow, most: 1500, unit: 'ms' },
+  ]
+}
+
+/** A matrix of 2,000 nodes: from its data to its cells, its elements, and keys on a slow processor. */
+export const benchGraph = async (): Promise<Figure[]> => {
+  const operation_id = await startMany(people, 500)
+  const { context, page } = await sitDown('eva')
+  const drawn: number[] = []
+  for (let i = 0; i < LOADS; i++) {
+    await page.goto(`${stack.gateway_url}/operations/${operation_id}/graph?view=matrix`, { waitUntil: 'commit' })
+    const at = await page.evaluate<number>(seenAt('[role=gridcell]'))
+    const read = await page.evaluate<number>(
+      `performance.getEntriesByType('resource').find(({ name }) => name.endsWith('/graph'))?.responseEnd`,
+    )
+    drawn.push(at - read)
+  }
+  const elements = await page.locator('*').count()
+  await slowDown(page, 4)
+  await page.evaluate(`void (globalThis.took = new Map(), new PerformanceObserver((list) => {
+    for (const { interactionId, duration } of list.getEntries())
+      if (interactionId) took.set(interactionId, Math.max(took.get(interactionId) ?? 0, duration))
+  }).observe({ type: 'event', durationThreshold: 16 }))`)
+  await page.locator('[role=gridcell][tabindex="0"]').focus()
+  for (let i = 0; i < KEYS; i++) {
+    await page.keyboard.press(i % 4 === 3 ? 'PageDown' : 'ArrowDown')
+    await delay(150)
+  }
+  const took = await page.evaluate<number[]>('[...took.values()]')
+  // An interaction below the threshold of the browser is not told; it took less than 16 ms.
+  while (took.length < KEYS) took.push(16)
+  await context.close()
+  return [
+    { name: '2,000 nodes: from data to cells', value: median(drawn), most: 500, unit: 'ms' },
+    { name: '2,000 nodes: elements of the page', value: elements, most: 1500, unit: '' },
+    { name: 'interaction to next paint, p95, 4 times slower', value: quantile(took, 0.95), most: 100, unit: 'ms' },
+  ]
+}
+
+/** From the answer to another person's vote until an open page of the gate says so. */
+export const benchNews = async (): Promise<Figure[]> => {
+  const otto = await signIn(stack.gateway_url, accounts.get('otto') as Account)
+  const { context, page } = await sitDown('eva')
+  const times: number[] = []
+  for (let i = 0; i < DECISIONS; i++) {
+    const { operation_id, gate } = await start(`news ${i}`)
+    const path = `/v1/operations/${operation_id}/gates/go`
+    const asked = () => otto.get<Parameters<typeof approveGate>[2] & { status: string }>(path)
+    await until(async () => (await asked()).status === 'waiting', { what: 'the gate', timeout_ms: 20_000 })
+    await page.goto(gate)
+    await page.getByRole('button', { name: 'Approve', exact: false }).first().waitFor()
+    await page.getByText('Live', { exact: true }).waitFor()
+    const seen = page.evaluate<number>(`${seenAt('main .badge', 'Approved')}.then(() => Date.now())`)
+    await approveGate(otto, operation_id, await asked(), 'benchmark')
+    const decided = Date.now()
+    times.push(Math.max(0, (await seen) - decided))
+  }
+  await context.close()
+  return [
+    { name: 'decision made elsewhere to paint, p50', value: median(times), most: 150, unit: 'ms' },
+    { name: 'decision made elsewhere to paint, p95', value: quantile(times, 0.95), most: 300, unit: 'ms' },
+  ]
+}
+
+/** From the press on "Logs" until the last of 100,000 lines is seen. */
+export const benchLog = async (): Promise<Figure[]> => {
+  jobs.talk = async (_work, { log }) => {
+    for (let n = 1; n <= LINES; n++) log(`said ${n}`)
+    return {}
+  }
+  const node = { node_id: 'talk', executor: 'external', pool: 'lab', with: { job: 'talk', inputs: {} } }
+  const { operation_id } = await startOperation(people.olga, 'talked', {
+    ...{ kind: 'graph', title: 'talked', reason: 'a benchmark', targets: [], graph: { nodes: [node] } },
+  })
+  const logs = `/v1/operations/${operation_id}/nodes/talk/logs?limit=1`
+  const whole = async () => (await people.eva.get<{ total_lines: number }>(logs)).total_lines === LINES
+  await until(whole, { what: 'the log', timeout_ms: 120_000, every_ms: 500 })
+  const { context, page } = await sitDown('eva')
+  const times: number[] = []
+  for (let i = 0; i < LOADS; i++) {
+    await page.goto(`${stack.gateway_url}/operations/${operation_id}/nodes/talk`)
+    await page.getByRole('link', { name: /^Logs/ }).waitFor()
+    const pressed = await page.evaluate<number>(
+      `(() => { const at = performance.now(); [...document.querySelectorAll('.tabs a')].find((a) => a.textContent.startsWith('Log')).click(); return at })()`,
+    )
+    times.push((await page.evaluate<number>(seenAt('.log-lines', `said ${LINES}`))) - pressed)
+  }
+  await context.close()
+  return [{ name: `log of ${LINES} lines opens`, value: median(times), most: 400, unit: 'ms' }]
+}
+
+/** What the processes of a tab use while an operation runs and nobody touches anything. */
+export const benchIdle = async (): Promise<Figure[]> => {
+  const { operation_id } = await start('idle', { held: true })
+  await isHeld()
+  const { context, page } = await sitDown('eva')
+  await page.goto(`${stack.gateway_url}/operations/${operation_id}/graph`)
+  await page.getByText('Live', { exact: true }).waitFor()
+  await delay(5000)
+  const session = await browser.newBrowserCDPSession()
+  const used = async () => {
+    const { processInfo } = await session.send('SystemInfo.getProcessInfo')
+    return processInfo.filter(({ type }) => type === 'renderer').reduce((sum, { cpuTime }) => sum + cpuTime, 0)
+  }
+  const before = await used()
+  await delay(IDLE_MS)
+  const share = ((await used()) - before) / (IDLE_MS / 1000)
+  letGo()
+  await context.close()
+  return [{ name: 'idle tab, share of a core', value: share * 100, most: 0.5, unit: '%' }]
+}

@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+
+/** The first screens: the module of the page, and the most that its scripts may weigh compressed. */
+export const SCREENS: Record<string, { page: string | undefined; most: number }> = {
+  'the entry': { page: undefined, most: 140_000 },
+  'the inbox': { page: 'inbox/page.tsx', most: 150_000 },
+  'a gate': { page: 'gates/page.tsx', most: 155_000 },
+}
+
+type Manifest = Record<string, { file: string; imports?: string[] }>
+
+/** The scripts that must be there before this page of a built console works, and their bytes by gzip. */
+export const scriptsOf = (folder: string, page: string | undefined): { files: string[]; bytes: number } => {
+  const manifest: Manifest = JSON.parse(readFileSync(join(folder, '.vite/manifest.json'), 'utf8'))
+  const chunks = new Set<string>()
+  const add = (key: string) => {
+    if (chunks.has(key)) return
+    chunks.add(key)
+    for (const needed of chunkOf(manifest, key).imports ?? []) add(needed)
+  }
+  for (const key of page === undefined ? ['index.html'] : ['index.html', page]) add(key)
+  const files = [...chunks].map((key) => chunkOf(manifest, key).file)
+  const bytes = files.reduce((sum, file) => sum + gzipSync(readFileSync(join(folder, file))).length, 0)
+  return { files, bytes }
+}
+
+const chunkOf = (manifest: Manifest, key: string) => {
+  const chunk = manifest[key]
+  if (chunk === undefined) throw new Error(`the build has no chunk ${key}`)
+  return chunk
+}
