@@ -184,7 +184,7 @@ const startCommands = ({ config, telemetry, pool, nats, engine }: RelayDeps, { s
   return { commands, reconciling }
 }
 
-/** People hear of what happens to their accounts. */
+/** People hear of changes to their accounts. */
 const startSecurity = ({ telemetry, pool }: RelayDeps): Record<string, Loop> => ({
   security: startLoop('security', telemetry.log, SECURITY_MS, () => followSecurity(pool)),
 })

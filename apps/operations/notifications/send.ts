@@ -71,7 +71,7 @@ const carry = async (deps: SendDeps, delivery: Delivery, destination: Destinatio
 
 /** What became of tries to send a message. */
 export const countMessages = (telemetry: Telemetry) =>
-  telemetry.counter('signalbox_notifications_total', 'Messages to people, by what became of a try.', ['result'])
+  telemetry.counter('signalbox_notifications_total', 'Messages to people, by the result of a try.', ['result'])
 
 /** Sent, to be tried again after a time that grows, or given up. */
 const settle = ({ db, config, clock, telemetry }: SendDeps, delivery: Delivery, { error, final, gone }: Sent) =>

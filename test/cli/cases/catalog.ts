@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { json, login, signalbox } from '../client.ts'
+import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
+import { json, login, passwords, signalbox, stack } from '../client.ts'
 
 describe('the catalog', () => {
   type Row = Record<string, unknown>
@@ -60,8 +61,12 @@ describe('the catalog', () => {
     expect((await signalbox('olga', update, label)).out).toBe('cli-host   version 2\n')
 
     // Another person's field: who and since when, and what to do; it changes once it is taken over with a reason.
+    const ivo = { username: 'ivo', password: 'rT5hw-xC7pP-kJ2pa-qR4zz', roles: ['operator'] }
+    await ensurePerson(stack.gateway_url, (await stack.people()).ada, ivo, 'netops')
+    passwords.set('ivo', ivo.password)
+    await login('ivo')
     const mine = JSON.stringify({ labels: { team: 'platform' } })
-    const updateAs = (...more: string[]) => signalbox('ada', [...update, ...more], mine)
+    const updateAs = (...more: string[]) => signalbox('ivo', [...update, ...more], mine)
     for (const more of [[], ['--dry-run']])
       expect(await updateAs(...more)).toMatchObject({
         code: 7,
