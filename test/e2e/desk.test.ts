@@ -22,6 +22,7 @@ import './cases/schedules.ts'
 import './cases/people.ts'
 import './cases/session.ts'
 import './cases/notifications.ts'
+import './cases/resources.ts'
 import './cases/passkeys.ts'
 
 it('broke no policy and threw no error on any of these pages', () => {

@@ -1,3 +1,4 @@
+import { memo } from 'react'
 import type { Graph, GraphNode } from '../api/types.ts'
 import { countLooks, type GraphStates } from '../graph/states.ts'
 import { duration } from '../kit/format.ts'
@@ -6,16 +7,13 @@ import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 import { median } from './gates.ts'
 
-/** Under the name of a step: how many have ended, the median of their time, and how many are in which state. */
-export const StepHead = ({
-  states,
-  nodes,
-  ran,
-}: {
-  states: GraphStates
-  nodes: GraphNode[]
-  ran: ReadonlyMap<string, number>
-}) => {
+type StepProps = { states: GraphStates; nodes: GraphNode[]; ran: ReadonlyMap<string, number> }
+
+/**
+ * Under the name of a step: how many have ended, the median of their time, and how many are in which state. It counts all
+ * nodes of the step, so not again for every key.
+ */
+export const StepHead = memo(({ states, nodes, ran }: StepProps) => {
   const p50 = median(nodes.flatMap(({ node_id }) => ran.get(node_id) ?? []))
   const counts = countLooks(states, nodes)
   const ended = counts.reduce((sum, { look, count }) => sum + (ENDED.has(look.word) ? count : 0), 0)
@@ -35,7 +33,7 @@ export const StepHead = ({
       </span>
     </>
   )
-}
+})
 const ENDED = new Set(['succeeded', 'succeeded_with_exceptions', 'skipped', 'cancelled', 'undone'])
 
 /** Gates where they stand: question and state of each, one press from its panel. */

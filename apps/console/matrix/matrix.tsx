@@ -63,6 +63,7 @@ const Grid = ({
   const ran = useRunTimes(operation_id)
   const gates = useMemo(() => placeGates(graph, matrix), [graph, matrix])
   const lines = useMemo(() => linesOf(matrix), [matrix])
+  const columns = useMemo(() => columnsOf(matrix), [matrix])
   const box = useRef<HTMLDivElement>(null)
   const head = useRef<HTMLTableSectionElement>(null)
   const [at, setAt] = useState<Place>([0, 0])
@@ -86,7 +87,7 @@ const Grid = ({
     event.preventDefault()
   }
   const names = new Map(graph.groups.map((group) => [group.group_id, group.name]))
-  const chosen = matrix.rows.findIndex(({ cells }) => cells.some((node) => node && node.node_id === selected))
+  const chosen = useMemo(() => rowOf(matrix, selected), [matrix, selected])
   const kept = [at[0], chosen].map((row) => lines.findIndex(({ index }) => index === row)).filter((line) => line >= 0)
   return (
     <div ref={box} className="card matrix-box min-w-0 flex-1" style={{ scrollPaddingTop: headPx }}>
@@ -106,7 +107,7 @@ const Grid = ({
               // biome-ignore lint/suspicious/noArrayIndexKey: a step may have two columns, and columns keep their order
               <th key={column} scope="col" className={gates.columns.has(column) ? 'gated' : undefined}>
                 {step}
-                <StepHead states={states} nodes={matrix.rows.flatMap(({ cells }) => cells[column] ?? [])} ran={ran} />
+                <StepHead states={states} nodes={columns[column] ?? []} ran={ran} />
                 <GateMarks gates={gates.columns.get(column)} open={openGate} />
               </th>
             ))}
@@ -165,6 +166,13 @@ const Grid = ({
 }
 
 const ROW_PX = 32
+
+/** The nodes of each step. */
+const columnsOf = ({ rows, steps }: Matrix): GraphNode[][] =>
+  steps.map((_, column) => rows.flatMap(({ cells }) => cells[column] ?? []))
+
+const rowOf = ({ rows }: Matrix, node_id: string | undefined): number =>
+  rows.findIndex(({ cells }) => cells.some((node) => node && node.node_id === node_id))
 
 /** The height of a head that stays in view above the rows. */
 const useHeight = (head: React.RefObject<HTMLElement | null>): number => {

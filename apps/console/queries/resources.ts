@@ -51,6 +51,19 @@ export const resourceQuery = (resource_id: string) =>
       read(api.GET('/v1/resources/{resource_id}', { params: { path: { resource_id } }, signal })),
   })
 
+/** The resource with the managers of its fields. */
+export const managersQuery = (resource_id: string) =>
+  queryOptions({
+    queryKey: ['resource', resource_id, 'managers'],
+    queryFn: ({ signal }) =>
+      read(
+        api.GET('/v1/resources/{resource_id}', {
+          params: { path: { resource_id }, query: { include: ['owners'] } },
+          signal,
+        }),
+      ),
+  })
+
 export const healthQuery = (resource_id: string) =>
   queryOptions({
     queryKey: ['health', resource_id],

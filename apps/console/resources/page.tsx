@@ -20,6 +20,7 @@ import { tOperation } from '../words/operation.ts'
 import { tPlan } from '../words/plan.ts'
 import { ResourceCapabilities } from './capabilities.tsx'
 import { ResourceImpact } from './impact.tsx'
+import { Managers } from './managers.tsx'
 import { Relations } from './relations.tsx'
 import { RollUp } from './roll-up.tsx'
 import { TypeName } from './type-icon.tsx'
@@ -109,6 +110,7 @@ const Overview = ({ resource }: { resource: Resource }) => (
       </Card>
       <RollUp resource_id={resource.resource_id} />
       <Checks resource_id={resource.resource_id} />
+      <Managers resource_id={resource.resource_id} />
     </div>
     <Card title={tCatalog.resource.facts}>
       <dl className="facts p-4">
