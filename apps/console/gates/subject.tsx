@@ -1,6 +1,6 @@
 import type { GateSubject } from '../api/types.ts'
 import { ChangeList, isPreview, valueText } from '../values/diff.tsx'
-import { inOrder, stepOf } from '../votes/brief.tsx'
+import { inOrder, stepOf } from '../votes/releases.ts'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'

@@ -1,7 +1,7 @@
 import { digestOf } from '../../shared/contracts/client/digest.ts'
 import type { Gate, InboxRow } from '../api/types.ts'
 import { actionOf, mayPress } from '../command/allowed.tsx'
-import { stepOf } from '../votes/brief.tsx'
+import { stepOf } from '../votes/releases.ts'
 
 export type Together = 'approve' | 'reject'
 /** How many gates may be decided together, and how many votes are sent at once. */

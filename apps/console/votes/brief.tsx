@@ -8,6 +8,7 @@ import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import type { Line } from './context.ts'
+import { inOrder, stepOf } from './releases.ts'
 
 const words = tDecide.gate.brief
 const FIELDS = 3
@@ -163,17 +164,6 @@ export const approveWords = ({ subject }: Pick<Gate, 'subject'>): string =>
     : subject.changes.length > 0
       ? tDecide.gate.approve_count(subject.changes.length)
       : tDecide.gate.approve_steps(subject.releases_count ?? subject.releases.length)
-
-type Release = GateSubject['releases'][number]
-/** The node's name without its target's, which is before it. */
-export const stepOf = ({ name, target_id }: Release): string =>
-  target_id === null ? name : name.replace(target_id, '').trim() || name
-
-/** Released nodes in the order of the plan. */
-export const inOrder = (releases: readonly Release[], order: readonly string[]): Release[] => {
-  const ranks = new Map(order.map((node_id, rank) => [node_id, rank]))
-  return [...releases].sort((a, b) => (ranks.get(a.node_id) ?? 0) - (ranks.get(b.node_id) ?? 0))
-}
 
 /** The largest group of resources with the same change of the same fields. */
 const mostAlike = (changes: GateSubject['changes']): GateSubject['changes'] => {
