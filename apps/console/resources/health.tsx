@@ -1,7 +1,8 @@
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { queryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import type { Shape, Tone } from '../../shared/contracts/client/status.ts'
+import { api, read } from '../api/client.ts'
 import { useTopic } from '../api/hooks.ts'
-import type { ResourceRow } from '../api/types.ts'
+import type { PlatformHealth, ResourceRow } from '../api/types.ts'
 import { meQuery } from '../queries/me.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { resourcesQuery } from '../queries/resources.ts'
@@ -13,7 +14,6 @@ import { TimeText } from '../values/time.tsx'
 import { tAudit } from '../words/audit.ts'
 import { tCatalog } from '../words/catalog.ts'
 import { NAME, PLACE } from './columns.tsx'
-import { type Part, partsQuery } from './health.api.ts'
 
 /** Unhealthy resources, worst first, and for engineers the processes of the platform. */
 export const HealthPage = () => {
@@ -41,6 +41,18 @@ export const HealthPage = () => {
     </Page>
   )
 }
+
+type Part = PlatformHealth['parts'][number]
+
+const EVERY_MS = 15_000
+
+/** The last report of each process of the platform, read again while the page is visible. */
+const partsQuery = () =>
+  queryOptions({
+    queryKey: ['platform-health'],
+    refetchInterval: EVERY_MS,
+    queryFn: ({ signal }) => read(api.GET('/v1/platform/health', { signal })),
+  })
 
 const Parts = () => {
   const { data, error, isPending, refetch } = useQuery(partsQuery())
