@@ -15,14 +15,15 @@ import './cases/bulk.ts'
 import './cases/views.ts'
 import './cases/overview.ts'
 import './cases/matrix.ts'
+import './cases/resources.ts'
 import './cases/many.ts'
 import './cases/timeline.ts'
 import './cases/pictures.ts'
 import './cases/schedules.ts'
 import './cases/people.ts'
+// Ends the session that eva's tabs share: cases that use them come before.
 import './cases/session.ts'
 import './cases/notifications.ts'
-import './cases/resources.ts'
 import './cases/passkeys.ts'
 
 it('broke no policy and threw no error on any of these pages', () => {

@@ -6,10 +6,11 @@ describe('the page of a resource', () => {
   it(
     'says who manages its fields, and since when',
     async () => {
-      await people.ada.post('/v1/resources?mode=record_only&manager=netbox', {
+      const made = await people.ada.post('/v1/resources?mode=record_only&manager=netbox', {
         ...{ resource_id: 'managed', type_key: 'infra.generic', name: 'managed' },
         desired_state: { provider: 'test', kind: 'thing' },
       })
+      expect(made.status).toBe(201)
       const page = await tabOf('eva')
       await page.goto(`${stack.gateway_url}/resources/managed?tab=overview`)
       const table = page.getByRole('table', { name: 'Who manages its fields' })
