@@ -50,16 +50,9 @@ const useRunTimes = (operation_id: string): ReadonlyMap<string, number> => {
   )
 }
 
-const Grid = ({
-  operation_id,
-  graph,
-  states,
-  selected,
-  marked,
-  open,
-  openGate,
-  matrix,
-}: Props & { matrix: Matrix }) => {
+type GridProps = Props & { matrix: Matrix }
+
+const Grid = ({ operation_id, graph, states, selected, marked, open, openGate, matrix }: GridProps) => {
   const ran = useRunTimes(operation_id)
   const gates = useMemo(() => placeGates(graph, matrix), [graph, matrix])
   const lines = useMemo(() => linesOf(matrix), [matrix])
