@@ -6,8 +6,8 @@ import { until } from '../support/until.ts'
 
 /**
  * How many files a reader follows from the approval of a gate to its signal, and on to the node that starts: the files
- * with a function that every approval calls. Left out is what wires an app (its own folder), what all apps have in common
- * (apps/shared, the files of db that belong to no app), and the publishing of events, which runs beside the path.
+ * with a function that every approval calls. Three kinds do not count: what wires an app (its own folder); what all apps
+ * share (apps/shared, the files of db that belong to no app); what publishes events, which runs beside the path.
  * The limits may only fall: the aim is 25 and 34.
  */
 const LIMITS = { signal: 48, start: 80 }
