@@ -1,10 +1,21 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ROOT } from '../../apps/platform/base/paths.ts'
-import { home, json, login, passwords, type Ran, signalbox, stack, startPlatform, stopPlatform } from './client.ts'
+import {
+  decideDevice,
+  home,
+  json,
+  login,
+  passwords,
+  type Ran,
+  signalbox,
+  stack,
+  startPlatform,
+  stopPlatform,
+} from './client.ts'
 
 vi.setConfig({ testTimeout: 180_000 })
 
@@ -23,7 +34,11 @@ const nodes = (): string[] => {
 }
 
 const ENV = { HOME: folder, NO_COLOR: '1' }
-const installed = (node: string, args: string[], { input = '', env = {} } = {}): Promise<Ran> =>
+const installed = (
+  node: string,
+  args: string[],
+  { input = '', env = {}, said = (_: string) => {} } = {},
+): Promise<Ran> =>
   new Promise((resolve) => {
     const child = spawn(join(bin, 'signalbox'), args, {
       cwd: folder,
@@ -31,7 +46,10 @@ const installed = (node: string, args: string[], { input = '', env = {} } = {}):
     })
     const ran: Ran = { code: null, out: '', err: '' }
     child.stdout.on('data', (chunk: Buffer) => (ran.out += chunk))
-    child.stderr.on('data', (chunk: Buffer) => (ran.err += chunk))
+    child.stderr.on('data', (chunk: Buffer) => {
+      ran.err += chunk
+      said(ran.err)
+    })
     child.on('close', (code) => resolve({ ...ran, code }))
     child.stdin.end(input)
   })
@@ -102,6 +120,21 @@ describe('the packed client', () => {
     expect((await installed(node, ['op', 'list'], { env: { ...env, NO_COLOR: '' } })).out).not.toContain('\u001b')
     expect(await run('resource', 'list', '-o', 'yaml')).toMatchObject({ code: 0 })
     expect(await run('logout')).toMatchObject({ code: 0 })
+  })
+
+  it.each(nodes())('signs in by a code that is approved elsewhere, and stays a known device, by %s', async (node) => {
+    const config = mkdtempSync(join(folder, 'config-'))
+    const env = { XDG_CONFIG_HOME: config, SIGNALBOX_URL: stack.gateway_url }
+    let approved: Promise<number> | undefined
+    const said = (text: string) => {
+      if (text.includes('Waiting')) approved ??= decideDevice('eva', 'approve', text)
+    }
+    const done = await installed(node, ['login', '--device'], { env, said })
+    expect(await approved).toBe(204)
+    expect(done).toMatchObject({ code: 0, err: expect.stringContaining(`Signed in at ${stack.gateway_url} as eva.`) })
+    expect((await installed(node, ['whoami', '-o', 'id'], { env })).out).toBe('eva\n')
+    expect(readFileSync(join(config, 'signalbox/devices.json'), 'utf8')).toContain('"eva": "d1.')
+    expect((await installed(node, ['session', 'list'], { env })).out).toContain('this one')
   })
 
   it('completes words in bash as it is installed', () => {

@@ -63,6 +63,10 @@ export const CODES = {
       422,
     ],
     unsupported_grant_type: ['The grant is unknown.', 'Use one that the API reference names.'],
+    authorization_pending: ['Nobody has approved the sign-in of the device yet.', 'Ask again after the interval.'],
+    slow_down: ['The device asks too often.', 'Wait 5 s longer between two polls from now on.'],
+    expired_token: ['Nobody approved the sign-in of the device in time.', 'Start again.'],
+    access_denied: ['The sign-in of the device was refused.', 'Start again if it was yours.'],
     invalid_scope: ['The credential does not permit this scope.', 'Ask for less, or leave scope out.'],
     PasswordTooWeakError: ['The password is too short or too easy to guess.', PASSWORD, 422],
     PasswordMissingUppercaseError: ['The password has no uppercase letter.', PASSWORD, 422],
@@ -171,6 +175,10 @@ export const CODES = {
   },
   policy_denied: {
     no_account: ['You have no account here, and this provider makes none for you.', 'Ask an administrator.'],
+    device_grant_off: [
+      'This installation signs no device in by a code.',
+      'Sign in with a password or through a provider.',
+    ],
     account_disabled: ['The account is disabled.', 'Ask an administrator.'],
     email_unverified: [
       'The provider has not verified your e-mail address.',
@@ -273,6 +281,7 @@ export const CODES = {
     artifact: ['The operation has no such artifact.', 'List its artifacts.'],
     command: ['The operation has no such command.', 'Use the id of the reply.'],
     attempt: ['The node has no such attempt.', 'Read the node.'],
+    device_request: ['No device waits for this code.', 'Check the code, or start again at the device.'],
     destination: ['You have no such destination.', 'List your destinations.'],
     freeze: ['There is no such freeze.', 'Read the calendar.'],
     import: ['You have no such import.', 'Check the id; imports are shown to who started them.'],
@@ -283,6 +292,7 @@ export const CODES = {
     version_mismatch: ['The object has another version.', READ, 409, 412],
     revision_moved: ['The operation has changed since you read it.', READ, 412],
     challenge_expired: ['The request for a passkey has expired, or was answered already.', 'Start again.'],
+    device_decided: ['The sign-in of the device was approved or refused already.', 'Start again at the device.'],
     passkey_known: ['This passkey is registered already.', 'Use it, or choose another authenticator.'],
     too_many_passkeys: ['A person has at most 10 passkeys.', 'Remove one first.'],
     digest_moved: ['What you reviewed has changed.', READ, 412],
