@@ -191,7 +191,7 @@ export interface paths {
         put?: never;
         /**
          * Look up the code of a device
-         * @description Which machine asks, from where and since when. Changes nothing.
+         * @description Which machine asks, from where and since when.
          */
         post: operations["findDeviceRequest"];
         delete?: never;

@@ -137,6 +137,16 @@ describe('the packed client', () => {
     expect((await installed(node, ['session', 'list'], { env })).out).toContain('this one')
   })
 
+  it('leaves a vote that a passkey must sign to the console, and names its page', async () => {
+    const id = await startBehindGate({ signature: 'required' })
+    await login('eva')
+    const gate = ['go', '--op', id.slice(-8)]
+    const digest = (await signalbox('eva', ['gate', 'show', ...gate, '--select', 'digest'])).out.trim()
+    const refused = await signalbox('eva', ['gate', 'approve', ...gate, '--yes', '--digest', digest])
+    expect(refused).toMatchObject({ code: 4, err: expect.stringContaining('signature_required') })
+    expect(refused.err).toContain(`\nopen     ${stack.gateway_url}/operations/${id}/gates/go\n`)
+  })
+
   it('completes words in bash as it is installed', () => {
     const script = [
       'eval "$(signalbox completion bash)"',
@@ -148,11 +158,16 @@ describe('the packed client', () => {
 })
 
 /** An operation of olga that waits for eva at its gate. */
-const startBehindGate = async (): Promise<string> => {
+const startBehindGate = async (approvals: object = {}): Promise<string> => {
   mkdirSync(join(home, 'olga'), { recursive: true })
   await login('olga')
   const node = { kind: 'task', executor: 'noop', with: { delay_ms: 0 }, idempotent: true }
-  const gate = { gate_id: 'go', question: 'Go on?', policy: { approvals: { quorum: 1, groups: [] } }, guards: ['only'] }
+  const gate = {
+    gate_id: 'go',
+    question: 'Go on?',
+    policy: { approvals: { quorum: 1, groups: [], ...approvals } },
+    guards: ['only'],
+  }
   const graph = { nodes: [{ ...node, node_id: 'only' }], gates: [gate] }
   const intent = { kind: 'graph', title: 'packed', reason: 'cli', targets: [], graph }
   const created = await signalbox('olga', ['intent', 'create', '-f', '-', '-o', 'id'], JSON.stringify(intent))

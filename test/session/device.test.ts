@@ -231,7 +231,7 @@ describe('an approval', () => {
     const codes = await begin()
     const before = (await sessionsOf(ole)).length
     expect((await act('approve', codes.user_code, ole)).status).toBe(204)
-    // The same press again changes nothing.
+    // The same press again has no effect.
     expect((await act('approve', codes.user_code, ole)).status).toBe(204)
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, i) => poll(codes, {}, i % 2 ? second.url : sso.session.url)),
@@ -314,19 +314,6 @@ describe('a guess of a user code', () => {
   })
 })
 
-describe('the gateway', () => {
-  it('bounds how many devices an address begins, and charges no poll to the refreshes beside it', async () => {
-    const gateway = await sso.addGateway({ GATEWAY__LIMITS__DEVICE: '2/600/2', GATEWAY__LIMITS__REFRESH_IP: '1/600/1' })
-    const asked = () => send(`${gateway.url}/v1/device`, { body: BODY })
-    const codes = (await asked()).body as Codes
-    expect([(await asked()).status, (await asked()).status]).toEqual([200, 429])
-    for (let i = 0; i < 3; i++) expect((await poll(codes, {}, gateway.url)).status).toBe(400)
-    const renewal = () => send(`${gateway.url}/v1/token`, { body: { refresh_token: 'x' } })
-    expect([(await renewal()).status, (await renewal()).status]).toEqual([401, 429])
-    expect((await poll(codes, {}, gateway.url)).status).toBe(400)
-  })
-})
-
 describe('AUTH__DEVICE_GRANT=off', () => {
   it('closes every way in', async () => {
     const codes = await begin()
@@ -337,5 +324,19 @@ describe('AUTH__DEVICE_GRANT=off', () => {
     for (const what of ['find', 'approve', 'deny'] as const)
       expect(await act(what, codes.user_code, who, closed.url)).toMatchObject(off)
     expect(await poll(codes, {}, closed.url)).toMatchObject({ status: 400, body: { code: 'unsupported_grant_type' } })
+  })
+})
+
+// The last one: its limit holds for the address of all others.
+describe('the gateway', () => {
+  it('bounds how many devices an address begins, and charges no poll to the refreshes beside it', async () => {
+    const gateway = await sso.addGateway({ GATEWAY__LIMITS__DEVICE: '2/600/2', GATEWAY__LIMITS__REFRESH_IP: '1/600/1' })
+    const asked = () => send(`${gateway.url}/v1/device`, { body: BODY })
+    const codes = (await asked()).body as Codes
+    expect([(await asked()).status, (await asked()).status]).toEqual([200, 429])
+    for (let i = 0; i < 3; i++) expect((await poll(codes, {}, gateway.url)).status).toBe(400)
+    const renewal = () => send(`${gateway.url}/v1/token`, { body: { refresh_token: 'x' } })
+    expect([(await renewal()).status, (await renewal()).status]).toEqual([401, 429])
+    expect((await poll(codes, {}, gateway.url)).status).toBe(400)
   })
 })

@@ -12,7 +12,7 @@ const SLOWER_S = 5
 
 /**
  * Signs in without a browser here (RFC 8628): `show` is told the code, which the person enters in a browser elsewhere;
- * then this asks at the server's pace until they have decided. `signalbox` sends without a token and repeats nothing.
+ * then this asks at the server's pace until they have decided. `signalbox` sends without a token, and once.
  */
 export const tokensByDevice = async (
   signalbox: Signalbox,

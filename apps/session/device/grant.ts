@@ -55,7 +55,7 @@ export const findDevice = async (deps: SessionDeps, request: ByPerson) => {
   return viewOf(found, user_code, request.client)
 }
 
-/** Approves or refuses it: the first decision counts, a repeat by the same session changes nothing. */
+/** Approves or refuses it: the first decision counts, a repeat by the same session has no effect. */
 export const decideDevice = async (
   deps: SessionDeps,
   request: ByPerson,

@@ -50,7 +50,7 @@ export const deviceRoutes: Routes = async (app, { deps }) => {
         summary: 'Look up the code of a device',
         tags,
         'x-errors': [403, 404],
-        description: 'Which machine asks, from where and since when. Changes nothing.',
+        description: 'Which machine asks, from where and since when.',
         body: DeviceCode,
         response: { 200: DeviceRequestView, ...errorReplies },
       },
