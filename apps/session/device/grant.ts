@@ -1,6 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { type Caller, refuseStaleAuth } from '../../shared/auth/caller.ts'
-import { AppError, type CodeOf, notFound } from '../../shared/errors.ts'
+import { AppError, type CodeOf } from '../../shared/errors.ts'
 import { addressKey } from '../../shared/web/addresses.ts'
 import { rateLimited } from '../../shared/web/rates.ts'
 import type { Client } from '../browser/client.ts'
@@ -134,7 +134,7 @@ const typedCode = async (deps: SessionDeps, request: ByPerson): Promise<string> 
 
 const unknownCode = async (deps: SessionDeps, request: ByPerson) => {
   await note(deps, request, 'denied', 'unknown_code')
-  return notFound('device_request', request.user_code.slice(0, 9), 'device_request')
+  return new AppError('not_found', 'device_request', 'No device waits for this code.')
 }
 
 const viewOf = (found: DeviceRequest, user_code: string, { ip_address = '' }: Client) => ({
