@@ -10790,7 +10790,7 @@ export interface operations {
                 datacenter_id?: string;
                 layer_id?: string;
                 layer_kind?: string;
-                /** @description Own health of the place. */
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
                 health_status?: string[];
                 /** @description `key` or `key=value`; all must hold. */
                 label?: string[];
@@ -10847,7 +10847,7 @@ export interface operations {
                 datacenter_id?: string;
                 layer_id?: string;
                 layer_kind?: string;
-                /** @description Own health of the place. */
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
                 health_status?: string[];
                 /** @description `key` or `key=value`; all must hold. */
                 label?: string[];
@@ -10904,7 +10904,7 @@ export interface operations {
                 datacenter_id?: string;
                 layer_id?: string;
                 layer_kind?: string;
-                /** @description Own health of the place. */
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
                 health_status?: string[];
                 /** @description `key` or `key=value`; all must hold. */
                 label?: string[];
@@ -10961,7 +10961,7 @@ export interface operations {
                 datacenter_id?: string;
                 layer_id?: string;
                 layer_kind?: string;
-                /** @description Own health of the place. */
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
                 health_status?: string[];
                 /** @description `key` or `key=value`; all must hold. */
                 label?: string[];
