@@ -30,7 +30,7 @@ export const DevicePage = () => {
   )
 }
 
-/** The code is in the address: a link may bring it, and it is there again after a confirmation at a provider. */
+/** The code is in the address: a link may bring it, and a confirmation at a provider does not lose it. */
 const CodeForm = ({ code }: { code: string }) => {
   const navigate = useNavigate()
   const [typed, setTyped] = useState(code)
