@@ -18,7 +18,7 @@ export const createTurns = (most = MOST) => {
   }
   /** Undefined if the read may begin now; resolves when it may. */
   return (): Promise<void> | undefined => {
-    next ??= setImmediate(turn)
+    if (next === undefined) next = setImmediate(turn)
     if (begun >= most || waiting.length > 0) return new Promise((resolve) => waiting.push(resolve))
     begun += 1
     return undefined
