@@ -854,7 +854,7 @@ describe("capabilities", () => {
 			return id;
 		};
 
-		it("by a resource that provides nothing, a capability that does not exist, or one that the requirement does not want", async () => {
+		it("by a resource that provides no capability, a capability that does not exist, or one that the requirement does not want", async () => {
 			const vm = (await machine()).resource_id;
 			const refused = async (...change: Parameters<typeof uses>) => {
 				const { status, body } = await send(vm, uses(...change));
@@ -1078,7 +1078,7 @@ describe("capabilities", () => {
 			);
 			await c.deps.registry.reload();
 			expect((await send(vm, uses(near, {}))).status).toBe(200);
-			// Said again it changes nothing: the server keeps its choice.
+			// Said again it has no effect: the server keeps its choice.
 			expect((await send(vm, uses(near, {}))).body).toMatchObject({
 				applied: false,
 			});
