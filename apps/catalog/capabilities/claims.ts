@@ -106,7 +106,7 @@ type Binding = {
   taken: Map<string, number>
 }
 
-/** The provider and the amount of one claim; 422 with the reasons where nothing fits. */
+/** The provider and the amount of one claim; 422 with the reasons if none fits. */
 const bind = async (reading: Reading & { db: Tx }, { asked, from, owner, held, at, taken }: Binding) => {
   const { types } = reading.registry
   const { capability_key, requirement_key, amount, wish } = asked
