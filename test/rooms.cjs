@@ -33,7 +33,7 @@ const ROOMS = {
     ['results', 'topology', 'impact', 'difference', 'search', 'imports', 'operations'],
     ['projections'],
   ],
-  'apps/session': [['browser', 'store'], ['machines', 'sessions'], ['token'], ['sso']],
+  'apps/session': [['browser', 'store'], ['machines', 'sessions', 'device'], ['token'], ['sso']],
   'apps/gateway': [['files', 'proxy'], ['routes'], ['edge'], ['guard']],
   'apps/identity': [
     ['control'],
@@ -74,7 +74,7 @@ const ROOMS = {
     ['command', 'frame', 'graph', 'history', 'proof'],
     ['pictures', 'views'],
     ['resources'],
-    ['account', 'votes', 'interventions', 'topology', 'schedules', 'matrix'],
+    ['account', 'devices', 'votes', 'interventions', 'topology', 'schedules', 'matrix'],
     ['inbox', 'gates', 'intents', 'nodes', 'notifications', 'overview', 'patches', 'plans', 'admin'],
     ['operations'],
   ],

@@ -77,7 +77,7 @@ export const gateCommands: Command[] = [
       const reviewed_digest = await reviewed(context, subject, text(values, 'digest'))
       const comment = text(values, 'comment')
       const body = { reviewed_digest, round: gate.round, ...(comment !== undefined && { comment }) }
-      tell(context, await context.api.post<Decided>(`${path}/approve`, withDryRun(context, body)))
+      tell(context, await approve<Decided>(context, path, body))
     },
   },
   {
@@ -99,6 +99,17 @@ export const gateCommands: Command[] = [
 ]
 
 type Decided = Gate & { dry_run?: true; effect?: Record<string, unknown> }
+
+/** Approves; a vote that a passkey must sign is a person's, in the console: the error names its page (exit code 4). */
+export const approve = async <T>(context: Context, path: string, body: Record<string, unknown>): Promise<T> => {
+  try {
+    return await context.api.post<T>(`${path}/approve`, withDryRun(context, body))
+  } catch (error) {
+    if (error instanceof CliError && error.exit === EXIT.person)
+      error.lines.push(`open     ${context.api.url}${path.replace('/api/v1', '')}`)
+    throw error
+  }
+}
 
 /** With `--dry-run` the server answers with the effect and changes no state. */
 export const withDryRun = ({ dry_run }: Context, body: Record<string, unknown>) =>

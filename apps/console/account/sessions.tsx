@@ -73,8 +73,10 @@ export const SessionsPage = () => {
   )
 }
 
-const deviceOf = ({ user_agent }: SessionRow): string =>
-  deviceWords(user_agent, tAccount.sessions.on) ?? tAccount.sessions.unknown
+const deviceOf = ({ user_agent, metadata }: SessionRow): string => {
+  const client = deviceWords(user_agent, tAccount.sessions.on) ?? tAccount.sessions.unknown
+  return typeof metadata?.host === 'string' ? tAccount.sessions.on(client, metadata.host) : client
+}
 
 const Device = ({ row }: { row: SessionRow }) => (
   <span className="wrap-anywhere">
