@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { yamlOf } from '../../apps/cli/agent/jobs/inventory.ts'
 import { changesOf } from '../../apps/cli/agent/tofu/changes.ts'
-import { seal, unseal } from '../../apps/cli/agent/tofu/seal.ts'
+import { seal, unseal } from '../../apps/cli/agent/tools/seal.ts'
 import { createDiff } from '../../apps/cli/agent/tools/diff.ts'
 import { maskerOf } from '../../apps/shared/data/mask.ts'
 

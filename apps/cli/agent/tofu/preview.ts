@@ -6,7 +6,7 @@ import { isObject } from '../../../shared/data/pointer.ts'
 import { failed, refusedBy, type Tool } from '../tools/types.ts'
 import { changesOf } from './changes.ts'
 import { baseOf, openModule } from './module.ts'
-import { seal } from './seal.ts'
+import { seal } from '../tools/seal.ts'
 
 /**
  * `opentofu.preview`: plans, keeps the plan file sealed under its digest, and answers what it would do without its
