@@ -1,197 +1,127 @@
-import { chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
-import type { Work } from "../../shared/contracts/engine/executions.ts";
-import { maskerOf } from "../../shared/data/mask.ts";
-import { previewPlaybook, runPlaybook } from "./jobs/ansible.ts";
-import { command } from "./jobs/command.ts";
-import { merge, previewCommit, push } from "./jobs/git.ts";
-import { ssh } from "./jobs/ssh.ts";
-import { applySet } from "./kubernetes/apply.ts";
-import { previewSet } from "./kubernetes/preview.ts";
-import { undoSet } from "./kubernetes/undo.ts";
-import { createReporter } from "./report.ts";
-import { apply } from "./tofu/apply.ts";
-import { preview } from "./tofu/preview.ts";
-import { type AgentFile, environmentOf } from "./tools/file.ts";
-import {
-	Ended,
-	failed,
-	type Job,
-	refusedBy,
-	type Tool,
-	type Verdict,
-} from "./tools/types.ts";
+import { chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Work } from '../../shared/contracts/engine/executions.ts'
+import { maskerOf } from '../../shared/data/mask.ts'
+import { previewPlaybook, runPlaybook } from './jobs/ansible.ts'
+import { command } from './jobs/command.ts'
+import { merge, previewCommit, push } from './jobs/git.ts'
+import { ssh } from './jobs/ssh.ts'
+import { applySet } from './kubernetes/apply.ts'
+import { previewSet } from './kubernetes/preview.ts'
+import { undoSet } from './kubernetes/undo.ts'
+import { createReporter } from './report.ts'
+import { apply } from './tofu/apply.ts'
+import { preview } from './tofu/preview.ts'
+import { type AgentFile, environmentOf } from './tools/file.ts'
+import { Ended, failed, type Job, refusedBy, type Tool, type Verdict } from './tools/types.ts'
 
 const TOOLS: Record<string, Tool> = {
-	...{ command, ssh, "opentofu.preview": preview, "opentofu.apply": apply },
-	...{ "git.preview": previewCommit, "git.push": push, "git.merge": merge },
-	...{ "ansible.preview": previewPlaybook, "ansible.run": runPlaybook },
-	...{
-		"kubernetes.preview": previewSet,
-		"kubernetes.apply": applySet,
-		"kubernetes.undo": undoSet,
-	},
-};
+  ...{ command, ssh, 'opentofu.preview': preview, 'opentofu.apply': apply },
+  ...{ 'git.preview': previewCommit, 'git.push': push, 'git.merge': merge },
+  ...{ 'ansible.preview': previewPlaybook, 'ansible.run': runPlaybook },
+  ...{ 'kubernetes.preview': previewSet, 'kubernetes.apply': applySet, 'kubernetes.undo': undoSet },
+}
 
 /** Sooner than it must be: a cancel is heard by the answer to a beat. */
-const BEAT_MS = 2000;
-const LINES = 500;
+const BEAT_MS = 2000
+const LINES = 500
 /** More lines than these wait for the control plane to take some. */
-const HELD = 2000;
-const MAX_TEXT = 16_000;
-const MAX_MESSAGE = 1000;
+const HELD = 2000
+const MAX_TEXT = 16_000
+const MAX_MESSAGE = 1000
 
 /**
  * Carries one piece of work through: it begins after its "started" was accepted, in a folder and an environment of its
  * own. Without an accepted beat for two heartbeats it interrupts itself, so a repeat by someone else never meets it.
  */
-export const carryOut = async (
-	file: AgentFile,
-	work: Work,
-	told: AbortSignal,
-	say: (line: string) => void,
-) => {
-	const { report, keep, fetch } = createReporter(work);
-	const first = await report("started");
-	if (first.status !== 200)
-		return say(`${work.node_id}: not begun, ${first.code ?? first.status}`);
-	say(`${work.node_id}: ${work.job} begun, attempt ${work.attempt}`);
-	const stop = new AbortController();
-	if (first.cancel_requested) stop.abort();
-	const lines: {
-		seq: number;
-		time: string;
-		stream: "stdout" | "stderr" | "log";
-		level: "info" | "warn" | "error";
-		text: string;
-	}[] = [];
-	let seq = 0;
-	let heard = Date.now();
-	let ended = false;
-	let beating: Promise<void> = Promise.resolve();
-	const beat = async () => {
-		const part = lines.slice(0, LINES);
-		const { status, cancel_requested } = await report(
-			"heartbeat",
-			{ lines: part },
-			true,
-		);
-		if (status === 200) {
-			heard = Date.now();
-			lines.splice(0, part.length);
-		}
-		// A refusal says that the attempt is no longer ours.
-		const lost = status >= 400 || Date.now() - heard > 2000 * work.heartbeat_s;
-		if ((cancel_requested || lost) && !stop.signal.aborted) {
-			say(
-				`${work.node_id}: ${cancel_requested ? "told to stop" : "lost; stopping"}`,
-			);
-			stop.abort();
-		}
-	};
-	const timer = setInterval(
-		() => {
-			beating = beating.then(() => (ended ? undefined : beat()));
-		},
-		Math.min(BEAT_MS, work.heartbeat_s * 1000),
-	);
+export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, say: (line: string) => void) => {
+  const { report, keep, fetch } = createReporter(work)
+  const first = await report('started')
+  if (first.status !== 200) return say(`${work.node_id}: not begun, ${first.code ?? first.status}`)
+  say(`${work.node_id}: ${work.job} begun, attempt ${work.attempt}`)
+  const stop = new AbortController()
+  if (first.cancel_requested) stop.abort()
+  const lines: {
+    seq: number
+    time: string
+    stream: 'stdout' | 'stderr' | 'log'
+    level: 'info' | 'warn' | 'error'
+    text: string
+  }[] = []
+  let seq = 0
+  let heard = Date.now()
+  let ended = false
+  let beating: Promise<void> = Promise.resolve()
+  const beat = async () => {
+    const part = lines.slice(0, LINES)
+    const { status, cancel_requested } = await report('heartbeat', { lines: part }, true)
+    if (status === 200) {
+      heard = Date.now()
+      lines.splice(0, part.length)
+    }
+    // A refusal says that the attempt is no longer ours.
+    const lost = status >= 400 || Date.now() - heard > 2000 * work.heartbeat_s
+    if ((cancel_requested || lost) && !stop.signal.aborted) {
+      say(`${work.node_id}: ${cancel_requested ? 'told to stop' : 'lost; stopping'}`)
+      stop.abort()
+    }
+  }
+  const timer = setInterval(
+    () => {
+      beating = beating.then(() => (ended ? undefined : beat()))
+    },
+    Math.min(BEAT_MS, work.heartbeat_s * 1000),
+  )
 
-	const env = environmentOf(file, work.inputs.credentials, work.job);
-	// Shorter ones would mask parts of words.
-	const mask = maskerOf(
-		typeof env === "string"
-			? []
-			: Object.values(env).filter(({ length }) => length >= 4),
-	);
-	const log: Job["log"] = (text, { stream = "log", level = "info" } = {}) => {
-		seq += 1;
-		lines.push({
-			seq,
-			time: new Date().toISOString(),
-			stream,
-			level,
-			text: mask(text).slice(0, MAX_TEXT),
-		});
-	};
-	const stored = async () => {
-		while (lines.length > HELD && !stop.signal.aborted) await delay(100);
-	};
-	const folder = mkdtempSync(join(tmpdir(), "signalbox-agent-"));
-	const signal = AbortSignal.any([stop.signal, told]);
-	const tool = TOOLS[work.job];
-	const act = async (): Promise<Verdict> => {
-		if (!tool) return refusedBy(`This agent knows no job "${work.job}".`);
-		if (typeof env === "string") return refusedBy(env);
-		if (Object.keys(work.secrets ?? {}).length > 0)
-			return refusedBy(
-				"This agent resolves no references to secrets; name a credential of its file.",
-			);
-		const own = {
-			PATH: "/usr/local/bin:/usr/bin:/bin",
-			HOME: folder,
-			TMPDIR: join(folder, "tmp"),
-			LANG: "C.UTF-8",
-		};
-		mkdirSync(own.TMPDIR);
-		if (file.uid)
-			for (const path of [folder, own.TMPDIR])
-				chownSync(path, file.uid, file.uid);
-		return tool({
-			work,
-			file,
-			folder,
-			env: { ...own, ...env },
-			mask,
-			signal,
-			log,
-			stored,
-			keep,
-			fetch,
-		});
-	};
-	try {
-		const verdict = await act().catch((error: Error) =>
-			error instanceof Ended
-				? error.verdict
-				: failed("agent_error", error.message),
-		);
-		clearInterval(timer);
-		ended = true;
-		await beating;
-		// All lines but the last part go before the end, whose message carries that.
-		while (lines.length > LINES) {
-			const part = lines.splice(0, LINES);
-			await report("heartbeat", { lines: part });
-		}
-		const { status, ...rest } = verdict;
-		const said = await report(status, { ...closing(rest, mask), lines });
-		say(
-			`${work.node_id}: ${status}${said.status === 200 ? "" : `, refused as ${said.code ?? said.status}`}`,
-		);
-	} finally {
-		clearInterval(timer);
-		rmSync(folder, { recursive: true, force: true });
-	}
-};
+  const env = environmentOf(file, work.inputs.credentials, work.job)
+  // Shorter ones would mask parts of words.
+  const mask = maskerOf(typeof env === 'string' ? [] : Object.values(env).filter(({ length }) => length >= 4))
+  const log: Job['log'] = (text, { stream = 'log', level = 'info' } = {}) => {
+    seq += 1
+    lines.push({ seq, time: new Date().toISOString(), stream, level, text: mask(text).slice(0, MAX_TEXT) })
+  }
+  const stored = async () => {
+    while (lines.length > HELD && !stop.signal.aborted) await delay(100)
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'signalbox-agent-'))
+  const signal = AbortSignal.any([stop.signal, told])
+  const tool = TOOLS[work.job]
+  const act = async (): Promise<Verdict> => {
+    if (!tool) return refusedBy(`This agent knows no job "${work.job}".`)
+    if (typeof env === 'string') return refusedBy(env)
+    if (Object.keys(work.secrets ?? {}).length > 0)
+      return refusedBy('This agent resolves no references to secrets; name a credential of its file.')
+    const own = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: folder, TMPDIR: join(folder, 'tmp'), LANG: 'C.UTF-8' }
+    mkdirSync(own.TMPDIR)
+    if (file.uid) for (const path of [folder, own.TMPDIR]) chownSync(path, file.uid, file.uid)
+    return tool({ work, file, folder, env: { ...own, ...env }, mask, signal, log, stored, keep, fetch })
+  }
+  try {
+    const verdict = await act().catch((error: Error) =>
+      error instanceof Ended ? error.verdict : failed('agent_error', error.message),
+    )
+    clearInterval(timer)
+    ended = true
+    await beating
+    // All lines but the last part go before the end, whose message carries that.
+    while (lines.length > LINES) {
+      const part = lines.splice(0, LINES)
+      await report('heartbeat', { lines: part })
+    }
+    const { status, ...rest } = verdict
+    const said = await report(status, { ...closing(rest, mask), lines })
+    say(`${work.node_id}: ${status}${said.status === 200 ? '' : `, refused as ${said.code ?? said.status}`}`)
+  } finally {
+    clearInterval(timer)
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
 
 const closing = (rest: object, mask: (text: string) => string) => {
-	if ("outputs" in rest)
-		return JSON.parse(mask(JSON.stringify(rest))) as {
-			outputs: Record<string, unknown>;
-		};
-	const {
-		class: kind,
-		message,
-		retryable,
-	} = rest as { class: string; message: string; retryable?: boolean };
-	const text = mask(message).slice(0, MAX_MESSAGE);
-	return {
-		error: {
-			class: kind,
-			message: text,
-			...(retryable !== undefined && { retryable }),
-		},
-	};
-};
+  if ('outputs' in rest) return JSON.parse(mask(JSON.stringify(rest))) as { outputs: Record<string, unknown> }
+  const { class: kind, message, retryable } = rest as { class: string; message: string; retryable?: boolean }
+  const text = mask(message).slice(0, MAX_MESSAGE)
+  return { error: { class: kind, message: text, ...(retryable !== undefined && { retryable }) } }
+}

@@ -1,127 +1,65 @@
-import { createHash, randomUUID } from "node:crypto";
-import { setTimeout as delay } from "node:timers/promises";
-import type {
-	ExecutionResult,
-	Work,
-} from "../../shared/contracts/engine/executions.ts";
+import { createHash, randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ExecutionResult, Work } from '../../shared/contracts/engine/executions.ts'
 
-type Phase = ExecutionResult["phase"];
-type More = Partial<
-	Pick<ExecutionResult, "outputs" | "error" | "artifacts" | "lines">
->;
-export type Answer = {
-	status: number;
-	cancel_requested?: boolean;
-	code?: string;
-	detail?: string;
-};
+type Phase = ExecutionResult['phase']
+type More = Partial<Pick<ExecutionResult, 'outputs' | 'error' | 'artifacts' | 'lines'>>
+export type Answer = { status: number; cancel_requested?: boolean; code?: string; detail?: string }
 
 /** Whoever stands in between may say so, too: the same again later. */
-const LATER = new Set([429, 500, 502, 503, 504]);
-const ONE_MS = 10_000;
-const LONGEST_WAIT_MS = 5000;
+const LATER = new Set([429, 500, 502, 503, 504])
+const ONE_MS = 10_000
+const LONGEST_WAIT_MS = 5000
 
 /** The reports of one piece of work (operations.md 9.1), numbered; a repeat of one is the same message. */
 export const createReporter = (work: Work) => {
-	const {
-		operation_id,
-		node_id,
-		attempt,
-		generation,
-		fence,
-		results_url,
-		artifacts_url,
-		execution_token,
-	} = work;
-	const end = Date.parse(work.deadline_at);
-	let sequence = 0;
+  const { operation_id, node_id, attempt, generation, fence, results_url, artifacts_url, execution_token } = work
+  const end = Date.parse(work.deadline_at)
+  let sequence = 0
 
-	/** Sends until it is answered, at least once and to the end of the work's time; `once` gives up after one try. */
-	const send = async (
-		url: string,
-		init: RequestInit,
-		once = false,
-	): Promise<Response | undefined> => {
-		for (let wait = 200; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-			const headers = {
-				authorization: `Bearer ${execution_token}`,
-				...init.headers,
-			};
-			const answer = await fetch(url, {
-				...init,
-				headers,
-				signal: AbortSignal.timeout(ONE_MS),
-			}).catch(() => undefined);
-			if (answer && !LATER.has(answer.status)) return answer;
-			if (once || Date.now() >= end) return undefined;
-			await delay(1000 * Number(answer?.headers.get("retry-after")) || wait);
-		}
-	};
+  /** Sends until it is answered, at least once and to the end of the work's time; `once` gives up after one try. */
+  const send = async (url: string, init: RequestInit, once = false): Promise<Response | undefined> => {
+    for (let wait = 200; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+      const headers = { authorization: `Bearer ${execution_token}`, ...init.headers }
+      const answer = await fetch(url, { ...init, headers, signal: AbortSignal.timeout(ONE_MS) }).catch(() => undefined)
+      if (answer && !LATER.has(answer.status)) return answer
+      if (once || Date.now() >= end) return undefined
+      await delay(1000 * Number(answer?.headers.get('retry-after')) || wait)
+    }
+  }
 
-	const report = async (
-		phase: Phase,
-		more: More = {},
-		once = false,
-	): Promise<Answer> => {
-		sequence += 1;
-		const message = {
-			result_id: randomUUID(),
-			operation_id,
-			node_id,
-			attempt,
-			generation,
-			fence,
-			sequence,
-			phase,
-		};
-		const body = JSON.stringify({ ...message, ...more });
-		const headers = { "content-type": "application/json" };
-		const answer = await send(
-			results_url,
-			{ method: "POST", headers, body },
-			once,
-		);
-		if (!answer) return { status: 0 };
-		const said = (await answer.json().catch(() => ({}))) as object;
-		return { ...said, status: answer.status };
-	};
+  const report = async (phase: Phase, more: More = {}, once = false): Promise<Answer> => {
+    sequence += 1
+    const message = { result_id: randomUUID(), operation_id, node_id, attempt, generation, fence, sequence, phase }
+    const body = JSON.stringify({ ...message, ...more })
+    const headers = { 'content-type': 'application/json' }
+    const answer = await send(results_url, { method: 'POST', headers, body }, once)
+    if (!answer) return { status: 0 }
+    const said = (await answer.json().catch(() => ({}))) as object
+    return { ...said, status: answer.status }
+  }
 
-	return {
-		report,
-		/** Announces what the job has made, then brings its bytes. */
-		keep: async (
-			about: { name: string; kind: string; media_type: string },
-			bytes: Buffer,
-		) => {
-			const sha256 = createHash("sha256").update(bytes).digest("hex");
-			const said = await report("progress", {
-				artifacts: [{ ...about, size: bytes.length, sha256 }],
-			});
-			const headers = { "content-type": "application/octet-stream" };
-			const init = { method: "PUT", headers, body: new Uint8Array(bytes) };
-			const taken =
-				said.status === 200
-					? await send(`${artifacts_url}/${sha256}`, init)
-					: undefined;
-			if (taken?.status !== 200)
-				throw new Error(
-					`${about.name} was not taken: ${taken?.status ?? said.status}.`,
-				);
-			return { sha256 };
-		},
-		/** The bytes under a digest, and no others. */
-		fetch: async (sha256: string): Promise<Buffer> => {
-			const answer = await send(`${artifacts_url}/${sha256}`, {
-				method: "GET",
-			});
-			if (answer?.status !== 200)
-				throw new Error(
-					`The artifact ${sha256} is not there: ${answer?.status ?? "no answer"}.`,
-				);
-			const bytes = Buffer.from(await answer.arrayBuffer());
-			if (createHash("sha256").update(bytes).digest("hex") !== sha256)
-				throw new Error(`The artifact ${sha256} holds other bytes.`);
-			return bytes;
-		},
-	};
-};
+  return {
+    report,
+    /** Announces what the job has made, then brings its bytes. */
+    keep: async (about: { name: string; kind: string; media_type: string }, bytes: Buffer) => {
+      const sha256 = createHash('sha256').update(bytes).digest('hex')
+      const said = await report('progress', { artifacts: [{ ...about, size: bytes.length, sha256 }] })
+      const headers = { 'content-type': 'application/octet-stream' }
+      const init = { method: 'PUT', headers, body: new Uint8Array(bytes) }
+      const taken = said.status === 200 ? await send(`${artifacts_url}/${sha256}`, init) : undefined
+      if (taken?.status !== 200) throw new Error(`${about.name} was not taken: ${taken?.status ?? said.status}.`)
+      return { sha256 }
+    },
+    /** The bytes under a digest, and no others. */
+    fetch: async (sha256: string): Promise<Buffer> => {
+      const answer = await send(`${artifacts_url}/${sha256}`, { method: 'GET' })
+      if (answer?.status !== 200)
+        throw new Error(`The artifact ${sha256} is not there: ${answer?.status ?? 'no answer'}.`)
+      const bytes = Buffer.from(await answer.arrayBuffer())
+      if (createHash('sha256').update(bytes).digest('hex') !== sha256)
+        throw new Error(`The artifact ${sha256} holds other bytes.`)
+      return bytes
+    },
+  }
+}

@@ -1,363 +1,205 @@
-import { existsSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
-import { Value } from "typebox/value";
-import {
-	CheckRun,
-	type PreviewChange,
-} from "../../../shared/contracts/client/preview.ts";
-import { digest } from "../../../shared/data/digest.ts";
-import { isObject } from "../../../shared/data/pointer.ts";
-import { createDiff } from "../tools/diff.ts";
-import { sshOptions, writeOwn } from "../tools/host.ts";
-import { pictureOf } from "../tools/picture.ts";
-import { copySource } from "../tools/source.ts";
-import {
-	failed,
-	type Job,
-	refusedBy,
-	runTool,
-	stale,
-	stopped,
-	type Tool,
-	type Verdict,
-} from "../tools/types.ts";
-import { CALLBACK } from "./callback.ts";
-import { inventoryOf, varsOf, yamlOf } from "./inventory.ts";
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { Value } from 'typebox/value'
+import { CheckRun, type PreviewChange } from '../../../shared/contracts/client/preview.ts'
+import { digest } from '../../../shared/data/digest.ts'
+import { isObject } from '../../../shared/data/pointer.ts'
+import { createDiff } from '../tools/diff.ts'
+import { sshOptions, writeOwn } from '../tools/host.ts'
+import { pictureOf } from '../tools/picture.ts'
+import { copySource } from '../tools/source.ts'
+import { failed, type Job, refusedBy, runTool, stale, stopped, type Tool, type Verdict } from '../tools/types.ts'
+import { CALLBACK } from './callback.ts'
+import { inventoryOf, varsOf, yamlOf } from './inventory.ts'
 
-const PLAYBOOK = /^(?!.*(^|\/)\.{0,2}(\/|$))[A-Za-z0-9._/-]{1,200}\.ya?ml$/;
-const SKIPPED = /^\.git$/;
-const GRACE_S = 15;
-const MAX_LINE = 64 * 1024 * 1024;
-const MAX_UNFORESEEN = 200;
-const MAX_NAMED = 10;
+const PLAYBOOK = /^(?!.*(^|\/)\.{0,2}(\/|$))[A-Za-z0-9._/-]{1,200}\.ya?ml$/
+const SKIPPED = /^\.git$/
+const GRACE_S = 15
+const MAX_LINE = 64 * 1024 * 1024
+const MAX_UNFORESEEN = 200
+const MAX_NAMED = 10
 
-type Counts = {
-	ok: number;
-	changed: number;
-	failed: number;
-	unreachable: number;
-	skipped: number;
-};
+type Counts = { ok: number; changed: number; failed: number; unreachable: number; skipped: number }
 /** What the events of one run have told. */
 type Told = {
-	hosts: Record<string, Counts>;
-	faults: Map<string, string>;
-	/** Tasks in flight, by host. */
-	running: Map<string, string>;
-	begun: boolean;
-	changes: PreviewChange[];
-	unforeseen: string[];
-	/** The last words outside events. */
-	said: string;
-};
-type Ready = {
-	args: string[];
-	dir: string;
-	env: Record<string, string>;
-	source_digest: string;
-	inputs_digest: string;
-};
+  hosts: Record<string, Counts>
+  faults: Map<string, string>
+  /** Tasks in flight, by host. */
+  running: Map<string, string>
+  begun: boolean
+  changes: PreviewChange[]
+  unforeseen: string[]
+  /** The last words outside events. */
+  said: string
+}
+type Ready = { args: string[]; dir: string; env: Record<string, string>; source_digest: string; inputs_digest: string }
 
 /** Writes what ansible reads: a copy of the source, the inventory, the variables and the plugin. */
 const prepare = (job: Job): Ready | Verdict => {
-	const {
-		source,
-		playbook,
-		inventory,
-		extra_vars = {},
-		limit,
-		forks = 5,
-	} = job.work.inputs as Record<string, unknown>;
-	const found = job.file.ansible?.sources[String(source)];
-	if (!found)
-		return refusedBy(
-			`The agent's file names no source "${source}" of playbooks.`,
-		);
-	if (typeof playbook !== "string" || !PLAYBOOK.test(playbook))
-		return refusedBy('"playbook" is the path of a .yml file in the source.');
-	if (!Number.isInteger(forks) || Number(forks) < 1 || Number(forks) > 100)
-		return refusedBy('"forks" is 1 to 100.');
-	const { text, keys, names } = inventoryOf(job, found.vars ?? {});
-	if (
-		limit !== undefined &&
-		!(Array.isArray(limit) && limit.every((name) => names.includes(name)))
-	)
-		return refusedBy('"limit" is a list of hosts of the inventory.');
-	const vars = yamlOf(varsOf(extra_vars, "extra_vars"));
-	const dir = join(job.folder, "source");
-	const source_digest = copySource(
-		job,
-		String(source),
-		found.path,
-		dir,
-		SKIPPED,
-	);
-	if (!existsSync(join(dir, playbook)))
-		return refusedBy(`The source "${source}" has no playbook "${playbook}".`);
-	const plugins = join(job.folder, "plugins");
-	mkdirSync(plugins, { mode: 0o755 });
-	writeOwn(job, "plugins/signalbox.py", CALLBACK);
-	const hosts = writeOwn(job, "inventory.yml", text);
-	const extra = writeOwn(job, "vars.yml", `${vars}\n`);
-	return {
-		args: [
-			...["-i", hosts, "-e", `@${extra}`, "--forks", String(forks)],
-			...(limit === undefined
-				? []
-				: ["--limit", (limit as string[]).join(",")]),
-			playbook,
-		],
-		env: {
-			...{
-				ANSIBLE_CALLBACK_PLUGINS: plugins,
-				ANSIBLE_STDOUT_CALLBACK: "signalbox",
-				ANSIBLE_NOCOLOR: "1",
-			},
-			...{
-				ANSIBLE_HOME: join(job.folder, "ansible"),
-				ANSIBLE_INVENTORY_ENABLED: "yaml",
-				PYTHONDONTWRITEBYTECODE: "1",
-			},
-			...{
-				ANSIBLE_RETRY_FILES_ENABLED: "False",
-				ANSIBLE_HOST_KEY_CHECKING: "True",
-			},
-			ANSIBLE_SSH_ARGS: sshOptions(job, keys, false).join(" "),
-		},
-		...{
-			dir,
-			source_digest,
-			inputs_digest: digest({
-				source,
-				playbook,
-				inventory,
-				extra_vars,
-				limit: limit ?? null,
-			}),
-		},
-	};
-};
+  const { source, playbook, inventory, extra_vars = {}, limit, forks = 5 } = job.work.inputs as Record<string, unknown>
+  const found = job.file.ansible?.sources[String(source)]
+  if (!found) return refusedBy(`The agent's file names no source "${source}" of playbooks.`)
+  if (typeof playbook !== 'string' || !PLAYBOOK.test(playbook))
+    return refusedBy('"playbook" is the path of a .yml file in the source.')
+  if (!Number.isInteger(forks) || Number(forks) < 1 || Number(forks) > 100) return refusedBy('"forks" is 1 to 100.')
+  const { text, keys, names } = inventoryOf(job, found.vars ?? {})
+  if (limit !== undefined && !(Array.isArray(limit) && limit.every((name) => names.includes(name))))
+    return refusedBy('"limit" is a list of hosts of the inventory.')
+  const vars = yamlOf(varsOf(extra_vars, 'extra_vars'))
+  const dir = join(job.folder, 'source')
+  const source_digest = copySource(job, String(source), found.path, dir, SKIPPED)
+  if (!existsSync(join(dir, playbook))) return refusedBy(`The source "${source}" has no playbook "${playbook}".`)
+  const plugins = join(job.folder, 'plugins')
+  mkdirSync(plugins, { mode: 0o755 })
+  writeOwn(job, 'plugins/signalbox.py', CALLBACK)
+  const hosts = writeOwn(job, 'inventory.yml', text)
+  const extra = writeOwn(job, 'vars.yml', `${vars}\n`)
+  return {
+    args: [
+      ...['-i', hosts, '-e', `@${extra}`, '--forks', String(forks)],
+      ...(limit === undefined ? [] : ['--limit', (limit as string[]).join(',')]),
+      playbook,
+    ],
+    env: {
+      ...{ ANSIBLE_CALLBACK_PLUGINS: plugins, ANSIBLE_STDOUT_CALLBACK: 'signalbox', ANSIBLE_NOCOLOR: '1' },
+      ...{ ANSIBLE_HOME: join(job.folder, 'ansible'), ANSIBLE_INVENTORY_ENABLED: 'yaml', PYTHONDONTWRITEBYTECODE: '1' },
+      ...{ ANSIBLE_RETRY_FILES_ENABLED: 'False', ANSIBLE_HOST_KEY_CHECKING: 'True' },
+      ANSIBLE_SSH_ARGS: sshOptions(job, keys, false).join(' '),
+    },
+    ...{ dir, source_digest, inputs_digest: digest({ source, playbook, inventory, extra_vars, limit: limit ?? null }) },
+  }
+}
 
 /** Runs the playbook; each event becomes a line of the log that names its host and task. */
-const play = async (
-	job: Job,
-	{ args, dir, env }: Ready,
-	more: string[] = [],
-) => {
-	const told: Told = {
-		hosts: {},
-		faults: new Map(),
-		running: new Map(),
-		begun: false,
-		changes: [],
-		unforeseen: [],
-		said: "",
-	};
-	const diffs = new Map<string, ReturnType<typeof createDiff>>();
-	const log: Job["log"] = (text, line) => {
-		const event = line?.stream === "stdout" ? eventOf(text) : undefined;
-		if (event) return take(job, told, diffs, event);
-		if (text.trim() !== "") told.said = text;
-		job.log(text, line);
-	};
-	const { timeout_s } = job.work.inputs as Record<string, unknown>;
-	const end = await runTool(job, {
-		...{
-			path: job.file.ansible?.program ?? "",
-			args: [...more, ...args],
-			cwd: dir,
-			env,
-			grace_s: GRACE_S,
-			log,
-		},
-		...{
-			max_line: MAX_LINE,
-			...(typeof timeout_s === "number" && { timeout_s }),
-		},
-	});
-	return { end, told };
-};
+const play = async (job: Job, { args, dir, env }: Ready, more: string[] = []) => {
+  const told: Told = {
+    hosts: {},
+    faults: new Map(),
+    running: new Map(),
+    begun: false,
+    changes: [],
+    unforeseen: [],
+    said: '',
+  }
+  const diffs = new Map<string, ReturnType<typeof createDiff>>()
+  const log: Job['log'] = (text, line) => {
+    const event = line?.stream === 'stdout' ? eventOf(text) : undefined
+    if (event) return take(job, told, diffs, event)
+    if (text.trim() !== '') told.said = text
+    job.log(text, line)
+  }
+  const { timeout_s } = job.work.inputs as Record<string, unknown>
+  const end = await runTool(job, {
+    ...{ path: job.file.ansible?.program ?? '', args: [...more, ...args], cwd: dir, env, grace_s: GRACE_S, log },
+    ...{ max_line: MAX_LINE, ...(typeof timeout_s === 'number' && { timeout_s }) },
+  })
+  return { end, told }
+}
 
 const eventOf = (text: string): Record<string, unknown> | undefined => {
-	try {
-		const value: unknown = text.startsWith("{") && JSON.parse(text);
-		return isObject(value) && "signalbox" in value ? value : undefined;
-	} catch {
-		return undefined;
-	}
-};
+  try {
+    const value: unknown = text.startsWith('{') && JSON.parse(text)
+    return isObject(value) && 'signalbox' in value ? value : undefined
+  } catch {
+    return undefined
+  }
+}
 
 const take = (
-	job: Job,
-	told: Told,
-	diffs: Map<string, ReturnType<typeof createDiff>>,
-	event: Record<string, unknown>,
+  job: Job,
+  told: Told,
+  diffs: Map<string, ReturnType<typeof createDiff>>,
+  event: Record<string, unknown>,
 ) => {
-	const {
-		signalbox: kind,
-		host = "",
-		task = "",
-		id,
-		changed,
-		message,
-		hidden,
-		conditional,
-	} = event;
-	const name = `${host}: ${task}`;
-	const key = `${host} ${id}`;
-	if (kind === "none")
-		return job.log("No host matches the playbook.", { level: "warn" });
-	if (kind === "start") {
-		told.begun = true;
-		told.running.set(String(host), String(task));
-		return;
-	}
-	if (kind === "diff") {
-		const diff = diffs.get(key) ?? createDiff(job.mask);
-		diffs.set(key, diff);
-		for (const line of event.lines as string[]) diff.read(line);
-		return;
-	}
-	if (kind === "stats") {
-		const counts = event.counts as Record<string, number>;
-		const {
-			ok = 0,
-			changed: moved = 0,
-			failures = 0,
-			unreachable = 0,
-			skipped = 0,
-		} = counts;
-		told.hosts[String(host)] = {
-			ok,
-			changed: moved,
-			failed: failures,
-			unreachable,
-			skipped,
-		};
-		return;
-	}
-	told.running.delete(String(host));
-	const bad = kind === "failed" || kind === "unreachable";
-	const words = hidden
-		? "hidden by no_log"
-		: String(message ?? "").replace(/\s+/g, " ");
-	if (bad) told.faults.set(String(host), `${kind} at "${task}": ${words}`);
-	if (kind === "ok" && changed) {
-		const change = (diffs.get(key) ?? createDiff(job.mask)).change(
-			name,
-			"update",
-		);
-		told.changes.push(
-			hidden
-				? { ...change, fields: [{ path: "/result", sensitive: true }] }
-				: change,
-		);
-	}
-	diffs.delete(key);
-	if (kind === "skipped" && !conditional)
-		told.unforeseen.push(job.mask(`${name} ${words}`).slice(0, 300));
-	const state = kind === "ok" && changed ? "changed" : kind;
-	job.log(`${name}: ${state}${words ? ` (${words})` : ""}`, {
-		level: bad ? "error" : "info",
-	});
-};
+  const { signalbox: kind, host = '', task = '', id, changed, message, hidden, conditional } = event
+  const name = `${host}: ${task}`
+  const key = `${host} ${id}`
+  if (kind === 'none') return job.log('No host matches the playbook.', { level: 'warn' })
+  if (kind === 'start') {
+    told.begun = true
+    told.running.set(String(host), String(task))
+    return
+  }
+  if (kind === 'diff') {
+    const diff = diffs.get(key) ?? createDiff(job.mask)
+    diffs.set(key, diff)
+    for (const line of event.lines as string[]) diff.read(line)
+    return
+  }
+  if (kind === 'stats') {
+    const counts = event.counts as Record<string, number>
+    const { ok = 0, changed: moved = 0, failures = 0, unreachable = 0, skipped = 0 } = counts
+    told.hosts[String(host)] = { ok, changed: moved, failed: failures, unreachable, skipped }
+    return
+  }
+  told.running.delete(String(host))
+  const bad = kind === 'failed' || kind === 'unreachable'
+  const words = hidden ? 'hidden by no_log' : String(message ?? '').replace(/\s+/g, ' ')
+  if (bad) told.faults.set(String(host), `${kind} at "${task}": ${words}`)
+  if (kind === 'ok' && changed) {
+    const change = (diffs.get(key) ?? createDiff(job.mask)).change(name, 'update')
+    told.changes.push(hidden ? { ...change, fields: [{ path: '/result', sensitive: true }] } : change)
+  }
+  diffs.delete(key)
+  if (kind === 'skipped' && !conditional) told.unforeseen.push(job.mask(`${name} ${words}`).slice(0, 300))
+  const state = kind === 'ok' && changed ? 'changed' : kind
+  job.log(`${name}: ${state}${words ? ` (${words})` : ''}`, { level: bad ? 'error' : 'info' })
+}
 
 /** Which hosts failed, in words; undefined if no more did than may. */
-const hostsFailed = (
-	{ hosts, faults }: Told,
-	allowed = 0,
-): string | undefined => {
-	const bad = Object.entries(hosts).filter(
-		([, counts]) => counts.failed + counts.unreachable > 0,
-	);
-	if (bad.length <= allowed) return undefined;
-	const named = bad
-		.slice(0, MAX_NAMED)
-		.map(([name]) => `${name} ${(faults.get(name) ?? "failed").slice(0, 200)}`);
-	return `${bad.length} of ${Object.keys(hosts).length} hosts failed. ${named.join("; ")}.`;
-};
+const hostsFailed = ({ hosts, faults }: Told, allowed = 0): string | undefined => {
+  const bad = Object.entries(hosts).filter(([, counts]) => counts.failed + counts.unreachable > 0)
+  if (bad.length <= allowed) return undefined
+  const named = bad.slice(0, MAX_NAMED).map(([name]) => `${name} ${(faults.get(name) ?? 'failed').slice(0, 200)}`)
+  return `${bad.length} of ${Object.keys(hosts).length} hosts failed. ${named.join('; ')}.`
+}
 
 /** `ansible.preview`: runs the playbook in check mode, and answers what each task would change at each host. */
 export const previewPlaybook: Tool = async (job) => {
-	const ready = prepare(job);
-	if ("status" in ready) return ready;
-	const { end, told } = await play(job, ready, ["--check", "--diff"]);
-	const other = stopped(end, "ansible-playbook", " No change was made.");
-	if (other)
-		return other.status === "unknown" ? { ...other, status: "failed" } : other;
-	const bad = hostsFailed(told);
-	if (bad !== undefined)
-		return failed("hosts_failed", `${bad} No change was made.`);
-	if (
-		end.how === "not_begun" ||
-		end.code !== 0 ||
-		Object.keys(told.hosts).length === 0
-	)
-		return failed(
-			"tool_failed",
-			`ansible-playbook failed: ${told.said || "no host matches"}. No change was made.`,
-		);
-	const made: CheckRun = {
-		...{
-			format: "signalbox/preview@1",
-			binding: "forecast",
-			tool: "ansible-playbook --check",
-			drift: 0,
-		},
-		...{
-			source_digest: ready.source_digest,
-			inputs_digest: ready.inputs_digest,
-			...pictureOf(told.changes),
-		},
-		unforeseen: told.unforeseen.slice(0, MAX_UNFORESEEN),
-		...(told.unforeseen.length > 0 && { no_change: false }),
-	};
-	return { status: "succeeded", outputs: { preview: made } };
-};
+  const ready = prepare(job)
+  if ('status' in ready) return ready
+  const { end, told } = await play(job, ready, ['--check', '--diff'])
+  const other = stopped(end, 'ansible-playbook', ' No change was made.')
+  if (other) return other.status === 'unknown' ? { ...other, status: 'failed' } : other
+  const bad = hostsFailed(told)
+  if (bad !== undefined) return failed('hosts_failed', `${bad} No change was made.`)
+  if (end.how === 'not_begun' || end.code !== 0 || Object.keys(told.hosts).length === 0)
+    return failed('tool_failed', `ansible-playbook failed: ${told.said || 'no host matches'}. No change was made.`)
+  const made: CheckRun = {
+    ...{ format: 'signalbox/preview@1', binding: 'forecast', tool: 'ansible-playbook --check', drift: 0 },
+    ...{ source_digest: ready.source_digest, inputs_digest: ready.inputs_digest, ...pictureOf(told.changes) },
+    unforeseen: told.unforeseen.slice(0, MAX_UNFORESEEN),
+    ...(told.unforeseen.length > 0 && { no_change: false }),
+  }
+  return { status: 'succeeded', outputs: { preview: made } }
+}
 
 /** `ansible.run`: runs the playbook; with a preview only if source and inputs are those of the preview. */
 export const runPlaybook: Tool = async (job) => {
-	const { preview, max_failures = 0 } = job.work.inputs as Record<
-		string,
-		unknown
-	>;
-	if (!Number.isInteger(max_failures))
-		return refusedBy('"max_failures" is a number of hosts.');
-	if (preview !== undefined && !Value.Check(CheckRun, preview))
-		return refusedBy(
-			'"preview" is no preview of ansible: pass the output of its node.',
-		);
-	const ready = prepare(job);
-	if ("status" in ready) return ready;
-	if (preview !== undefined && preview.source_digest !== ready.source_digest)
-		return stale(
-			"The files of the source changed since this preview was made.",
-		);
-	if (preview !== undefined && preview.inputs_digest !== ready.inputs_digest)
-		return stale("The inputs are other ones than those of the preview.");
-	const { end, told } = await play(job, ready);
-	const other = stopped(end, "ansible-playbook");
-	if (other) {
-		const open = [...told.running]
-			.slice(0, MAX_NAMED)
-			.map(([host, task]) => `"${task}" at ${host}`);
-		if (open.length === 0 || !("message" in other)) return other;
-		const message = `${other.message} These tasks were running, and may have acted: ${open.join(", ")}.`;
-		return { status: "unknown", class: other.class, message };
-	}
-	const bad = hostsFailed(told, Number(max_failures));
-	if (bad !== undefined) return failed("hosts_failed", bad, false);
-	const over = Object.keys(told.hosts).length > 0;
-	if (!over && told.begun)
-		return {
-			status: "unknown",
-			class: "tool_failed",
-			message: `ansible-playbook broke off: ${told.said}`,
-		};
-	if (!over)
-		return failed(
-			"tool_failed",
-			`ansible-playbook failed: ${told.said || "no host matches"}. No change was made.`,
-		);
-	return { status: "succeeded", outputs: { hosts: told.hosts } };
-};
+  const { preview, max_failures = 0 } = job.work.inputs as Record<string, unknown>
+  if (!Number.isInteger(max_failures)) return refusedBy('"max_failures" is a number of hosts.')
+  if (preview !== undefined && !Value.Check(CheckRun, preview))
+    return refusedBy('"preview" is no preview of ansible: pass the output of its node.')
+  const ready = prepare(job)
+  if ('status' in ready) return ready
+  if (preview !== undefined && preview.source_digest !== ready.source_digest)
+    return stale('The files of the source changed since this preview was made.')
+  if (preview !== undefined && preview.inputs_digest !== ready.inputs_digest)
+    return stale('The inputs are other ones than those of the preview.')
+  const { end, told } = await play(job, ready)
+  const other = stopped(end, 'ansible-playbook')
+  if (other) {
+    const open = [...told.running].slice(0, MAX_NAMED).map(([host, task]) => `"${task}" at ${host}`)
+    if (open.length === 0 || !('message' in other)) return other
+    const message = `${other.message} These tasks were running, and may have acted: ${open.join(', ')}.`
+    return { status: 'unknown', class: other.class, message }
+  }
+  const bad = hostsFailed(told, Number(max_failures))
+  if (bad !== undefined) return failed('hosts_failed', bad, false)
+  const over = Object.keys(told.hosts).length > 0
+  if (!over && told.begun)
+    return { status: 'unknown', class: 'tool_failed', message: `ansible-playbook broke off: ${told.said}` }
+  if (!over)
+    return failed('tool_failed', `ansible-playbook failed: ${told.said || 'no host matches'}. No change was made.`)
+  return { status: 'succeeded', outputs: { hosts: told.hosts } }
+}

@@ -72,4 +72,4 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_stats(self, stats):
         for host in sorted(stats.processed):
             self.say('stats', host=host, counts=stats.summarize(host))
-`;
+`

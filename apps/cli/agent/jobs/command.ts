@@ -1,72 +1,45 @@
-import { existsSync, lstatSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { isObject } from "../../../shared/data/pointer.ts";
-import {
-	failed,
-	refusedBy,
-	runTool,
-	stopped,
-	type Tool,
-} from "../tools/types.ts";
+import { existsSync, lstatSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isObject } from '../../../shared/data/pointer.ts'
+import { failed, refusedBy, runTool, stopped, type Tool } from '../tools/types.ts'
 
-const MAX_OUTPUTS = 64 * 1024;
-const GRACE_S = 10;
+const MAX_OUTPUTS = 64 * 1024
+const GRACE_S = 10
 
 /**
  * `command`: a program that the agent's file names, never a shell. What it writes as a JSON object into the file
  * $SIGNALBOX_OUTPUTS are the outputs.
  */
 export const command: Tool = async (job) => {
-	const {
-		program: name,
-		args = [],
-		stdin = "",
-		timeout_s,
-	} = job.work.inputs as Record<string, unknown>;
-	const program = job.file.known.get(String(name));
-	if (!program)
-		return refusedBy(`The agent's file names no program "${name}".`);
-	if (!Array.isArray(args) || typeof stdin !== "string")
-		return refusedBy('"args" is a list, and "stdin" a text.');
-	const texts = args.map(String);
-	const wrong = program.refuse(texts);
-	if (wrong !== undefined) return refusedBy(`${name}: ${wrong}.`);
-	const {
-		path,
-		options = [],
-		end_of_options = true,
-		memory_mib,
-		uid,
-	} = program;
-	const outputs = join(job.folder, "outputs.json");
-	const end = await runTool(job, {
-		...{ path, memory_mib, uid, stdin, cwd: job.folder, grace_s: GRACE_S },
-		args: [...options, ...(end_of_options ? ["--"] : []), ...texts],
-		env: { SIGNALBOX_OUTPUTS: outputs, SIGNALBOX_KEY: job.work.key },
-		...(typeof timeout_s === "number" && { timeout_s }),
-	});
-	const other = stopped(end, String(name));
-	if (other) return other;
-	if (end.how !== "not_begun" && end.code !== 0)
-		return failed("exit_code", `${name} ended with ${end.code}.`);
-	return collect(outputs);
-};
+  const { program: name, args = [], stdin = '', timeout_s } = job.work.inputs as Record<string, unknown>
+  const program = job.file.known.get(String(name))
+  if (!program) return refusedBy(`The agent's file names no program "${name}".`)
+  if (!Array.isArray(args) || typeof stdin !== 'string') return refusedBy('"args" is a list, and "stdin" a text.')
+  const texts = args.map(String)
+  const wrong = program.refuse(texts)
+  if (wrong !== undefined) return refusedBy(`${name}: ${wrong}.`)
+  const { path, options = [], end_of_options = true, memory_mib, uid } = program
+  const outputs = join(job.folder, 'outputs.json')
+  const end = await runTool(job, {
+    ...{ path, memory_mib, uid, stdin, cwd: job.folder, grace_s: GRACE_S },
+    args: [...options, ...(end_of_options ? ['--'] : []), ...texts],
+    env: { SIGNALBOX_OUTPUTS: outputs, SIGNALBOX_KEY: job.work.key },
+    ...(typeof timeout_s === 'number' && { timeout_s }),
+  })
+  const other = stopped(end, String(name))
+  if (other) return other
+  if (end.how !== 'not_begun' && end.code !== 0) return failed('exit_code', `${name} ended with ${end.code}.`)
+  return collect(outputs)
+}
 
 const collect = (path: string) => {
-	if (!existsSync(path)) return { status: "succeeded" as const, outputs: {} };
-	const { size } = lstatSync(path);
-	try {
-		const value: unknown =
-			lstatSync(path).isFile() &&
-			size <= MAX_OUTPUTS &&
-			JSON.parse(readFileSync(path, "utf8"));
-		if (isObject(value))
-			return { status: "succeeded" as const, outputs: value };
-	} catch {
-		// no JSON
-	}
-	return failed(
-		"outputs_invalid",
-		`The outputs are no JSON object of at most ${MAX_OUTPUTS} B.`,
-	);
-};
+  if (!existsSync(path)) return { status: 'succeeded' as const, outputs: {} }
+  const { size } = lstatSync(path)
+  try {
+    const value: unknown = lstatSync(path).isFile() && size <= MAX_OUTPUTS && JSON.parse(readFileSync(path, 'utf8'))
+    if (isObject(value)) return { status: 'succeeded' as const, outputs: value }
+  } catch {
+    // no JSON
+  }
+  return failed('outputs_invalid', `The outputs are no JSON object of at most ${MAX_OUTPUTS} B.`)
+}

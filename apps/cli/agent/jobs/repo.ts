@@ -1,167 +1,108 @@
-import { basename, join } from "node:path";
-import { fits } from "../tools/file.ts";
-import { hostKeyFault, hostKeysOf, sshOptions } from "../tools/host.ts";
-import {
-	Ended,
-	failed,
-	type Job,
-	refusedBy,
-	runTool,
-	stopped,
-} from "../tools/types.ts";
+import { basename, join } from 'node:path'
+import { fits } from '../tools/file.ts'
+import { hostKeyFault, hostKeysOf, sshOptions } from '../tools/host.ts'
+import { Ended, failed, type Job, refusedBy, runTool, stopped } from '../tools/types.ts'
 
 type Options = {
-	stdin?: string;
-	/** It writes into the repository outside: when it is killed the outcome is unknown. */
-	acts?: boolean;
-	/** Takes the lines of stdout in place of `out`. */
-	take?: (line: string) => void;
-};
+  stdin?: string
+  /** It writes into the repository outside: when it is killed the outcome is unknown. */
+  acts?: boolean
+  /** Takes the lines of stdout in place of `out`. */
+  take?: (line: string) => void
+}
 /** A repository of the agent's file, as an empty one in the folder of the attempt: no work tree, hooks or settings. */
 export type Repo = {
-	url: string;
-	git: (
-		args: string[],
-		options?: Options,
-	) => Promise<{ code: number; out: string; said: string }>;
-	/** Ends the job if git does not succeed. */
-	must: (args: string[], options?: Options) => Promise<string>;
-	/** Where these branches are; those that do not exist are left out. */
-	heads: (...branches: string[]) => Promise<Map<string, string>>;
-};
+  url: string
+  git: (args: string[], options?: Options) => Promise<{ code: number; out: string; said: string }>
+  /** Ends the job if git does not succeed. */
+  must: (args: string[], options?: Options) => Promise<string>
+  /** Where these branches are; those that do not exist are left out. */
+  heads: (...branches: string[]) => Promise<Map<string, string>>
+}
 
-const BRANCH =
-	/^(?!.*(\.\.|\/\/|\/\.|\.lock(\/|$)|\/$|\.$))[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/;
-const GRACE_S = 10;
-const MAX_LINE = 16 * 1024 * 1024;
+const BRANCH = /^(?!.*(\.\.|\/\/|\/\.|\.lock(\/|$)|\/$|\.$))[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/
+const GRACE_S = 10
+const MAX_LINE = 16 * 1024 * 1024
 
 const repoOf = (job: Job) => {
-	const { git: rules } = job.file;
-	const name = String((job.work.inputs as Record<string, unknown>).repo);
-	const repo = rules?.repos[name];
-	if (!rules || !repo)
-		throw new Ended(
-			refusedBy(`The agent's file names no repository "${name}".`),
-		);
-	return { rules, name, repo };
-};
+  const { git: rules } = job.file
+  const name = String((job.work.inputs as Record<string, unknown>).repo)
+  const repo = rules?.repos[name]
+  if (!rules || !repo) throw new Ended(refusedBy(`The agent's file names no repository "${name}".`))
+  return { rules, name, repo }
+}
 
 /** The name of a branch that the agent's file allows, or the end of the job. */
-export const branchOf = (
-	job: Job,
-	name: string,
-	allowed?: "push" | "merge",
-): string => {
-	const branch = (job.work.inputs as Record<string, unknown>)[name];
-	if (typeof branch !== "string" || !BRANCH.test(branch))
-		throw new Ended(refusedBy(`"${name}" is the name of a branch.`));
-	const { repo } = repoOf(job);
-	if (allowed && !repo[allowed]?.some((pattern) => fits(pattern, branch))) {
-		const does = allowed === "push" ? "push" : "merge into";
-		throw new Ended(
-			refusedBy(`The agent's file does not let jobs ${does} "${branch}".`),
-		);
-	}
-	return branch;
-};
+export const branchOf = (job: Job, name: string, allowed?: 'push' | 'merge'): string => {
+  const branch = (job.work.inputs as Record<string, unknown>)[name]
+  if (typeof branch !== 'string' || !BRANCH.test(branch))
+    throw new Ended(refusedBy(`"${name}" is the name of a branch.`))
+  const { repo } = repoOf(job)
+  if (allowed && !repo[allowed]?.some((pattern) => fits(pattern, branch))) {
+    const does = allowed === 'push' ? 'push' : 'merge into'
+    throw new Ended(refusedBy(`The agent's file does not let jobs ${does} "${branch}".`))
+  }
+  return branch
+}
 
 export const openRepo = async (job: Job): Promise<Repo> => {
-	const { rules, name, repo } = repoOf(job);
-	const { url } = repo;
-	const keys = hostKeysOf(repo.host_keys ?? []);
-	if (!keys || (url.startsWith("ssh:") && keys.length === 0))
-		throw new Ended(
-			failed(
-				"host_key",
-				`The agent's file pins no host key of the repository "${name}".`,
-				false,
-			),
-		);
-	const dir = join(job.folder, "repo.git");
-	const client = [job.file.ssh?.program ?? "ssh", ...sshOptions(job, keys)];
-	const env = {
-		...{
-			GIT_DIR: dir,
-			GIT_CONFIG_NOSYSTEM: "1",
-			GIT_CONFIG_GLOBAL: "/dev/null",
-			GIT_TERMINAL_PROMPT: "0",
-			LC_ALL: "C",
-		},
-		...{ GIT_ALLOW_PROTOCOL: "ssh:https:file", GIT_SSH_VARIANT: "ssh" },
-		GIT_SSH_COMMAND: client.map((word) => `'${word}'`).join(" "),
-	};
-	const git: Repo["git"] = async (args, { stdin, acts = false, take } = {}) => {
-		let out = "";
-		let said = "";
-		const log: Job["log"] = (text, line) => {
-			if (line?.stream === "stdout" && take) return take(text);
-			if (line?.stream === "stdout") {
-				out += `${text}\n`;
-				return;
-			}
-			said = `${said}${text}\n`.slice(-4000);
-			job.log(text, line);
-		};
-		const end = await runTool(job, {
-			...{
-				path: rules.program,
-				args,
-				cwd: job.folder,
-				env,
-				grace_s: GRACE_S,
-				log,
-				max_line: MAX_LINE,
-			},
-			...(stdin !== undefined && { stdin }),
-		});
-		const other = stopped(
-			end,
-			`${basename(rules.program)} ${args[0]}`,
-			acts ? "" : " No change was made.",
-		);
-		if (other)
-			throw new Ended(
-				other.status === "unknown" && !acts
-					? { ...other, status: "failed" }
-					: other,
-			);
-		return { code: end.how === "not_begun" ? 1 : (end.code ?? 1), out, said };
-	};
-	const must: Repo["must"] = async (args, options) => {
-		const { code, out, said } = await git(args, options);
-		if (code === 0) return out;
-		const fault = hostKeyFault(said, `The repository "${name}"`);
-		if (fault !== undefined)
-			throw new Ended(
-				failed("host_key", `${fault} No change was made.`, false),
-			);
-		throw new Ended(
-			failed(
-				"tool_failed",
-				`git ${args[0]} failed: ${said.trim().split("\n").at(-1)}. No change was made.`,
-			),
-		);
-	};
-	await must(["init", "-q", "--bare", "--template=", dir]);
-	return {
-		...{ url, git, must },
-		heads: async (...branches) => {
-			const out = await must([
-				"ls-remote",
-				"--",
-				url,
-				...branches.map((branch) => `refs/heads/${branch}`),
-			]);
-			const lines = out
-				.split("\n")
-				.filter(Boolean)
-				.map((line) => line.split("\t"));
-			return new Map(
-				lines.map(([sha = "", ref = ""]) => [
-					ref.replace("refs/heads/", ""),
-					sha,
-				]),
-			);
-		},
-	};
-};
+  const { rules, name, repo } = repoOf(job)
+  const { url } = repo
+  const keys = hostKeysOf(repo.host_keys ?? [])
+  if (!keys || (url.startsWith('ssh:') && keys.length === 0))
+    throw new Ended(failed('host_key', `The agent's file pins no host key of the repository "${name}".`, false))
+  const dir = join(job.folder, 'repo.git')
+  const client = [job.file.ssh?.program ?? 'ssh', ...sshOptions(job, keys)]
+  const env = {
+    ...{
+      GIT_DIR: dir,
+      GIT_CONFIG_NOSYSTEM: '1',
+      GIT_CONFIG_GLOBAL: '/dev/null',
+      GIT_TERMINAL_PROMPT: '0',
+      LC_ALL: 'C',
+    },
+    ...{ GIT_ALLOW_PROTOCOL: 'ssh:https:file', GIT_SSH_VARIANT: 'ssh' },
+    GIT_SSH_COMMAND: client.map((word) => `'${word}'`).join(' '),
+  }
+  const git: Repo['git'] = async (args, { stdin, acts = false, take } = {}) => {
+    let out = ''
+    let said = ''
+    const log: Job['log'] = (text, line) => {
+      if (line?.stream === 'stdout' && take) return take(text)
+      if (line?.stream === 'stdout') {
+        out += `${text}\n`
+        return
+      }
+      said = `${said}${text}\n`.slice(-4000)
+      job.log(text, line)
+    }
+    const end = await runTool(job, {
+      ...{ path: rules.program, args, cwd: job.folder, env, grace_s: GRACE_S, log, max_line: MAX_LINE },
+      ...(stdin !== undefined && { stdin }),
+    })
+    const other = stopped(end, `${basename(rules.program)} ${args[0]}`, acts ? '' : ' No change was made.')
+    if (other) throw new Ended(other.status === 'unknown' && !acts ? { ...other, status: 'failed' } : other)
+    return { code: end.how === 'not_begun' ? 1 : (end.code ?? 1), out, said }
+  }
+  const must: Repo['must'] = async (args, options) => {
+    const { code, out, said } = await git(args, options)
+    if (code === 0) return out
+    const fault = hostKeyFault(said, `The repository "${name}"`)
+    if (fault !== undefined) throw new Ended(failed('host_key', `${fault} No change was made.`, false))
+    throw new Ended(
+      failed('tool_failed', `git ${args[0]} failed: ${said.trim().split('\n').at(-1)}. No change was made.`),
+    )
+  }
+  await must(['init', '-q', '--bare', '--template=', dir])
+  return {
+    ...{ url, git, must },
+    heads: async (...branches) => {
+      const out = await must(['ls-remote', '--', url, ...branches.map((branch) => `refs/heads/${branch}`)])
+      const lines = out
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => line.split('\t'))
+      return new Map(lines.map(([sha = '', ref = '']) => [ref.replace('refs/heads/', ''), sha]))
+    },
+  }
+}

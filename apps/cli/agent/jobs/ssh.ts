@@ -1,19 +1,7 @@
-import { randomUUID } from "node:crypto";
-import { fits } from "../tools/file.ts";
-import {
-	ADDRESS,
-	hostKeyFault,
-	hostKeysOf,
-	sshOptions,
-} from "../tools/host.ts";
-import {
-	failed,
-	type Job,
-	refusedBy,
-	runTool,
-	type Tool,
-	type Verdict,
-} from "../tools/types.ts";
+import { randomUUID } from 'node:crypto'
+import { fits } from '../tools/file.ts'
+import { ADDRESS, hostKeyFault, hostKeysOf, sshOptions } from '../tools/host.ts'
+import { failed, type Job, refusedBy, runTool, type Tool, type Verdict } from '../tools/types.ts'
 
 /**
  * Runs on the host. Its text is fixed; arguments come as base64, which no shell reads as anything else. It begins only
@@ -21,186 +9,112 @@ import {
  * program: a program that runs on unseen would meet its own repeat.
  */
 const REMOTE = [
-	"n=$1; shift; i=$#",
-	// biome-ignore lint/suspicious/noTemplateCurlyInString: the host's shell reads it
-	'while [ "$i" -gt 0 ]; do a=$(printf %s "$1" | base64 -d) || exit 1; shift; set -- "$@" "${a%x}"; i=$((i - 1)); done',
-	'echo "$n ready" >&2',
-	"IFS= read -r in || exit 1",
-	"exec 3<&0 </dev/null",
-	'{ read -r _ <&3; trap "" TERM; kill -TERM -$$; sleep 5; kill -KILL -$$; } >/dev/null 2>&1 &',
-	"w=$!; trap : TERM",
-	'printf %s "$in" | base64 -d | "$@" 3<&-',
-	'c=$?; kill -KILL "$w"',
-	'printf "\\n%s end %s\\n" "$n" "$c" >&2',
-].join("\n");
+  'n=$1; shift; i=$#',
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the host's shell reads it
+  'while [ "$i" -gt 0 ]; do a=$(printf %s "$1" | base64 -d) || exit 1; shift; set -- "$@" "${a%x}"; i=$((i - 1)); done',
+  'echo "$n ready" >&2',
+  'IFS= read -r in || exit 1',
+  'exec 3<&0 </dev/null',
+  '{ read -r _ <&3; trap "" TERM; kill -TERM -$$; sleep 5; kill -KILL -$$; } >/dev/null 2>&1 &',
+  'w=$!; trap : TERM',
+  'printf %s "$in" | base64 -d | "$@" 3<&-',
+  'c=$?; kill -KILL "$w"',
+  'printf "\\n%s end %s\\n" "$n" "$c" >&2',
+].join('\n')
 
-const GRACE_S = 10;
-const MAX_ARGS = 64 * 1024;
+const GRACE_S = 10
+const MAX_ARGS = 64 * 1024
 /** So much of the end of the program's words comes back. */
-const MAX_STDOUT = 16 * 1024;
+const MAX_STDOUT = 16 * 1024
 
-type Asked = {
-	name: string;
-	stdin: string;
-	codes: unknown[];
-	options: string[];
-	argv: string[];
-	timeout_s?: number;
-};
+type Asked = { name: string; stdin: string; codes: unknown[]; options: string[]; argv: string[]; timeout_s?: number }
 
 /** `ssh`: a program that the agent's file names, on a host whose key is pinned, without a shell that reads a value. */
 export const ssh: Tool = async (job) => {
-	const asked = askedOf(job);
-	if ("status" in asked) return asked;
-	const { name, stdin, codes, options, argv, timeout_s } = asked;
-	const nonce = randomUUID();
-	const encoded = argv.map((arg) => Buffer.from(`${arg}x`).toString("base64"));
-	let begun = false;
-	let code: number | undefined;
-	let out = "";
-	let said = "";
-	let begin = (_: string): void => {};
-	const input = new Promise<string>((resolve) => {
-		begin = resolve;
-	});
-	const log: Job["log"] = (text, line) => {
-		if (line?.stream === "stderr" && text === `${nonce} ready`) {
-			begun = true;
-			return begin(`${Buffer.from(stdin).toString("base64")}\n`);
-		}
-		const [, ended] =
-			line?.stream === "stderr"
-				? (new RegExp(`^${nonce} end (\\d+)$`).exec(text) ?? [])
-				: [];
-		if (ended !== undefined) code = Number(ended);
-		else if (line?.stream === "stdout")
-			out = `${out}${text}\n`.slice(-MAX_STDOUT);
-		else if (!begun) said = `${said}${text}\n`.slice(-4000);
-		if (ended === undefined && text !== "") job.log(text, line);
-	};
-	const end = await runTool(job, {
-		...{
-			path: job.file.ssh?.program ?? "",
-			cwd: job.folder,
-			grace_s: GRACE_S,
-			ask: "EOF",
-			stdin: input,
-			log,
-		},
-		args: [
-			...options,
-			`exec sh -c '${REMOTE}' sh ${nonce} ${encoded.join(" ")}`,
-		],
-		...(timeout_s !== undefined && { timeout_s }),
-	});
-	if (end.how === "not_begun")
-		return failed("refused", `ssh could not be begun: ${end.message}`);
-	if (!begun) return neverBegan(end.how, said, name);
-	if (code === undefined)
-		return {
-			...{
-				status: "unknown",
-				class: end.how === "timeout" ? "timeout" : "connection_lost",
-			},
-			message: `The connection was lost after ${name} began. Look at the host before you decide.`,
-		};
-	if (end.how === "timeout")
-		return failed(
-			"timeout",
-			`${name} ran out of time and ended when asked to.`,
-			false,
-		);
-	if (end.how === "told")
-		return failed("cancelled", `${name} ended when it was told to stop.`);
-	if (!codes.includes(code))
-		return failed("exit_code", `${name} ended with ${code}.`);
-	return { status: "succeeded", outputs: { exit_code: code, stdout: out } };
-};
+  const asked = askedOf(job)
+  if ('status' in asked) return asked
+  const { name, stdin, codes, options, argv, timeout_s } = asked
+  const nonce = randomUUID()
+  const encoded = argv.map((arg) => Buffer.from(`${arg}x`).toString('base64'))
+  let begun = false
+  let code: number | undefined
+  let out = ''
+  let said = ''
+  let begin = (_: string): void => {}
+  const input = new Promise<string>((resolve) => {
+    begin = resolve
+  })
+  const log: Job['log'] = (text, line) => {
+    if (line?.stream === 'stderr' && text === `${nonce} ready`) {
+      begun = true
+      return begin(`${Buffer.from(stdin).toString('base64')}\n`)
+    }
+    const [, ended] = line?.stream === 'stderr' ? (new RegExp(`^${nonce} end (\\d+)$`).exec(text) ?? []) : []
+    if (ended !== undefined) code = Number(ended)
+    else if (line?.stream === 'stdout') out = `${out}${text}\n`.slice(-MAX_STDOUT)
+    else if (!begun) said = `${said}${text}\n`.slice(-4000)
+    if (ended === undefined && text !== '') job.log(text, line)
+  }
+  const end = await runTool(job, {
+    ...{ path: job.file.ssh?.program ?? '', cwd: job.folder, grace_s: GRACE_S, ask: 'EOF', stdin: input, log },
+    args: [...options, `exec sh -c '${REMOTE}' sh ${nonce} ${encoded.join(' ')}`],
+    ...(timeout_s !== undefined && { timeout_s }),
+  })
+  if (end.how === 'not_begun') return failed('refused', `ssh could not be begun: ${end.message}`)
+  if (!begun) return neverBegan(end.how, said, name)
+  if (code === undefined)
+    return {
+      ...{ status: 'unknown', class: end.how === 'timeout' ? 'timeout' : 'connection_lost' },
+      message: `The connection was lost after ${name} began. Look at the host before you decide.`,
+    }
+  if (end.how === 'timeout') return failed('timeout', `${name} ran out of time and ended when asked to.`, false)
+  if (end.how === 'told') return failed('cancelled', `${name} ended when it was told to stop.`)
+  if (!codes.includes(code)) return failed('exit_code', `${name} ended with ${code}.`)
+  return { status: 'succeeded', outputs: { exit_code: code, stdout: out } }
+}
 
 const askedOf = (job: Job): Asked | Verdict => {
-	const { ssh: rules, remote } = job.file;
-	if (!rules) return refusedBy('The agent\'s file has no "ssh".');
-	const inputs = job.work.inputs as Record<string, unknown>;
-	const {
-		program: called,
-		args = [],
-		stdin = "",
-		exit_codes = [0],
-		timeout_s,
-	} = inputs;
-	const {
-		address,
-		port = 22,
-		user,
-		host_keys,
-	} = (inputs.host ?? {}) as Record<string, unknown>;
-	if (
-		typeof address !== "string" ||
-		!ADDRESS.test(address) ||
-		!rules.hosts.some((one) => fits(one, address))
-	)
-		return refusedBy(`The agent's file names no host "${address}".`);
-	if (!Number.isInteger(port) || Number(port) < 1 || Number(port) > 65_535)
-		return refusedBy('"host.port" is a port.');
-	const as = user ?? rules.users[0];
-	if (!rules.users.includes(String(as)))
-		return refusedBy(`The agent's file names no user "${as}" of hosts.`);
-	const keys = hostKeysOf(host_keys ?? []);
-	if (!keys)
-		return failed(
-			"host_key",
-			'One of "host.host_keys" is no public key: give "type base64", as ssh-keyscan prints.',
-			false,
-		);
-	if (keys.length === 0)
-		return failed(
-			"host_key",
-			`No host key of ${address} is pinned. Add it to "host.host_keys".`,
-			false,
-		);
-	const program = remote.get(String(called));
-	if (!program)
-		return refusedBy(`The agent's file names no program "${called}" of hosts.`);
-	if (!Array.isArray(args) || !Array.isArray(exit_codes))
-		return refusedBy('"args" and "exit_codes" are lists.');
-	if (typeof stdin !== "string") return refusedBy('"stdin" is a text.');
-	const texts = args.map(String);
-	const wrong = program.refuse(texts);
-	if (wrong !== undefined) return refusedBy(`${called}: ${wrong}.`);
-	const { path, options = [], end_of_options = true } = program;
-	const argv = [path, ...options, ...(end_of_options ? ["--"] : []), ...texts];
-	if (Buffer.byteLength(argv.join("")) > MAX_ARGS)
-		return refusedBy(`The arguments are longer than ${MAX_ARGS} B.`);
-	return {
-		...{ name: `${called} at ${address}`, stdin, codes: exit_codes, argv },
-		options: [
-			...sshOptions(job, keys),
-			"-p",
-			String(port),
-			"-l",
-			String(as),
-			"--",
-			address,
-		],
-		...(typeof timeout_s === "number" && { timeout_s }),
-	};
-};
+  const { ssh: rules, remote } = job.file
+  if (!rules) return refusedBy('The agent\'s file has no "ssh".')
+  const inputs = job.work.inputs as Record<string, unknown>
+  const { program: called, args = [], stdin = '', exit_codes = [0], timeout_s } = inputs
+  const { address, port = 22, user, host_keys } = (inputs.host ?? {}) as Record<string, unknown>
+  if (typeof address !== 'string' || !ADDRESS.test(address) || !rules.hosts.some((one) => fits(one, address)))
+    return refusedBy(`The agent's file names no host "${address}".`)
+  if (!Number.isInteger(port) || Number(port) < 1 || Number(port) > 65_535) return refusedBy('"host.port" is a port.')
+  const as = user ?? rules.users[0]
+  if (!rules.users.includes(String(as))) return refusedBy(`The agent's file names no user "${as}" of hosts.`)
+  const keys = hostKeysOf(host_keys ?? [])
+  if (!keys)
+    return failed(
+      'host_key',
+      'One of "host.host_keys" is no public key: give "type base64", as ssh-keyscan prints.',
+      false,
+    )
+  if (keys.length === 0)
+    return failed('host_key', `No host key of ${address} is pinned. Add it to "host.host_keys".`, false)
+  const program = remote.get(String(called))
+  if (!program) return refusedBy(`The agent's file names no program "${called}" of hosts.`)
+  if (!Array.isArray(args) || !Array.isArray(exit_codes)) return refusedBy('"args" and "exit_codes" are lists.')
+  if (typeof stdin !== 'string') return refusedBy('"stdin" is a text.')
+  const texts = args.map(String)
+  const wrong = program.refuse(texts)
+  if (wrong !== undefined) return refusedBy(`${called}: ${wrong}.`)
+  const { path, options = [], end_of_options = true } = program
+  const argv = [path, ...options, ...(end_of_options ? ['--'] : []), ...texts]
+  if (Buffer.byteLength(argv.join('')) > MAX_ARGS) return refusedBy(`The arguments are longer than ${MAX_ARGS} B.`)
+  return {
+    ...{ name: `${called} at ${address}`, stdin, codes: exit_codes, argv },
+    options: [...sshOptions(job, keys), '-p', String(port), '-l', String(as), '--', address],
+    ...(typeof timeout_s === 'number' && { timeout_s }),
+  }
+}
 
-const neverBegan = (
-	how: "ended" | "timeout" | "told",
-	said: string,
-	name: string,
-): Verdict => {
-	const fault = hostKeyFault(said, name.replace(/^.* at /, ""));
-	if (fault !== undefined)
-		return failed("host_key", `${fault} The program was not begun.`, false);
-	if (how === "told")
-		return failed("cancelled", `${name} was not begun: the work was stopped.`);
-	if (how === "timeout")
-		return failed(
-			"timeout",
-			`${name} was not begun: the time ended before the host answered.`,
-		);
-	const last = said.trim().split("\n").at(-1) || "the connection ended";
-	return failed("unreachable", `${name} was not begun: ${last}`);
-};
+const neverBegan = (how: 'ended' | 'timeout' | 'told', said: string, name: string): Verdict => {
+  const fault = hostKeyFault(said, name.replace(/^.* at /, ''))
+  if (fault !== undefined) return failed('host_key', `${fault} The program was not begun.`, false)
+  if (how === 'told') return failed('cancelled', `${name} was not begun: the work was stopped.`)
+  if (how === 'timeout') return failed('timeout', `${name} was not begun: the time ended before the host answered.`)
+  const last = said.trim().split('\n').at(-1) || 'the connection ended'
+  return failed('unreachable', `${name} was not begun: ${last}`)
+}

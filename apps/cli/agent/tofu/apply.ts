@@ -1,175 +1,101 @@
-import { createHash } from "node:crypto";
-import { chownSync, existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { Value } from "typebox/value";
-import { SavedPlan } from "../../../shared/contracts/client/preview.ts";
-import { isObject } from "../../../shared/data/pointer.ts";
-import { seal, unseal } from "../tools/seal.ts";
-import {
-	Ended,
-	failed,
-	type Job,
-	refusedBy,
-	stale,
-	type Tool,
-	type Verdict,
-} from "../tools/types.ts";
-import { baseOf, type Module, openModule } from "./module.ts";
+import { createHash } from 'node:crypto'
+import { chownSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Value } from 'typebox/value'
+import { SavedPlan } from '../../../shared/contracts/client/preview.ts'
+import { isObject } from '../../../shared/data/pointer.ts'
+import { seal, unseal } from '../tools/seal.ts'
+import { Ended, failed, type Job, refusedBy, stale, type Tool, type Verdict } from '../tools/types.ts'
+import { baseOf, type Module, openModule } from './module.ts'
 
-const LOCK_WAIT_S = 30;
+const LOCK_WAIT_S = 30
 
 /** `opentofu.apply`: carries out exactly the plan file that was previewed, and none on a state or a source that has moved. */
 export const apply: Tool = async (job) => {
-	const given = (job.work.inputs as Record<string, unknown>).preview;
-	if (!Value.Check(SavedPlan, given))
-		return refusedBy('"preview" is no preview: pass the output of its node.');
-	const plan = await planOf(job, given);
-	if (!Buffer.isBuffer(plan)) return plan;
-	const module = await openModule(job);
-	if (module.source_digest !== given.source_digest)
-		return stale("The files of the source changed since this plan was made.");
-	const now = await baseOf(module);
-	const { lineage, serial } = given.base;
-	if (lineage !== null && now.lineage !== lineage)
-		return stale("The state is another one than this plan was made for.");
-	if (now.serial !== serial)
-		return stale(
-			`The state moved since this plan was made (serial ${serial}, now ${now.serial}).`,
-		);
-	const path = join(job.folder, "plan.bin");
-	writeFileSync(path, plan, { mode: 0o600 });
-	if (job.file.uid) chownSync(path, job.file.uid, job.file.uid);
-	return await carryOut(job, module, path);
-};
+  const given = (job.work.inputs as Record<string, unknown>).preview
+  if (!Value.Check(SavedPlan, given)) return refusedBy('"preview" is no preview: pass the output of its node.')
+  const plan = await planOf(job, given)
+  if (!Buffer.isBuffer(plan)) return plan
+  const module = await openModule(job)
+  if (module.source_digest !== given.source_digest)
+    return stale('The files of the source changed since this plan was made.')
+  const now = await baseOf(module)
+  const { lineage, serial } = given.base
+  if (lineage !== null && now.lineage !== lineage) return stale('The state is another one than this plan was made for.')
+  if (now.serial !== serial)
+    return stale(`The state moved since this plan was made (serial ${serial}, now ${now.serial}).`)
+  const path = join(job.folder, 'plan.bin')
+  writeFileSync(path, plan, { mode: 0o600 })
+  if (job.file.uid) chownSync(path, job.file.uid, job.file.uid)
+  return await carryOut(job, module, path)
+}
 
 /** The file that was approved, byte for byte; otherwise why it is not. */
-const planOf = async (
-	job: Job,
-	{ plan }: SavedPlan,
-): Promise<Buffer | Verdict> => {
-	const opened = unseal(
-		job.file.state_dir,
-		job.work.operation_id,
-		await job.fetch(plan.sha256),
-	);
-	if (!opened)
-		return refusedBy(
-			"The saved plan does not open: another key sealed it, or it was changed. No change was made.",
-		);
-	const digest = createHash("sha256").update(opened).digest("hex");
-	if (digest !== plan.content_sha256)
-		return refusedBy(
-			"The saved plan has another digest than the one that was approved. No change was made.",
-		);
-	return opened;
-};
+const planOf = async (job: Job, { plan }: SavedPlan): Promise<Buffer | Verdict> => {
+  const opened = unseal(job.file.state_dir, job.work.operation_id, await job.fetch(plan.sha256))
+  if (!opened)
+    return refusedBy('The saved plan does not open: another key sealed it, or it was changed. No change was made.')
+  const digest = createHash('sha256').update(opened).digest('hex')
+  if (digest !== plan.content_sha256)
+    return refusedBy('The saved plan has another digest than the one that was approved. No change was made.')
+  return opened
+}
 
-type Said = {
-	errors: string[];
-	begun: Set<string>;
-	done: string[];
-	outputs: Record<string, unknown>;
-};
+type Said = { errors: string[]; begun: Set<string>; done: string[]; outputs: Record<string, unknown> }
 
 /** What `apply -json` tells, line by line; its messages are the log. */
-const reader = (job: Job, said: Said): Job["log"] => {
-	return (text, line) => {
-		const event = parse(text);
-		if (!event) return job.log(text, line);
-		const { type } = event;
-		const hook =
-			isObject(event.hook) && isObject(event.hook.resource)
-				? String(event.hook.resource.addr)
-				: "";
-		if (type === "apply_start") said.begun.add(hook);
-		if (type === "apply_complete") said.done.push(hook);
-		if (
-			type === "diagnostic" &&
-			isObject(event.diagnostic) &&
-			event.diagnostic.severity === "error"
-		)
-			said.errors.push(
-				`${event.diagnostic.summary}. ${event.diagnostic.detail ?? ""}`
-					.replace(/\s+/g, " ")
-					.trim(),
-			);
-		if (type === "outputs" && isObject(event.outputs))
-			for (const [name, output] of Object.entries(event.outputs))
-				if (isObject(output) && output.sensitive === false)
-					said.outputs[name] = output.value;
-		const level =
-			event["@level"] === "error"
-				? "error"
-				: event["@level"] === "warn"
-					? "warn"
-					: "info";
-		job.log(String(event["@message"]), { stream: "log", level });
-	};
-};
+const reader = (job: Job, said: Said): Job['log'] => {
+  return (text, line) => {
+    const event = parse(text)
+    if (!event) return job.log(text, line)
+    const { type } = event
+    const hook = isObject(event.hook) && isObject(event.hook.resource) ? String(event.hook.resource.addr) : ''
+    if (type === 'apply_start') said.begun.add(hook)
+    if (type === 'apply_complete') said.done.push(hook)
+    if (type === 'diagnostic' && isObject(event.diagnostic) && event.diagnostic.severity === 'error')
+      said.errors.push(`${event.diagnostic.summary}. ${event.diagnostic.detail ?? ''}`.replace(/\s+/g, ' ').trim())
+    if (type === 'outputs' && isObject(event.outputs))
+      for (const [name, output] of Object.entries(event.outputs))
+        if (isObject(output) && output.sensitive === false) said.outputs[name] = output.value
+    const level = event['@level'] === 'error' ? 'error' : event['@level'] === 'warn' ? 'warn' : 'info'
+    job.log(String(event['@message']), { stream: 'log', level })
+  }
+}
 
 const parse = (text: string): Record<string, unknown> | undefined => {
-	try {
-		const value: unknown = JSON.parse(text);
-		return isObject(value) && "@message" in value ? value : undefined;
-	} catch {
-		return undefined;
-	}
-};
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) && '@message' in value ? value : undefined
+  } catch {
+    return undefined
+  }
+}
 
-const carryOut = async (
-	job: Job,
-	module: Module,
-	plan: string,
-): Promise<Verdict> => {
-	const said: Said = { errors: [], begun: new Set(), done: [], outputs: {} };
-	const options = ["-json", "-input=false", `-lock-timeout=${LOCK_WAIT_S}s`];
-	const ended = await module
-		.tofu(["apply", ...options, plan], { log: reader(job, said) })
-		.catch((error: unknown) => {
-			if (error instanceof Ended) return error;
-			throw error;
-		});
-	const progress = `${said.done.length} of ${said.begun.size} begun changes are done${said.done.length > 0 ? `: ${said.done.slice(0, 20).join(", ")}` : ""}.`;
-	const unsaved = join(module.dir, "errored.tfstate");
-	if (existsSync(unsaved)) {
-		const sealed = seal(
-			job.file.state_dir,
-			job.work.operation_id,
-			readFileSync(unsaved),
-		);
-		const about = {
-			name: "errored.tfstate.sealed",
-			kind: "unsaved_state",
-			media_type: "application/octet-stream",
-		};
-		await job.keep(about, sealed);
-		const message = `The state could not be written. Push the kept state before anything else. ${progress}`;
-		return { status: "unknown", class: "unsaved_state", message };
-	}
-	if (ended instanceof Ended)
-		return {
-			...ended.verdict,
-			...("message" in ended.verdict && {
-				message: `${ended.verdict.message} ${progress}`,
-			}),
-		};
-	if (ended.code === 0) {
-		const { serial } = await baseOf(module);
-		return {
-			status: "succeeded",
-			outputs: { outputs: said.outputs, applied: said.done, serial },
-		};
-	}
-	const [first = "apply failed: see the log."] = said.errors;
-	if (said.begun.size > 0)
-		return failed("partial", `${progress} ${first}`, false);
-	if (/saved plan is stale/i.test(first))
-		return stale("The state moved since this plan was made.");
-	if (/state lock/i.test(first))
-		return failed(
-			"locked",
-			`The state is locked. No change was made. ${first}`,
-			true,
-		);
-	return failed("tool_failed", `${first} No change was made.`, false);
-};
+const carryOut = async (job: Job, module: Module, plan: string): Promise<Verdict> => {
+  const said: Said = { errors: [], begun: new Set(), done: [], outputs: {} }
+  const options = ['-json', '-input=false', `-lock-timeout=${LOCK_WAIT_S}s`]
+  const ended = await module.tofu(['apply', ...options, plan], { log: reader(job, said) }).catch((error: unknown) => {
+    if (error instanceof Ended) return error
+    throw error
+  })
+  const progress = `${said.done.length} of ${said.begun.size} begun changes are done${said.done.length > 0 ? `: ${said.done.slice(0, 20).join(', ')}` : ''}.`
+  const unsaved = join(module.dir, 'errored.tfstate')
+  if (existsSync(unsaved)) {
+    const sealed = seal(job.file.state_dir, job.work.operation_id, readFileSync(unsaved))
+    const about = { name: 'errored.tfstate.sealed', kind: 'unsaved_state', media_type: 'application/octet-stream' }
+    await job.keep(about, sealed)
+    const message = `The state could not be written. Push the kept state before anything else. ${progress}`
+    return { status: 'unknown', class: 'unsaved_state', message }
+  }
+  if (ended instanceof Ended)
+    return { ...ended.verdict, ...('message' in ended.verdict && { message: `${ended.verdict.message} ${progress}` }) }
+  if (ended.code === 0) {
+    const { serial } = await baseOf(module)
+    return { status: 'succeeded', outputs: { outputs: said.outputs, applied: said.done, serial } }
+  }
+  const [first = 'apply failed: see the log.'] = said.errors
+  if (said.begun.size > 0) return failed('partial', `${progress} ${first}`, false)
+  if (/saved plan is stale/i.test(first)) return stale('The state moved since this plan was made.')
+  if (/state lock/i.test(first)) return failed('locked', `The state is locked. No change was made. ${first}`, true)
+  return failed('tool_failed', `${first} No change was made.`, false)
+}

@@ -1,142 +1,90 @@
-import { chownSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
-import { isObject } from "../../../shared/data/pointer.ts";
-import { copySource, filesOf } from "../tools/source.ts";
-import {
-	Ended,
-	failed,
-	type Job,
-	refusedBy,
-	runTool,
-	stopped,
-} from "../tools/types.ts";
+import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { isObject } from '../../../shared/data/pointer.ts'
+import { copySource, filesOf } from '../tools/source.ts'
+import { Ended, failed, type Job, refusedBy, runTool, stopped } from '../tools/types.ts'
 
 /** A root module of OpenTofu or Terraform in the sandbox of one attempt, and the tool to run in it. */
 export type Module = {
-	/** Runs the tool; `code` is its own exit code. Throws a Verdict when it did not end by itself. */
-	tofu: (
-		args: string[],
-		options?: { quiet?: boolean; log?: Job["log"] },
-	) => Promise<{ code: number; out: string }>;
-	dir: string;
-	/** Digest of the files that were copied. */
-	source_digest: string;
-	version: string;
-};
+  /** Runs the tool; `code` is its own exit code. Throws a Verdict when it did not end by itself. */
+  tofu: (args: string[], options?: { quiet?: boolean; log?: Job['log'] }) => Promise<{ code: number; out: string }>
+  dir: string
+  /** Digest of the files that were copied. */
+  source_digest: string
+  version: string
+}
 
-const GRACE_S = 120;
-const WORKSPACE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,89}$/;
-const SKIPPED = /^(\.terraform|\.git|.*\.tfstate(\..*)?)$/;
+const GRACE_S = 120
+const WORKSPACE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,89}$/
+const SKIPPED = /^(\.terraform|\.git|.*\.tfstate(\..*)?)$/
 /** `show -json` is one line. */
-const MAX_JSON = 64 * 1024 * 1024;
+const MAX_JSON = 64 * 1024 * 1024
 
 /** Copies the named source, initializes it and selects the workspace. */
 export const openModule = async (job: Job): Promise<Module> => {
-	const { tofu: rules, state_dir, uid } = job.file;
-	const { source, workspace = "default" } = job.work.inputs as Record<
-		string,
-		unknown
-	>;
-	const found = rules?.sources[String(source)];
-	if (!rules || !found)
-		throw new Ended(refusedBy(`The agent's file names no source "${source}".`));
-	if (typeof workspace !== "string" || !WORKSPACE.test(workspace))
-		throw new Ended(
-			refusedBy('"workspace" is a name of letters, digits and ._-.'),
-		);
-	const dir = join(job.folder, "module");
-	const source_digest = copySource(
-		job,
-		String(source),
-		found.path,
-		dir,
-		SKIPPED,
-	);
-	if (found.state) {
-		const path = join(found.state, `${workspace}.tfstate`);
-		const backend = { terraform: { backend: { local: { path } } } };
-		writeFileSync(
-			join(dir, "signalbox_override.tf.json"),
-			JSON.stringify(backend),
-		);
-	}
-	const cache = join(state_dir, "plugins");
-	const rc = join(job.folder, "tofurc");
-	mkdirSync(cache, { recursive: true });
-	writeFileSync(rc, "");
-	if (uid)
-		for (const path of [...filesOf(dir, true), dir, cache, rc])
-			chownSync(path, uid, uid);
-	const env = {
-		...{
-			TF_IN_AUTOMATION: "1",
-			TF_INPUT: "0",
-			CHECKPOINT_DISABLE: "1",
-			TF_CLI_CONFIG_FILE: rc,
-		},
-		...{ TF_PLUGIN_CACHE_DIR: cache, TF_DATA_DIR: join(job.folder, "data") },
-	};
-	const tofu: Module["tofu"] = async (
-		args,
-		{ quiet = false, log = job.log } = {},
-	) => {
-		let out = "";
-		const take: Job["log"] = (text, line) => {
-			if (line?.stream === "stdout") out += `${text}\n`;
-			if (!quiet || line?.stream === "stderr") log(text, line);
-		};
-		const grace_s = rules.grace_s ?? GRACE_S;
-		const end = await runTool(job, {
-			...{ path: rules.program, args, cwd: dir, env, grace_s, log: take },
-			...(quiet && { max_line: MAX_JSON }),
-		});
-		const other = stopped(
-			end,
-			`${basename(rules.program)} ${args[0]}`,
-			args[0] === "apply" ? "" : " No change was made.",
-		);
-		if (other && args[0] !== "apply")
-			throw new Ended(
-				other.status === "unknown" ? { ...other, status: "failed" } : other,
-			);
-		if (other) throw new Ended(other);
-		return { code: end.how === "not_begun" ? 1 : (end.code ?? 1), out };
-	};
-	const must = async (args: string[], options?: { quiet?: boolean }) => {
-		const { code, out } = await tofu(args, options);
-		if (code !== 0)
-			throw new Ended(
-				failed(
-					"tool_failed",
-					`${args[0]} failed: see the log. No change was made.`,
-				),
-			);
-		return out;
-	};
-	const lock = existsSync(join(dir, ".terraform.lock.hcl"))
-		? ["-lockfile=readonly"]
-		: [];
-	await must(["init", "-no-color", "-input=false", ...lock]);
-	if (!found.state && workspace !== "default")
-		await must(["workspace", "select", "-no-color", "-or-create", workspace]);
-	const said = JSON.parse(
-		await must(["version", "-json"], { quiet: true }),
-	) as { terraform_version?: string };
-	return { tofu, dir, source_digest, version: String(said.terraform_version) };
-};
+  const { tofu: rules, state_dir, uid } = job.file
+  const { source, workspace = 'default' } = job.work.inputs as Record<string, unknown>
+  const found = rules?.sources[String(source)]
+  if (!rules || !found) throw new Ended(refusedBy(`The agent's file names no source "${source}".`))
+  if (typeof workspace !== 'string' || !WORKSPACE.test(workspace))
+    throw new Ended(refusedBy('"workspace" is a name of letters, digits and ._-.'))
+  const dir = join(job.folder, 'module')
+  const source_digest = copySource(job, String(source), found.path, dir, SKIPPED)
+  if (found.state) {
+    const path = join(found.state, `${workspace}.tfstate`)
+    const backend = { terraform: { backend: { local: { path } } } }
+    writeFileSync(join(dir, 'signalbox_override.tf.json'), JSON.stringify(backend))
+  }
+  const cache = join(state_dir, 'plugins')
+  const rc = join(job.folder, 'tofurc')
+  mkdirSync(cache, { recursive: true })
+  writeFileSync(rc, '')
+  if (uid) for (const path of [...filesOf(dir, true), dir, cache, rc]) chownSync(path, uid, uid)
+  const env = {
+    ...{ TF_IN_AUTOMATION: '1', TF_INPUT: '0', CHECKPOINT_DISABLE: '1', TF_CLI_CONFIG_FILE: rc },
+    ...{ TF_PLUGIN_CACHE_DIR: cache, TF_DATA_DIR: join(job.folder, 'data') },
+  }
+  const tofu: Module['tofu'] = async (args, { quiet = false, log = job.log } = {}) => {
+    let out = ''
+    const take: Job['log'] = (text, line) => {
+      if (line?.stream === 'stdout') out += `${text}\n`
+      if (!quiet || line?.stream === 'stderr') log(text, line)
+    }
+    const grace_s = rules.grace_s ?? GRACE_S
+    const end = await runTool(job, {
+      ...{ path: rules.program, args, cwd: dir, env, grace_s, log: take },
+      ...(quiet && { max_line: MAX_JSON }),
+    })
+    const other = stopped(
+      end,
+      `${basename(rules.program)} ${args[0]}`,
+      args[0] === 'apply' ? '' : ' No change was made.',
+    )
+    if (other && args[0] !== 'apply')
+      throw new Ended(other.status === 'unknown' ? { ...other, status: 'failed' } : other)
+    if (other) throw new Ended(other)
+    return { code: end.how === 'not_begun' ? 1 : (end.code ?? 1), out }
+  }
+  const must = async (args: string[], options?: { quiet?: boolean }) => {
+    const { code, out } = await tofu(args, options)
+    if (code !== 0) throw new Ended(failed('tool_failed', `${args[0]} failed: see the log. No change was made.`))
+    return out
+  }
+  const lock = existsSync(join(dir, '.terraform.lock.hcl')) ? ['-lockfile=readonly'] : []
+  await must(['init', '-no-color', '-input=false', ...lock])
+  if (!found.state && workspace !== 'default') await must(['workspace', 'select', '-no-color', '-or-create', workspace])
+  const said = JSON.parse(await must(['version', '-json'], { quiet: true })) as { terraform_version?: string }
+  return { tofu, dir, source_digest, version: String(said.terraform_version) }
+}
 
-export type Base = { lineage: string | null; serial: number };
+export type Base = { lineage: string | null; serial: number }
 
 /** Where the state stands now. */
 export const baseOf = async ({ tofu }: Module): Promise<Base> => {
-	const { code, out } = await tofu(["state", "pull"], { quiet: true });
-	if (code !== 0)
-		throw new Ended(
-			failed("tool_failed", "The state cannot be read. No change was made."),
-		);
-	if (out.trim() === "") return { lineage: null, serial: 0 };
-	const state: unknown = JSON.parse(out);
-	if (!isObject(state))
-		throw new Ended(failed("tool_failed", "The state is no JSON object."));
-	return { lineage: String(state.lineage), serial: Number(state.serial) };
-};
+  const { code, out } = await tofu(['state', 'pull'], { quiet: true })
+  if (code !== 0) throw new Ended(failed('tool_failed', 'The state cannot be read. No change was made.'))
+  if (out.trim() === '') return { lineage: null, serial: 0 }
+  const state: unknown = JSON.parse(out)
+  if (!isObject(state)) throw new Ended(failed('tool_failed', 'The state is no JSON object.'))
+  return { lineage: String(state.lineage), serial: Number(state.serial) }
+}

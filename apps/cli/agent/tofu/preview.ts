@@ -1,79 +1,39 @@
-import { createHash } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import type { SavedPlan } from "../../../shared/contracts/client/preview.ts";
-import { isObject } from "../../../shared/data/pointer.ts";
-import { seal } from "../tools/seal.ts";
-import { failed, refusedBy, type Tool } from "../tools/types.ts";
-import { changesOf } from "./changes.ts";
-import { baseOf, openModule } from "./module.ts";
+import { createHash } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { SavedPlan } from '../../../shared/contracts/client/preview.ts'
+import { isObject } from '../../../shared/data/pointer.ts'
+import { seal } from '../tools/seal.ts'
+import { failed, refusedBy, type Tool } from '../tools/types.ts'
+import { changesOf } from './changes.ts'
+import { baseOf, openModule } from './module.ts'
 
 /**
  * `opentofu.preview`: plans, keeps the plan file sealed under its digest, and answers what it would do without its
  * secrets. It reads only, and takes no lock.
  */
 export const preview: Tool = async (job) => {
-	const { variables = {}, destroy = false } = job.work.inputs as Record<
-		string,
-		unknown
-	>;
-	if (!isObject(variables)) return refusedBy('"variables" is an object.');
-	const module = await openModule(job);
-	writeFileSync(
-		join(module.dir, "zz_signalbox.auto.tfvars.json"),
-		JSON.stringify(variables),
-		{ mode: 0o644 },
-	);
-	const base = await baseOf(module);
-	const path = join(job.folder, "plan.bin");
-	const options = [
-		"-no-color",
-		"-input=false",
-		"-lock=false",
-		"-detailed-exitcode",
-		`-out=${path}`,
-	];
-	// Its words may show what the marks of its JSON hide: only the JSON is read.
-	const { code } = await module.tofu(
-		["plan", ...options, ...(destroy === true ? ["-destroy"] : [])],
-		{ quiet: true },
-	);
-	if (code !== 0 && code !== 2)
-		return failed(
-			"tool_failed",
-			"plan failed: see the log. No change was made.",
-		);
-	const shown = await module.tofu(["show", "-json", path], { quiet: true });
-	if (shown.code !== 0)
-		return failed(
-			"tool_failed",
-			"The saved plan cannot be read. No change was made.",
-		);
-	const bytes = readFileSync(path);
-	const content_sha256 = createHash("sha256").update(bytes).digest("hex");
-	const sealed = seal(job.file.state_dir, job.work.operation_id, bytes);
-	const about = {
-		name: "plan.sealed",
-		kind: "saved_plan",
-		media_type: "application/octet-stream",
-	};
-	const { sha256 } = await job.keep(about, sealed);
-	const changes = changesOf(
-		JSON.parse(shown.out) as Parameters<typeof changesOf>[0],
-		job.mask,
-	);
-	const made: SavedPlan = {
-		...{
-			format: "signalbox/preview@1",
-			binding: "exact",
-			tool: module.version,
-			base,
-		},
-		...{
-			source_digest: module.source_digest,
-			plan: { sha256, content_sha256 },
-			...changes,
-		},
-	};
-	return { status: "succeeded", outputs: { preview: made } };
-};
+  const { variables = {}, destroy = false } = job.work.inputs as Record<string, unknown>
+  if (!isObject(variables)) return refusedBy('"variables" is an object.')
+  const module = await openModule(job)
+  writeFileSync(join(module.dir, 'zz_signalbox.auto.tfvars.json'), JSON.stringify(variables), { mode: 0o644 })
+  const base = await baseOf(module)
+  const path = join(job.folder, 'plan.bin')
+  const options = ['-no-color', '-input=false', '-lock=false', '-detailed-exitcode', `-out=${path}`]
+  // Its words may show what the marks of its JSON hide: only the JSON is read.
+  const { code } = await module.tofu(['plan', ...options, ...(destroy === true ? ['-destroy'] : [])], { quiet: true })
+  if (code !== 0 && code !== 2) return failed('tool_failed', 'plan failed: see the log. No change was made.')
+  const shown = await module.tofu(['show', '-json', path], { quiet: true })
+  if (shown.code !== 0) return failed('tool_failed', 'The saved plan cannot be read. No change was made.')
+  const bytes = readFileSync(path)
+  const content_sha256 = createHash('sha256').update(bytes).digest('hex')
+  const sealed = seal(job.file.state_dir, job.work.operation_id, bytes)
+  const about = { name: 'plan.sealed', kind: 'saved_plan', media_type: 'application/octet-stream' }
+  const { sha256 } = await job.keep(about, sealed)
+  const changes = changesOf(JSON.parse(shown.out) as Parameters<typeof changesOf>[0], job.mask)
+  const made: SavedPlan = {
+    ...{ format: 'signalbox/preview@1', binding: 'exact', tool: module.version, base },
+    ...{ source_digest: module.source_digest, plan: { sha256, content_sha256 }, ...changes },
+  }
+  return { status: 'succeeded', outputs: { preview: made } }
+}

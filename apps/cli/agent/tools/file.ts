@@ -1,190 +1,144 @@
-import { readFileSync } from "node:fs";
-import { isAbsolute } from "node:path";
-import Type, { type Static } from "typebox";
-import { Value } from "typebox/value";
-import { Closed } from "../../../shared/contracts/closed.ts";
-import { Programs, programsOf } from "../../../shared/data/programs.ts";
-import { readDocument } from "../../command.ts";
-import { usageError } from "../../errors.ts";
+import { readFileSync } from 'node:fs'
+import { isAbsolute } from 'node:path'
+import Type, { type Static } from 'typebox'
+import { Value } from 'typebox/value'
+import { Closed } from '../../../shared/contracts/closed.ts'
+import { Programs, programsOf } from '../../../shared/data/programs.ts'
+import { readDocument } from '../../command.ts'
+import { usageError } from '../../errors.ts'
 
-const Name = Type.String({ pattern: "^[a-z][a-z0-9-]{0,62}$" });
-const Path = Type.String({ pattern: "^/", maxLength: 1000 });
+const Name = Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' })
+const Path = Type.String({ pattern: '^/', maxLength: 1000 })
 
 /** What the owner of an agent lets it do. No plan has a say in it. */
 const AgentFile = Closed({
-	format: Type.Literal("signalbox/agent@1"),
-	pools: Type.Array(Name, { minItems: 1, maxItems: 20 }),
-	labels: Type.Optional(Type.Record(Type.String(), Type.String())),
-	concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-	/** Holds the key that seals saved plans, and the plugin cache. */
-	state_dir: Path,
-	/** As whom jobs run; 0 must be said. */
-	uid: Type.Optional(Type.Integer({ minimum: 0 })),
-	programs: Type.Optional(Programs),
-	tofu: Type.Optional(
-		Closed({
-			/** tofu or terraform. */
-			program: Path,
-			/** Root modules by name. `state`: where a module without a backend of its own keeps the state of each workspace. */
-			sources: Type.Record(
-				Name,
-				Closed({ path: Path, state: Type.Optional(Path) }),
-			),
-			grace_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 600 })),
-		}),
-	),
-	ssh: Type.Optional(
-		Closed({
-			/** The OpenSSH client. */
-			program: Path,
-			/** Addresses that steps may name; * is any text. */
-			hosts: Type.Array(Type.String({ minLength: 1, maxLength: 253 }), {
-				minItems: 1,
-				maxItems: 1000,
-			}),
-			users: Type.Array(Type.String({ pattern: "^[a-z_][a-z0-9_-]{0,31}$" }), {
-				minItems: 1,
-				maxItems: 100,
-			}),
-			/** Programs of the hosts. */
-			programs: Type.Optional(Programs),
-		}),
-	),
-	git: Type.Optional(
-		Closed({
-			program: Path,
-			/** Who makes the commits: a name and an address. */
-			author: Type.Optional(
-				Type.String({
-					pattern: "^[^<>\\r\\n]+ <[^<>\\r\\n ]+>$",
-					maxLength: 200,
-				}),
-			),
-			repos: Type.Record(
-				Name,
-				Closed({
-					url: Type.String({
-						pattern: "^(ssh://|https://|/)[^\\s]+$",
-						maxLength: 1000,
-					}),
-					host_keys: Type.Optional(Type.Array(Type.String())),
-					/** Branches that jobs may write; * is any text. */
-					push: Type.Array(Type.String(), { minItems: 1 }),
-					/** Branches that jobs may merge into. */
-					merge: Type.Optional(Type.Array(Type.String())),
-				}),
-			),
-		}),
-	),
-	ansible: Type.Optional(
-		Closed({
-			/** ansible-playbook. */
-			program: Path,
-			/** Folders with playbooks. `vars`: of every host, such as ansible_connection; a step sets none of these. */
-			sources: Type.Record(
-				Name,
-				Closed({
-					path: Path,
-					vars: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-				}),
-			),
-		}),
-	),
-	kubernetes: Type.Optional(
-		Closed({
-			/** kubectl. */
-			program: Path,
-			helm: Type.Optional(Path),
-			/** Folders with manifests, kustomizations and charts. */
-			sources: Type.Optional(Type.Record(Name, Closed({ path: Path }))),
-			clusters: Type.Record(
-				Name,
-				Closed({
-					kubeconfig: Path,
-					context: Type.Optional(Type.String({ minLength: 1, maxLength: 253 })),
-					/** Namespaces that jobs may change; * is any text. */
-					namespaces: Type.Array(Type.String({ minLength: 1 }), {
-						minItems: 1,
-						maxItems: 1000,
-					}),
-					/** Kinds outside of namespaces that they may change. */
-					cluster_kinds: Type.Optional(
-						Type.Array(Type.String({ minLength: 1 }), { maxItems: 1000 }),
-					),
-				}),
-			),
-		}),
-	),
-	/** Variables of the environment of jobs that name the credential: each from a file. */
-	credentials: Type.Optional(
-		Type.Record(
-			Name,
-			Closed({
-				jobs: Type.Array(Type.String(), { minItems: 1 }),
-				env: Type.Record(
-					Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_]*$" }),
-					Closed({ file: Path }),
-				),
-			}),
-		),
-	),
-});
-type Known = ReturnType<typeof programsOf>;
+  format: Type.Literal('signalbox/agent@1'),
+  pools: Type.Array(Name, { minItems: 1, maxItems: 20 }),
+  labels: Type.Optional(Type.Record(Type.String(), Type.String())),
+  concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+  /** Holds the key that seals saved plans, and the plugin cache. */
+  state_dir: Path,
+  /** As whom jobs run; 0 must be said. */
+  uid: Type.Optional(Type.Integer({ minimum: 0 })),
+  programs: Type.Optional(Programs),
+  tofu: Type.Optional(
+    Closed({
+      /** tofu or terraform. */
+      program: Path,
+      /** Root modules by name. `state`: where a module without a backend of its own keeps the state of each workspace. */
+      sources: Type.Record(Name, Closed({ path: Path, state: Type.Optional(Path) })),
+      grace_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 600 })),
+    }),
+  ),
+  ssh: Type.Optional(
+    Closed({
+      /** The OpenSSH client. */
+      program: Path,
+      /** Addresses that steps may name; * is any text. */
+      hosts: Type.Array(Type.String({ minLength: 1, maxLength: 253 }), { minItems: 1, maxItems: 1000 }),
+      users: Type.Array(Type.String({ pattern: '^[a-z_][a-z0-9_-]{0,31}$' }), { minItems: 1, maxItems: 100 }),
+      /** Programs of the hosts. */
+      programs: Type.Optional(Programs),
+    }),
+  ),
+  git: Type.Optional(
+    Closed({
+      program: Path,
+      /** Who makes the commits: a name and an address. */
+      author: Type.Optional(Type.String({ pattern: '^[^<>\\r\\n]+ <[^<>\\r\\n ]+>$', maxLength: 200 })),
+      repos: Type.Record(
+        Name,
+        Closed({
+          url: Type.String({ pattern: '^(ssh://|https://|/)[^\\s]+$', maxLength: 1000 }),
+          host_keys: Type.Optional(Type.Array(Type.String())),
+          /** Branches that jobs may write; * is any text. */
+          push: Type.Array(Type.String(), { minItems: 1 }),
+          /** Branches that jobs may merge into. */
+          merge: Type.Optional(Type.Array(Type.String())),
+        }),
+      ),
+    }),
+  ),
+  ansible: Type.Optional(
+    Closed({
+      /** ansible-playbook. */
+      program: Path,
+      /** Folders with playbooks. `vars`: of every host, such as ansible_connection; a step sets none of these. */
+      sources: Type.Record(
+        Name,
+        Closed({ path: Path, vars: Type.Optional(Type.Record(Type.String(), Type.Unknown())) }),
+      ),
+    }),
+  ),
+  kubernetes: Type.Optional(
+    Closed({
+      /** kubectl. */
+      program: Path,
+      helm: Type.Optional(Path),
+      /** Folders with manifests, kustomizations and charts. */
+      sources: Type.Optional(Type.Record(Name, Closed({ path: Path }))),
+      clusters: Type.Record(
+        Name,
+        Closed({
+          kubeconfig: Path,
+          context: Type.Optional(Type.String({ minLength: 1, maxLength: 253 })),
+          /** Namespaces that jobs may change; * is any text. */
+          namespaces: Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 1000 }),
+          /** Kinds outside of namespaces that they may change. */
+          cluster_kinds: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 1000 })),
+        }),
+      ),
+    }),
+  ),
+  /** Variables of the environment of jobs that name the credential: each from a file. */
+  credentials: Type.Optional(
+    Type.Record(
+      Name,
+      Closed({
+        jobs: Type.Array(Type.String(), { minItems: 1 }),
+        env: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Closed({ file: Path })),
+      }),
+    ),
+  ),
+})
+type Known = ReturnType<typeof programsOf>
 /** `known` are programs of this machine, `remote` of the hosts that ssh reaches. */
-export type AgentFile = Static<typeof AgentFile> & {
-	known: Known;
-	remote: Known;
-};
+export type AgentFile = Static<typeof AgentFile> & { known: Known; remote: Known }
 
 /** Reads the agent's file; a broken one names the member that is wrong. */
 export const readAgentFile = (path: string): AgentFile => {
-	const document = readDocument(path);
-	const [fault] = Value.Errors(AgentFile, document);
-	if (fault)
-		throw usageError(`${path}${fault.instancePath}: ${fault.message}.`);
-	const file = document as Static<typeof AgentFile>;
-	if (!isAbsolute(file.state_dir))
-		throw usageError(`${path}/state_dir must be absolute.`);
-	if (process.getuid?.() === 0 && file.uid === undefined)
-		throw usageError(
-			`${path} names no uid, and this agent runs as root.`,
-			"Name the uid that jobs run as.",
-		);
-	try {
-		return {
-			...file,
-			known: programsOf(file.programs ?? {}),
-			remote: programsOf(file.ssh?.programs ?? {}),
-		};
-	} catch (error) {
-		throw usageError(`${path}${(error as Error).message}`);
-	}
-};
+  const document = readDocument(path)
+  const [fault] = Value.Errors(AgentFile, document)
+  if (fault) throw usageError(`${path}${fault.instancePath}: ${fault.message}.`)
+  const file = document as Static<typeof AgentFile>
+  if (!isAbsolute(file.state_dir)) throw usageError(`${path}/state_dir must be absolute.`)
+  if (process.getuid?.() === 0 && file.uid === undefined)
+    throw usageError(`${path} names no uid, and this agent runs as root.`, 'Name the uid that jobs run as.')
+  try {
+    return { ...file, known: programsOf(file.programs ?? {}), remote: programsOf(file.ssh?.programs ?? {}) }
+  } catch (error) {
+    throw usageError(`${path}${(error as Error).message}`)
+  }
+}
 
 /** A pattern of the agent's file, in which * is any text. */
 export const fits = (pattern: string, text: string): boolean =>
-	new RegExp(
-		`^${pattern.replace(/[^A-Za-z0-9*]/g, "\\$&").replaceAll("*", ".*")}$`,
-	).test(text);
+  new RegExp(`^${pattern.replace(/[^A-Za-z0-9*]/g, '\\$&').replaceAll('*', '.*')}$`).test(text)
 
 /** The variables of a credential that this job may use; a string says why it may not. */
 export const environmentOf = (
-	{ credentials = {} }: AgentFile,
-	name: unknown,
-	job: string,
+  { credentials = {} }: AgentFile,
+  name: unknown,
+  job: string,
 ): Record<string, string> | string => {
-	if (name === undefined) return {};
-	const found = credentials[String(name)];
-	if (!found?.jobs.includes(job))
-		return `The agent's file lets ${job} use no credential "${name}".`;
-	try {
-		return Object.fromEntries(
-			Object.entries(found.env).map(([key, { file }]) => [
-				key,
-				readFileSync(file, "utf8").replace(/\n$/, ""),
-			]),
-		);
-	} catch (error) {
-		return `The credential "${name}" cannot be read: ${(error as NodeJS.ErrnoException).code}.`;
-	}
-};
+  if (name === undefined) return {}
+  const found = credentials[String(name)]
+  if (!found?.jobs.includes(job)) return `The agent's file lets ${job} use no credential "${name}".`
+  try {
+    return Object.fromEntries(
+      Object.entries(found.env).map(([key, { file }]) => [key, readFileSync(file, 'utf8').replace(/\n$/, '')]),
+    )
+  } catch (error) {
+    return `The credential "${name}" cannot be read: ${(error as NodeJS.ErrnoException).code}.`
+  }
+}

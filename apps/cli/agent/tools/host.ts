@@ -1,101 +1,67 @@
-import { chownSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import type { Job } from "./types.ts";
+import { chownSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Job } from './types.ts'
 
 /** The credential's variable that holds a private key. */
-const KEY = "SIGNALBOX_SSH_KEY";
+const KEY = 'SIGNALBOX_SSH_KEY'
 /** What is a host on a command line, and no option. */
-export const ADDRESS = /^[A-Za-z0-9]([A-Za-z0-9.:-]{0,251}[A-Za-z0-9])?$/;
-const HOST_KEY =
-	/^((?:ssh|ecdsa|sk)-[a-z0-9@.-]+) ([A-Za-z0-9+/]{40,16000}={0,2})(?: [^\r\n]*)?$/;
+export const ADDRESS = /^[A-Za-z0-9]([A-Za-z0-9.:-]{0,251}[A-Za-z0-9])?$/
+const HOST_KEY = /^((?:ssh|ecdsa|sk)-[a-z0-9@.-]+) ([A-Za-z0-9+/]{40,16000}={0,2})(?: [^\r\n]*)?$/
 /** The name under which pinned keys are known, whatever the address. */
-const ALIAS = "pinned";
-const CONNECT_S = 10;
+const ALIAS = 'pinned'
+const CONNECT_S = 10
 
 /** A file of one attempt that only its jobs can read. */
 export const writeOwn = (job: Job, name: string, text: string): string => {
-	const path = join(job.folder, name);
-	writeFileSync(path, text, { mode: 0o600 });
-	if (job.file.uid) chownSync(path, job.file.uid, job.file.uid);
-	return path;
-};
+  const path = join(job.folder, name)
+  writeFileSync(path, text, { mode: 0o600 })
+  if (job.file.uid) chownSync(path, job.file.uid, job.file.uid)
+  return path
+}
 
 /** Pinned keys as type and base64; undefined if one of them is no public key. */
 export const hostKeysOf = (given: unknown): string[] | undefined => {
-	if (!Array.isArray(given)) return undefined;
-	const keys = given.map((key) => HOST_KEY.exec(String(key)));
-	return keys.every((key) => key !== null)
-		? keys.map((key) => `${key[1]} ${key[2]}`)
-		: undefined;
-};
+  if (!Array.isArray(given)) return undefined
+  const keys = given.map((key) => HOST_KEY.exec(String(key)))
+  return keys.every((key) => key !== null) ? keys.map((key) => `${key[1]} ${key[2]}`) : undefined
+}
 
 /**
  * Options that let OpenSSH trust exactly these keys, under one name or as lines that name their host. It reads no
  * configuration, agent or key of the machine.
  */
-export const sshOptions = (
-	job: Job,
-	lines: readonly string[],
-	alias = true,
-): string[] => {
-	const known = writeOwn(
-		job,
-		"known_hosts",
-		lines.map((line) => `${alias ? `${ALIAS} ` : ""}${line}\n`).join(""),
-	);
-	const key = job.env[KEY];
-	const identity =
-		key === undefined ? "none" : writeOwn(job, "identity", `${key}\n`);
-	delete job.env[KEY];
-	const options = {
-		...{
-			BatchMode: "yes",
-			StrictHostKeyChecking: "yes",
-			UserKnownHostsFile: known,
-			GlobalKnownHostsFile: "/dev/null",
-		},
-		...{
-			CheckHostIP: "no",
-			UpdateHostKeys: "no",
-			VerifyHostKeyDNS: "no",
-			IdentityAgent: "none",
-			IdentitiesOnly: "yes",
-		},
-		...{
-			PreferredAuthentications: "publickey",
-			ControlMaster: "no",
-			ControlPath: "none",
-			ClearAllForwardings: "yes",
-		},
-		...{
-			ConnectTimeout: CONNECT_S,
-			ServerAliveInterval: 5,
-			ServerAliveCountMax: 3,
-			IdentityFile: identity,
-		},
-		...{ RequestTTY: "no", ForwardAgent: "no", ForwardX11: "no" },
-		...(alias && { HostKeyAlias: ALIAS }),
-	};
-	return [
-		"-F",
-		"none",
-		"-T",
-		"-a",
-		"-x",
-		...Object.entries(options).flatMap(([name, value]) => [
-			"-o",
-			`${name}=${value}`,
-		]),
-	];
-};
+export const sshOptions = (job: Job, lines: readonly string[], alias = true): string[] => {
+  const known = writeOwn(job, 'known_hosts', lines.map((line) => `${alias ? `${ALIAS} ` : ''}${line}\n`).join(''))
+  const key = job.env[KEY]
+  const identity = key === undefined ? 'none' : writeOwn(job, 'identity', `${key}\n`)
+  delete job.env[KEY]
+  const options = {
+    ...{ BatchMode: 'yes', StrictHostKeyChecking: 'yes', UserKnownHostsFile: known, GlobalKnownHostsFile: '/dev/null' },
+    ...{
+      CheckHostIP: 'no',
+      UpdateHostKeys: 'no',
+      VerifyHostKeyDNS: 'no',
+      IdentityAgent: 'none',
+      IdentitiesOnly: 'yes',
+    },
+    ...{ PreferredAuthentications: 'publickey', ControlMaster: 'no', ControlPath: 'none', ClearAllForwardings: 'yes' },
+    ...{ ConnectTimeout: CONNECT_S, ServerAliveInterval: 5, ServerAliveCountMax: 3, IdentityFile: identity },
+    ...{ RequestTTY: 'no', ForwardAgent: 'no', ForwardX11: 'no' },
+    ...(alias && { HostKeyAlias: ALIAS }),
+  }
+  return [
+    '-F',
+    'none',
+    '-T',
+    '-a',
+    '-x',
+    ...Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`]),
+  ]
+}
 
 /** Whether OpenSSH says that the key of a host is not a pinned one; answers the words for it. */
-export const hostKeyFault = (
-	said: string,
-	name: string,
-): string | undefined => {
-	if (!/Host key verification failed|No \S+ host key is known/.test(said))
-		return undefined;
-	const [offered = "another key"] = /SHA256:[A-Za-z0-9+/]+/.exec(said) ?? [];
-	return `${name} does not have a pinned host key: it offers ${offered}. Compare it at the host, then correct its pinned keys.`;
-};
+export const hostKeyFault = (said: string, name: string): string | undefined => {
+  if (!/Host key verification failed|No \S+ host key is known/.test(said)) return undefined
+  const [offered = 'another key'] = /SHA256:[A-Za-z0-9+/]+/.exec(said) ?? []
+  return `${name} does not have a pinned host key: it offers ${offered}. Compare it at the host, then correct its pinned keys.`
+}

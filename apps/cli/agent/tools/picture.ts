@@ -1,62 +1,58 @@
-import type { PreviewChange } from "../../../shared/contracts/client/preview.ts";
-import { digest } from "../../../shared/data/digest.ts";
+import type { PreviewChange } from '../../../shared/contracts/client/preview.ts'
+import { digest } from '../../../shared/data/digest.ts'
 
-const MAX_CHANGES = 200;
-export const MAX_FIELDS = 100;
-const MAX_TEXT = 400;
+const MAX_CHANGES = 200
+export const MAX_FIELDS = 100
+const MAX_TEXT = 400
 /** Outputs of an attempt are at most 256 KiB. */
-const MAX_SHOWN = 150_000;
+const MAX_SHOWN = 150_000
 
 /** The members of a preview that tell its changes: bounded for people, counted and digested whole. */
 export const pictureOf = (all: PreviewChange[]) => {
-	const counts: Record<string, number> = {};
-	for (const { id, action } of all)
-		if (!id.startsWith("output.")) counts[action] = (counts[action] ?? 0) + 1;
-	return {
-		changes: picture(all),
-		changes_count: all.length,
-		/** Over all changes whole, also those that are not shown. */
-		digest: digest(all),
-		counts,
-		unknowns: all.reduce(
-			(sum, { fields }) => sum + fields.filter(({ unknown }) => unknown).length,
-			0,
-		),
-		no_change: all.length === 0,
-	};
-};
+  const counts: Record<string, number> = {}
+  for (const { id, action } of all) if (!id.startsWith('output.')) counts[action] = (counts[action] ?? 0) + 1
+  return {
+    changes: picture(all),
+    changes_count: all.length,
+    /** Over all changes whole, also those that are not shown. */
+    digest: digest(all),
+    counts,
+    unknowns: all.reduce((sum, { fields }) => sum + fields.filter(({ unknown }) => unknown).length, 0),
+    no_change: all.length === 0,
+  }
+}
 
 /** The heaviest changes, as many as fit. */
 const picture = (all: PreviewChange[]): PreviewChange[] => {
-	let left = MAX_SHOWN;
-	return all
-		.sort(byWeight)
-		.slice(0, MAX_CHANGES)
-		.map(bounded)
-		.filter((change) => {
-			left -= Buffer.byteLength(JSON.stringify(change));
-			return left > 0;
-		});
-};
+  let left = MAX_SHOWN
+  return all
+    .sort(byWeight)
+    .slice(0, MAX_CHANGES)
+    .map(bounded)
+    .filter((change) => {
+      left -= Buffer.byteLength(JSON.stringify(change))
+      return left > 0
+    })
+}
 
-const ORDER = ["delete", "replace", "update", "create", "read", "forget"];
+const ORDER = ['delete', 'replace', 'update', 'create', 'read', 'forget']
 const byWeight = (a: PreviewChange, b: PreviewChange) =>
-	ORDER.indexOf(a.action) - ORDER.indexOf(b.action) || (a.id < b.id ? -1 : 1);
+  ORDER.indexOf(a.action) - ORDER.indexOf(b.action) || (a.id < b.id ? -1 : 1)
 
 /** A diff of any size has a bounded picture. */
 const bounded = ({ fields, ...change }: PreviewChange): PreviewChange => ({
-	...change,
-	fields: fields.slice(0, MAX_FIELDS).map(({ before, after, ...field }) => ({
-		...field,
-		...(before !== undefined && { before: short(before) }),
-		...(after !== undefined && { after: short(after) }),
-	})),
-	...(fields.length > MAX_FIELDS && { fields_count: fields.length }),
-});
+  ...change,
+  fields: fields
+    .slice(0, MAX_FIELDS)
+    .map(({ before, after, ...field }) => ({
+      ...field,
+      ...(before !== undefined && { before: short(before) }),
+      ...(after !== undefined && { after: short(after) }),
+    })),
+  ...(fields.length > MAX_FIELDS && { fields_count: fields.length }),
+})
 
 const short = (value: unknown): unknown => {
-	const text = typeof value === "string" ? value : JSON.stringify(value);
-	return text.length <= MAX_TEXT
-		? value
-		: `${text.slice(0, MAX_TEXT)}… (${text.length} characters)`;
-};
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return text.length <= MAX_TEXT ? value : `${text.slice(0, MAX_TEXT)}… (${text.length} characters)`
+}

@@ -1,156 +1,104 @@
-import type { Work } from "../../../shared/contracts/engine/executions.ts";
-import { type ProcessEnd, runProcess } from "../../../shared/run/process.ts";
-import type { AgentFile } from "./file.ts";
+import type { Work } from '../../../shared/contracts/engine/executions.ts'
+import { type ProcessEnd, runProcess } from '../../../shared/run/process.ts'
+import type { AgentFile } from './file.ts'
 
 export type Verdict =
-	| { status: "succeeded"; outputs: Record<string, unknown> }
-	| { status: "failed"; class: string; message: string; retryable?: boolean }
-	/** The tool was killed: what it did nobody knows. */
-	| { status: "unknown"; class: string; message: string };
+  | { status: 'succeeded'; outputs: Record<string, unknown> }
+  | { status: 'failed'; class: string; message: string; retryable?: boolean }
+  /** The tool was killed: what it did nobody knows. */
+  | { status: 'unknown'; class: string; message: string }
 
-export type LogLine = {
-	stream: "stdout" | "stderr" | "log";
-	level: "info" | "warn" | "error";
-};
+export type LogLine = { stream: 'stdout' | 'stderr' | 'log'; level: 'info' | 'warn' | 'error' }
 
 /** What a job works with: one sandbox, and the ways to the control plane. */
 export type Job = {
-	work: Work;
-	file: AgentFile;
-	/** A folder of its own, which goes with the attempt. */
-	folder: string;
-	env: Record<string, string>;
-	/** Masks the values of its credentials. */
-	mask: (text: string) => string;
-	/** Aborted when the work is to be stopped. */
-	signal: AbortSignal;
-	log: (text: string, line?: Partial<LogLine>) => void;
-	stored: () => Promise<void>;
-	keep: (
-		about: { name: string; kind: string; media_type: string },
-		bytes: Buffer,
-	) => Promise<{ sha256: string }>;
-	fetch: (sha256: string) => Promise<Buffer>;
-};
-export type Tool = (job: Job) => Promise<Verdict>;
+  work: Work
+  file: AgentFile
+  /** A folder of its own, which goes with the attempt. */
+  folder: string
+  env: Record<string, string>
+  /** Masks the values of its credentials. */
+  mask: (text: string) => string
+  /** Aborted when the work is to be stopped. */
+  signal: AbortSignal
+  log: (text: string, line?: Partial<LogLine>) => void
+  stored: () => Promise<void>
+  keep: (about: { name: string; kind: string; media_type: string }, bytes: Buffer) => Promise<{ sha256: string }>
+  fetch: (sha256: string) => Promise<Buffer>
+}
+export type Tool = (job: Job) => Promise<Verdict>
 
-export const failed = (
-	kind: string,
-	message: string,
-	retryable?: boolean,
-): Verdict => ({
-	status: "failed",
-	class: kind,
-	message,
-	...(retryable !== undefined && { retryable }),
-});
+export const failed = (kind: string, message: string, retryable?: boolean): Verdict => ({
+  status: 'failed',
+  class: kind,
+  message,
+  ...(retryable !== undefined && { retryable }),
+})
 /** The agent's own rules refuse it; no tool was begun. */
-export const refusedBy = (message: string): Verdict =>
-	failed("agent_refused", message);
+export const refusedBy = (message: string): Verdict => failed('agent_refused', message)
 
 /** An end of a job that needs no more steps. */
 export class Ended extends Error {
-	readonly verdict: Verdict;
-	constructor(verdict: Verdict) {
-		super();
-		this.verdict = verdict;
-	}
+  readonly verdict: Verdict
+  constructor(verdict: Verdict) {
+    super()
+    this.verdict = verdict
+  }
 }
-const STALE =
-	"No change was made. Retry the preview: the gate asks with the new plan.";
+const STALE = 'No change was made. Retry the preview: the gate asks with the new plan.'
 /** The preview that was approved is no longer true. */
-export const stale = (moved: string): Verdict =>
-	failed("preview_stale", `${moved} ${STALE}`, false);
+export const stale = (moved: string): Verdict => failed('preview_stale', `${moved} ${STALE}`, false)
 
 type Run = {
-	path: string;
-	args: readonly string[];
-	cwd: string;
-	stdin?: string | Promise<string>;
-	grace_s: number;
-	ask?: "SIGINT" | "EOF";
-	env?: Record<string, string>;
-	log?: Job["log"];
-	timeout_s?: number;
-	max_line?: number;
-	memory_mib?: number | undefined;
-	uid?: number | undefined;
-};
-const BIG = { file_blocks: 8_388_608, open_files: 4096 };
+  path: string
+  args: readonly string[]
+  cwd: string
+  stdin?: string | Promise<string>
+  grace_s: number
+  ask?: 'SIGINT' | 'EOF'
+  env?: Record<string, string>
+  log?: Job['log']
+  timeout_s?: number
+  max_line?: number
+  memory_mib?: number | undefined
+  uid?: number | undefined
+}
+const BIG = { file_blocks: 8_388_608, open_files: 4096 }
 
 /**
  * Runs a program of a job in a process group of its own. It is interrupted when the work is to be stopped or its time
  * ends, and killed after its grace. It is killed at once when this agent dies.
  */
 export const runTool = (
-	job: Job,
-	{
-		grace_s,
-		ask = "SIGINT",
-		env = {},
-		log = job.log,
-		timeout_s,
-		uid,
-		...run
-	}: Run,
+  job: Job,
+  { grace_s, ask = 'SIGINT', env = {}, log = job.log, timeout_s, uid, ...run }: Run,
 ) => {
-	const left_ms = Math.max(Date.parse(job.work.deadline_at) - Date.now(), 0);
-	// Its grace and the last word fit into its time.
-	const grace_ms = Math.min(grace_s * 1000, left_ms / 4);
-	const timeout_ms = Math.min(
-		left_ms - grace_ms - Math.min(2000, left_ms / 10),
-		(timeout_s ?? Infinity) * 1000,
-	);
-	const as = uid ?? job.file.uid;
-	return runProcess({
-		...{
-			path: run.path,
-			args: run.args,
-			cwd: run.cwd,
-			stdin: run.stdin ?? "",
-			env: { ...job.env, ...env },
-		},
-		timeout_ms,
-		limits: {
-			cpu_s: Math.ceil(left_ms / 1000),
-			memory_mib: run.memory_mib,
-			...BIG,
-		},
-		ask: { signal: ask, grace_ms },
-		...(run.max_line !== undefined && { max_line: run.max_line }),
-		...(as && { uid: as, gid: as }),
-		signal: job.signal,
-		log,
-		stored: job.stored,
-	});
-};
+  const left_ms = Math.max(Date.parse(job.work.deadline_at) - Date.now(), 0)
+  // Its grace and the last word fit into its time.
+  const grace_ms = Math.min(grace_s * 1000, left_ms / 4)
+  const timeout_ms = Math.min(left_ms - grace_ms - Math.min(2000, left_ms / 10), (timeout_s ?? Infinity) * 1000)
+  const as = uid ?? job.file.uid
+  return runProcess({
+    ...{ path: run.path, args: run.args, cwd: run.cwd, stdin: run.stdin ?? '', env: { ...job.env, ...env } },
+    timeout_ms,
+    limits: { cpu_s: Math.ceil(left_ms / 1000), memory_mib: run.memory_mib, ...BIG },
+    ask: { signal: ask, grace_ms },
+    ...(run.max_line !== undefined && { max_line: run.max_line }),
+    ...(as && { uid: as, gid: as }),
+    signal: job.signal,
+    log,
+    stored: job.stored,
+  })
+}
 
 /** An end that is not the program's own: it was asked to stop, or something killed it. */
-export const stopped = (
-	end: ProcessEnd,
-	name: string,
-	done = "",
-): Verdict | undefined => {
-	if (end.how === "not_begun")
-		return failed("refused", `${name} could not be begun: ${end.message}`);
-	if (end.code === null) {
-		const message = `${name} was ended by ${end.signal}.${done}`;
-		return {
-			status: "unknown",
-			class: end.how === "timeout" ? "timeout" : "cancelled",
-			message,
-		};
-	}
-	if (end.how === "timeout")
-		return failed(
-			"timeout",
-			`${name} ran out of time and ended when asked to.${done}`,
-			false,
-		);
-	if (end.how === "told")
-		return failed(
-			"cancelled",
-			`${name} ended when it was told to stop.${done}`,
-		);
-	return undefined;
-};
+export const stopped = (end: ProcessEnd, name: string, done = ''): Verdict | undefined => {
+  if (end.how === 'not_begun') return failed('refused', `${name} could not be begun: ${end.message}`)
+  if (end.code === null) {
+    const message = `${name} was ended by ${end.signal}.${done}`
+    return { status: 'unknown', class: end.how === 'timeout' ? 'timeout' : 'cancelled', message }
+  }
+  if (end.how === 'timeout') return failed('timeout', `${name} ran out of time and ended when asked to.${done}`, false)
+  if (end.how === 'told') return failed('cancelled', `${name} ended when it was told to stop.${done}`)
+  return undefined
+}
