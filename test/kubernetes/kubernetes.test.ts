@@ -309,7 +309,10 @@ it('brings namespaces and kinds with the set: the server checks the rest when th
   const schema = {
     openAPIV3Schema: {
       type: 'object',
-      properties: { spec: { type: 'object', properties: { size: { type: 'integer' } } } },
+      properties: {
+        spec: { type: 'object', properties: { size: { type: 'integer' } } },
+        status: { type: 'object', properties: { phase: { type: 'string' } } },
+      },
     },
   }
   const crd = {
@@ -397,7 +400,7 @@ it('renders kustomizations and charts with the real tools, and refuses hooks', a
   k.write('web/chart/Chart.yaml', 'apiVersion: v2\nname: chart\nversion: 1.0.0\n')
   k.write(
     'web/chart/templates/map.yaml',
-    'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: {{ .Release.Name }} }\ndata: { size: {{ .Values.size | quote }}, mode: 0o17 }\n',
+    'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: {{ .Release.Name }} }\ndata: { size: {{ .Values.size | quote }}, mode: 0644 }\n',
   )
   k.write('web/chart/values.yaml', 'size: 1\nhook: false\n')
   k.write(
@@ -428,7 +431,7 @@ it('renders kustomizations and charts with the real tools, and refuses hooks', a
 
 it('an agent or its tool that is killed at any moment of an apply: the repeat ends as one apply would', async () => {
   const more = { retry: { max_attempts: 3 }, timeouts: { run_s: 90, start_s: 60, heartbeat_s: 5 } }
-  for (const [i, wait] of [0, 150, 400, 900].entries()) {
+  for (const [i, wait] of [0, 300, 900].entries()) {
     const names = Array.from({ length: 150 }, (_, n) => `kill${i}-${n}`)
     k.write(
       `web-b/kill${i}/all.yaml`,

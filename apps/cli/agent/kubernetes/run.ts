@@ -154,7 +154,8 @@ export const waitFor = async (run: Run, placed: readonly Placed[]): Promise<void
   if (wait === false) return
   const { timeout_s = WAIT_S, ready_if } = isObject(wait) ? wait : {}
   const rules = rulesOf(ready_if)
-  const end = Date.now() + 1000 * Number(timeout_s)
+  // The time of the work may be shorter; the cause is told all the same.
+  const end = Math.min(Date.now() + 1000 * Number(timeout_s), Date.parse(run.job.work.deadline_at) - 2 * LAST_WORD_MS)
   const said = new Map<string, string>()
   let open = placed
   for (;;) {
@@ -170,11 +171,7 @@ export const waitFor = async (run: Run, placed: readonly Placed[]): Promise<void
     if (bad.length > 0) {
       const events = await eachOf(bad.slice(0, 3), ({ one }) => eventsOf(run.cluster, one))
       const words = bad.slice(0, MAX_NAMED).map(({ one, words: state }) => `${one.id}: ${state}`)
-      throw fault(
-        run,
-        'not_ready',
-        `Not ready${late ? ` after ${timeout_s} s` : ''}: ${[...words, ...events.flat()].join('; ')}.`,
-      )
+      throw fault(run, 'not_ready', `Not ready${late ? ' in time' : ''}: ${[...words, ...events.flat()].join('; ')}.`)
     }
     open = states.filter(({ ready }) => !ready).map(({ one }) => one)
     if (open.length === 0) return
