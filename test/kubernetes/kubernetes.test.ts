@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { until } from '../support/until.ts'
 import { bareOf, configMap, deployment, type KubeLab, secret, startKubeLab } from './support/lab.ts'
 
-/** Sets of objects behind a gate, against a real kube-apiserver: what was approved is what is applied, or nothing is. */
+/** Sets of objects behind a gate, against a real kube-apiserver: the approved set is applied, or none of it. */
 let k: KubeLab
 const PASSWORD = 'hunter2-in-a-secret'
 const CODED = Buffer.from(PASSWORD).toString('base64')
@@ -83,7 +83,7 @@ it('applies exactly what was approved, waits for health, and shows no secret any
     for (const hidden of [PASSWORD, CODED, k.kube.token]) expect(text).not.toContain(hidden)
 }, 200_000)
 
-it('an object that changed after the approval: nothing is written, and the retry of the preview asks again', async () => {
+it('an object that changed after the approval: no object is written, and the retry of the preview asks again', async () => {
   k.write('web/stale/all.yaml', [configMap('first', { a: '1' }), configMap('second', { a: '1' })])
   await k.carryOut('web/stale')
   k.write('web/stale/all.yaml', [configMap('first', { a: '2' }), configMap('second', { a: '2' })])

@@ -52,7 +52,7 @@ export const PreviewView = ({ preview }: { preview: Preview }) => (
 
 const shown = ({ path, before, after, unknown, sensitive, noise }: PreviewField) => ({
   path,
-  noise,
+  ...(noise && { noise }),
   before: sensitive ? words.sensitive : (before ?? null),
   after: sensitive ? words.sensitive_changes : unknown ? words.unknown : (after ?? null),
 })

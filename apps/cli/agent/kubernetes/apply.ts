@@ -16,7 +16,7 @@ const MAX_LISTED = 500
 
 /**
  * `kubernetes.apply`: applies exactly the objects that were previewed. All are checked again first; if one of them does
- * not come out as it was shown, nothing is written.
+ * not come out as it was shown, no object is written.
  */
 export const applySet: Tool = (job) =>
   withCluster(job, async (cluster) => {
@@ -100,7 +100,7 @@ const firstCheck = async (run: Run, item: Item, rules: Rules): Promise<Checked> 
     heed(run)
     const now = await check(run.cluster, item, rules)
     if ('words' in now) throw fault(run, 'refused', now.words)
-    if (now.action === 'update') throw fault(run, 'conflict', `${item.id} is there already, and differs.`)
+    if (now.action === 'update') throw fault(run, 'conflict', `${item.id} exists already, and differs.`)
     if (now.action !== 'unseen') return now
     if (look === LOOKS) throw fault(run, 'refused', `The server still does not know the kind of ${item.id}.`)
     await delay(LOOK_MS)

@@ -40,7 +40,7 @@ export const broughtOf = (placed: readonly Placed[]): Set<string> =>
 const isBrought = ({ ref: { apiVersion, kind, namespace } }: Placed, brought: Rules['brought']) =>
   brought.has(`namespace ${namespace}`) || brought.has(`kind ${apiVersion.split('/')[0]} ${kind}`)
 
-/** Asks the server what applying an object would do: a dry run, of the version that is there now. */
+/** Asks the server what applying an object would do: a dry run, of the version that exists now. */
 export const check = async (cluster: Cluster, placed: Placed, rules: Rules): Promise<Checked | Refused> => {
   for (let turn = 1; ; turn += 1) {
     const live = await liveAt(cluster, placed.path)
@@ -87,7 +87,7 @@ const fieldsOf = (
 }
 
 /**
- * Why a check is not what the preview showed; undefined if each field comes out as previewed, or is there already, and
+ * Why a check is not what the preview showed; undefined if each field comes out as previewed, or exists already, and
  * no other one changes.
  */
 export const movedFrom = (
@@ -98,7 +98,7 @@ export const movedFrom = (
   const ignored = noise.map(matcherOf)
   const heeded = ({ path, unknown }: Found) => !unknown && !ignored.some((fits) => fits(path))
   if (previewed.action === 'unseen') return undefined
-  if (now.action === 'unseen') return 'the server cannot check it any more'
+  if (now.action === 'unseen') return 'the server no longer can check it'
   if (previewed.action !== 'create' && now.action === 'create') return 'it is gone'
   const other = now.taken.find((one) => !previewed.taken.includes(one))
   if (other !== undefined) return `it takes ${other}`

@@ -11,7 +11,7 @@ export type Pruned = { ref: Ref; id: string; path: string; uid: string; previous
 /** Removed only if the step names them: data or much else goes with them. */
 const KEPT = ['Namespace', 'CustomResourceDefinition', 'PersistentVolumeClaim', 'PersistentVolume']
 
-/** The list of what the set has applied: a ConfigMap beside its objects. Labels would be copied with an object. */
+/** The list of the objects that the set has applied: a ConfigMap beside its objects. Labels would be copied with an object. */
 const placeOf = (namespace: string, set: string, objects = ''): Placed => {
   const name = `signalbox-set-${set}`
   const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace, name }

@@ -20,7 +20,7 @@ export type Saved = {
   set: string
   noise: string[]
   take: boolean
-  /** `previous` is what stood in the fields that the set has or gets; undefined if the object was not there. */
+  /** `previous` has the values of the fields that the set has or gets; undefined if the object was not there. */
   objects: (Placed & Pick<Checked, 'action' | 'fields' | 'taken'> & { previous?: KubeObject })[]
   prune: Pruned[]
   inventory: Entry[]
@@ -100,7 +100,7 @@ export const previewSet: Tool = (job) =>
       plan: { sha256, content_sha256: createHash('sha256').update(bytes).digest('hex') },
       unforeseen: saved.objects
         .filter(({ action }) => action === 'unseen')
-        .map(({ id }) => `${id}: the server can check it once its namespace or kind is there`)
+        .map(({ id }) => `${id}: the server can check it once its namespace or kind exists`)
         .slice(0, 200),
     }
     return { status: 'succeeded', outputs: { preview: made } }

@@ -114,12 +114,12 @@ const objectsOf = (text: string, place: string): KubeObject[] => {
   return documents.flatMap((document, i) => {
     const [fault] = document.errors
     if (fault) throw broken(`${place}: ${fault.message.split('\n')[0]}`)
-    const value = valueOf(document, place)
+    const value = toValue(document, place)
     return value === null || value === undefined ? [] : unfold(value, `${place}, document ${i + 1}`)
   })
 }
 
-const valueOf = (document: { toJS: () => unknown }, place: string): unknown => {
+const toValue = (document: { toJS: () => unknown }, place: string): unknown => {
   try {
     return document.toJS()
   } catch (error) {

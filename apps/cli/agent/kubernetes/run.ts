@@ -71,7 +71,7 @@ export const fault = (run: Run, kind: string, words: string): Ended =>
         : failed(kind, run.mask(`${words} No change was made.`), false),
   )
 
-/** Ends the run if the work is to be stopped, or its time is nearly over: between two requests, so nothing is unknown. */
+/** Ends the run if the work is to be stopped, or its time is nearly over: between two requests, so no outcome is unknown. */
 export const heed = (run: Run): void => {
   const { signal, work } = run.job
   const late = Date.now() > Date.parse(work.deadline_at) - LAST_WORD_MS

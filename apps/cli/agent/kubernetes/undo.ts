@@ -24,7 +24,7 @@ export const undoSet: Tool = (job) =>
     for (const part of wavesOf(before).flat())
       await eachOf(part, async (one) => {
         const live = await liveAt(cluster, one.path)
-        // An apply that did not get so far has changed nothing here.
+        // An apply that did not get so far has not changed it.
         if (live && ownedBy(live, one.manager) === undefined) return
         const { metadata } = await write(run, one, basisOf(live), async () => basisOf(await liveAt(cluster, one.path)))
         made.push({ ...one.ref, uid: String(metadata.uid) })
