@@ -63,7 +63,7 @@ it('applies exactly what was approved, waits for health, and shows no secret any
   expect(db.fields).toContainEqual({ path: '/data/password', sensitive: true })
   expect(api.fields).toContainEqual({ path: '/spec/template/spec/containers/app/image', after: 'shop:1' })
   expect(api.fields).toContainEqual({ path: '/spec/progressDeadlineSeconds', after: 600, noise: true })
-  // A dry run has written nothing.
+  // A dry run writes no object.
   expect(await k.kube.get(at('configmaps', 'settings'))).toBeUndefined()
   await k.lab.approve(path)
   await until(
@@ -154,7 +154,7 @@ it('objects of another digest than the approved one are refused', async () => {
   expect(await k.kube.get(at('configmaps', 'forged'))).toBeUndefined()
 }, 120_000)
 
-it('prunes what the set no longer has and nothing else, and the compensation brings all of it back', async () => {
+it('prunes what the set no longer has and no other object, and the compensation brings all of it back', async () => {
   const app = deployment('shop', 'shop:1', { replicas: 1 })
   const kept = {
     kind: 'PersistentVolumeClaim',
@@ -259,7 +259,7 @@ it('refuses in the words of the server what it would refuse, and by its own rule
     ['broken', 'a: [', {}, 'render_failed', /all\.yaml/],
     ['bomb', `a: &a [x,x,x]\nb: &b [${'*a,'.repeat(100)}]\nc: [${'*b,'.repeat(100)}]`, {}, 'render_failed', /alias/i],
     ['none', [configMap('x', {})], { path: 'web/../..' }, 'agent_refused', /is a path in the source/],
-    ['missing', [configMap('x', {})], { path: 'web/nothing' }, 'source_missing', /has no "web\/nothing"/],
+    ['missing', [configMap('x', {})], { path: 'web/absent' }, 'source_missing', /has no "web\/absent"/],
     ['cluster', [configMap('x', {})], { cluster: 'us1' }, 'agent_refused', /names no cluster "us1"/],
     [
       'inline',
