@@ -429,7 +429,7 @@ it('renders kustomizations and charts with the real tools, and refuses hooks', a
   expect((await k.kube.get(at('configmaps', 'web-chart'))).data).toEqual({ size: '7' })
 }, 200_000)
 
-it('an agent or its tool that is killed at any moment of an apply: the repeat ends as one apply would', async () => {
+it('an agent that is killed at any moment of an apply, and its tool with it: the repeat ends as one apply would', async () => {
   const more = { retry: { max_attempts: 3 }, timeouts: { run_s: 90, start_s: 60, heartbeat_s: 5 } }
   for (const [i, wait] of [0, 300, 900].entries()) {
     const names = Array.from({ length: 150 }, (_, n) => `kill${i}-${n}`)
