@@ -84,7 +84,7 @@ const ROOMS = {
     ['import', 'operations'],
     ['import/kubernetes', 'import/netbox', 'import/terraform', 'import/table', 'import/run'],
     ['agent/tools'],
-    ['agent/tofu', 'agent/jobs'],
+    ['agent/tofu', 'agent/jobs', 'agent/kubernetes'],
     ['agent'],
     ['commands'],
   ],

@@ -161,22 +161,29 @@ export const reviewed = async (
   return shown
 }
 
+const BINDINGS = {
+  exact: 'Exactly this is carried out.',
+  checked: 'Read again before the change; refused if it differs.',
+  forecast: 'A forecast: the tool may do otherwise.',
+}
 /** What a tool would do, as an agent previewed it: marked as plans are, sensitive values never. */
 const previewLines = (value: unknown): string[] => {
   const preview = value as Preview | null
   if (preview?.format !== 'signalbox/preview@1') return []
   const { binding, changes, changes_count, plan, base, commit, unforeseen = [], no_change } = preview
-  const lines = changes.flatMap(({ id, action, fields }) => [
-    `  ${action.padEnd(8)} ${id}`,
-    ...fields.map(({ path, before, after, unknown, sensitive }) =>
-      sensitive
-        ? `           ${path}   (sensitive, changes)`
-        : `           ${path}   ${JSON.stringify(before ?? null)} -> ${unknown ? '(known after apply)' : JSON.stringify(after ?? null)}`,
-    ),
+  const lines = changes.flatMap(({ id, action, note, fields }) => [
+    `  ${action.padEnd(8)} ${id}${note ? `   ${note}` : ''}`,
+    ...fields
+      .filter(({ noise }) => !noise)
+      .map(({ path, before, after, unknown, sensitive }) =>
+        sensitive
+          ? `           ${path}   (sensitive, changes)`
+          : `           ${path}   ${JSON.stringify(before ?? null)} -> ${unknown ? '(known after apply)' : JSON.stringify(after ?? null)}`,
+      ),
   ])
   const more = changes_count > changes.length || lines.length > MAX_SHOWN
   return [
-    `  ${no_change ? 'No changes.' : `${changes_count} changes`}${base ? ` on serial ${base.serial}` : ''}. ${binding === 'exact' ? 'Exactly this is carried out.' : 'A forecast: the tool may do otherwise.'}`,
+    `  ${no_change ? 'No changes.' : `${changes_count} changes`}${base ? ` on serial ${base.serial}` : ''}. ${BINDINGS[binding]}`,
     ...lines.slice(0, MAX_SHOWN),
     ...(more ? [dim('  … more: -o json shows all')] : []),
     ...unforeseen.map((task) => `  unforeseen  ${task}`),
