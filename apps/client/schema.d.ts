@@ -10530,7 +10530,7 @@ export interface operations {
                 datacenter_id?: string;
                 layer_id?: string;
                 layer_kind?: string;
-                /** @description Own health of the place. */
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
                 health_status?: string[];
                 /** @description `key` or `key=value`; all must hold. */
                 label?: string[];
@@ -10587,7 +10587,7 @@ export interface operations {
                 datacenter_id?: string;
                 layer_id?: string;
                 layer_kind?: string;
-                /** @description Own health of the place. */
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
                 health_status?: string[];
                 /** @description `key` or `key=value`; all must hold. */
                 label?: string[];
@@ -10644,7 +10644,7 @@ export interface operations {
                 datacenter_id?: string;
                 layer_id?: string;
                 layer_kind?: string;
-                /** @description Own health of the place. */
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
                 health_status?: string[];
                 /** @description `key` or `key=value`; all must hold. */
                 label?: string[];
@@ -10701,7 +10701,7 @@ export interface operations {
                 datacenter_id?: string;
                 layer_id?: string;
                 layer_kind?: string;
-                /** @description Own health of the place. */
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
                 health_status?: string[];
                 /** @description `key` or `key=value`; all must hold. */
                 label?: string[];

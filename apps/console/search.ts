@@ -1,13 +1,13 @@
 /** Readers of search parameters: an unknown value is left out or replaced by its default. */
 export const text = (value: unknown): string =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : ''
-/** The texts among these parameters; an empty one is left out. */
-export const texts = <Name extends string>(search: Record<string, unknown>, ...names: Name[]) =>
-  Object.fromEntries(names.map((name) => [name, text(search[name])]).filter(([, given]) => given !== '')) as {
-    [N in Name]?: string
-  }
 export const oneOf = <T extends string>(value: unknown, words: readonly T[], otherwise: T): T =>
   words.includes(value as T) ? (value as T) : otherwise
+/** The texts among these parameters; an empty one is left out. */
+export const texts = <K extends string>(search: Record<string, unknown>, ...names: K[]) =>
+  Object.fromEntries(names.map((name) => [name, text(search[name])]).filter(([, value]) => value !== '')) as {
+    [name in K]?: string
+  }
 export const whole = (value: unknown): number | undefined => {
   const number = Number(value)
   return Number.isSafeInteger(number) && number > 0 ? number : undefined
