@@ -254,8 +254,9 @@ export const together = async <T extends readonly unknown[]>(
   return settled.map((step) => (step as PromiseFulfilledResult<unknown>).value) as unknown as T
 }
 
+/** The values of some columns; null is not among them, because no value equals it in SQL. */
+type Values<T extends PgTable> = { [K in keyof T['$inferSelect']]?: NonNullable<T['$inferSelect'][K]> }
+
 /** Where each of these columns of a table has this value. */
-export const equals = <T extends PgTable>(
-  table: T,
-  values: { [K in keyof T['_']['columns']]?: T['$inferSelect'][K] },
-) => and(...Object.entries(values).map(([name, value]) => eq(table[name as keyof T] as PgColumn, value)))
+export const equals = <T extends PgTable>(table: T, values: Values<T>) =>
+  and(...Object.entries(values).map(([name, value]) => eq(table[name as keyof T] as PgColumn, value)))

@@ -230,7 +230,12 @@ export type HeldResource = { resource_id: string; have: number; need: number }
 export const firstHeld = async (db: Queryable, resource_ids: readonly string[]): Promise<HeldResource | undefined> => {
   if (resource_ids.length === 0) return undefined
   const { projection_version: v, dead_letter: d } = inboxOf
-  const mine = and(equals(d, { consumer: v.consumer, agg_type: v.agg_type, agg_id: v.agg_id }), isNull(d.released_at))
+  const mine = and(
+    eq(d.consumer, v.consumer),
+    eq(d.agg_type, v.agg_type),
+    eq(d.agg_id, v.agg_id),
+    isNull(d.released_at),
+  )
   const [row] = await db
     .select({
       resource_id: v.agg_id,
