@@ -4,18 +4,20 @@ import type { DataConverter, Payload, PayloadCodec } from '@temporalio/common'
 import Type from 'typebox'
 import { Value } from 'typebox/value'
 import { ConfigError, readJsonFile } from '../config.ts'
-import { Closed } from '../contracts/closed.ts'
 
 export type { Payload }
 
 /** The keys of payloads: `current` writes, all read. A key is 32 bytes in base64url. */
-const KeyFile = Closed({
-  current: Type.String({ minLength: 1 }),
-  keys: Type.Record(
-    Type.String({ pattern: '^[A-Za-z0-9._-]{1,64}$' }),
-    Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }),
-  ),
-})
+const KeyFile = Type.Object(
+  {
+    current: Type.String({ minLength: 1 }),
+    keys: Type.Record(
+      Type.String({ pattern: '^[A-Za-z0-9._-]{1,64}$' }),
+      Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }),
+    ),
+  },
+  { additionalProperties: false },
+)
 
 const ENCODING = 'binary/encrypted'
 const CIPHER = 'aes-256-gcm'
