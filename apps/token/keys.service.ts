@@ -8,7 +8,7 @@ import { type KeyRow, key_events, outbox, type PublicJwk } from '../../db/token/
 import type { Clock } from '../shared/clock.ts'
 import { uuidv7 } from '../shared/ids.ts'
 import { TOKEN_KINDS } from '../shared/jwt/claims.ts'
-import type { Kek } from './config.ts'
+import type { Kek } from '../shared/codec/kek.ts'
 import { sealPrivateKey } from './seal.ts'
 
 export type KeySettings = {

@@ -19,7 +19,7 @@ export const openFederated = async (
   { client, request_id }: Request,
 ): Promise<Opened | undefined> => {
   const metadata = JSON.stringify({ provider: provider_id })
-  const owner = { ...signed_in, mode, metadata }
+  const owner = { ...signed_in, mode, metadata, amr: ['fed' as const] }
   const opened = await openSession(deps, owner, client, request_id)
   if (!opened) return undefined
   deps.counts.logins.inc()

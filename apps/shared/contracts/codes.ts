@@ -217,9 +217,13 @@ export const CODES = {
       'The answer of the passkey is refused.',
       'Use a passkey of your own, on this site, with your PIN, fingerprint or face.',
     ],
+    totp_invalid: [
+      'The code is wrong, or was used already.',
+      'Wait for the next code of the app, and check that the clock of your phone is right.',
+    ],
     second_factor_required: [
-      'The password is right; your role also needs a passkey.',
-      'Sign a challenge with a passkey and send it with factor_token, grant_type second_factor.',
+      'The password is right; you need a second factor too.',
+      'Send factor_token with grant_type second_factor, and the answer of a passkey or the code of your app, as factors says.',
     ],
     signature_required: [
       'This gate needs your passkey.',
@@ -239,6 +243,7 @@ export const CODES = {
     rate_limited: ['A request limit is used up.', 'Wait for the time in Retry-After.'],
     login_locked: ['Too many sign-ins failed.', 'Wait for the time in Retry-After.'],
     login_busy: ['Sign-in is busy.', 'Wait for the time in Retry-After.'],
+    totp_locked: ['Too many codes were wrong.', 'Use a passkey, or wait for the time in Retry-After.'],
   },
   unavailable: {
     dependency_down: ['A database or service does not answer.', WAIT],
@@ -282,7 +287,7 @@ export const CODES = {
     in_progress: ['The same request, or one on the same object, is in flight.', WAIT],
     version_mismatch: ['The object has another version.', READ, 409, 412],
     revision_moved: ['The operation has changed since you read it.', READ, 412],
-    challenge_expired: ['The request for a passkey has expired, or was answered already.', 'Start again.'],
+    challenge_expired: ['The request for a factor has expired, or was answered already.', 'Start again.'],
     passkey_known: ['This passkey is registered already.', 'Use it, or choose another authenticator.'],
     too_many_passkeys: ['A person has at most 10 passkeys.', 'Remove one first.'],
     digest_moved: ['What you reviewed has changed.', READ, 412],

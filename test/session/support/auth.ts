@@ -61,6 +61,7 @@ export const startAuth = async (env: Record<string, string> = {}) => {
     CREDENTIAL__HASH__PARALLELISM: '1',
     CREDENTIAL__HASH__PER_KEY: '100',
     CREDENTIAL__ENROLMENT__KEY: key(),
+    CREDENTIAL__FACTORS__KEK: key(),
     TOKEN__KEYS__KEK: key(),
     AUTH__SECRET__KEYS: JSON.stringify([key()]),
     AUTH__SERVICES__FILE: services.registry_file,
