@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { newJti, signToken } from '../../apps/shared/jwt/sign.ts'
 import { keksOf } from '../../apps/shared/codec/kek.ts'
+import { newJti, signToken } from '../../apps/shared/jwt/sign.ts'
 import { killKey, tendKeys } from '../../apps/token/keys.service.ts'
 import { openPrivateKey } from '../../apps/token/seal.ts'
 import { keySettingsOf } from '../../apps/token/wire.ts'

@@ -13,6 +13,7 @@ import { type Column, DataTable, Listing } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAccount } from '../words/account.ts'
 import { send } from './sessions.api.ts'
+import { TotpSection } from './totp.tsx'
 
 const PATH = '/api/v1/users/me/passkeys'
 
@@ -96,6 +97,7 @@ export const PasskeysPage = () => {
           {words.add}
         </button>
       </form>
+      <TotpSection />
     </Page>
   )
 }

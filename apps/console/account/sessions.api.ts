@@ -9,7 +9,11 @@ export const endSession = (session_id: string): Promise<Problem | null> =>
 export const endOtherSessions = (): Promise<Problem | null> => send('POST', '/api/v1/sessions/revoke-others')
 
 /** Sends a change of one's own account. Returns the refusal, or null. */
-export const send = async (method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<Problem | null> => {
+export const send = async (
+  method: 'POST' | 'PUT' | 'DELETE',
+  path: string,
+  body?: unknown,
+): Promise<Problem | null> => {
   try {
     const headers = { 'idempotency-key': crypto.randomUUID(), ...(body ? { 'content-type': 'application/json' } : {}) }
     const given = body ? { body: JSON.stringify(body) } : {}

@@ -25,6 +25,10 @@ type Counts = { gates_mine: number; patches_mine: number; failures_mine: number 
 export const passkeysQuery = () =>
   queryOptions({ queryKey: ['passkeys'], queryFn: ({ signal }) => read(api.GET('/v1/users/me/passkeys', { signal })) })
 
+/** Whether the person has an authenticator app. */
+export const totpQuery = () =>
+  queryOptions({ queryKey: ['totp'], queryFn: ({ signal }) => read(api.GET('/v1/users/me/totp', { signal })) })
+
 /** Where the person is told of decisions. */
 export const destinationsQuery = () =>
   queryOptions({

@@ -200,7 +200,10 @@ const countFailure = async ({ nameOf, store, config }: SessionDeps, { ip_address
 }
 
 /** For whom a session is opened: by a password of this version, or through a provider. */
-export type SessionOwner = Pick<NewSession, 'user_id' | 'username' | 'mode'> & { amr: Method[] } & ({ password_version: number } | (Federated & { metadata: string }))
+export type SessionOwner = Pick<NewSession, 'user_id' | 'username' | 'mode'> & { amr: Method[] } & (
+    | { password_version: number }
+    | (Federated & { metadata: string })
+  )
 
 /**
  * Opens a session and gives it its tokens; undefined if the user stopped being active, the session was revoked or the
