@@ -21,7 +21,6 @@ describe('an authenticator app', () => {
       expect(await field.getAttribute('autocomplete')).toBe('one-time-code')
       expect(await field.getAttribute('inputmode')).toBe('numeric')
       expect(await accessibilityOf(page)).toEqual([])
-      await page.screenshot({ path: '/tmp/totp-set.png', fullPage: true }) // SHOT
       await field.fill('12')
       await press(page, 'Turn on')
       await page.getByText('Enter the 6 digits that the app shows.').waitFor()
@@ -37,7 +36,6 @@ describe('an authenticator app', () => {
       const code = page.getByLabel('Code of your authenticator app')
       await code.waitFor()
       expect(await accessibilityOf(page)).toEqual([])
-      await page.screenshot({ path: '/tmp/totp-ask.png', fullPage: true }) // SHOT
       await code.fill('000000')
       await page.getByRole('button', { name: 'Sign in', exact: true }).click()
       await page.getByText('The code is wrong, or was used already.').waitFor()
