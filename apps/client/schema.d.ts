@@ -10748,7 +10748,7 @@ export interface operations {
                 datacenter_id?: string;
                 layer_id?: string;
                 layer_kind?: string;
-                /** @description Own health of the place. */
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
                 health_status?: string[];
                 /** @description `key` or `key=value`; all must hold. */
                 label?: string[];
@@ -10805,7 +10805,7 @@ export interface operations {
                 datacenter_id?: string;
                 layer_id?: string;
                 layer_kind?: string;
-                /** @description Own health of the place. */
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
                 health_status?: string[];
                 /** @description `key` or `key=value`; all must hold. */
                 label?: string[];
@@ -10862,7 +10862,7 @@ export interface operations {
                 datacenter_id?: string;
                 layer_id?: string;
                 layer_kind?: string;
-                /** @description Own health of the place. */
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
                 health_status?: string[];
                 /** @description `key` or `key=value`; all must hold. */
                 label?: string[];
@@ -10919,7 +10919,7 @@ export interface operations {
                 datacenter_id?: string;
                 layer_id?: string;
                 layer_kind?: string;
-                /** @description Own health of the place. */
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
                 health_status?: string[];
                 /** @description `key` or `key=value`; all must hold. */
                 label?: string[];

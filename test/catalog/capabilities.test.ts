@@ -566,6 +566,29 @@ describe('capabilities', () => {
       expect(await swept()).toBe(1)
     })
 
+    it('by whoever plans: a reservation before the approval keeps the room, and what an operation writes confirms it', async () => {
+      const [id, planned, other] = [await provider({ capacity: { total: 1 } }), await machine(), await machine()]
+      const reserve = async ({ resource_id }: { resource_id: string }) => {
+        const expires_at = new Date(c.deps.clock.now().getTime() + 3_600_000).toISOString()
+        const { version } = (await c.as('ada').get(`/v1/resources/${resource_id}`)).body
+        const change = { resource_id, expected_version: version, relationship_changes: [uses(id, { expires_at })] }
+        const items = [{ op: 'relate', change }]
+        const { body } = await c.as('ada').post('/v1/resources:bulk?mode=record_only', { items })
+        return body.results[0]
+      }
+      expect(await reserve(planned)).toMatchObject({ status: 200, body: { version: 2 } })
+      expect(await reserve(other)).toMatchObject({
+        status: 422,
+        body: { category: 'invalid_capability', code: 'no_capacity', why_not: [{ resource_id: id, rule: 'capacity' }] },
+      })
+      expect((await offerOf(id)).capacity.reserved).toBe(1)
+      expect((await send(planned.resource_id, uses(id, {}, 'update'))).status).toBe(200)
+      c.wait(3_601_000)
+      while (await sweepReservations(c.deps));
+      expect((await needOf(planned.resource_id)).state).toBe('bound')
+      expect([await claimedOf(id), (await reserve(other)).body.code]).toEqual([1, 'no_capacity'])
+    })
+
     it('outside the version, the attributes and the place that the requirement asks for', async () => {
       const [near, far] = [await provider(), 'us1-web-01']
       const vm = (await machine()).resource_id
@@ -590,7 +613,7 @@ describe('capabilities', () => {
       await c.rows(`update catalog.pack set load_no = load_no + 1 where pack = 'infra'`)
       await c.deps.registry.reload()
       expect((await send(vm, uses(near, {}))).status).toBe(200)
-      // Said again it changes nothing: the server keeps its choice.
+      // Said again it makes no change: the server keeps its choice.
       expect((await send(vm, uses(near, {}))).body).toMatchObject({ applied: false })
     })
 

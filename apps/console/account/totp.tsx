@@ -41,7 +41,7 @@ export const TotpSection = () => {
   return (
     <section className="flex max-w-96 flex-col items-start gap-3" aria-labelledby="totp">
       <div>
-        <h2 id="totp">{words.title}</h2>
+        <h2 id="totp" className="font-semibold">{words.title}</h2>
         <p className="text-muted">{words.note}</p>
       </div>
       <div role="status">
