@@ -131,7 +131,7 @@ export interface paths {
         put?: never;
         /**
          * Confirm who you are
-         * @description Proves the password or a passkey again: an access token with a fresh auth_time.
+         * @description Proves a password, a passkey or a code again: an access token with a fresh auth_time.
          */
         post: operations["confirmPassword"];
         delete?: never;
@@ -443,6 +443,54 @@ export interface paths {
          * @description Removes a passkey of the caller, who signed in within the last 5 min.
          */
         delete: operations["removePasskey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/me/totp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read whether you have an authenticator app
+         * @description Whether the caller has an authenticator app, since when, and when it was used last.
+         */
+        get: operations["getTotp"];
+        /**
+         * Set up an authenticator app
+         * @description Makes the app whose first code this is the authenticator app of the caller, in place of the one before. The caller signed in within the last 5 min.
+         */
+        put: operations["setTotp"];
+        post?: never;
+        /**
+         * Remove your authenticator app
+         * @description Removes the authenticator app of the caller, who signed in within the last 5 min.
+         */
+        delete: operations["removeTotp"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/me/totp/setup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin to set up an authenticator app
+         * @description A new secret for the caller, who signed in within the last 5 min. It changes nothing until its first code is sent.
+         */
+        post: operations["beginTotp"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -3677,7 +3725,7 @@ export interface components {
             destination_id: string;
             /** @enum {unknown} */
             purpose: "notices" | "code" | "test" | "security";
-            security_event: ("device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "provider.linked" | "rights.changed") | null;
+            security_event: ("device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "totp.added" | "totp.removed" | "totp.locked" | "provider.linked" | "rights.changed") | null;
             /**
              * @description `dead`: it was given up. `obsolete`: when it was to be sent no decision of it waited for you.
              * @enum {unknown}
@@ -6660,6 +6708,26 @@ export interface components {
             count?: components["schemas"]["PageCount"];
             as_of: components["schemas"]["ReadAsOf"];
         };
+        TotpBody: {
+            setup: string;
+            /** @description The 6 digits that the app shows. */
+            code: string;
+        };
+        TotpSetup: {
+            /** @description For an app that reads no QR code. Shown once. */
+            secret: string;
+            /** @description What the QR code says. */
+            uri: string;
+            /** @description Send it back with the first code. */
+            setup: string;
+            expires_at: string;
+        };
+        TotpView: {
+            /** @description Whether a code is asked for after the password. */
+            active: boolean;
+            created_at: string | null;
+            last_used_at: string | null;
+        };
         /** @description Tokens of a CI system that stand for the machine. */
         Trust: {
             issuer: string;
@@ -7081,6 +7149,8 @@ export interface operations {
                     /** @constant */
                     client_id?: "signalbox-cli";
                     assertion?: components["schemas"]["Assertion"];
+                    /** @description The 6 digits that the app shows. */
+                    totp?: string;
                     factor_token?: string;
                     device_token?: string;
                     /** @description Ask for a device token in the reply (JSON mode). */
@@ -7330,6 +7400,8 @@ export interface operations {
                     /** @description At most 128 characters and 512 bytes. */
                     password?: string;
                     assertion?: components["schemas"]["Assertion"];
+                    /** @description The 6 digits that the app shows. */
+                    totp?: string;
                 };
             };
         };
@@ -8024,6 +8096,152 @@ export interface operations {
             414: components["responses"]["UriTooLong"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getTotp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TotpView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    setTotp: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TotpBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TotpView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    removeTotp: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done, without a body. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    beginTotp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TotpSetup"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];

@@ -29,7 +29,11 @@ export const Told = ({ said }: { said: Said }) => (
 )
 
 /** Sends a change of one's own account. Returns the refusal, or null. */
-export const send = async (method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<Problem | null> => {
+export const send = async (
+  method: 'POST' | 'PUT' | 'DELETE',
+  path: string,
+  body?: unknown,
+): Promise<Problem | null> => {
   try {
     const headers = { 'idempotency-key': crypto.randomUUID(), ...(body ? { 'content-type': 'application/json' } : {}) }
     const given = body ? { body: JSON.stringify(body) } : {}
