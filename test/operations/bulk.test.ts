@@ -151,7 +151,7 @@ describe('one intent over more than a thousand targets', () => {
     startWorker()
     const paused = await reaches(operation_id, 'paused')
     expect(paused).toMatchObject({ pause_reason: 'failure_budget', progress: { failed: 5 } })
-    expect(paused.blocked_on[0].message).toBe('Paused because more steps failed than the plan allows.')
+    expect(paused.blocked_on[0].message).toBe('Paused because more nodes failed than the plan allows.')
     const [stood, before] = [touched(), new Map([...effects].map(([name, keys]) => [name, [...keys]]))]
     expect(stood).toBeGreaterThan(500)
     expect(stood).toBeLessThan(HOSTS - SICK)

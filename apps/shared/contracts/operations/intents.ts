@@ -56,7 +56,7 @@ export const Constraints = Closed({
       minimum: 0,
       maximum: 5000,
       description:
-        'How many steps may fail or end unknown before the operation pauses; 0: the first one pauses it. Above 0 a failed target is passed over, except in a canary. After a resume each further failure pauses again.',
+        'How many nodes may fail or end unknown; one more pauses the operation. Above 0 a failed target is passed over, except in a canary. After a resume each further failure pauses again.',
     }),
   ),
   on_drift: Type.Optional(Type.Enum(['pause', 'ignore'])),
