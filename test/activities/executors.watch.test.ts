@@ -112,11 +112,7 @@ describe('a watch', () => {
       status: 'failed',
       class: 'condition_failed',
       message: expect.stringContaining('1 of 3 samples are bad, 0 tolerated; sample 3 of 11 503'),
-      raw: {
-        passed: false,
-        samples: 3,
-        checks: { health: { samples: 3, failed: 1, last: 503, min: 200, max: 503 } },
-      },
+      raw: { passed: false, samples: 3, checks: { health: { samples: 3, failed: 1, last: 503, min: 200, max: 503 } } },
     })
     expect(asked).toHaveLength(3)
   })

@@ -122,7 +122,7 @@ const forSchedule: Prepare = async ({ call }, token) => {
 const schedules = {
   'GET /v1/schedules/{schedule_id}': forSchedule,
   ...Object.fromEntries(
-    ['pause', 'resume', 'run', 'end'].map((act) => [`POST /v1/schedules/{schedule_id}/${act}`, forSchedule]),
+    ['pause', 'resume', 'run', 'end', 'secret'].map((act) => [`POST /v1/schedules/{schedule_id}/${act}`, forSchedule]),
   ),
 }
 /** The name has no address: its messages are tried in vain. */

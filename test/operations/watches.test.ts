@@ -47,12 +47,7 @@ beforeEach(() => {
 })
 
 const call = (path: string) => ({ base_url: base, request: { method: 'POST', url: `/${path}`, body: {} } })
-const canary = () => ({
-  node_id: 'canary',
-  executor: 'http',
-  with: call('canary'),
-  compensate: { with: call('undo') },
-})
+const canary = () => ({ node_id: 'canary', executor: 'http', with: call('canary'), compensate: { with: call('undo') } })
 const watch = (on_failure: string) => ({
   node_id: 'observe',
   executor: 'watch',

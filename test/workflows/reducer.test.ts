@@ -504,7 +504,9 @@ describe('reducer', () => {
   it('keeps signals that no node waits for yet, but not without end', () => {
     const one = { deps: [], gates: [], join: 'all', on_failure: 'hold', kind: 'task', tries: 1 } as const
     const spec = { nodes: [{ ...one, deps: [], gates: [], when: false, catalog: false, undo: false }], gates: [] }
-    const world = new World([pageOf({ ...spec, max_parallel: 1, pause_on_failure: false, failure_budget: null, deadline: null })])
+    const world = new World([
+      pageOf({ ...spec, max_parallel: 1, pause_on_failure: false, failure_budget: null, deadline: null }),
+    ])
     const s = start('op', world.pages, world.command('start', {}), world.now)
     for (let n = 0; n < 300; n++)
       step(s, { type: 'command', at: world.now, command: world.command('node_signal', { name: `s${n}` }) })
@@ -515,7 +517,9 @@ describe('reducer', () => {
   it('starts nothing before the rows of a refused command are put back', () => {
     const one = { deps: [], gates: [], join: 'all', on_failure: 'hold', kind: 'task', tries: 1 } as const
     const spec = { nodes: [{ ...one, deps: [], gates: [], when: false, catalog: false, undo: false }], gates: [] }
-    const world = new World([pageOf({ ...spec, max_parallel: 1, pause_on_failure: false, failure_budget: null, deadline: null })])
+    const world = new World([
+      pageOf({ ...spec, max_parallel: 1, pause_on_failure: false, failure_budget: null, deadline: null }),
+    ])
     const s = start('op', world.pages, world.command('start', {}), world.now)
     const take = (...events: Event[]) => world.accept(step(s, ...events).effects)
     const taken = <K extends Task['kind']>(kind: K) => {
@@ -546,7 +550,9 @@ describe('reducer', () => {
   it('asks a claim again that was refused by a calendar of before, and waits for one of now', () => {
     const one = { deps: [], gates: [], join: 'all', on_failure: 'hold', kind: 'task', tries: 1 } as const
     const spec = { nodes: [{ ...one, deps: [], gates: [], when: false, catalog: false, undo: false }], gates: [] }
-    const world = new World([pageOf({ ...spec, max_parallel: 1, pause_on_failure: false, failure_budget: null, deadline: null })])
+    const world = new World([
+      pageOf({ ...spec, max_parallel: 1, pause_on_failure: false, failure_budget: null, deadline: null }),
+    ])
     const run = (s: State, ...events: Event[]) => step(s, ...events).effects.filter(({ type }) => type === 'run')
     const s = start('op', world.pages, world.command('start', {}), world.now)
     const [begun] = run(s, { type: 'due', at: world.now })

@@ -198,7 +198,9 @@ const gateLines = (gate: Gate): string[] => {
     `  ${releases_count} node${releases_count === 1 ? '' : 's'} behind it, ${changes.length} resource${changes.length === 1 ? '' : 's'} change`,
     ...fields.slice(0, MAX_SHOWN),
     ...(fields.length > MAX_SHOWN ? [dim(`  … ${fields.length - MAX_SHOWN} more: -o json shows all`)] : []),
-    ...bound_outputs.flatMap(({ pointer, value }) => (isWatch(value) ? watchLines(pointer, value) : previewLines(value))),
+    ...bound_outputs.flatMap(({ pointer, value }) =>
+      isWatch(value) ? watchLines(pointer, value) : previewLines(value),
+    ),
     ...affectedLines(gate.context.affected).map((line) => `  ${line}`),
     ...(gate.decided
       ? [`  decided by ${gate.decided.by.name} at ${moment(gate.decided.at)}`]

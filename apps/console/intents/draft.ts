@@ -67,7 +67,14 @@ const changedOf = (fields: readonly SchemaField[], values: Record<string, string
     }),
   )
 
-const limitsOf = ({ window_id, not_before, deadline, max_parallel, risk_ceiling, ...waves }: Record<string, string>) => ({
+const limitsOf = ({
+  window_id,
+  not_before,
+  deadline,
+  max_parallel,
+  risk_ceiling,
+  ...waves
+}: Record<string, string>) => ({
   ...(window_id && { window_id }),
   ...(not_before && { not_before: new Date(not_before).toISOString() }),
   ...(deadline && { deadline_s: Math.round(Number(deadline) * 3600) }),

@@ -104,7 +104,10 @@ export const changesDraft = (input: PlannerInput, violations: Violation[]): Draf
     const after = changes.get(target.resource_id)?.after ?? {}
     const roots = { target, ...(lane.procedure.kind === 'change' && { after }), params: lane.params, plan, batch: root }
     const tolerant = !batch?.canary && (budget > 0 || (lane.batch?.max_failures ?? 0) > 0)
-    const done = expandUnit({ procedure: lane.procedure, target, roots, entry, group: batch?.group_id, tolerant }, violations)
+    const done = expandUnit(
+      { procedure: lane.procedure, target, roots, entry, group: batch?.group_id, tolerant },
+      violations,
+    )
     draft.nodes.push(...done.nodes)
     expanded.set(target.resource_id, done)
     return done
