@@ -155,7 +155,7 @@ describe('one intent over more than a thousand targets', () => {
     const [stood, before] = [touched(), new Map([...effects].map(([name, keys]) => [name, [...keys]]))]
     expect(stood).toBeGreaterThan(500)
     expect(stood).toBeLessThan(HOSTS - SICK)
-    // Nothing moves while it is paused.
+    // All stands still while it is paused.
     expect(await states(operation_id)).toMatchObject({ failed: 5, succeeded: stood })
     fails.clear()
     await resume(operation_id)

@@ -1,4 +1,4 @@
-import type { ScheduleRow, ScheduleView, SecretView } from '../../shared/contracts/operations/schedules.ts'
+import type { ScheduleRow, ScheduleView, HookSecretView } from '../../shared/contracts/operations/schedules.ts'
 import { type Command, type Context, needed, readDocument, wholeId } from '../command.ts'
 import { confirm } from '../terminal/ask.ts'
 import { minute, short, word, zoned } from '../terminal/output.ts'
@@ -104,7 +104,7 @@ export const scheduleCommands: Command[] = [
         ...(typeof overlap === 'string' && { overlap_s: Number(overlap) }),
         ...(context.dry_run && { dry_run: true }),
       }
-      const made = await context.api.post<SecretView & { effect?: Record<string, unknown> }>(
+      const made = await context.api.post<HookSecretView & { effect?: Record<string, unknown> }>(
         `/api/v1/schedules/${id}/secret`,
         body,
       )

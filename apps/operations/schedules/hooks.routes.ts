@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
-import { DeliveryView, ScheduleParams, SecretBody, SecretView } from '../../shared/contracts/operations/schedules.ts'
+import { HookDeliveryView, ScheduleParams, HookSecretBody, HookSecretView } from '../../shared/contracts/operations/schedules.ts'
 import { CommandHeaders, errorReplies } from '../../shared/http/app.ts'
 import { mutationOf } from '../command/mutate.ts'
 import type { OperationsDeps } from '../deps.ts'
@@ -22,8 +22,8 @@ export const hooksRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         tags: ['schedules'],
         params: ScheduleParams,
         headers: CommandHeaders,
-        body: SecretBody,
-        response: { 200: Type.Union([SecretView, DryRunReply]), ...errorReplies },
+        body: HookSecretBody,
+        response: { 200: Type.Union([HookSecretView, DryRunReply]), ...errorReplies },
       },
       preHandler: allow('intent:create', { kind: 'W' }),
     },
@@ -52,7 +52,7 @@ export const hooksRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
           tags: ['schedules'],
           params: ScheduleParams,
           body: Type.Unknown({ description: 'Whatever the sender says; its bytes are signed.' }),
-          response: { 200: DeliveryView, ...errorReplies },
+          response: { 200: HookDeliveryView, ...errorReplies },
         },
         preHandler: allow('none', { kind: 'W' }),
       },

@@ -8,7 +8,7 @@ import {
   type Schedule,
   saveDelivery,
 } from '../../../db/operations/plans/schedules.ts'
-import type { DeliveryView } from '../../shared/contracts/operations/schedules.ts'
+import type { HookDeliveryView } from '../../shared/contracts/operations/schedules.ts'
 import { AppError, notFound, overloaded } from '../../shared/errors.ts'
 import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
@@ -52,7 +52,7 @@ export type Delivery = { headers: Record<string, string | string[] | undefined>;
  * Takes a webhook, each once, and begins a run; the run acts with its owner's rights as any other. A schedule that does
  * not exist, one without a webhook and a wrong signature are refused alike.
  */
-export const takeDelivery = async (deps: Deps, schedule_id: string, delivery: Delivery): Promise<DeliveryView> => {
+export const takeDelivery = async (deps: Deps, schedule_id: string, delivery: Delivery): Promise<HookDeliveryView> => {
   const found = await getSchedule(deps.db, schedule_id)
   const delivery_id = found && 'webhook' in found.when ? provenId(deps, found, found.when.webhook, delivery) : undefined
   if (delivery_id === undefined)

@@ -54,7 +54,7 @@ export const schedule_runs = t(
   (c) => [primaryKey({ columns: [c.schedule_id, c.due_at] }), index('schedule_runs_state').on(c.state, c.due_at)],
 )
 
-/** Webhooks that came, each once: what comes again starts nothing. */
+/** Webhooks that came, each counted once. */
 export const schedule_deliveries = t(
   'schedule_deliveries',
   { schedule_id: uuid('schedule_id').notNull(), delivery_id: text('delivery_id').notNull(), at: now('at') },

@@ -74,7 +74,7 @@ export const ScheduleChange = Closed({
   dry_run: DryRun,
 })
 
-export const SecretBody = Closed({
+export const HookSecretBody = Closed({
   overlap_s: Type.Optional(
     Type.Integer({
       minimum: 0,
@@ -85,19 +85,19 @@ export const SecretBody = Closed({
   ),
   dry_run: DryRun,
 })
-export type SecretBody = Static<typeof SecretBody>
-export const SecretView = Type.Object({
+export type HookSecretBody = Static<typeof HookSecretBody>
+export const HookSecretView = Type.Object({
   schedule_id: ScheduleParams.properties.schedule_id,
   url: text('/api/v1/hooks/0195f0c2-0000-7000-8000-000000000001'),
   secret: text('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', { description: 'Shown here alone.' }),
   previous_until: Nullable(Time),
 })
-export type SecretView = Static<typeof SecretView>
-export const DeliveryView = Type.Object({
+export type HookSecretView = Static<typeof HookSecretView>
+export const HookDeliveryView = Type.Object({
   status: Type.Enum(['accepted', 'duplicate', 'ignored']),
   detail: NullableText,
 })
-export type DeliveryView = Static<typeof DeliveryView>
+export type HookDeliveryView = Static<typeof HookDeliveryView>
 
 export const ScheduleRun = Type.Object({
   due_at: Time,
