@@ -10607,7 +10607,7 @@ export interface operations {
                 datacenter_id?: string;
                 layer_id?: string;
                 layer_kind?: string;
-                /** @description Own health of the place. */
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
                 health_status?: string[];
                 /** @description `key` or `key=value`; all must hold. */
                 label?: string[];
@@ -10664,7 +10664,7 @@ export interface operations {
                 datacenter_id?: string;
                 layer_id?: string;
                 layer_kind?: string;
-                /** @description Own health of the place. */
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
                 health_status?: string[];
                 /** @description `key` or `key=value`; all must hold. */
                 label?: string[];
@@ -10721,7 +10721,7 @@ export interface operations {
                 datacenter_id?: string;
                 layer_id?: string;
                 layer_kind?: string;
-                /** @description Own health of the place. */
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
                 health_status?: string[];
                 /** @description `key` or `key=value`; all must hold. */
                 label?: string[];
@@ -10778,7 +10778,7 @@ export interface operations {
                 datacenter_id?: string;
                 layer_id?: string;
                 layer_kind?: string;
-                /** @description Own health of the place. */
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
                 health_status?: string[];
                 /** @description `key` or `key=value`; all must hold. */
                 label?: string[];
