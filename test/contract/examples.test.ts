@@ -28,7 +28,9 @@ const REDIRECTS = new Set(ROUTES.filter(({ redirects }) => redirects).map(({ met
 const AT_WORK = ['POST /v1/pools/{pool}/work', 'GET /internal/v1/artifacts/{sha256}']
 /** What needs an authenticator: `test/session/passkeys.test.ts` has one. */
 const WITH_PASSKEY = ['POST /v1/users/me/passkeys', 'DELETE /v1/users/me/passkeys/{passkey_id}']
-const ELSEWHERE = new Set([...AT_WORK, ...WITH_PASSKEY])
+/** Signed by whoever sends it: `test/operations/schedules.test.ts`. */
+const SIGNED = ['POST /v1/hooks/{schedule_id}']
+const ELSEWHERE = new Set([...AT_WORK, ...WITH_PASSKEY, ...SIGNED])
 /** How an operation may succeed: browsers are led on by 303, on the few routes that the gateway lets redirect. */
 const successOf = ({ name }: Endpoint) => (REDIRECTS.has(name) ? /^(2\d\d|303)$/ : /^2\d\d$/)
 

@@ -1,4 +1,4 @@
-import type { ScheduleRow, ScheduleView, HookSecretView } from '../../shared/contracts/operations/schedules.ts'
+import type { HookSecretView, ScheduleRow, ScheduleView } from '../../shared/contracts/operations/schedules.ts'
 import { type Command, type Context, needed, readDocument, wholeId } from '../command.ts'
 import { confirm } from '../terminal/ask.ts'
 import { minute, short, word, zoned } from '../terminal/output.ts'

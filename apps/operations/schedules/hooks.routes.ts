@@ -2,7 +2,12 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
-import { HookDeliveryView, ScheduleParams, HookSecretBody, HookSecretView } from '../../shared/contracts/operations/schedules.ts'
+import {
+  HookDeliveryView,
+  HookSecretBody,
+  HookSecretView,
+  ScheduleParams,
+} from '../../shared/contracts/operations/schedules.ts'
 import { CommandHeaders, errorReplies } from '../../shared/http/app.ts'
 import { mutationOf } from '../command/mutate.ts'
 import type { OperationsDeps } from '../deps.ts'
