@@ -1,5 +1,5 @@
 import type { Preview } from '../../shared/contracts/client/preview.ts'
-import { isWatch, type Watch, watchRows } from '../../shared/contracts/client/watch.ts'
+import { isWatch, type Watch, watchRows } from '../../shared/contracts/watch.ts'
 import type { Gate, GateSummary, InboxItem } from '../../shared/contracts/operations/gates.ts'
 import type { GateSubject } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'

@@ -1,4 +1,4 @@
-import { isWatch } from '../../shared/contracts/client/watch.ts'
+import { isWatch } from '../../shared/contracts/watch.ts'
 import type { GateSubject } from '../api/types.ts'
 import { ChangeList, isPreview, valueText } from '../values/diff.tsx'
 import { inOrder, stepOf } from '../votes/releases.ts'

@@ -1,4 +1,4 @@
-import { type Watch, watchRows } from '../../shared/contracts/client/watch.ts'
+import { type Watch, watchRows } from '../../shared/contracts/watch.ts'
 import { type Column, DataTable } from '../ui/table.tsx'
 import { Status } from '../values/status.tsx'
 import { tDecide } from '../words/decide.ts'
