@@ -239,6 +239,8 @@ const operations = table('operations', '', [
   ...['pause', 'end'].map(
     (act): Row => ['POST', `/api/v1/schedules/{schedule_id}/${act}`, 'S', ['intent:create', 'operation:control']],
   ),
+  ['POST', '/api/v1/schedules/{schedule_id}/secret', 'W', 'intent:create'],
+  ['POST', '/api/v1/hooks/{schedule_id}', 'W', 'none', 'machine'],
   ['GET', `${OP}/nodes/{node_id}/logs`, 'R', 'log:read'],
   ['GET', `${OP}/nodes/{node_id}/logs/raw`, 'R', 'log:read'],
   ['GET', '/api/v1/events', 'R', 'operation:read', 'stream'],
