@@ -8,8 +8,11 @@ export const endSession = (session_id: string): Promise<Problem | null> =>
 /** Signs out all other sessions. */
 export const endOtherSessions = (): Promise<Problem | null> => send('POST', '/api/v1/sessions/revoke-others')
 
-/** Sends a change of one's own account. Returns the refusal, or null. */
-export const send = async (method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<Problem | null> => {
+/** Why a change was refused; null: it was done. */
+export type Refusal = Problem | null
+
+/** Sends a change of one's own account. */
+export const send = async (method: 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<Refusal> => {
   try {
     const headers = { 'idempotency-key': crypto.randomUUID(), ...(body ? { 'content-type': 'application/json' } : {}) }
     const given = body ? { body: JSON.stringify(body) } : {}

@@ -14,10 +14,12 @@ import { Heading, Page } from '../ui/page.tsx'
 import { type Column, DataTable, Listing } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAccount } from '../words/account.ts'
+import { ThisDevice } from './device.tsx'
 
 const PATH = '/api/v1/notifications/destinations'
 const words = tAccount.notifications
-const KINDS = Object.keys(words.kinds) as DestinationKind[]
+/** A browser is no address that anybody types. */
+const KINDS = (Object.keys(words.kinds) as DestinationKind[]).filter((kind) => kind !== 'push')
 
 /** Sends one change at a time. Returns whether it was done. */
 type Act = (method: 'POST' | 'DELETE', path: string, body: object | undefined, done: string) => Promise<boolean>
@@ -50,6 +52,7 @@ export const NotificationsPage = () => {
         <p className="text-muted">{words.note}</p>
       </div>
       <div role="status">{typeof said === 'string' ? <p>{said}</p> : said ? <ProblemText problem={said} /> : null}</div>
+      <ThisDevice />
       <Listing list={list} empty={rows.length === 0 ? words.empty : undefined}>
         <DataTable
           caption={words.title}
@@ -69,19 +72,22 @@ export const NotificationsPage = () => {
   )
 }
 
+/** All browsers of one vendor have one origin: a name tells them apart. */
+const labelOf = ({ kind, name, address }: DestinationView) => (kind === 'push' ? name : address)
+
 const columnsFor = (act: Act, busy: boolean): Column<DestinationView>[] => [
-  { name: words.to, kind: 'lead', cell: ({ address }) => address },
+  { name: words.to, kind: 'lead', cell: labelOf },
   { name: words.kind, cell: ({ kind }) => words.kinds[kind] },
   { name: words.status, cell: ({ status, status_reason }) => status_reason ?? words.statuses[status] },
   {
     name: words.test,
-    cell: ({ destination_id, address, status }) =>
-      status === 'active' ? (
+    cell: (row) =>
+      row.status === 'active' ? (
         <RowButton
           name={words.test}
-          label={words.test_one(address)}
+          label={words.test_one(labelOf(row))}
           busy={busy}
-          act={() => act('POST', `${PATH}/${destination_id}/test`, {}, words.tested)}
+          act={() => act('POST', `${PATH}/${row.destination_id}/test`, {}, words.tested)}
         />
       ) : (
         '–'
@@ -89,12 +95,12 @@ const columnsFor = (act: Act, busy: boolean): Column<DestinationView>[] => [
   },
   {
     name: words.remove,
-    cell: ({ destination_id, address }) => (
+    cell: (row) => (
       <RowButton
         name={words.remove}
-        label={words.remove_one(address)}
+        label={words.remove_one(labelOf(row))}
         busy={busy}
-        act={() => act('DELETE', `${PATH}/${destination_id}`, undefined, words.removed)}
+        act={() => act('DELETE', `${PATH}/${row.destination_id}`, undefined, words.removed)}
       />
     ),
   },

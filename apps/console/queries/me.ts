@@ -32,6 +32,13 @@ export const destinationsQuery = () =>
     queryFn: ({ signal }) => read(api.GET('/v1/notifications/destinations', { signal })),
   })
 
+/** How this browser is told of decisions. */
+export const pushQuery = () =>
+  queryOptions({
+    queryKey: ['notifications', 'push'],
+    queryFn: ({ signal }) => read(api.GET('/v1/notifications/push', { signal })),
+  })
+
 /** The latest messages to the person; one that is queued changes by itself. */
 export const deliveriesQuery = () =>
   queryOptions({

@@ -1,0 +1,1 @@
+import { expect, it } from 'vitest'
