@@ -47,6 +47,7 @@ const ROOMS = {
   'apps/credential': [['hashing', 'passwords']],
   'apps/relay': [['audit', 'commands', 'events']],
   'apps/shared': [
+    ['contracts/codes'],
     ['contracts', 'codec', 'jwt', 'process', 'run'],
     ['contracts/client', 'contracts/catalog', 'contracts/identity', 'contracts/session', 'service'],
     ['contracts/operations', 'contracts/topology', 'contracts/imports'],

@@ -10576,7 +10576,7 @@ export interface operations {
                 datacenter_id?: string;
                 layer_id?: string;
                 layer_kind?: string;
-                /** @description Own health of the place. */
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
                 health_status?: string[];
                 /** @description `key` or `key=value`; all must hold. */
                 label?: string[];
@@ -10633,7 +10633,7 @@ export interface operations {
                 datacenter_id?: string;
                 layer_id?: string;
                 layer_kind?: string;
-                /** @description Own health of the place. */
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
                 health_status?: string[];
                 /** @description `key` or `key=value`; all must hold. */
                 label?: string[];
@@ -10690,7 +10690,7 @@ export interface operations {
                 datacenter_id?: string;
                 layer_id?: string;
                 layer_kind?: string;
-                /** @description Own health of the place. */
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
                 health_status?: string[];
                 /** @description `key` or `key=value`; all must hold. */
                 label?: string[];
@@ -10747,7 +10747,7 @@ export interface operations {
                 datacenter_id?: string;
                 layer_id?: string;
                 layer_kind?: string;
-                /** @description Own health of the place. */
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
                 health_status?: string[];
                 /** @description `key` or `key=value`; all must hold. */
                 label?: string[];

@@ -6,7 +6,7 @@ import { Shell } from './frame/shell.tsx'
 import { Unreachable } from './frame/unreachable.tsx'
 import { type EndedIn, OPERATIONS_TABS, type OperationsTab, operationQuery } from './queries/operations.ts'
 import type { OverviewDays } from './queries/overview.ts'
-import { type DrawnSearch, drawnSearch, oneOf, spanSearch, text, timelineSearch, whole } from './search.ts'
+import { type DrawnSearch, drawnSearch, oneOf, spanSearch, text, texts, timelineSearch, whole } from './search.ts'
 import { SessionAway, sessionPhase, startSession } from './session/token.ts'
 import { Loading, Page } from './ui/page.tsx'
 
@@ -16,10 +16,7 @@ const root = createRootRouteWithContext<{ client: QueryClient }>()({ component: 
 const login = createRoute({
   getParentRoute: () => root,
   path: '/login',
-  validateSearch: (search): { next?: string; error?: string } => ({
-    ...(text(search.next) === '' ? {} : { next: text(search.next) }),
-    ...(text(search.error) === '' ? {} : { error: text(search.error) }),
-  }),
+  validateSearch: (search) => texts(search, 'next', 'error'),
   component: lazyPage(() => import('./account/login.tsx'), 'Login'),
 })
 
@@ -96,10 +93,7 @@ const operationHome = createRoute({
 const graph = createRoute({
   getParentRoute: () => operation,
   path: '/graph',
-  validateSearch: (search): DrawnSearch & { only?: string } => ({
-    ...drawnSearch(search),
-    ...(text(search.only) === '' ? {} : { only: text(search.only) }),
-  }),
+  validateSearch: (search) => ({ ...drawnSearch(search), ...texts(search, 'only') }),
   component: lazyPage(() => import('./operations/graph.tsx'), 'OperationGraphPage'),
 })
 const timeline = createRoute({
@@ -118,7 +112,7 @@ const activity = createRoute({
 const nodes = createRoute({
   getParentRoute: () => operation,
   path: '/nodes',
-  validateSearch: (search): { state?: string } => (text(search.state) === '' ? {} : { state: text(search.state) }),
+  validateSearch: (search) => texts(search, 'state'),
   component: lazyPage(() => import('./nodes/list.tsx'), 'OperationNodesPage'),
 })
 const node = createRoute({
@@ -157,10 +151,7 @@ const evidence = createRoute({
 const patchNew = createRoute({
   getParentRoute: () => shell,
   path: '/operations/$operation_id/patches/new',
-  validateSearch: (search): { node?: string; from?: string } => ({
-    ...(text(search.node) === '' ? {} : { node: text(search.node) }),
-    ...(text(search.from) === '' ? {} : { from: text(search.from) }),
-  }),
+  validateSearch: (search) => texts(search, 'node', 'from'),
   component: lazyPage(() => import('./patches/new.tsx'), 'PatchNewPage'),
 })
 const patch = createRoute({
@@ -253,17 +244,13 @@ const password = createRoute({
 const topology = createRoute({
   getParentRoute: () => shell,
   path: '/topology',
-  validateSearch: (search): { region?: string; datacenter?: string; layer?: string } => ({
-    ...(text(search.region) === '' ? {} : { region: text(search.region) }),
-    ...(text(search.datacenter) === '' ? {} : { datacenter: text(search.datacenter) }),
-    ...(text(search.layer) === '' ? {} : { layer: text(search.layer) }),
-  }),
+  validateSearch: (search) => texts(search, 'region', 'datacenter', 'layer'),
   component: lazyPage(() => import('./topology/page.tsx'), 'TopologyPage'),
 })
 const capabilities = createRoute({
   getParentRoute: () => shell,
   path: '/capabilities',
-  validateSearch: (search): { key?: string } => (text(search.key) === '' ? {} : { key: text(search.key) }),
+  validateSearch: (search) => texts(search, 'key'),
   component: lazyPage(() => import('./topology/capabilities.tsx'), 'CapabilitiesPage'),
 })
 

@@ -3,6 +3,11 @@ export const text = (value: unknown): string =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 export const oneOf = <T extends string>(value: unknown, words: readonly T[], otherwise: T): T =>
   words.includes(value as T) ? (value as T) : otherwise
+/** The texts among these parameters; an empty one is left out. */
+export const texts = <K extends string>(search: Record<string, unknown>, ...names: K[]) =>
+  Object.fromEntries(names.map((name) => [name, text(search[name])]).filter(([, value]) => value !== '')) as {
+    [name in K]?: string
+  }
 export const whole = (value: unknown): number | undefined => {
   const number = Number(value)
   return Number.isSafeInteger(number) && number > 0 ? number : undefined
@@ -22,8 +27,7 @@ export const spanSearch = (search: Record<string, unknown>): { from?: string; to
 export type DrawnSearch = { view?: 'list' | 'drawing' | 'matrix'; node?: string; gate?: string }
 export const drawnSearch = (search: Record<string, unknown>): DrawnSearch => ({
   ...(search.view === 'list' || search.view === 'drawing' || search.view === 'matrix' ? { view: search.view } : {}),
-  ...(text(search.node) === '' ? {} : { node: text(search.node) }),
-  ...(text(search.gate) === '' ? {} : { gate: text(search.gate) }),
+  ...texts(search, 'node', 'gate'),
 })
 
 /** Which events and rows of a timeline are shown, and which node is explained. */
@@ -35,5 +39,5 @@ export type TimelineSearch = {
 export const timelineSearch = (search: Record<string, unknown>): TimelineSearch => ({
   ...(search.kinds === 'people' || search.kinds === 'problems' ? { kinds: search.kinds } : {}),
   ...(search.rows === 'path' ? { rows: search.rows } : {}),
-  ...(text(search.why) === '' ? {} : { why: text(search.why) }),
+  ...texts(search, 'why'),
 })

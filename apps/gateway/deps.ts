@@ -9,6 +9,7 @@ import type { GatewayConfig } from './config.ts'
 import type { ReadAddress } from './edge/address.ts'
 import type { Cors } from './edge/cors.ts'
 import type { HeaderList } from './edge/headers.ts'
+import type { Turns } from './edge/turns.ts'
 import type { StaticFiles } from './files/static.ts'
 import type { Denylist } from './guard/denylist.ts'
 import type { Guard } from './guard/guard.ts'
@@ -31,6 +32,7 @@ export type GatewayDeps = {
   streams: Streams
   proxy: UpstreamProxy
   pressure: Pressure
+  turns: Turns
   disk: DiskWatch
   checks: Checks
   nameOf: KeyNames

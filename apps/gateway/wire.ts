@@ -22,6 +22,7 @@ import type { GatewayDeps } from './deps.ts'
 import { createAddressReader } from './edge/address.ts'
 import { createCors } from './edge/cors.ts'
 import { createSecurityHeaders } from './edge/headers.ts'
+import { createTurns } from './edge/turns.ts'
 import { createStaticFiles } from './files/static.ts'
 import { createDenylist } from './guard/denylist.ts'
 import { createGuard } from './guard/guard.ts'
@@ -79,6 +80,7 @@ export const createDeps = (
     streams,
     proxy,
     pressure,
+    turns: createTurns(),
     disk,
     checks,
     nameOf,

@@ -56,6 +56,20 @@ describe('import', () => {
     expect(body).toMatchObject({ desired_state: { port: 80, protocol: 'http' }, labels: { tier: 'gold', env: 'lab' } })
   })
 
+  it('refuses items that say different things of one id, which no repeat would find unchanged', async () => {
+    const from = source()
+    const [one, other] = [service('twin'), service('single')]
+    const twin = { ...one, labels: { tier: 'gold' } }
+    const before = await c.traces()
+    const refused = await send(from, [one, other, twin])
+    expect(refused).toMatchObject({ status: 400, body: { code: 'schema_violation' } })
+    expect(refused.body.violations).toMatchObject([{ pointer: '/items/2/external_id' }])
+    const job = await c.as('ada').post('/v1/imports', { source: from, items: [one, other, twin] })
+    expect(job).toMatchObject({ status: 400, body: { violations: [{ pointer: '/items/2/external_id' }] } })
+    expect(await c.traces()).toEqual(before)
+    expect(outcomes(await send(from, [one, other, one]))).toEqual(['created', 'created', 'unchanged'])
+  })
+
   it('says in a dry run what then happens, and stores nothing of it', async () => {
     const from = source()
     const items = [

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { ApiError, type Person } from '../../apps/platform/demo/client.ts'
+import { ApiError, type Person, type Reply } from '../../apps/platform/demo/client.ts'
+import type { Dice } from './dice.ts'
 
 /** What no outage may answer: 503 by whoever needs what is away, 502 and 504 by the gateway, and nothing else. */
 const isFailure = ({ status }: ApiError) => status >= 500 && ![502, 503, 504].includes(status)
@@ -7,11 +8,18 @@ const isFailure = ({ status }: ApiError) => status >= 500 && ![502, 503, 504].in
 const isOutage = (error: unknown) =>
   error instanceof ApiError ? error.status >= 500 || error.body.retryable === true : error instanceof Error
 
+/** How often an answer is lost on its way, and how often an answered request is sent once more. */
+const LOST = 0.15
+const REPEATED = 0.15
+
+type Patient = { patience_ms: number; failed: (what: string) => void; dice: Dice }
+
 /**
- * A person who repeats a request, with the same key, until it is answered: by 2xx or by a refusal that stands. A failure
- * that no outage explains is told to `failed`.
+ * A person who repeats a request, with the same key, until it is answered: by 2xx or by a refusal that stands. Some
+ * answers are lost, so that the repeat runs beside the first; some requests are sent again after their answer, which must
+ * be the same. A failure that no outage explains is told to `failed`.
  */
-export const patient = (person: Person, patience_ms: number, failed: (what: string) => void): Person => {
+export const patient = (person: Person, { patience_ms, failed, dice }: Patient): Person => {
   const insist = async <T>(act: () => Promise<T>): Promise<T> => {
     const end = performance.now() + patience_ms
     for (;;) {
@@ -29,10 +37,24 @@ export const patient = (person: Person, patience_ms: number, failed: (what: stri
     if (name === undefined) throw new Error(`${path} is sent without a name`)
     return name
   }
+  const once = async <T>(what: string, act: () => Promise<Reply<T>>): Promise<Reply<T>> => {
+    if (dice.between(0, 1) < LOST) {
+      act().catch(() => {})
+      await delay(dice.between(0, 60))
+    }
+    const first = await insist(act)
+    if (dice.between(0, 1) >= REPEATED) return first
+    const second = await insist(act)
+    if (second.status !== first.status || JSON.stringify(second.body) !== JSON.stringify(first.body))
+      failed(`${what} was answered ${said(first)}, and the same request again ${said(second)}`)
+    return first
+  }
   return {
     username: person.username,
     get: (path) => insist(() => person.get(path)),
-    post: (path, body, name) => insist(() => person.post(path, body, named(path, name))),
-    put: (path, body, name) => insist(() => person.put(path, body, named(path, name))),
+    post: (path, body, name) => once(path, () => person.post(path, body, named(path, name))),
+    put: (path, body, name) => once(path, () => person.put(path, body, named(path, name))),
   }
 }
+
+const said = ({ status, body }: Reply<unknown>): string => `${status} ${JSON.stringify(body).slice(0, 300)}`

@@ -15,6 +15,7 @@ it('six kills at any moment: each effect once, none lost, every operation ends r
   expect([outcome.breaches, said.filter((line) => line.includes('BREACH'))]).toEqual([[], []])
   expect(outcome).toMatchObject({ twice: 0, lost: 0 })
   expect([...outcome.deaths.values()].flat()).toHaveLength(6)
+  expect(outcome.sign_ins.count).toBeGreaterThan(1)
   expect(outcome.jobs.length).toBeGreaterThan(1)
   expect(outcome.effects).toBeGreaterThan(0)
 }, 600_000)

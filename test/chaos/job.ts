@@ -57,8 +57,12 @@ export const runJob = async (world: World, job: Job): Promise<void> => {
   const path = `/v1/operations/${operation_id}`
   const acts = actsOf(world, job, path)
   const end = performance.now() + world.patience_ms
+  let revision = 0
   for (;;) {
     const operation = await world.operator.get<Operation>(path)
+    if (operation.revision < revision)
+      world.breach(`${job.name}: revision ${operation.revision} was read after ${revision}`)
+    revision = operation.revision
     job.status = operation.status
     if (hasEnded(operation)) return
     if (performance.now() > end) throw new Error(`it did not end: ${JSON.stringify(operation).slice(0, 600)}`)

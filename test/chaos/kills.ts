@@ -10,6 +10,10 @@ export const VICTIMS = [
   'relay',
   'catalog',
   'gateway',
+  'session',
+  'identity',
+  'credential',
+  'token',
   'nats',
   'redis',
   'temporal',
@@ -18,6 +22,7 @@ export const VICTIMS = [
 export type Victim = (typeof VICTIMS)[number]
 
 const BACK_MS = 120_000
+const LONGEST_STALL_MS = 8000
 
 export type Deaths = Map<Victim, number[]>
 
@@ -50,6 +55,27 @@ export const killAtRandom = async (
   }
   await Promise.all(down.values())
   return deaths
+}
+
+/**
+ * Stops processes for a moment, as a machine that swaps or a debugger does: nobody is told, and what they had begun goes
+ * on afterwards. Answers how many it stopped.
+ */
+export const stallAtRandom = async (
+  stack: Stack,
+  { dice, gap_s, goes, stalled }: { dice: Dice; gap_s: number; goes: () => boolean; stalled: (name: Victim) => void },
+): Promise<number> => {
+  let count = 0
+  for (;;) {
+    await delay(dice.between(gap_s * 1000, 4 * gap_s * 1000))
+    if (!goes()) return count
+    const name = dice.pick(VICTIMS)
+    stalled(name)
+    stack.pause(name)
+    await delay(dice.between(1000, LONGEST_STALL_MS))
+    stack.resume(name)
+    count += 1
+  }
 }
 
 const strike = async (stack: Stack, name: Victim): Promise<number> => {

@@ -9,7 +9,8 @@ import { type Outcome, wreak } from './run.ts'
 
 /**
  * `npm run test:chaos -- --kills 50 [--seed N] [--gap SECONDS] [--at-once N]`: a platform and servers of its own, operations
- * on real hosts all the time, and `kill -9` of random processes at random moments. Exits 1 when an operation did not end
+ * on real hosts all the time, `kill -9` and SIGSTOP of random processes at random moments, lost answers, and people who
+ * sign in and out meanwhile. Exits 1 when an operation did not end
  * right, an effect was lost or done twice, or anything derived is not what its origin says.
  */
 const USAGE = 'usage: npm run test:chaos -- [--kills 50] [--seed N] [--gap SECONDS] [--at-once N]'
@@ -34,7 +35,7 @@ const options = () => {
   process.exit(2)
 }
 
-const report = ({ deaths, jobs, effects, twice, lost, breaches }: Outcome): void => {
+const report = ({ deaths, stalls, sign_ins, jobs, effects, twice, lost, breaches }: Outcome): void => {
   const seconds = (times: number[]) =>
     times.length === 0 ? '' : (times.reduce((a, b) => a + b) / times.length / 1000).toFixed(1)
   const rows = [...deaths].map(([name, times]) => [name, String(times.length), seconds(times)])
@@ -46,6 +47,9 @@ const report = ({ deaths, jobs, effects, twice, lost, breaches }: Outcome): void
   ))
     console.log(line)
   console.log()
+  console.log(
+    `${stalls} processes stood still; ${sign_ins.count} sign-ins, the slowest ${(sign_ins.slowest_ms / 1000).toFixed(1)} s\n`,
+  )
   const over = [jobs.length, effects, twice, lost, breaches.length].map(String)
   for (const line of table(['operations over', 'effects', 'twice', 'lost', 'breaches'], [over])) console.log(line)
   for (const breach of breaches) console.log(`BREACH  ${breach}`)

@@ -1,11 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { readDemo } from '../../apps/platform/demo/accounts.ts'
 import { register } from '../../apps/platform/demo/catalog.ts'
 import { createFleetClient } from '../../apps/platform/demo/fleet.ts'
 import type { Stack } from '../support/stack.ts'
 import { patient } from './caller.ts'
 import { createDice } from './dice.ts'
 import { hasEnded, type Job, KINDS, runJob, type World } from './job.ts'
-import { type Deaths, killAtRandom } from './kills.ts'
+import { type Deaths, killAtRandom, stallAtRandom } from './kills.ts'
+import { keepSigningIn, type SignIns } from './newcomers.ts'
 import { judge, type Verdict } from './verdict.ts'
 
 export type Chaos = {
@@ -17,15 +19,15 @@ export type Chaos = {
   at_once: number
   print: (line: string) => void
 }
-export type Outcome = Verdict & { deaths: Deaths; jobs: Job[] }
+export type Outcome = Verdict & { deaths: Deaths; stalls: number; sign_ins: SignIns; jobs: Job[] }
 
 const HOSTS_EACH = 3
 /** A request or an operation that takes longer is stuck: no outage here lasts so long. */
 const PATIENCE_MS = 300_000
 
 /**
- * Keeps operations running on hosts of the fleet while processes of the platform are killed, lets all operations end, and
- * judges what they did.
+ * Keeps operations running on hosts of the fleet while processes of the platform are killed and stand still, answers are
+ * lost and people sign in; lets all operations end, and judges what they did and what was answered.
  */
 export const wreak = async (stack: Stack, { kills, seed, gap_s, at_once, print }: Chaos): Promise<Outcome> => {
   const began = performance.now()
@@ -38,7 +40,11 @@ export const wreak = async (stack: Stack, { kills, seed, gap_s, at_once, print }
   }
   const people = await stack.people()
   const person = (name: keyof typeof people) =>
-    patient(people[name], PATIENCE_MS, (what) => breach(`answered: ${what}`))
+    patient(people[name], {
+      patience_ms: PATIENCE_MS,
+      failed: (what) => breach(`answered: ${what}`),
+      dice: createDice(seed + 2),
+    })
   const fleet_url = stack.url('fleet')
   const fleet = createFleetClient(fleet_url)
   const world: World = {
@@ -77,6 +83,16 @@ export const wreak = async (stack: Stack, { kills, seed, gap_s, at_once, print }
   }
   const over = () => jobs.filter(hasEnded).length
   const running = Array.from({ length: at_once }, keepRunning)
+  const goes = () => killing
+  const stalling = stallAtRandom(stack, {
+    dice: createDice(seed + 3),
+    gap_s,
+    goes,
+    stalled: (name) => say(`${name} stands still`),
+  })
+  const account = readDemo(stack.dir)?.users.find(({ username }) => username === 'ada')
+  if (!account) throw new Error('the demo has no ada')
+  const arriving = keepSigningIn(stack.gateway_url, account, { goes, patience_ms: PATIENCE_MS, breach })
   const deaths = await killAtRandom(stack, {
     kills,
     dice,
@@ -84,10 +100,11 @@ export const wreak = async (stack: Stack, { kills, seed, gap_s, at_once, print }
     killed: (n, name) => say(`kill ${n} of ${kills}: ${name}; ${jobs.length - over()} operations open, ${over()} over`),
   })
   killing = false
+  const [stalls, sign_ins] = await Promise.all([stalling, arriving])
   say(`all are back; ${jobs.length - over()} operations go on to their end`)
   await Promise.all(running)
   const verdict = await judge(stack, world.approver, jobs)
-  return { ...verdict, breaches: [...breaches, ...verdict.breaches], deaths, jobs }
+  return { ...verdict, breaches: [...breaches, ...verdict.breaches], deaths, stalls, sign_ins, jobs }
 }
 
 /** A region with a datacenter of hosts, each a listener of its own. */

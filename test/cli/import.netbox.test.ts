@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type Found, isEmpty } from '../../apps/cli/import/items.ts'
-import { MODELS } from '../../apps/cli/import/netbox/models.ts'
+import { MODELS } from '../../apps/cli/import/netbox/mapping.ts'
 import { readNetbox } from '../../apps/cli/import/netbox/read.ts'
 import { parseSource } from '../../apps/cli/import/source.ts'
 import { NETBOX } from './netbox.ts'

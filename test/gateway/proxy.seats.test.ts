@@ -73,21 +73,6 @@ describe('the seats at an upstream', () => {
     await Promise.all(crowd)
   })
 
-  it('say before the queue is entered who would be refused, and only them', async () => {
-    const { take, leave, refusal, waiting } = seatsOf(1, 2)
-    expect(refusal('batch', 'eva')).toBeUndefined()
-    await take('batch')
-    expect(refusal('batch', 'eva')).toBeUndefined()
-    const crowd = [0, 1].map(() => take('batch', 'eva').catch(code))
-    expect(code(refusal('batch', 'eva'))).toBe('overloaded')
-    expect(refusal('batch', 'olga')).toBeUndefined()
-    expect(refusal('read', 'eva')).toBeUndefined()
-    // Asking takes no place from anyone.
-    expect(waiting('batch')).toBe(2)
-    for (const seat of [5, 5]) leave('batch', seat)
-    await Promise.all(crowd)
-  })
-
   it('let few reads run beside a slow decision, one of each other reader, and the rest once it has ended', async () => {
     const { take, leave, waiting } = seatsOf(4, 8)
     for (let i = 0; i < 10; i++) leave('decide', await take('decide'), 'eva', 900)

@@ -11,8 +11,8 @@ import { awaitChange } from '../read/freshness.ts'
 import { asOf, type Reader } from '../read/lists.ts'
 import { pastTime } from '../read/past.ts'
 import { findVisible } from '../read/visible.ts'
+import { readRollUp } from './causes.ts'
 import { healthNow } from './observe.ts'
-import { readRollUp } from './roll-up.ts'
 
 /** Own health and the checks behind it, evaluated now or at a time, with the roll-up and, if asked for, the history. */
 export const readHealth = async (deps: CatalogDeps, resource_id: string, query: HealthQuery, reader: Reader) => {

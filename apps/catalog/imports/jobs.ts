@@ -12,11 +12,13 @@ import { commandOf, type Write } from '../command/request.ts'
 import { runCommand } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { timeOrNull, timeText } from '../read/documents.ts'
+import { refuseTwins } from './results.ts'
 
 /** Imports that run by themselves (catalog.md 13): a row for each, and one for each of its items. */
 
 /** Keeps what is to be taken over; `worker.ts` does it. */
 export const startJob = (deps: CatalogDeps, body: ImportJobRequest, write: Write): Promise<Answer> => {
+  refuseTwins(body.items)
   const job_id = uuidv7()
   return runCommand(deps, commandOf(deps, write), async (tx, stamp) => {
     const at = stamp()

@@ -5,7 +5,8 @@ import {
   type ImportResult,
   OUTCOMES,
 } from '../../shared/contracts/imports/imports.ts'
-import { AppError, problemOf } from '../../shared/errors.ts'
+import { equalJson } from '../../shared/data/pointer.ts'
+import { AppError, problemOf, type Violation } from '../../shared/errors.ts'
 import type { Write } from '../command/request.ts'
 import { asCalled, type Names } from '../document/names.ts'
 import { changedPaths, escapeToken, type JsonObject, valueAt } from '../document/pointers.ts'
@@ -15,6 +16,25 @@ import { changedPaths, escapeToken, type JsonObject, valueAt } from '../document
 export const replyOf = (results: ImportResult[]): ImportReply => {
   const counted = OUTCOMES.map((name) => [name, results.filter(({ outcome }) => outcome === name).length])
   return { results, counts: Object.fromEntries(counted) as Record<ImportOutcome, number> }
+}
+
+/** Two items of one id that say different things would change one another at every repeat. */
+export const refuseTwins = (items: readonly ImportItem[]): void => {
+  const first = new Map<string, number>()
+  const violations = items.flatMap((item, index): Violation[] => {
+    const before = first.get(item.external_id)
+    if (before === undefined) first.set(item.external_id, index)
+    if (before === undefined || equalJson(items[before], item)) return []
+    const message = `is the id of item ${before} too, which says something else`
+    return [{ pointer: `/items/${index}/external_id`, code: 'schema_violation', message }]
+  })
+  const [twin] = violations
+  if (!twin) return
+  throw new AppError('validation_error', 'schema_violation', `${twin.pointer} ${twin.message}.`, {
+    status: 400,
+    violations: violations.slice(0, 100),
+    hint: 'Send each thing of the source once, or the same each time.',
+  })
 }
 
 /** What comes after the time of the request is left for another one. */

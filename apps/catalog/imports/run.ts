@@ -13,7 +13,7 @@ import { runCommand, stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { refusedAs } from '../document/names.ts'
 import { edgesOf, managerOf, settle, type Taking } from './item.ts'
-import { deferred, merged, problemFor, rehearsed, replyOf } from './results.ts'
+import { deferred, merged, problemFor, refuseTwins, rehearsed, replyOf } from './results.ts'
 
 /**
  * Takes what another system says that exists (catalog.md 13). Items are independent: each is created, updated, found
@@ -22,6 +22,7 @@ import { deferred, merged, problemFor, rehearsed, replyOf } from './results.ts'
  * deferred; all of it is rolled back when the caller has been told that it took too long.
  */
 export const importItems = async (deps: CatalogDeps, body: ImportRequest, write: Write): Promise<Answer> => {
+  refuseTwins(body.items)
   if (write.query.validate_only) {
     const by = causing(write, NO_COMMAND, stampOf(deps))
     const made = new Map<string, string>()

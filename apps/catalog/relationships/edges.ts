@@ -250,24 +250,23 @@ export const checkCardinality = (
 ): void => {
   const own: Counted = { rid: row.rid, resource_id: row.resource_id, type, active: lifecycle_status === 'active' }
   const violations: Violation[] = []
-  const touched = new Map<number, StoredRelationshipType>()
+  const touched = new Map<number, { relation: StoredRelationshipType; at: string }>()
   for (const { at, change, relation, peer } of plan.resolved) {
     const peer_type = peer && types.byId(peer.type_id)
     if (!relation || !peer || !peer_type) continue
-    touched.set(relation.id, relation)
+    touched.set(relation.id, { relation, at })
     const end = { ...peer, type: peer_type, active: peer.lifecycle_status === 'active' }
     violations.push(...countViolations(tx, relation, end, change.direction === 'in' ? 'out' : 'in', at))
   }
   if (own.active && entered) {
     for (const rule of type.relationships) {
       const relation = rule.min > 0 ? types.relationship(rule.type_key) : undefined
-      if (relation) touched.set(relation.id, relation)
+      if (relation && !touched.has(relation.id)) touched.set(relation.id, { relation, at: '/relationships' })
     }
   }
-  for (const relation of touched.values()) {
+  for (const { relation, at } of touched.values()) {
     const directions: Direction[] = relation.symmetric ? ['out'] : ['out', 'in']
-    for (const direction of directions)
-      violations.push(...countViolations(tx, relation, own, direction, '/relationships'))
+    for (const direction of directions) violations.push(...countViolations(tx, relation, own, direction, at))
   }
   if (violations.length > 0) throw violated(violations)
 }

@@ -117,7 +117,9 @@ export const refuseMembers = (patch: JsonObject | PatchOperation[], record_only:
     const path = parsePointer(pointer)
     const member = path?.[0]
     if (member !== undefined && allowed.includes(member)) continue
-    if (path && (member === undefined || FIXED.has(member)))
+    if (path && member === undefined)
+      fixed.push({ pointer, code: 'read_only_field', message: 'the whole document cannot be written: name a member' })
+    else if (path && member !== undefined && FIXED.has(member))
       fixed.push({ pointer, code: 'read_only_field', message: 'cannot be written here' })
     else if (!path) unknown.push({ pointer, code: 'unknown_field', message: 'is not a JSON pointer' })
     else unknown.push({ pointer, code: 'unknown_field', message: 'is not a field of a resource' })

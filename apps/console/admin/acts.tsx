@@ -94,18 +94,10 @@ const ActDialog = ({ act, close }: { act: Act; close: () => void }) => {
   )
 }
 
+type ShownOnceProps = { title: string; words: string; secret: string; close: () => void }
+
 /** A secret of an answer. No later read holds it, so the dialog closes by its button alone. */
-const ShownOnce = ({
-  title,
-  words,
-  secret,
-  close,
-}: {
-  title: string
-  words: string
-  secret: string
-  close: () => void
-}) => (
+const ShownOnce = ({ title, words, secret, close }: ShownOnceProps) => (
   <DialogFrame
     title={title}
     close={close}

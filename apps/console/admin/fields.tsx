@@ -28,15 +28,9 @@ export const isComplete = (fields: FormField[], typed: Typed): boolean =>
 
 export const typedIn = (typed: Typed, name: string): string => (typed[name] ?? '').trim()
 
-export const Fields = ({
-  fields,
-  typed,
-  change,
-}: {
-  fields: FormField[]
-  typed: Typed
-  change: (typed: Typed) => void
-}) => (
+type FieldsProps = { fields: FormField[]; typed: Typed; change: (typed: Typed) => void }
+
+export const Fields = ({ fields, typed, change }: FieldsProps) => (
   <div className="grid gap-4 sm:grid-cols-2">
     {fields.map((field) => {
       const one = {

@@ -46,16 +46,10 @@ export const AdminFrame = () => {
   )
 }
 
+type AdminPageProps = { title: string; actions?: React.ReactNode; children: React.ReactNode }
+
 /** The head of an administration page: its name and the actions that begin something. */
-export const AdminPage = ({
-  title,
-  actions,
-  children,
-}: {
-  title: string
-  actions?: React.ReactNode
-  children: React.ReactNode
-}) => (
+export const AdminPage = ({ title, actions, children }: AdminPageProps) => (
   <Page>
     <div className="flex flex-wrap items-center justify-between gap-3">
       <Heading title={title}>{title}</Heading>

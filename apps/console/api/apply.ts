@@ -1,6 +1,7 @@
 import { type InfiniteData, notifyManager, type Query, type QueryClient } from '@tanstack/react-query'
 import { type Frame, placeOf } from '../../shared/contracts/client/frames.ts'
 import { sessionPhase } from '../session/token.ts'
+import { createGather } from './gather.ts'
 import { connectionNow, onConnection, onFrame, onServed, retryNow } from './live.ts'
 import type { Graph, Me, NodeRow, Operation, OperationRow, Page } from './types.ts'
 
@@ -10,7 +11,6 @@ type OperationFrame = Extract<Frame, { event: 'operation' | 'node' | 'gate' | 'p
 
 const POLL_MS = 5000
 const POLL_HIDDEN_MS = 30_000
-const GATHER_MS = 400
 
 /** Applies live frames to the query cache, at most once per painted frame, and polls while the stream is away. */
 export const applyLive = (client: QueryClient): void => {
@@ -245,16 +245,10 @@ function stateOf(known: WeakMap<Query, Known>, query: Query): Known | undefined 
   return fresh
 }
 
-const gathered = new WeakMap<Query, ReturnType<typeof setTimeout>>()
-
-/** Reads a query again soon; a burst of reasons gives one read. */
-function gather(client: QueryClient, query: Query, after_ms = GATHER_MS): void {
-  if (gathered.has(query)) return
-  const timer = setTimeout(() => {
-    gathered.delete(query)
-    void client.invalidateQueries({ predicate: (candidate) => candidate === query })
-  }, after_ms)
-  gathered.set(query, timer)
+/** Reads a query again, by `createGather`. */
+const soon = createGather<Query>(Date.now)
+function gather(client: QueryClient, query: Query, after_ms?: number): void {
+  soon(query, () => void client.invalidateQueries({ predicate: (candidate) => candidate === query }), after_ms)
 }
 
 function refetch(client: QueryClient, matches: (key: readonly unknown[]) => boolean): void {

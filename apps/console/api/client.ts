@@ -28,7 +28,7 @@ export const withSession = async (request: Request, limit_ms = ANSWER_LIMIT_MS):
   })(request)
 }
 
-type BelowApi = { [Path in keyof paths as Path extends `/api${infer Rest}` ? Rest : never]: paths[Path] }
+export type BelowApi = { [Path in keyof paths as Path extends `/api${infer Rest}` ? Rest : never]: paths[Path] }
 
 /** Typed reads of the public API; the browser puts /api in front. */
 export const api = createClient<BelowApi>({ baseUrl: '/api', fetch: (request) => withSession(request) })

@@ -9,20 +9,16 @@ export const actionOf = (object: { allowed_actions: AllowedAction[] }, action: s
 export const mayPress = (action: AllowedAction | undefined): boolean =>
   action !== undefined && (action.allowed || action.reason_code === 'reauth_required')
 
-/** A button that stays visible when it may not be pressed; the reason is its description and its tooltip. */
-export const ActionButton = ({
-  action,
-  press,
-  main = false,
-  danger = false,
-  children,
-}: {
+type ActionButtonProps = {
   action: AllowedAction | undefined
   press: () => void
   main?: boolean
   danger?: boolean
   children: React.ReactNode
-}) => {
+}
+
+/** A button that stays visible when it may not be pressed; the reason is its description and its tooltip. */
+export const ActionButton = ({ action, press, main = false, danger = false, children }: ActionButtonProps) => {
   const id = useId()
   const allowed = mayPress(action)
   const reason = allowed ? undefined : (action?.reason ?? undefined)

@@ -140,18 +140,10 @@ const CloseButton = ({ close }: { close: () => void }) => (
   </button>
 )
 
+type AcceptedProps = { title: string; at: string; words: string | undefined; close: () => void }
+
 /** The command is recorded; the page will show its outcome. */
-const Accepted = ({
-  title,
-  at,
-  words,
-  close,
-}: {
-  title: string
-  at: string
-  words: string | undefined
-  close: () => void
-}) => (
+const Accepted = ({ title, at, words, close }: AcceptedProps) => (
   <DialogFrame title={title} close={close} footer={<CloseButton close={close} />}>
     <p className="flex items-start gap-2" role="status">
       <span className="mt-0.5">

@@ -19,12 +19,9 @@ type Typed = {
   error: string | null
 }
 
-export const ReasonField = ({
-  label,
-  needed,
-  field,
-  ...typed
-}: Typed & { label: string; needed: boolean; field: React.Ref<HTMLTextAreaElement> }) => {
+type ReasonFieldProps = Typed & { label: string; needed: boolean; field: React.Ref<HTMLTextAreaElement> }
+
+export const ReasonField = ({ label, needed, field, ...typed }: ReasonFieldProps) => {
   const id = useId()
   return (
     <Field id={id} label={label} error={typed.error}>
@@ -44,12 +41,10 @@ export const ReasonField = ({
   )
 }
 
+type ConfirmFieldProps = Omit<Typed, 'error'> & { word: string; missing: boolean }
+
 /** A word that must be typed before a command that cannot be undone. */
-export const ConfirmField = ({
-  word,
-  missing,
-  ...typed
-}: Omit<Typed, 'error'> & { word: string; missing: boolean }) => {
+export const ConfirmField = ({ word, missing, ...typed }: ConfirmFieldProps) => {
   const id = useId()
   return (
     <Field

@@ -1,18 +1,14 @@
-/** A control under its label. The control names note and error in aria-describedby: `<id>-note`, `<id>-error`. */
-export const Field = ({
-  id,
-  label,
-  note,
-  error,
-  children,
-}: {
+type FieldProps = {
   id: string
   label: string
   note?: string | undefined
   /** Left out for a control that cannot be wrong. */
   error?: React.ReactNode
   children: React.ReactNode
-}) => (
+}
+
+/** A control under its label. The control names note and error in aria-describedby: `<id>-note`, `<id>-error`. */
+export const Field = ({ id, label, note, error, children }: FieldProps) => (
   <div className="min-w-0">
     <label className="label" htmlFor={id}>
       {label}

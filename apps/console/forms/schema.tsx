@@ -58,18 +58,15 @@ export const typedValue = (field: SchemaField, text: string): unknown =>
       ? text === 'true'
       : text
 
-export const SchemaForm = ({
-  fields,
-  values,
-  now,
-  change,
-}: {
+type SchemaFormProps = {
   fields: readonly SchemaField[]
   values: Readonly<Record<string, string>>
   /** The current values. */
   now: Readonly<Record<string, unknown>>
   change: (name: string, text: string) => void
-}) => {
+}
+
+export const SchemaForm = ({ fields, values, now, change }: SchemaFormProps) => {
   const id = useId()
   return (
     <div className="grid gap-4 sm:grid-cols-2">

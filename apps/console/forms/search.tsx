@@ -3,16 +3,10 @@ import { useEffect, useId, useState } from 'react'
 
 const REST_MS = 300
 
+type SearchFieldProps = { label: string; value: string; search: (text: string) => void }
+
 /** A search field that becomes part of the URL after a moment of rest, or at once with Enter. */
-export const SearchField = ({
-  label,
-  value,
-  search,
-}: {
-  label: string
-  value: string
-  search: (text: string) => void
-}) => {
+export const SearchField = ({ label, value, search }: SearchFieldProps) => {
   const id = useId()
   const [text, setText] = useState(value)
   useEffect(() => setText(value), [value])

@@ -1,20 +1,16 @@
 import { useId } from 'react'
 
-/** One of several choices: each is a value with its word. */
-export const Select = ({
-  choices,
-  value,
-  change,
-  className = '',
-  ...control
-}: {
+type SelectProps = {
   id?: string
   'aria-label'?: string
   choices: readonly (readonly [value: string | number, word: string])[]
   value: string | number | undefined
   change: (value: string) => void
   className?: string
-}) => (
+}
+
+/** One of several choices: each is a value with its word. */
+export const Select = ({ choices, value, change, className = '', ...control }: SelectProps) => (
   <select {...control} className={`input ${className}`} value={value} onChange={(event) => change(event.target.value)}>
     {choices.map(([choice, word]) => (
       <option key={choice} value={choice}>

@@ -3,7 +3,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { Search } from 'lucide-react'
 import { Suspense, useDeferredValue, useEffect, useId, useRef, useState } from 'react'
 import type { SavedView } from '../../shared/contracts/identity/views.ts'
-import { api, read } from '../api/client.ts'
+import { reading } from '../api/read.ts'
 import type { FoundResource, OperationRow } from '../api/types.ts'
 import { shortId } from '../kit/format.ts'
 import { searchQuery } from '../queries/resources.ts'
@@ -21,8 +21,7 @@ const useItems = (q: string, enabled: boolean): Item[] | undefined => {
   const operations = useQuery({
     queryKey: ['go-to', 'operations', q],
     ...asked,
-    queryFn: ({ signal }) =>
-      read(api.GET('/v1/operations', { params: { query: { q, page_size: MAX, sort: '-created_at' } }, signal })),
+    queryFn: reading('/v1/operations', { query: { q, page_size: MAX, sort: '-created_at' } }),
   }).data?.items
   const resources = useQuery({ ...searchQuery({ q }, MAX), ...asked }).data?.items
   const views = useQuery({ ...viewsQuery(), enabled }).data?.items.filter(({ name }) =>

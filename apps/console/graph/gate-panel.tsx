@@ -7,19 +7,16 @@ import { tOperation } from '../words/operation.ts'
 
 type Gate = Graph['gates'][number]
 
-/** The gate that is selected in the graph, beside the drawing: its state, and every node that it guards. */
-export const GatePanel = ({
-  gate,
-  graph,
-  operation_id,
-  close,
-}: {
+type GatePanelProps = {
   gate: Gate
   graph: Graph
   /** The path of its page; a plan's gates have none yet. */
   operation_id: string | null
   close: () => void
-}) => (
+}
+
+/** The gate that is selected in the graph, beside the drawing: its state, and every node that it guards. */
+export const GatePanel = ({ gate, graph, operation_id, close }: GatePanelProps) => (
   <aside className="card side-panel" aria-label={tOperation.graph.selected_gate}>
     <div className="card-head">
       <h2 className="card-title min-w-0 flex-1 wrap-anywhere">{gate.question}</h2>

@@ -113,21 +113,16 @@ const AFTER = 4
 const abridged = (names: string[]): string[] =>
   names.length > AFTER + 1 ? [...names.slice(0, AFTER), t.others(names.length - AFTER)] : names
 
-const Item = ({
-  node,
-  states,
-  operation_id,
-  after,
-  critical,
-  gates,
-}: {
+type ItemProps = {
   node: GraphNode
   states: GraphStates
   operation_id: string | null
   after: string[]
   critical: boolean
   gates: string[]
-}) => {
+}
+
+const Item = ({ node, states, operation_id, after, critical, gates }: ItemProps) => {
   const notes = [
     ...(after.length > 0 ? [`${tOperation.graph.after} ${t.and(abridged(after))}`] : []),
     ...(critical ? [tOperation.graph.critical] : []),

@@ -8,21 +8,17 @@ import type { Blame, Link } from './blame.ts'
 type Names = { nodes: ReadonlyMap<string, string>; question: (link: Link, piece: Link['pieces'][number]) => string }
 const t = tOperation.timeline
 
-/** Why it took so long: the time per cause, then the path that used it, first to last. */
-export const BlamePanel = ({
-  operation_id,
-  blame,
-  of,
-  names,
-  aside,
-}: {
+type BlamePanelProps = {
   operation_id: string
   blame: Blame
   /** The node that was asked about. */
   of: string | undefined
   names: Names
   aside?: React.ReactNode
-}) => {
+}
+
+/** Why it took so long: the time per cause, then the path that used it, first to last. */
+export const BlamePanel = ({ operation_id, blame, of, names, aside }: BlamePanelProps) => {
   const total = blame.to - blame.from
   const links = blame.links.filter(({ pieces }) => pieces.length > 0)
   return (

@@ -10,18 +10,15 @@ import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 import { eventWords } from './words.ts'
 
-/** Events with who, what and why; `whole` adds all members of the event, and its place in the evidence. */
-export const EventTable = ({
-  operation_id,
-  events,
-  names,
-  whole = false,
-}: {
+type EventTableProps = {
   operation_id: string
   events: TimelineEvent[]
   names: ReadonlyMap<string, string>
   whole?: boolean
-}) => (
+}
+
+/** Events with who, what and why; `whole` adds all members of the event, and its place in the evidence. */
+export const EventTable = ({ operation_id, events, names, whole = false }: EventTableProps) => (
   <LongTable
     caption={tOperation.timeline.caption}
     columns={[...columnsOf(operation_id, names), ...(whole ? FURTHER : [])]}

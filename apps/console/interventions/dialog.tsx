@@ -79,16 +79,10 @@ export const InterveneDialog = ({ subject, close }: { subject: Intervened; close
   )
 }
 
+type TypesProps = { offered: Intervened['offered']; type: string; choose: (type: string) => void }
+
 /** The interventions of the server, and why some are not possible. */
-const Types = ({
-  offered,
-  type,
-  choose,
-}: {
-  offered: Intervened['offered']
-  type: string
-  choose: (type: string) => void
-}) => {
+const Types = ({ offered, type, choose }: TypesProps) => {
   const id = useId()
   return (
     <fieldset className="flex flex-col gap-2">

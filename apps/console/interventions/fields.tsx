@@ -93,15 +93,7 @@ export const placeholders = (fields: readonly Field[]): Record<string, unknown> 
   Object.fromEntries(fields.flatMap((field) => (LONG.has(field) ? [[field, '-']] : [])))
 export const isAsked = (faults: ReadonlyMap<Field, string>): boolean => [...faults.keys()].every((f) => LONG.has(f))
 
-export const InterveneField = ({
-  field,
-  value,
-  typed,
-  fault,
-  values,
-  subject,
-  change,
-}: {
+type InterveneFieldProps = {
   field: Field
   value: string
   /** A person has typed here: only then is an empty field an error. */
@@ -110,7 +102,9 @@ export const InterveneField = ({
   values: Values
   subject: Intervened
   change: (value: string) => void
-}) => {
+}
+
+export const InterveneField = ({ field, value, typed, fault, values, subject, change }: InterveneFieldProps) => {
   const id = useId()
   const { label, note } = tChange.intervene.fields[field]
   const choices = choicesOf(field, values, subject)

@@ -1,18 +1,10 @@
 import { useState } from 'react'
 import { tOperation } from '../words/operation.ts'
 
+type FindNodeProps = { text: string; ids: string[]; type: (text: string) => void; open: (node_id: string) => void }
+
 /** Finds nodes: typing counts and marks them, Enter opens the next, Shift and Enter the one before. */
-export const FindNode = ({
-  text,
-  ids,
-  type,
-  open,
-}: {
-  text: string
-  ids: string[]
-  type: (text: string) => void
-  open: (node_id: string) => void
-}) => {
+export const FindNode = ({ text, ids, type, open }: FindNodeProps) => {
   const [at, setAt] = useState<number>()
   const move = (step: 1 | -1) => {
     if (ids.length === 0) return

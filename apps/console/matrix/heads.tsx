@@ -36,16 +36,10 @@ export const StepHead = memo(({ states, nodes, ran }: StepProps) => {
 })
 const ENDED = new Set(['succeeded', 'succeeded_with_exceptions', 'skipped', 'cancelled', 'undone'])
 
+type GateMarksProps = { gates: Graph['gates'] | undefined; open: (gate_id: string) => void; numbered?: boolean }
+
 /** Gates where they stand: question and state of each, one press from its panel. */
-export const GateMarks = ({
-  gates = [],
-  open,
-  numbered = false,
-}: {
-  gates: Graph['gates'] | undefined
-  open: (gate_id: string) => void
-  numbered?: boolean
-}) =>
+export const GateMarks = ({ gates = [], open, numbered = false }: GateMarksProps) =>
   gates.map(({ gate_id, question, state }, at) => (
     <button key={gate_id} type="button" className="gate-mark" onClick={() => open(gate_id)}>
       {numbered ? `◇${at + 1} ` : null}

@@ -1,6 +1,6 @@
 import '../styles/matrix.css'
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { Fragment, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import { memo, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { Virtualizer } from 'virtua'
 import type { Graph, GraphNode } from '../api/types.ts'
 import type { GraphStates } from '../graph/states.ts'
@@ -10,7 +10,7 @@ import { rowsOf, useAllPages } from '../queries/pages.ts'
 import { WindowBody, WindowRow } from '../ui/window.tsx'
 import { ShapeIcon, statusWord } from '../values/status.tsx'
 import { tOperation } from '../words/operation.ts'
-import { linesOf, type Matrix, matrixOf, type Place, placeAfter } from './cells.ts'
+import { linesOf, type Matrix, matrixOf, type Place, placeAfter, type Row } from './cells.ts'
 import { placeGates } from './gates.ts'
 import { GateMarks, StepHead } from './heads.tsx'
 
@@ -50,16 +50,9 @@ const useRunTimes = (operation_id: string): ReadonlyMap<string, number> => {
   )
 }
 
-const Grid = ({
-  operation_id,
-  graph,
-  states,
-  selected,
-  marked,
-  open,
-  openGate,
-  matrix,
-}: Props & { matrix: Matrix }) => {
+type GridProps = Props & { matrix: Matrix }
+
+const Grid = ({ operation_id, graph, states, selected, marked, open, openGate, matrix }: GridProps) => {
   const ran = useRunTimes(operation_id)
   const gates = useMemo(() => placeGates(graph, matrix), [graph, matrix])
   const lines = useMemo(() => linesOf(matrix), [matrix])
@@ -86,7 +79,15 @@ const Grid = ({
     else return
     event.preventDefault()
   }
-  const names = new Map(graph.groups.map((group) => [group.group_id, group.name]))
+  const press = (event: React.MouseEvent<HTMLElement>) => {
+    const pressed = (event.target as HTMLElement).closest<HTMLElement>('[data-at]')?.dataset.at
+    if (pressed === undefined) return
+    const [row = 0, column = 0] = pressed.split('/').map(Number)
+    setAt([row, column])
+    const node = matrix.rows[row]?.cells[column]
+    if (node) open(node.node_id)
+  }
+  const names = useMemo(() => new Map(graph.groups.map((group) => [group.group_id, group.name])), [graph])
   const chosen = useMemo(() => rowOf(matrix, selected), [matrix, selected])
   const kept = [at[0], chosen].map((row) => lines.findIndex(({ index }) => index === row)).filter((line) => line >= 0)
   return (
@@ -99,19 +100,10 @@ const Grid = ({
         aria-rowcount={lines.length + 1}
         style={{ '--steps': matrix.steps.length } as React.CSSProperties}
         onKeyDown={key}
+        onClick={press}
       >
         <thead ref={head}>
-          <tr aria-rowindex={1}>
-            <th scope="col">{tOperation.graph.host}</th>
-            {matrix.steps.map((step, column) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: a step may have two columns, and columns keep their order
-              <th key={column} scope="col" className={gates.columns.has(column) ? 'gated' : undefined}>
-                {step}
-                <StepHead states={states} nodes={columns[column] ?? []} ran={ran} />
-                <GateMarks gates={gates.columns.get(column)} open={openGate} />
-              </th>
-            ))}
-          </tr>
+          <HeadRow steps={matrix.steps} {...{ columns, gates, states, ran, openGate }} />
         </thead>
         <Virtualizer
           data={lines}
@@ -131,32 +123,9 @@ const Grid = ({
                   <GateMarks gates={gates.blocks.get(group ?? '')} open={openGate} />
                 </th>
               )
-            return (
-              <Fragment key={row.target_id}>
-                <th scope="row">
-                  <bdi>{row.name}</bdi>
-                  <RowTime nodes={row.cells} ran={ran} />
-                </th>
-                {row.cells.map((node, column) => (
-                  <Cell
-                    // biome-ignore lint/suspicious/noArrayIndexKey: columns keep their order
-                    key={column}
-                    place={[index, column]}
-                    stop={at[0] === index && at[1] === column}
-                    node={node}
-                    gated={gates.columns.has(column)}
-                    numbers={node && gates.cells.get(node.node_id)}
-                    states={states}
-                    chosen={node !== undefined && node.node_id === selected}
-                    dim={node !== undefined && marked !== undefined && !marked(node)}
-                    press={() => {
-                      setAt([index, column])
-                      if (node) open(node.node_id)
-                    }}
-                  />
-                ))}
-              </Fragment>
-            )
+            const stop = at[0] === index ? at[1] : undefined
+            const picked = chosen === index ? selected : undefined
+            return <RowCells key={row.target_id} {...{ row, index, stop, picked, marked, gates, states, ran }} />
           }}
         </Virtualizer>
       </table>
@@ -164,6 +133,60 @@ const Grid = ({
     </div>
   )
 }
+
+type Placed = ReturnType<typeof placeGates>
+type Shared = { gates: Placed; states: GraphStates; ran: ReadonlyMap<string, number> }
+
+type HeadRowProps = Shared & { steps: Matrix['steps']; columns: GraphNode[][]; openGate: (gate_id: string) => void }
+
+/** Counts all nodes, so it is drawn again for a change of them and not for a key. */
+const HeadRow = memo(({ steps, columns, gates, states, ran, openGate }: HeadRowProps) => (
+  <tr aria-rowindex={1}>
+    <th scope="col">{tOperation.graph.host}</th>
+    {steps.map((step, column) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: a step may have two columns, and columns keep their order
+      <th key={column} scope="col" className={gates.columns.has(column) ? 'gated' : undefined}>
+        {step}
+        <StepHead states={states} nodes={columns[column] ?? []} ran={ran} />
+        <GateMarks gates={gates.columns.get(column)} open={openGate} />
+      </th>
+    ))}
+  </tr>
+))
+
+type RowCellsProps = Shared & {
+  row: Row
+  index: number
+  /** The column of the tab stop, in the row that has it. */
+  stop: number | undefined
+  /** The selected node, in its row. */
+  picked: string | undefined
+  marked: ((node: GraphNode) => boolean) | undefined
+}
+
+/** A key changes the tab stop of two rows; the others are not drawn again. */
+const RowCells = memo(({ row, index, stop, picked, marked, gates, states, ran }: RowCellsProps) => (
+  <>
+    <th scope="row">
+      <bdi>{row.name}</bdi>
+      <RowTime nodes={row.cells} ran={ran} />
+    </th>
+    {row.cells.map((node, column) => (
+      <Cell
+        // biome-ignore lint/suspicious/noArrayIndexKey: columns keep their order
+        key={column}
+        at={`${index}/${column}`}
+        stop={stop === column}
+        node={node}
+        gated={gates.columns.has(column)}
+        numbers={node && gates.cells.get(node.node_id)}
+        states={states}
+        chosen={node !== undefined && node.node_id === picked}
+        dim={node !== undefined && marked !== undefined && !marked(node)}
+      />
+    ))}
+  </>
+))
 
 const ROW_PX = 32
 
@@ -194,7 +217,8 @@ const RowTime = ({ nodes, ran }: { nodes: readonly (GraphNode | undefined)[]; ra
 }
 
 type CellProps = {
-  place: Place
+  /** Row and column. */
+  at: string
   stop: boolean
   node: GraphNode | undefined
   /** Behind a gate that stands before the column. */
@@ -204,24 +228,21 @@ type CellProps = {
   states: GraphStates
   chosen: boolean
   dim: boolean
-  press: () => void
 }
 
-const Cell = ({ place, stop, node, gated, numbers, states, chosen, dim, press }: CellProps) => {
+const Cell = ({ at, stop, node, gated, numbers, states, chosen, dim }: CellProps) => {
   const look = node && states.look(node)
   const word = node && look && statusWord(node.state, look)
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the grid hears the keys of all its cells
     <td
       // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: the cell of a grid
       role="gridcell"
-      data-at={place.join('/')}
+      data-at={at}
       tabIndex={stop ? 0 : -1}
       aria-selected={chosen}
       aria-label={node && word ? tOperation.graph.spoken(node.name, word, node.attempt) : tOperation.graph.no_cell}
       title={node?.name}
       className={`${look ? `tone-${look.tone}` : ''} ${dim ? 'dim' : ''} ${gated ? 'gated' : ''}`}
-      onClick={press}
     >
       {node && look ? (
         <span className="cell">

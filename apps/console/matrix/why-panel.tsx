@@ -4,18 +4,15 @@ import { Status } from '../values/status.tsx'
 import { tOperation } from '../words/operation.ts'
 import { whyOf } from './why.ts'
 
-/** What the selected node waits for, nearest first; each is one press away. */
-export const WhyWaiting = ({
-  graph,
-  states,
-  node_id,
-  select,
-}: {
+type WhyWaitingProps = {
   graph: Graph
   states: GraphStates
   node_id: string
   select: (chosen: { node?: string; gate?: string }) => void
-}) => {
+}
+
+/** What the selected node waits for, nearest first; each is one press away. */
+export const WhyWaiting = ({ graph, states, node_id, select }: WhyWaitingProps) => {
   const chain = whyOf(graph, states, node_id)
   if (chain.length === 0) return null
   return (

@@ -6,14 +6,10 @@ import { DurationText, TimeText } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
 import { tOperation } from '../words/operation.ts'
 
+type NodeFactsProps = { node: NodeDetail; attempt?: Attempt | undefined }
+
 /** The facts of a node and of its newest (or the chosen) attempt. */
-export const NodeFacts = ({
-  node,
-  attempt = newestAttempt(node),
-}: {
-  node: NodeDetail
-  attempt?: Attempt | undefined
-}) => (
+export const NodeFacts = ({ node, attempt = newestAttempt(node) }: NodeFactsProps) => (
   <>
     {attempt?.error ? <ErrorCard error={attempt.error} /> : null}
     <dl className="facts">

@@ -9,18 +9,10 @@ import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 import { NodeFacts } from './facts.tsx'
 
+type NodePanelProps = { operation_id: string; node_id: string; close: () => void; children?: React.ReactNode }
+
 /** The node that is selected in the graph: the summary of its page, beside the drawing. */
-export const NodePanel = ({
-  operation_id,
-  node_id,
-  close,
-  children,
-}: {
-  operation_id: string
-  node_id: string
-  close: () => void
-  children?: React.ReactNode
-}) => {
+export const NodePanel = ({ operation_id, node_id, close, children }: NodePanelProps) => {
   const { data: node, error, isPending, refetch } = useQuery(nodeQuery(operation_id, node_id))
   return (
     <aside className="card side-panel" aria-label={tOperation.graph.selected}>

@@ -135,16 +135,14 @@ const GraphView = ({ graph, operation_id }: { graph: Graph; operation_id: string
   )
 }
 
-/** How many nodes are in which state; pressing one keeps it alone in view, pressing it again shows all. */
-const Legend = ({
-  counts,
-  only,
-  choose,
-}: {
+type LegendProps = {
   counts: ReturnType<typeof countLooks>
   only: string | undefined
   choose: (word: string | undefined) => void
-}) => (
+}
+
+/** How many nodes are in which state; pressing one keeps it alone in view, pressing it again shows all. */
+const Legend = ({ counts, only, choose }: LegendProps) => (
   <fieldset className="flex flex-wrap gap-1" aria-label={tOperation.graph.legend}>
     {counts.map(({ look, count }) => (
       <button

@@ -8,19 +8,16 @@ import { CHOICES, type Choice, draftOf, NEEDS } from './drafts.ts'
 
 type Typed = { node: string; other: string; gate: string; limit: string }
 
-/** Chooses a change by its purpose; the result is added to the list below, where it can be edited. */
-export const PatchBuilder = ({
-  graph,
-  operation_id,
-  node: wanted = '',
-  add,
-}: {
+type PatchBuilderProps = {
   graph: Graph
   operation_id: string
   /** The step whose page led here. */
   node?: string
   add: (changes: PatchChange[]) => void
-}) => {
+}
+
+/** Chooses a change by its purpose; the result is added to the list below, where it can be edited. */
+export const PatchBuilder = ({ graph, operation_id, node: wanted = '', add }: PatchBuilderProps) => {
   const id = useId()
   const client = useQueryClient()
   const [choice, setChoice] = useState<Choice>('insert_before')
@@ -68,18 +65,10 @@ export const PatchBuilder = ({
   )
 }
 
+type NeededProps = { needs: readonly (keyof Typed)[]; typed: Typed; type: (more: Partial<Typed>) => void; graph: Graph }
+
 /** The fields that the chosen change needs. */
-const Needed = ({
-  needs,
-  typed,
-  type,
-  graph,
-}: {
-  needs: readonly (keyof Typed)[]
-  typed: Typed
-  type: (more: Partial<Typed>) => void
-  graph: Graph
-}) => {
+const Needed = ({ needs, typed, type, graph }: NeededProps) => {
   const id = useId()
   const at = (name: keyof Typed) => `${id}-${name}`
   return (
@@ -128,20 +117,10 @@ const Needed = ({
   )
 }
 
+type NodeSelectProps = { id: string; graph: Graph; value: string; change: (node_id: string) => void; any?: boolean }
+
 /** Steps in the order of the plan. Steps that have started are marked, and come last where they cannot be changed. */
-const NodeSelect = ({
-  id,
-  graph,
-  value,
-  change,
-  any = false,
-}: {
-  id: string
-  graph: Graph
-  value: string
-  change: (node_id: string) => void
-  any?: boolean
-}) => {
+const NodeSelect = ({ id, graph, value, change, any = false }: NodeSelectProps) => {
   const begun = graph.nodes.filter(({ attempt }) => attempt > 0)
   const rest = graph.nodes.filter(({ attempt }) => attempt === 0)
   const shown = any ? graph.nodes : [...rest, ...begun]

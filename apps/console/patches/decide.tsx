@@ -61,19 +61,9 @@ export const PatchDecide = ({ patch, nodeName }: { patch: Patch; nodeName: (id: 
   )
 }
 
-const Dialog = ({
-  patch,
-  nodeName,
-  verdict,
-  own,
-  close,
-}: {
-  patch: Patch
-  nodeName: (id: string) => string
-  verdict: Verdict
-  own: boolean
-  close: () => void
-}) => {
+type DialogProps = { patch: Patch; nodeName: (id: string) => string; verdict: Verdict; own: boolean; close: () => void }
+
+const Dialog = ({ patch, nodeName, verdict, own, close }: DialogProps) => {
   const client = useQueryClient()
   const refresh = () => {
     for (const noun of ['patch', 'patches', 'operation', 'graph', 'nodes'])

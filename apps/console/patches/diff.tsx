@@ -26,16 +26,10 @@ export const PatchChanges = ({ changes, nameOf }: { changes: readonly unknown[];
   </ol>
 )
 
+type PatchDiffProps = { diff: Patch['diff_graph']; changes: readonly unknown[]; nameOf: Names }
+
 /** The graph before and after: added, removed and changed parts, each with its word. */
-export const PatchDiff = ({
-  diff,
-  changes,
-  nameOf,
-}: {
-  diff: Patch['diff_graph']
-  changes: readonly unknown[]
-  nameOf: Names
-}) => {
+export const PatchDiff = ({ diff, changes, nameOf }: PatchDiffProps) => {
   const specs = new Map(
     (changes as PatchChange[]).flatMap((change) =>
       change.op === 'add_node' ? [[change.node.node_id, change.node]] : [],
@@ -97,19 +91,9 @@ export const PatchDiff = ({
   )
 }
 
-const Row = ({
-  change,
-  kind,
-  name,
-  id,
-  children,
-}: {
-  change: string
-  kind: string
-  name: string
-  id?: string
-  children?: React.ReactNode
-}) => (
+type RowProps = { change: string; kind: string; name: string; id?: string; children?: React.ReactNode }
+
+const Row = ({ change, kind, name, id, children }: RowProps) => (
   <li className="flex flex-col gap-2 border-b border-line py-3 first:pt-0 last:border-0 last:pb-0">
     <div className="flex flex-wrap items-center gap-x-2 gap-y-1">
       <ChangeMark change={change} />

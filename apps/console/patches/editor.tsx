@@ -67,20 +67,16 @@ export const usePatchCheck = (
   return 'effect' in reply ? { state: 'sound', ...reply } : { state: 'refused', problem: reply.problem }
 }
 
-/** The changes as a list, each in words and as JSON, with its faults below. */
-export const DraftList = ({
-  drafts,
-  check,
-  change,
-  remove,
-  nameOf,
-}: {
+type DraftListProps = {
   drafts: readonly Draft[]
   check: Check
   change: (id: number, text: string) => void
   remove: (id: number) => void
   nameOf: (node_id: string) => string
-}) => {
+}
+
+/** The changes as a list, each in words and as JSON, with its faults below. */
+export const DraftList = ({ drafts, check, change, remove, nameOf }: DraftListProps) => {
   const placed = placeViolations(violationsOf(check), changesOf(drafts) ?? [])
   return (
     <Card title={tChange.patch.editor.changes}>
@@ -102,21 +98,16 @@ export const DraftList = ({
   )
 }
 
-const DraftItem = ({
-  at,
-  draft,
-  wrong,
-  nameOf,
-  change,
-  remove,
-}: {
+type DraftItemProps = {
   at: number
   draft: Draft
   wrong: string[]
   nameOf: (node_id: string) => string
   change: (text: string) => void
   remove: () => void
-}) => {
+}
+
+const DraftItem = ({ at, draft, wrong, nameOf, change, remove }: DraftItemProps) => {
   const id = useId()
   const read = readDraft(draft.text)
   const faults =
@@ -162,18 +153,15 @@ const DraftItem = ({
   )
 }
 
-/** The effect of the patch, in the server's words: the changed graph, drawn, or every reason why it could not run. */
-export const PatchOutlook = ({
-  operation_id,
-  check,
-  changes,
-  nameOf,
-}: {
+type PatchOutlookProps = {
   operation_id: string
   check: Check
   changes: PatchChange[] | undefined
   nameOf: (node_id: string) => string
-}) => {
+}
+
+/** The effect of the patch, in the server's words: the changed graph, drawn, or every reason why it could not run. */
+export const PatchOutlook = ({ operation_id, check, changes, nameOf }: PatchOutlookProps) => {
   const last = useRef<Sound>(undefined)
   if (check.state === 'sound') last.current = check
   if (check.state === 'none') return null
@@ -246,15 +234,9 @@ const subjectOf = (pointer: string): string => {
   return (part === 'nodes' || part === 'gates') && id ? `“${id}” ` : ''
 }
 
-const Verdict = ({
-  shape,
-  tone,
-  children,
-}: {
-  shape: 'check' | 'octagon'
-  tone: 'ok' | 'bad'
-  children: React.ReactNode
-}) => (
+type VerdictProps = { shape: 'check' | 'octagon'; tone: 'ok' | 'bad'; children: React.ReactNode }
+
+const Verdict = ({ shape, tone, children }: VerdictProps) => (
   <p className="flex gap-2 font-medium">
     <span className="mt-0.5">
       <ShapeIcon shape={shape} tone={tone} />

@@ -33,15 +33,9 @@ export const PlanRehearsal = ({ plan, done }: { plan: Plan; done: (plan_id: stri
   )
 }
 
-const Ask = ({
-  plan,
-  nodes,
-  done,
-}: {
-  plan: Plan
-  nodes: readonly { node_id: string; name: string }[]
-  done: (plan_id: string) => void
-}) => {
+type AskProps = { plan: Plan; nodes: readonly { node_id: string; name: string }[]; done: (plan_id: string) => void }
+
+const Ask = ({ plan, nodes, done }: AskProps) => {
   const id = useId()
   const { busy, problem, send } = usePreview(plan.intent_id, done)
   const [delay, setDelay] = useState('0')
@@ -155,16 +149,10 @@ const Result = ({ rehearsal, names }: { rehearsal: Rehearsal; names: ReadonlyMap
 
 const TICKS = 4
 
+type LanesProps = { lanes: Rehearsal['lanes']; total_s: number; names: ReadonlyMap<string, string> }
+
 /** One row per node with a bar per attempt; the words of each bar are its name. */
-const Lanes = ({
-  lanes,
-  total_s,
-  names,
-}: {
-  lanes: Rehearsal['lanes']
-  total_s: number
-  names: ReadonlyMap<string, string>
-}) => {
+const Lanes = ({ lanes, total_s, names }: LanesProps) => {
   const rows = new Map<string, Rehearsal['lanes']>()
   for (const lane of lanes) rows.set(lane.node_id, [...(rows.get(lane.node_id) ?? []), lane])
   const span = Math.max(total_s, 0.001)

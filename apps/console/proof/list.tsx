@@ -129,12 +129,10 @@ const Shown = (preview: Preview) => (
   </section>
 )
 
+type ContentProps = { artifact: Artifact } & Record<'save' | 'show', (one: Artifact) => void>
+
 /** Preview and download, or where the bytes are instead. */
-const Content = ({
-  artifact,
-  save,
-  show,
-}: { artifact: Artifact } & Record<'save' | 'show', (one: Artifact) => void>) => {
+const Content = ({ artifact, save, show }: ContentProps) => {
   const { name, status, uri, expires_at } = artifact
   if (expires_at !== null) return <span className="text-muted">{tProof.artifacts.gone}</span>
   if (status === 'pending') return <span className="text-muted">{tProof.artifacts.pending}</span>

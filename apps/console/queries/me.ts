@@ -1,36 +1,27 @@
 import { queryOptions } from '@tanstack/react-query'
-import { api, read } from '../api/client.ts'
+import { reading } from '../api/read.ts'
 
 /** Reads about the person who is signed in. The key's first word is the noun; live frames find the cached reply by it. */
 /** The signed-in person, their permissions, and how much waits for them. */
-export const meQuery = () =>
-  queryOptions({ queryKey: ['me'], queryFn: ({ signal }) => read(api.GET('/v1/me', { signal })) })
+export const meQuery = () => queryOptions({ queryKey: ['me'], queryFn: reading('/v1/me') })
 
 /** The sessions of the person. */
-export const sessionsQuery = () =>
-  queryOptions({ queryKey: ['sessions'], queryFn: ({ signal }) => read(api.GET('/v1/sessions', { signal })) })
+export const sessionsQuery = () => queryOptions({ queryKey: ['sessions'], queryFn: reading('/v1/sessions') })
 
 /** Patches to vote on and failures that hold an operation; kept fresh as the inbox is. */
 export const waitingQuery = (whose: 'me' | 'all') =>
-  queryOptions({
-    queryKey: ['inbox', 'waiting', whose],
-    queryFn: ({ signal }) => read(api.GET('/v1/waiting', { params: { query: { for: whose } }, signal })),
-  })
+  queryOptions({ queryKey: ['inbox', 'waiting', whose], queryFn: reading('/v1/waiting', { query: { for: whose } }) })
 
 /** How many gates, patches and failures wait for the person: the number in the title and beside the inbox. */
 export const waitingFor = (counts: Counts): number => counts.gates_mine + counts.patches_mine + counts.failures_mine
 type Counts = { gates_mine: number; patches_mine: number; failures_mine: number }
 
 /** The passkeys of the person. */
-export const passkeysQuery = () =>
-  queryOptions({ queryKey: ['passkeys'], queryFn: ({ signal }) => read(api.GET('/v1/users/me/passkeys', { signal })) })
+export const passkeysQuery = () => queryOptions({ queryKey: ['passkeys'], queryFn: reading('/v1/users/me/passkeys') })
 
 /** Where the person is told of decisions. */
 export const destinationsQuery = () =>
-  queryOptions({
-    queryKey: ['notifications', 'destinations'],
-    queryFn: ({ signal }) => read(api.GET('/v1/notifications/destinations', { signal })),
-  })
+  queryOptions({ queryKey: ['notifications', 'destinations'], queryFn: reading('/v1/notifications/destinations') })
 
 /** How this browser is told of decisions. */
 export const pushQuery = () =>
@@ -43,19 +34,12 @@ export const pushQuery = () =>
 export const deliveriesQuery = () =>
   queryOptions({
     queryKey: ['notifications', 'deliveries'],
-    queryFn: ({ signal }) =>
-      read(api.GET('/v1/notifications/deliveries', { params: { query: { page_size: 10 } }, signal })),
+    queryFn: reading('/v1/notifications/deliveries', { query: { page_size: 10 } }),
     refetchInterval: 5000,
   })
 
 export const inboxQuery = (whose: 'me' | 'all') =>
   queryOptions({
     queryKey: ['inbox', whose],
-    queryFn: ({ signal }) =>
-      read(
-        api.GET('/v1/gates', {
-          params: { query: { status: 'waiting', for: whose, sort: 'deadline', page_size: 100 } },
-          signal,
-        }),
-      ),
+    queryFn: reading('/v1/gates', { query: { status: 'waiting', for: whose, sort: 'deadline', page_size: 100 } }),
   })

@@ -1,9 +1,8 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import type { Static } from 'typebox'
 import type { OperationListQuery } from '../../shared/contracts/operations/operations.ts'
-import { api, read } from '../api/client.ts'
+import { paging, reading } from '../api/read.ts'
 import type { Gate } from '../api/types.ts'
-import { PAGED, pageOf } from './pages.ts'
 
 /** Reads of operations: lists, graph, nodes, gates and history. The key's first word is the noun; live frames find the cached reply by it. */
 export const OPERATIONS_TABS = ['running', 'waiting', 'failed', 'all', 'succeeded', 'cancelled'] as const
@@ -22,39 +21,29 @@ const TABS: Record<OperationsTab, Pick<Static<typeof OperationListQuery>, 'statu
 export const operationsQuery = (tab: OperationsTab, q: string, { from, to }: EndedIn = {}) =>
   infiniteQueryOptions({
     queryKey: ['operations', tab, q, from, to],
-    ...PAGED,
     placeholderData: keepPreviousData,
-    queryFn: ({ pageParam, signal }) =>
-      read(
-        api.GET('/v1/operations', {
-          params: {
-            query: {
-              page_size: 50,
-              sort: '-created_at',
-              ...TABS[tab],
-              ...(q === '' ? {} : { q }),
-              ...(from === undefined ? {} : { ended_after: from }),
-              ...(to === undefined ? {} : { ended_before: to }),
-              ...pageOf(pageParam),
-            },
-          },
-          signal,
-        }),
-      ),
+    ...paging('/v1/operations', {
+      query: {
+        page_size: 50,
+        sort: '-created_at',
+        ...TABS[tab],
+        ...(q === '' ? {} : { q }),
+        ...(from === undefined ? {} : { ended_after: from }),
+        ...(to === undefined ? {} : { ended_before: to }),
+      },
+    }),
   })
 
 export const operationQuery = (operation_id: string) =>
   queryOptions({
     queryKey: ['operation', operation_id],
-    queryFn: ({ signal }) =>
-      read(api.GET('/v1/operations/{operation_id}', { params: { path: { operation_id } }, signal })),
+    queryFn: reading('/v1/operations/{operation_id}', { path: { operation_id } }),
   })
 
 export const graphQuery = (operation_id: string) =>
   queryOptions({
     queryKey: ['graph', operation_id],
-    queryFn: ({ signal }) =>
-      read(api.GET('/v1/operations/{operation_id}/graph', { params: { path: { operation_id } }, signal })),
+    queryFn: reading('/v1/operations/{operation_id}/graph', { path: { operation_id } }),
   })
 
 /** The graph of one revision: its nodes and dependencies never change. */
@@ -62,52 +51,36 @@ export const revisionQuery = (operation_id: string, revision: number) =>
   queryOptions({
     queryKey: ['revision', operation_id, revision],
     staleTime: Number.POSITIVE_INFINITY,
-    queryFn: ({ signal }) =>
-      read(
-        api.GET('/v1/operations/{operation_id}/graph', {
-          params: { path: { operation_id }, query: { revision } },
-          signal,
-        }),
-      ),
+    queryFn: reading('/v1/operations/{operation_id}/graph', { path: { operation_id }, query: { revision } }),
   })
 
 /** The newest run of every node, failures first; operations of up to 2,000 nodes are read in pages of 500. */
 export const nodesQuery = (operation_id: string) =>
   infiniteQueryOptions({
     queryKey: ['nodes', operation_id],
-    ...PAGED,
-    queryFn: ({ pageParam, signal }) =>
-      read(
-        api.GET('/v1/operations/{operation_id}/nodes', {
-          params: { path: { operation_id }, query: { page_size: 500, failed_first: true, ...pageOf(pageParam) } },
-          signal,
-        }),
-      ),
+    ...paging('/v1/operations/{operation_id}/nodes', {
+      path: { operation_id },
+      query: { page_size: 500, failed_first: true },
+    }),
   })
 
 export const nodeQuery = (operation_id: string, node_id: string, attempt?: number) =>
   queryOptions({
     queryKey: ['node', operation_id, node_id, attempt ?? 0],
     placeholderData: keepPreviousData,
-    queryFn: ({ signal }) =>
-      read(
-        api.GET('/v1/operations/{operation_id}/nodes/{node_id}', {
-          params: { path: { operation_id, node_id }, query: attempt === undefined ? {} : { attempt } },
-          signal,
-        }),
-      ),
+    queryFn: reading('/v1/operations/{operation_id}/nodes/{node_id}', {
+      path: { operation_id, node_id },
+      query: attempt === undefined ? {} : { attempt },
+    }),
   })
 
 export const gateQuery = (operation_id: string, gate_id: string) =>
   queryOptions({
     queryKey: ['gate', operation_id, gate_id],
-    queryFn: ({ signal }) =>
-      read(
-        api.GET('/v1/operations/{operation_id}/gates/{gate_id}', {
-          params: { path: { operation_id, gate_id } },
-          signal,
-        }),
-      ) as Promise<Gate>,
+    queryFn: async ({ signal }) =>
+      (await reading('/v1/operations/{operation_id}/gates/{gate_id}', { path: { operation_id, gate_id } })({
+        signal,
+      })) as Gate,
   })
 
 export const timelineQuery = (operation_id: string) =>
@@ -115,12 +88,10 @@ export const timelineQuery = (operation_id: string) =>
     queryKey: ['timeline', operation_id],
     initialPageParam: 0,
     queryFn: ({ pageParam, signal }) =>
-      read(
-        api.GET('/v1/operations/{operation_id}/timeline', {
-          params: { path: { operation_id }, query: { after_seq: pageParam, limit: 1000 } },
-          signal,
-        }),
-      ),
+      reading('/v1/operations/{operation_id}/timeline', {
+        path: { operation_id },
+        query: { after_seq: pageParam, limit: 1000 },
+      })({ signal }),
     // `last_seq` is the newest of the operation, not of the page.
     getNextPageParam: (last) => (last.events.length < 1000 ? undefined : last.events.at(-1)?.seq),
   })

@@ -1,5 +1,5 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
-import { api, read } from '../api/client.ts'
+import { reading } from '../api/read.ts'
 
 export type OverviewDays = 14 | 30 | 90
 
@@ -9,9 +9,8 @@ export const overviewQuery = (days: OverviewDays) =>
     queryKey: ['overview', days],
     placeholderData: keepPreviousData,
     refetchInterval: 60_000,
-    queryFn: ({ signal }) => read(api.GET('/v1/overview', { params: { query: { days } }, signal })),
+    queryFn: reading('/v1/overview', { query: { days } }),
   })
 
 /** Windows and freezes. */
-export const calendarQuery = () =>
-  queryOptions({ queryKey: ['calendar'], queryFn: ({ signal }) => read(api.GET('/v1/calendar', { signal })) })
+export const calendarQuery = () => queryOptions({ queryKey: ['calendar'], queryFn: reading('/v1/calendar') })

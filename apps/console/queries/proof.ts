@@ -1,6 +1,5 @@
 import { infiniteQueryOptions } from '@tanstack/react-query'
-import { api, read } from '../api/client.ts'
-import { PAGED, pageOf } from './pages.ts'
+import { paging, reading } from '../api/read.ts'
 
 /** Reads of the evidence and artifacts of an operation. The key's first word is the noun; live frames find the cached reply by it. */
 const EVIDENCE_PAGE = 200
@@ -11,24 +10,15 @@ export const evidenceQuery = (operation_id: string) =>
     queryKey: ['evidence', operation_id],
     initialPageParam: 0,
     queryFn: ({ pageParam, signal }) =>
-      read(
-        api.GET('/v1/operations/{operation_id}/evidence', {
-          params: { path: { operation_id }, query: { after_seq: pageParam, limit: EVIDENCE_PAGE } },
-          signal,
-        }),
-      ),
+      reading('/v1/operations/{operation_id}/evidence', {
+        path: { operation_id },
+        query: { after_seq: pageParam, limit: EVIDENCE_PAGE },
+      })({ signal }),
     getNextPageParam: ({ records }) => (records.length < EVIDENCE_PAGE ? undefined : records.at(-1)?.seq),
   })
 
 export const artifactsQuery = (operation_id: string) =>
   infiniteQueryOptions({
     queryKey: ['artifacts', operation_id],
-    ...PAGED,
-    queryFn: ({ pageParam, signal }) =>
-      read(
-        api.GET('/v1/operations/{operation_id}/artifacts', {
-          params: { path: { operation_id }, query: { page_size: 100, ...pageOf(pageParam) } },
-          signal,
-        }),
-      ),
+    ...paging('/v1/operations/{operation_id}/artifacts', { path: { operation_id }, query: { page_size: 100 } }),
   })

@@ -1,12 +1,11 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
-import { api, read } from '../api/client.ts'
-import { PAGED, pageOf } from './pages.ts'
+import { paging, reading } from '../api/read.ts'
 
 /** Reads of resources and what belongs to one. The key's first word is the noun; live frames find the cached reply by it. */
 export const resourceTypeQuery = (type_key: string) =>
   queryOptions({
     queryKey: ['resource-type', type_key],
-    queryFn: ({ signal }) => read(api.GET('/v1/resource-types/{type_key}', { params: { path: { type_key } }, signal })),
+    queryFn: reading('/v1/resource-types/{type_key}', { path: { type_key } }),
   })
 
 type ResourceFind = {
@@ -22,53 +21,37 @@ type ResourceFind = {
 export const resourcesQuery = (find: ResourceFind) =>
   infiniteQueryOptions({
     queryKey: ['resources', find],
-    ...PAGED,
     placeholderData: keepPreviousData,
-    queryFn: ({ pageParam, signal }) =>
-      read(
-        api.GET('/v1/resources', {
-          params: {
-            query: {
-              page_size: 100,
-              ...(find.type ? { type_key: [find.type] } : {}),
-              ...(find.region ? { region_id: find.region } : {}),
-              ...(find.health?.length ? { health_status: [...find.health] } : {}),
-              ...(find.q ? { filter: find.q } : {}),
-              ...(find.states ? { include: ['state'] } : {}),
-              ...(find.worst_first ? { sort: '-health_status,resource_id' } : {}),
-              ...pageOf(pageParam),
-            },
-          },
-          signal,
-        }),
-      ),
+    ...paging('/v1/resources', {
+      query: {
+        page_size: 100,
+        ...(find.type ? { type_key: [find.type] } : {}),
+        ...(find.region ? { region_id: find.region } : {}),
+        ...(find.health?.length ? { health_status: [...find.health] } : {}),
+        ...(find.q ? { filter: find.q } : {}),
+        ...(find.states ? { include: ['state'] } : {}),
+        ...(find.worst_first ? { sort: '-health_status,resource_id' } : {}),
+      },
+    }),
   })
 
 export const resourceQuery = (resource_id: string) =>
   queryOptions({
     queryKey: ['resource', resource_id],
-    queryFn: ({ signal }) =>
-      read(api.GET('/v1/resources/{resource_id}', { params: { path: { resource_id } }, signal })),
+    queryFn: reading('/v1/resources/{resource_id}', { path: { resource_id } }),
   })
 
 /** The resource with the managers of its fields. */
 export const managersQuery = (resource_id: string) =>
   queryOptions({
     queryKey: ['resource', resource_id, 'managers'],
-    queryFn: ({ signal }) =>
-      read(
-        api.GET('/v1/resources/{resource_id}', {
-          params: { path: { resource_id }, query: { include: ['owners'] } },
-          signal,
-        }),
-      ),
+    queryFn: reading('/v1/resources/{resource_id}', { path: { resource_id }, query: { include: ['owners'] } }),
   })
 
 export const healthQuery = (resource_id: string) =>
   queryOptions({
     queryKey: ['health', resource_id],
-    queryFn: ({ signal }) =>
-      read(api.GET('/v1/resources/{resource_id}/health', { params: { path: { resource_id } }, signal })),
+    queryFn: reading('/v1/resources/{resource_id}/health', { path: { resource_id } }),
   })
 
 /** Frames tell of the resource, not of those around it. */
@@ -78,13 +61,7 @@ export const relationsQuery = (resource_id: string) =>
   queryOptions({
     queryKey: ['relations', resource_id],
     refetchInterval: AROUND_MS,
-    queryFn: ({ signal }) =>
-      read(
-        api.GET('/v1/resources/{resource_id}/relationships', {
-          params: { path: { resource_id }, query: { page_size: 200 } },
-          signal,
-        }),
-      ),
+    queryFn: reading('/v1/resources/{resource_id}/relationships', { path: { resource_id }, query: { page_size: 200 } }),
   })
 
 /** What depends on a resource, transitively, the worst first. */
@@ -92,32 +69,19 @@ export const impactQuery = (resource_id: string) =>
   queryOptions({
     queryKey: ['impact', resource_id],
     refetchInterval: AROUND_MS,
-    queryFn: ({ signal }) =>
-      read(
-        api.GET('/v1/resources/{resource_id}/impact', {
-          params: { path: { resource_id }, query: { limit: 200 } },
-          signal,
-        }),
-      ),
+    queryFn: reading('/v1/resources/{resource_id}/impact', { path: { resource_id }, query: { limit: 200 } }),
   })
 
 export const resourceOperationsQuery = (resource_id: string) =>
   queryOptions({
     queryKey: ['resource-operations', resource_id],
-    queryFn: ({ signal }) =>
-      read(
-        api.GET('/v1/resources/{resource_id}/operations', {
-          params: { path: { resource_id }, query: { page_size: 50 } },
-          signal,
-        }),
-      ),
+    queryFn: reading('/v1/resources/{resource_id}/operations', { path: { resource_id }, query: { page_size: 50 } }),
   })
 
 export const capabilitiesQuery = (resource_id: string) =>
   queryOptions({
     queryKey: ['resource-capabilities', resource_id],
-    queryFn: ({ signal }) =>
-      read(api.GET('/v1/resources/{resource_id}/capabilities', { params: { path: { resource_id } }, signal })),
+    queryFn: reading('/v1/resources/{resource_id}/capabilities', { path: { resource_id } }),
   })
 
 /** A field and an operator: the catalog's own filter language. */
@@ -131,19 +95,13 @@ export const isWords = (q: string): boolean => q !== '' && !FILTER.test(q)
 export const searchQuery = ({ q = '', type, region, health }: ResourceFind, limit = 100) =>
   queryOptions({
     queryKey: ['resources', 'search', { q, type, region, health }, limit],
-    queryFn: ({ signal }) =>
-      read(
-        api.GET('/v1/search', {
-          params: {
-            query: {
-              q: q.slice(0, 200),
-              limit,
-              ...(type ? { type_key: [type] } : {}),
-              ...(region ? { region_id: region } : {}),
-              ...(health?.length ? { health_status: [...health] } : {}),
-            },
-          },
-          signal,
-        }),
-      ),
+    queryFn: reading('/v1/search', {
+      query: {
+        q: q.slice(0, 200),
+        limit,
+        ...(type ? { type_key: [type] } : {}),
+        ...(region ? { region_id: region } : {}),
+        ...(health?.length ? { health_status: [...health] } : {}),
+      },
+    }),
   })

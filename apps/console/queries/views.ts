@@ -1,14 +1,10 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { ViewList } from '../../shared/contracts/identity/views.ts'
-import { api, read } from '../api/client.ts'
+import { reading } from '../api/read.ts'
 
 /** The searches that the person keeps, read again when a page with a list opens. */
 export const viewsQuery = () =>
-  queryOptions({
-    queryKey: ['views'],
-    refetchOnWindowFocus: true,
-    queryFn: ({ signal }) => read(api.GET('/v1/users/me/views', { signal })),
-  })
+  queryOptions({ queryKey: ['views'], refetchOnWindowFocus: true, queryFn: reading('/v1/users/me/views') })
 
 const PATHS = { inbox: '/inbox', operations: '/operations', resources: '/resources' } as const satisfies Record<
   ViewList,

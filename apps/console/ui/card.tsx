@@ -1,19 +1,15 @@
 import { useId } from 'react'
 
-/** A part of a page under its own heading. `aside` is beside the heading. */
-export const Card = ({
-  title,
-  note,
-  aside,
-  className = '',
-  children,
-}: {
+type CardProps = {
   title: React.ReactNode
   note?: React.ReactNode
   aside?: React.ReactNode
   className?: string
   children: React.ReactNode
-}) => {
+}
+
+/** A part of a page under its own heading. `aside` is beside the heading. */
+export const Card = ({ title, note, aside, className = '', children }: CardProps) => {
   const id = useId()
   return (
     <section className={`card ${className}`} aria-labelledby={id}>

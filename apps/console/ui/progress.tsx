@@ -6,16 +6,10 @@ import { tOperation } from '../words/operation.ts'
 /** End states in which a node counts as over without having run. */
 const UNDONE = new Set(['failed', 'cancelled', 'timed_out'])
 
+type ProgressBarProps = { progress: OperationRow['progress']; status: string; blockedOn: OperationRow['blocked_on'] }
+
 /** How many nodes are done, as words and a bar; failures are named. */
-export const ProgressBar = ({
-  progress,
-  status,
-  blockedOn,
-}: {
-  progress: OperationRow['progress']
-  status: string
-  blockedOn: OperationRow['blocked_on']
-}) => (
+export const ProgressBar = ({ progress, status, blockedOn }: ProgressBarProps) => (
   <span className={`flex flex-col gap-1 tone-${operationLook(status, blockedOn).tone}`}>
     <span className="tabular-nums">
       {UNDONE.has(status)

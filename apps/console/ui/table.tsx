@@ -59,17 +59,15 @@ type List = {
   fetchNextPage?: () => unknown
 }
 
-/** A list in each of its states: loading, failed, empty, its table, and a button if it has more pages. */
-export const Listing = ({
-  list,
-  empty,
-  children,
-}: {
+type ListingProps = {
   list: List
   /** The text of an empty table; `undefined` while it has rows. */
   empty: React.ReactNode | undefined
   children: React.ReactNode
-}) => (
+}
+
+/** A list in each of its states: loading, failed, empty, its table, and a button if it has more pages. */
+export const Listing = ({ list, empty, children }: ListingProps) => (
   <>
     {list.isPending ? <Loading /> : null}
     {list.isError ? <Failure error={list.error} retry={() => void list.refetch()} /> : null}

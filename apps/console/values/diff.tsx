@@ -105,14 +105,10 @@ export const isPreview = (value: unknown): value is Preview =>
 type Change = GateSubject['changes'][number]
 const ALIKE = 3
 
+type ChangeListProps = { changes: Change[]; names?: ReadonlyMap<string, string> }
+
 /** Changes by resource with sign, word and fields. Resources with the same change are shown once, with all their names. */
-export const ChangeList = ({
-  changes,
-  names = new Map(),
-}: {
-  changes: Change[]
-  names?: ReadonlyMap<string, string>
-}) => (
+export const ChangeList = ({ changes, names = new Map() }: ChangeListProps) => (
   <ul className="flex flex-col">
     {alike(changes).map((group) => {
       const [first] = group

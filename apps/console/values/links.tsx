@@ -6,12 +6,9 @@ import { t } from '../words/index.ts'
 /** `data-row` marks the link that opens the row of a table. */
 type Props = { children?: React.ReactNode; className?: string; 'data-row'?: '' }
 
-export const ResourceLink = ({
-  id,
-  tab = 'overview',
-  children = id,
-  ...rest
-}: Props & { id: string; tab?: 'overview' | 'capabilities' }) => (
+type ResourceLinkProps = Props & { id: string; tab?: 'overview' | 'capabilities' }
+
+export const ResourceLink = ({ id, tab = 'overview', children = id, ...rest }: ResourceLinkProps) => (
   <Link to="/resources/$resource_id" params={{ resource_id: id }} search={{ tab }} {...rest}>
     {children}
   </Link>
@@ -23,35 +20,25 @@ export const OperationLink = ({ id, children, ...rest }: Props & { id: string })
   </Link>
 )
 
-export const NodeLink = ({
-  operation_id,
-  node_id,
-  tab = 'summary',
-  children = node_id,
-  ...rest
-}: Props & { operation_id: string; node_id: string; tab?: 'summary' | 'logs' }) => (
+type NodeLinkProps = Props & { operation_id: string; node_id: string; tab?: 'summary' | 'logs' }
+
+export const NodeLink = ({ operation_id, node_id, tab = 'summary', children = node_id, ...rest }: NodeLinkProps) => (
   <Link to="/operations/$operation_id/nodes/$node_id" params={{ operation_id, node_id }} search={{ tab }} {...rest}>
     {children}
   </Link>
 )
 
-export const PatchLink = ({
-  operation_id,
-  patch_id,
-  children = patch_id,
-  ...rest
-}: Props & { operation_id: string; patch_id: string }) => (
+type PatchLinkProps = Props & { operation_id: string; patch_id: string }
+
+export const PatchLink = ({ operation_id, patch_id, children = patch_id, ...rest }: PatchLinkProps) => (
   <Link to="/operations/$operation_id/patches/$patch_id" params={{ operation_id, patch_id }} {...rest}>
     {children}
   </Link>
 )
 
-export const GateLink = ({
-  operation_id,
-  gate_id,
-  children = gate_id,
-  ...rest
-}: Props & { operation_id: string; gate_id: string; onKeyDown?: React.KeyboardEventHandler }) => (
+type GateLinkProps = Props & { operation_id: string; gate_id: string; onKeyDown?: React.KeyboardEventHandler }
+
+export const GateLink = ({ operation_id, gate_id, children = gate_id, ...rest }: GateLinkProps) => (
   <Link to="/operations/$operation_id/gates/$gate_id" params={{ operation_id, gate_id }} {...rest}>
     {children}
   </Link>

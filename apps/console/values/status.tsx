@@ -111,25 +111,17 @@ export const Status = ({ state, look = lookOf(state), badge = false }: Props) =>
   </span>
 )
 
-export const OperationStatusMark = ({
-  status,
-  blockedOn,
-  badge = false,
-}: {
-  status: string
-  blockedOn?: readonly { kind: string }[]
-  badge?: boolean
-}) => <Status state={status} look={operationLook(status, blockedOn)} badge={badge} />
+type OperationStatusMarkProps = { status: string; blockedOn?: readonly { kind: string }[]; badge?: boolean }
 
-export const NodeStatus = ({
-  state,
-  person = false,
-  badge = false,
-}: {
-  state: string
-  person?: boolean
-  badge?: boolean
-}) => <Status state={state} look={nodeLook(state, person)} badge={badge} />
+export const OperationStatusMark = ({ status, blockedOn, badge = false }: OperationStatusMarkProps) => (
+  <Status state={status} look={operationLook(status, blockedOn)} badge={badge} />
+)
+
+type NodeStatusProps = { state: string; person?: boolean; badge?: boolean }
+
+export const NodeStatus = ({ state, person = false, badge = false }: NodeStatusProps) => (
+  <Status state={state} look={nodeLook(state, person)} badge={badge} />
+)
 
 export const Health = ({ health }: { health: string }) => {
   const look = HEALTH_LOOKS[health] ?? { shape: 'question' as const, tone: 'odd' as const }

@@ -17,21 +17,17 @@ const STEPS = 6
 /** Text from a person or a target: it cannot turn the direction of the text around it. */
 export const Said = ({ children }: { children: string }) => <bdi>{shown(children)}</bdi>
 
-/** A decision in a few lines: above, what the digest covers; below, the context, which may change. */
-export const BriefCard = ({
-  bound,
-  context,
-  lines,
-  asks,
-  children,
-}: {
+type BriefCardProps = {
   bound: string
   context: string
   lines: readonly Drawn[]
   /** The line that says who asks, and why. */
   asks?: React.ReactNode
   children: React.ReactNode
-}) => (
+}
+
+/** A decision in a few lines: above, what the digest covers; below, the context, which may change. */
+export const BriefCard = ({ bound, context, lines, asks, children }: BriefCardProps) => (
   <section className="card" aria-label={words.title}>
     <div className="brief-bound">
       <h2 className="brief-label">{bound}</h2>
@@ -93,14 +89,10 @@ export const Asked = ({ asked: { requester, reason, ticket, plan_id, plan_hash }
   </>
 )
 
+type ChangeLineProps = { subject: GateSubject; order?: readonly string[] | undefined }
+
 /** What is decided on, as the digest covers it, in one line: the count, the fields that change, the steps. */
-export const ChangeLine = ({
-  subject,
-  order = [],
-}: {
-  subject: GateSubject
-  order?: readonly string[] | undefined
-}) => {
+export const ChangeLine = ({ subject, order = [] }: ChangeLineProps) => {
   const { changes, intervention } = subject
   if (intervention) {
     const word = tChange.intervene.types[intervention.type]?.word ?? intervention.type.replaceAll('_', ' ')

@@ -12,19 +12,16 @@ import { backLine, gravest } from './context.ts'
 import { signed } from './sign.ts'
 import { ruleOf } from './votes.tsx'
 
-/** Confirms one decision. If its subject changes meanwhile, the difference is shown and must be reviewed first. */
-export const DecideDialog = ({
-  gate,
-  verdict,
-  known,
-  close,
-}: {
+type DecideDialogProps = {
   gate: Gate
   verdict: 'approve' | 'reject'
   /** The bad news that the page began with. */
   known: readonly string[]
   close: () => void
-}) => {
+}
+
+/** Confirms one decision. If its subject changes meanwhile, the difference is shown and must be reviewed first. */
+export const DecideDialog = ({ gate, verdict, known, close }: DecideDialogProps) => {
   const now = useNow()
   const [reviewed, setReviewed] = useState({ digest: gate.digest, round: gate.round, subject: gate.subject })
   const refresh = useRefresh(gate)

@@ -36,16 +36,10 @@ export const useDigestCheck = (subject: unknown, digest: string | null): DigestC
   return computed.digest === digest ? 'matches' : 'differs'
 }
 
+type DecidePanelProps = { gate: Gate; open: Verdict | null; setOpen: (open: Verdict | null) => void }
+
 /** Approve and reject, bound to the digest and round of this page, or why they are not possible. */
-export const DecidePanel = ({
-  gate,
-  open,
-  setOpen,
-}: {
-  gate: Gate
-  open: Verdict | null
-  setOpen: (open: Verdict | null) => void
-}) => {
+export const DecidePanel = ({ gate, open, setOpen }: DecidePanelProps) => {
   const check = useDigestCheck(gate.subject, gate.digest)
   const [known] = useState(() => gravest(gate, Date.now()).flatMap(({ bad, text }) => (bad ? [text] : [])))
   const glass = actionOf(gate, 'break_glass')
@@ -185,17 +179,9 @@ export const AfterDecision = ({ gate }: { gate: Gate }) => (
   </p>
 )
 
-const Decide = ({
-  choice,
-  enabled,
-  prepare,
-  main = false,
-}: {
-  choice: Choice
-  enabled: boolean
-  prepare: () => void
-  main?: boolean
-}) => (
+type DecideProps = { choice: Choice; enabled: boolean; prepare: () => void; main?: boolean }
+
+const Decide = ({ choice, enabled, prepare, main = false }: DecideProps) => (
   <button
     type="button"
     className={`button flex-1 ${main ? 'main' : 'danger'}`}

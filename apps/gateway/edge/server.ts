@@ -139,33 +139,43 @@ const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target,
   if (deps.pressure.sheds(route.priority)) throw overloaded()
   if (deps.disk.refuses(route)) throw diskFull()
   const client = deps.addressOf(req.socket.remoteAddress, req.headers['x-forwarded-for'])
-  let claims: AccessClaims | undefined
-  let body: Buffer | undefined
   if (route.permission === 'none') {
-    body = await chargeOpenRoute(deps, exchange, route, client)
-  } else {
-    claims = await deps.guard.authenticate(req, client, route)
-    refuseUnseated(deps, route, target, claims)
+    const body = await chargeOpenRoute(deps, exchange, route, client)
+    return seated(deps, exchange, route, client.key, () => serve(deps, exchange, target, match, { client, body }))
+  }
+  if (exchange.priority === 'read' || exchange.priority === 'batch') await deps.turns()
+  const claims = await deps.guard.authenticate(req, client, route)
+  await seated(deps, exchange, route, claims.sub, async () => {
     await deps.guard.pass(route, claims)
     deps.guard.refuseForgery(req, claims)
-  }
-  if (route.upstream === 'gateway') {
-    if (target.query !== '' && claims) throw unknownParameter()
-    const { status, body: own } = await deps.own(route.path, claims)
-    return answerJson(deps, exchange, status, own)
-  }
-  await forward(deps, exchange, target, { ...match, upstream: route.upstream }, client, claims, body)
+    await serve(deps, exchange, target, match, { client, claims })
+  })
 }
 
 const parentOf = ({ headers: { traceparent } }: IncomingMessage): string | undefined =>
   isTrace(traceparent) ? traceparent : undefined
 
-/** A read that finds neither a seat nor room to wait costs no trip to Redis: a crowd consists of reads. */
-const refuseUnseated = ({ proxy }: GatewayDeps, route: Route, target: Target, { sub }: AccessClaims): void => {
-  const priority = priorityFor(route, target)
-  if (route.upstream === 'gateway' || route.class === 'stream' || (priority !== 'read' && priority !== 'batch')) return
-  const refusal = proxy.seats[route.upstream].refusal(priority, sub)
-  if (refusal) throw refusal
+/**
+ * Runs with a seat at the upstream of the route, which is taken before Redis is asked: whoever finds neither a seat nor
+ * room to wait costs no more than the check of a token. A stream stays for minutes: it has connections of its own instead.
+ */
+const seated = async (
+  { proxy }: GatewayDeps,
+  { priority, res }: Exchange,
+  { upstream }: Route,
+  flow: string,
+  run: () => Promise<void>,
+): Promise<void> => {
+  if (upstream === 'gateway' || priority === undefined || priority === 'exempt') return run()
+  const seats = proxy.seats[upstream]
+  const taken = seats.take(priority, flow, res)
+  const seat = typeof taken === 'number' ? taken : await taken
+  const since = performance.now()
+  try {
+    await run()
+  } finally {
+    seats.leave(priority, flow, seat, performance.now() - since)
+  }
 }
 
 const unknownParameter = () =>
@@ -182,34 +192,30 @@ const priorityFor = ({ priority }: Route, { query }: Target): Priority =>
 const SCIM_BODY = 262_144
 const bodyOfAuth = ({ path }: Route) => (path.startsWith('/scim/') ? SCIM_BODY : AUTH_BODY)
 
-type Destination = Match & { upstream: Exclude<Upstream, 'gateway'> }
+/** Who sent the request, and its body if it was read for a check. */
+type Sender = { client: ClientAddress; claims?: AccessClaims; body?: Buffer | undefined }
 
-const forward = async (
+/** The answer of the gateway itself, or of the upstream. */
+const serve = async (
   deps: GatewayDeps,
   exchange: Exchange,
   target: Target,
-  { route, upstream, upstream_path }: Destination,
-  client: ClientAddress,
-  claims: AccessClaims | undefined,
-  body: Buffer | undefined,
+  { route, upstream_path }: Match,
+  { client, claims, body }: Sender,
 ): Promise<void> => {
   const { req, res, request_id } = exchange
+  const { upstream } = route
+  if (upstream === 'gateway') {
+    if (target.query !== '' && claims) throw unknownParameter()
+    const { status, body: own } = await deps.own(route.path, claims)
+    return answerJson(deps, exchange, status, own)
+  }
   const limit = upstream === 'catalog' || upstream === 'operations' ? API_BODY : bodyOfAuth(route)
   refuseLongBody(req, limit)
   const endless = route.class === 'stream'
   const leave = endless && claims ? deps.streams.enter(claims.session_id, claims.exp, () => res.destroy()) : undefined
-  const priority = priorityFor(route, target)
-  const seats = deps.proxy.seats[upstream]
-  const flow = claims?.sub ?? client.key
-  let seat = -1
-  let since = 0
   try {
-    // A stream stays for minutes: it has connections of its own instead of a seat.
-    if (priority !== 'exempt' && !endless) {
-      const taken = seats.take(priority, flow, res)
-      seat = typeof taken === 'number' ? taken : await taken
-    }
-    since = performance.now()
+    const since = performance.now()
     const request = {
       method: req.method ?? 'GET',
       path: target.query ? `${upstream_path}?${target.query}` : upstream_path,
@@ -218,7 +224,7 @@ const forward = async (
         request_id,
         address: client.address,
         traceparent: exchange.span?.traceparent ?? traceOf(req.headers.traceparent),
-        priority,
+        priority: priorityFor(route, target),
         ...(!endless && { deadline_ms: leftOf(deps, exchange) }),
         ...(claims && { identity: { user_id: claims.sub, jwt_payload: payloadOf(req) } }),
       }),
@@ -236,7 +242,6 @@ const forward = async (
     })
   } finally {
     leave?.()
-    if (priority !== 'exempt' && seat >= 0) seats.leave(priority, flow, seat, performance.now() - since)
   }
 }
 

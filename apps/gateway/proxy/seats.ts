@@ -73,12 +73,6 @@ export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: S
       const seat = freeFor(room, place, flow)
       return seat < 0 ? wait(room, place, flow, res) : sit(room, place, flow, seat)
     },
-    /** The refusal of whoever would find neither a seat nor room to wait; said before anything is asked of Redis. */
-    refusal: (priority: Seated, flow: string): AppError | undefined => {
-      const place = SEATED.indexOf(priority)
-      if (freeFor(room, place, flow) >= 0 || hasRoom(room, place, flow)) return undefined
-      return refuse(room, place, flow)
-    },
     /** Gives a seat back that was held so long. */
     leave: (priority: Seated, flow: string, seat: number, held_ms: number): void => {
       const place = SEATED.indexOf(priority)

@@ -19,9 +19,9 @@ import {
   RejectBody,
 } from '../../shared/contracts/operations/gates.ts'
 import { CommandHeaders, errorReplies, ReadHeaders, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
-import { issueBallot } from '../command/ballot.ts'
 import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
+import { issueBallot } from '../command/vote-signature.ts'
 import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
 import { placesFor, visibleSql } from '../policies/visibility.ts'

@@ -46,12 +46,25 @@ export const acceptJson = (app: FastifyInstance, limits: JsonLimits, codes: Code
       return done(error as AppError)
     }
     parse(req, text, (error, value) => {
-      if (error) return done(malformed(`The body is not valid JSON: ${error.message}`))
+      if (error) return done(malformed(faultOf(text)))
       const pointer = SUSPECT.test(text) ? findUnstorable(value) : undefined
       if (pointer !== undefined) return done(unstorable(codes, pointer))
       done(null, value)
     })
   })
+}
+
+/** Why the parser does not take a text; nothing of it is repeated, for it may hold a secret. */
+const faultOf = (text: string): string => {
+  try {
+    JSON.parse(text)
+    return 'Members named __proto__, and prototype in constructor, are not accepted.'
+  } catch (error) {
+    const { message } = error as Error
+    const at = /at position (\d+)/.exec(message)?.[1]
+    const early = /Unexpected end/.test(message) ? ': it ends too early' : ''
+    return `The body is not valid JSON${at === undefined ? early : `, from character ${Number(at) + 1} on`}.`
+  }
 }
 
 const typesOf = (req: FastifyRequest): readonly string[] =>

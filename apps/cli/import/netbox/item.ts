@@ -13,7 +13,7 @@ import {
 } from '../items.ts'
 import { withRest } from '../rest.ts'
 import type { Cables } from './cables.ts'
-import { MODELS, REFS } from './models.ts'
+import { MODELS, REFS } from './mapping.ts'
 import { type Index, idOf, nameOf, type Row } from './rows.ts'
 
 /** Everything that rules look at besides their row. */

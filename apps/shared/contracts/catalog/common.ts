@@ -84,9 +84,9 @@ export const FreshnessQuery = {
 }
 
 /** A parameter that may be repeated or hold several values with commas between them. */
-export const many = (description: string, example?: string) =>
+export const many = (description: string, example?: string, of?: readonly string[]) =>
   Type.Optional(
-    Type.Array(Type.String({ maxLength: 8000 }), {
+    Type.Array(Type.String({ maxLength: 8000, ...(of && { pattern: `^((${of.join('|')})(,|$))*$` }) }), {
       maxItems: 200,
       description,
       ...(example !== undefined && { examples: [[example]] }),

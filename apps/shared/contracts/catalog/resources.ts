@@ -20,6 +20,7 @@ import {
 export const HEALTH_STATUSES = ['healthy', 'degraded', 'unhealthy', 'unknown', 'maintenance'] as const
 export type HealthStatus = (typeof HEALTH_STATUSES)[number]
 export const Health = Type.Enum([...HEALTH_STATUSES])
+export const manyHealths = many(`${HEALTH_STATUSES.join(', ')}.`, undefined, HEALTH_STATUSES)
 
 export const Scope = Type.Object({
   region_id: nullable(Type.String()),
@@ -175,7 +176,7 @@ export const ResourceListQuery = Type.Object(
     parent_id: Type.Optional(Type.String({ maxLength: 128 })),
     owned_by: Type.Optional(OwnerId),
     lifecycle_status: many('Naming a terminal state includes retired resources.'),
-    health_status: many('healthy, degraded, unhealthy, unknown, maintenance.'),
+    health_status: manyHealths,
     label: many('`key` or `key=value`; all must hold.'),
     drift: Type.Optional(Type.Enum(['in_sync', 'drifted', 'unknown'])),
     ids: many('At most 200 resource ids.'),

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { many, nullable, ReadAsOf } from '../catalog/common.ts'
-import { Health, OwnerId, Scope } from '../catalog/resources.ts'
+import { Health, manyHealths, OwnerId, Scope } from '../catalog/resources.ts'
 import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 
@@ -14,7 +14,7 @@ export const SearchQuery = Closed({
   type_key: many('Types; derived types count.'),
   owned_by: Type.Optional(OwnerId),
   region_id: Type.Optional(Type.String({ maxLength: 128 })),
-  health_status: many('healthy, degraded, unhealthy, unknown, maintenance.'),
+  health_status: manyHealths,
   include_retired: Type.Optional(Type.Boolean()),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
 })

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { FreshnessQuery, many, PageQuery, pageOf, ReadAsOf } from '../catalog/common.ts'
-import { Health, ResourceItem, ResourceListQuery, Selection } from '../catalog/resources.ts'
+import { Health, manyHealths, ResourceItem, ResourceListQuery, Selection } from '../catalog/resources.ts'
 import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 import { GraphEdge } from './graphs.ts'
@@ -11,7 +11,7 @@ export const TopologyQuery = Closed({
   datacenter_id: Type.Optional(Type.String({ maxLength: 128 })),
   layer_id: Type.Optional(Type.String({ maxLength: 128 })),
   layer_kind: Type.Optional(Type.String({ maxLength: 32 })),
-  health_status: many('Own health of the place.'),
+  health_status: manyHealths,
   label: many('`key` or `key=value`; all must hold.'),
   include_retired: Type.Optional(Type.Boolean()),
   filter: Type.Optional(Type.String({ maxLength: 2048 })),

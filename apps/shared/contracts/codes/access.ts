@@ -1,0 +1,87 @@
+import type { Codes } from './entry.ts'
+
+/** The caller is not known, or may not do this. */
+export const ACCESS = {
+  invalid_credentials: { invalid_credentials: ['The username or password is wrong.', 'Check both and try again.'] },
+  invalid_token: {
+    token_missing: ['The request needs an access token.', 'Sign in and send it as a bearer token.'],
+    invalid_token: ['The access token is refused.', 'Refresh it, or sign in again.'],
+    invalid_client: ['The credential of the machine is refused.', 'Its owners find the cause in the audit log.'],
+    invalid_grant: ['The refresh token is refused.', 'Sign in again.'],
+    certificate_required: ['The listener takes our own apps only.', 'Call with a client certificate.'],
+    // Sign-in through a provider
+    sign_in_expired: ['This sign-in expired, was opened twice or began in another browser.', 'Start again.'],
+    sign_in_cancelled: ['The sign-in was canceled at the provider.', 'Start again.'],
+    id_token_issuer: ['The ID token is of another issuer.', 'Tell an administrator.'],
+    id_token_audience: ['The ID token is for another client.', 'Tell an administrator.'],
+    id_token_nonce: ['The ID token belongs to another sign-in.', 'Start again.'],
+    id_token_time: ['The ID token is expired or not valid yet.', 'Check both clocks; start again.'],
+    id_token_invalid: ['The answer of the provider is refused.', 'Tell an administrator.'],
+  },
+  policy_denied: {
+    no_account: ['You have no account here, and this provider makes none for you.', 'Ask an administrator.'],
+    account_disabled: ['The account is disabled.', 'Ask an administrator.'],
+    email_unverified: [
+      'The provider has not verified your e-mail address.',
+      'Verify it at the provider, then start again.',
+    ],
+    domain_not_allowed: ['Your e-mail domain may not sign in here.', 'Use your address of an allowed domain.'],
+    subject_changed: [
+      'The provider names another person than before.',
+      'Sign in as the same person, or ask an administrator.',
+    ],
+    reauth_failed: ['The provider did not ask for your credentials again.', 'Start again.'],
+    not_an_agent: [
+      'The pool lists you as no agent.',
+      'Name the machine in `agents` of the pool in the policy of the executors.',
+    ],
+    permission_missing: ['You lack a permission.', 'Ask an administrator for a role that has it.'],
+    out_of_scope: ['Your roles do not cover this object.', 'Ask for a role that covers it.'],
+    reauth_required: ['Your sign-in is too long ago.', 'Confirm your password and repeat the request.'],
+    invalid_token: ['The token is refused.', 'Send a valid token for this listener.', 401],
+    certificate_required: ['The listener takes our own apps only.', 'Call with a client certificate.', 401],
+    csrf_failed: [
+      'The CSRF token is missing or wrong.',
+      'Read the token from GET /v1/token/csrf and send the request again.',
+    ],
+    origin_not_allowed: ['Requests from this origin are not allowed.', 'Use an allowed origin.'],
+    machine_vote: ['Machines do not decide.', 'Use a gate of the kind external_check.'],
+    person_required: ['Only a person can do this.', 'Sign in as a person.'],
+    not_your_schedule: ['Only its owner may set the schedule going.', 'Make a schedule of your own.'],
+    self_action: ['You cannot do this to yourself.', 'Ask another administrator.'],
+    self_grant: ['You cannot give rights to yourself.', 'Ask another administrator.'],
+    second_admin: ['You requested this change, or it concerns you.', 'Another administrator must confirm it.'],
+    not_your_change: ['You have no part in this change.', 'Ask whoever requested it, or reject it.'],
+    renewal_required: ['An administrator saw the whole enrolment link of the account.', 'Request a new link.'],
+    bulk_not_allowed: ['This gate is not decided together with others.', 'Open the gate and decide it there.'],
+    self_approval: ['You requested this operation.', 'Another person must approve it.'],
+    self_patch_approval: ['You proposed this patch.', 'Another person must approve it.'],
+    second_person_needed: [
+      'A second person has to see this first.',
+      'Pause the operation, retry without input_overrides, and set the inputs by an intervention.',
+    ],
+    second_person: ['You have already approved this.', 'Another person must approve it.'],
+    not_eligible: ['You are in none of the groups that decide.', 'Ask one of the eligible people.'],
+    assertion_invalid: [
+      'The answer of the passkey is refused.',
+      'Use a passkey of your own, on this site, with your PIN, fingerprint or face.',
+    ],
+    second_factor_required: [
+      'The password is right; your role also needs a passkey.',
+      'Sign a challenge with a passkey and send it with factor_token, grant_type second_factor.',
+    ],
+    signature_required: [
+      'This gate needs your passkey.',
+      'Approve it in the console, which asks for the passkey. Without one, add it under Passkeys first.',
+    ],
+    tainted_right: ['Someone who takes part in the operation gave you this right.', 'Another person must decide.'],
+    hard_policy: ['A policy forbids this.', 'Read the policy named in the detail.'],
+    risk_ceiling: ['The plan is riskier than its intent allows.', 'Raise the ceiling, or change less.'],
+    secret_not_allowed: [
+      'The executor pool may not read this secret.',
+      'Use another pool, or extend the executor policy.',
+    ],
+    force_not_allowed: ['You may not force this.', 'Ask for the permission, or do not force it.'],
+    break_glass_not_allowed: ['Break-glass is not allowed here.', 'Wait for the regular approvals.'],
+  },
+} as const satisfies Codes

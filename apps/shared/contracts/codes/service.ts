@@ -1,0 +1,33 @@
+import { type Codes, WAIT } from './entry.ts'
+
+/** The service is at its limit, away, behind or at fault: the same request may succeed later. */
+export const SERVICE = {
+  rate_limited: {
+    rate_limited: ['A request limit is used up.', 'Wait for the time in Retry-After.'],
+    login_locked: ['Too many sign-ins failed.', 'Wait for the time in Retry-After.'],
+    login_busy: ['Sign-in is busy.', 'Wait for the time in Retry-After.'],
+  },
+  unavailable: {
+    dependency_down: ['A database or service does not answer.', WAIT],
+    overloaded: ['The service is overloaded.', WAIT],
+    login_busy: ['Sign-in is busy.', 'Wait for the time in Retry-After.'],
+    provider_unavailable: ['The identity provider cannot be reached.', 'Sign in with a password, or try again later.'],
+    revocation_unknown: ['Revocation status is unknown.', WAIT],
+    upstream_failed: ['A part of the service could not be reached.', WAIT, 502],
+    upstream_timeout: ['A part of the service did not answer in time.', WAIT, 504],
+  },
+  stale_projection: {
+    projection_lag: ['The read model is behind.', WAIT],
+    graph_warming: ['The graph is loading.', WAIT],
+  },
+  internal_error: {
+    unexpected: ['The service failed.', 'Repeat the request; then report the request id.'],
+    unavailable: ['A database or service does not answer.', WAIT, 503],
+    overloaded: ['The service is overloaded.', WAIT, 503],
+    restored: [
+      'The database was restored, and nobody has accepted it yet.',
+      'Whoever runs this installation accepts it: npm run ops -- accept-restore.',
+      503,
+    ],
+  },
+} as const satisfies Codes

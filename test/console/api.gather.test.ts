@@ -1,0 +1,39 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { createGather } from '../../apps/console/api/gather.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+it('reads at once for the first reason, and once more for all that come within 400 ms', () => {
+  const gather = createGather<object>(Date.now)
+  const gate = {}
+  const read = vi.fn()
+  const because = (times: number) => {
+    for (let i = 0; i < times; i++) gather(gate, read)
+  }
+  because(3)
+  vi.advanceTimersByTime(0)
+  expect(read).toHaveBeenCalledTimes(1)
+  vi.advanceTimersByTime(100)
+  because(20)
+  vi.advanceTimersByTime(299)
+  expect(read).toHaveBeenCalledTimes(1)
+  vi.advanceTimersByTime(1)
+  expect(read).toHaveBeenCalledTimes(2)
+  vi.advanceTimersByTime(1000)
+  expect(read).toHaveBeenCalledTimes(2)
+  because(1)
+  vi.advanceTimersByTime(0)
+  expect(read).toHaveBeenCalledTimes(3)
+})
+
+it('a reason that may wait does, and two things do not wait for each other', () => {
+  const gather = createGather<object>(Date.now)
+  const read: string[] = []
+  gather({ name: 'timeline' }, () => void read.push('timeline'), 1000)
+  gather({ name: 'gate' }, () => void read.push('gate'))
+  vi.advanceTimersByTime(0)
+  expect(read).toEqual(['gate'])
+  vi.advanceTimersByTime(1000)
+  expect(read).toEqual(['gate', 'timeline'])
+})
