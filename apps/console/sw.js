@@ -1,5 +1,5 @@
 // Shows pushes and opens what they are about. It answers no fetch and keeps no cache: neither data nor an old page of the
-// console stays on the device. A click only opens a page; nothing is decided here.
+// console stays on the device. A click only opens a page, and decides no gate.
 
 addEventListener('push', (event) => event.waitUntil(show(event.data?.json() ?? {})))
 

@@ -1,1137 +1,662 @@
-import { randomUUID } from "node:crypto";
-import fc from "fast-check";
-import semver from "semver";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-	sweepProviders,
-	sweepReservations,
-} from "../../apps/catalog/expiry.ts";
-import {
-	type Asker,
-	mismatchOf,
-	type Offer,
-	type Wanted,
-} from "../../apps/catalog/rules/matching.ts";
-import {
-	type Catalog,
-	hostOf,
-	seedRegion,
-	startCatalog,
-} from "./support/platform.ts";
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import semver from 'semver'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sweepProviders, sweepReservations } from '../../apps/catalog/expiry.ts'
+import { type Asker, mismatchOf, type Offer, type Wanted } from '../../apps/catalog/rules/matching.ts'
+import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 
-describe("matching", () => {
-	const scope = fc.record({
-		region_id: fc.constantFrom("r1", "r2", null),
-		datacenter_id: fc.constantFrom("d1", "d2", null),
-		layer_id: fc.constant(null),
-		segment_id: fc.constantFrom("s1", null),
-	});
-	const offer: fc.Arbitrary<Offer> = fc.record({
-		resource_id: fc.constantFrom("a", "b"),
-		version: fc.constantFrom("1.0.0", "1.2.0", "2.0.0"),
-		attributes: fc.record(
-			{
-				n: fc.integer({ min: 0, max: 3 }),
-				tags: fc.subarray(["x", "y", "z"]),
-				engine: fc.constantFrom("sql", "kv"),
-				release: fc.constantFrom("1.4", "2.1.0", "odd"),
-			},
-			{ requiredKeys: [] },
-		),
-		status: fc.constantFrom("available", "degraded", "stale", "withdrawn"),
-		scope,
-		free: fc.option(fc.integer({ min: 0, max: 3 })),
-		match_rules: fc.constantFrom(
-			{ n: "gte", tags: "superset", engine: "eq", release: "semver" },
-			{ n: "lte" },
-		),
-	});
-	const wanted: fc.Arbitrary<Wanted> = fc.record({
-		version_range: fc.constantFrom("*", "^1.0.0", ">=1.1.0"),
-		where: fc.record(
-			{
-				n: fc.integer({ min: 0, max: 3 }),
-				tags: fc.subarray(["x", "y"]),
-				engine: fc.constant("sql"),
-				release: fc.constant("^1.0.0"),
-			},
-			{ requiredKeys: [] },
-		),
-		amount: fc.option(fc.integer({ min: 1, max: 3 })),
-		scope: fc.constantFrom(
-			"any",
-			"same_region",
-			"same_datacenter",
-			"same_segment",
-		),
-		statuses: fc.constantFrom(["available"], ["available", "degraded"]),
-	});
-	const asker: fc.Arbitrary<Asker> = fc.record({
-		resource_id: fc.constant("a"),
-		scope,
-	});
+describe('matching', () => {
+  const scope = fc.record({
+    region_id: fc.constantFrom('r1', 'r2', null),
+    datacenter_id: fc.constantFrom('d1', 'd2', null),
+    layer_id: fc.constant(null),
+    segment_id: fc.constantFrom('s1', null),
+  })
+  const offer: fc.Arbitrary<Offer> = fc.record({
+    resource_id: fc.constantFrom('a', 'b'),
+    version: fc.constantFrom('1.0.0', '1.2.0', '2.0.0'),
+    attributes: fc.record(
+      {
+        n: fc.integer({ min: 0, max: 3 }),
+        tags: fc.subarray(['x', 'y', 'z']),
+        engine: fc.constantFrom('sql', 'kv'),
+        release: fc.constantFrom('1.4', '2.1.0', 'odd'),
+      },
+      { requiredKeys: [] },
+    ),
+    status: fc.constantFrom('available', 'degraded', 'stale', 'withdrawn'),
+    scope,
+    free: fc.option(fc.integer({ min: 0, max: 3 })),
+    match_rules: fc.constantFrom({ n: 'gte', tags: 'superset', engine: 'eq', release: 'semver' }, { n: 'lte' }),
+  })
+  const wanted: fc.Arbitrary<Wanted> = fc.record({
+    version_range: fc.constantFrom('*', '^1.0.0', '>=1.1.0'),
+    where: fc.record(
+      {
+        n: fc.integer({ min: 0, max: 3 }),
+        tags: fc.subarray(['x', 'y']),
+        engine: fc.constant('sql'),
+        release: fc.constant('^1.0.0'),
+      },
+      { requiredKeys: [] },
+    ),
+    amount: fc.option(fc.integer({ min: 1, max: 3 })),
+    scope: fc.constantFrom('any', 'same_region', 'same_datacenter', 'same_segment'),
+    statuses: fc.constantFrom(['available'], ['available', 'degraded']),
+  })
+  const asker: fc.Arbitrary<Asker> = fc.record({ resource_id: fc.constant('a'), scope })
 
-	/** The same rules, written once more as one list of named truths. */
-	const model = (w: Wanted, o: Offer, a: Asker): string | undefined => {
-		const level = w.scope.replace("same_", "") as "region";
-		const near =
-			w.scope === "any" ||
-			(a.scope[`${level}_id`] !== null &&
-				a.scope[`${level}_id`] === o.scope[`${level}_id`]);
-		const rules: [string, boolean][] = [
-			["status", w.statuses.includes(o.status)],
-			["version", semver.satisfies(o.version, w.version_range)],
-			["scope", near],
-		];
-		for (const [name, value] of Object.entries(w.where)) {
-			const has = (o.attributes as Record<string, never>)[name] as unknown;
-			const rule = o.match_rules[name] ?? "eq";
-			const tags = (has ?? []) as string[];
-			const holds =
-				rule === "gte"
-					? (has as number) >= (value as number)
-					: rule === "lte"
-						? (has as number) <= (value as number)
-						: rule === "superset"
-							? has !== undefined &&
-								(value as string[]).every((tag) => tags.includes(tag))
-							: rule === "semver"
-								? has === "1.4"
-								: JSON.stringify(has) === JSON.stringify(value);
-			rules.push([`attribute ${name}`, has !== undefined && holds]);
-		}
-		rules.push(
-			["capacity", o.free === null || w.amount === null || w.amount <= o.free],
-			["self", o.resource_id !== a.resource_id],
-		);
-		return rules.find(([, holds]) => !holds)?.[0];
-	};
+  /** The same rules, written once more as one list of named truths. */
+  const model = (w: Wanted, o: Offer, a: Asker): string | undefined => {
+    const level = w.scope.replace('same_', '') as 'region'
+    const near =
+      w.scope === 'any' || (a.scope[`${level}_id`] !== null && a.scope[`${level}_id`] === o.scope[`${level}_id`])
+    const rules: [string, boolean][] = [
+      ['status', w.statuses.includes(o.status)],
+      ['version', semver.satisfies(o.version, w.version_range)],
+      ['scope', near],
+    ]
+    for (const [name, value] of Object.entries(w.where)) {
+      const has = (o.attributes as Record<string, never>)[name] as unknown
+      const rule = o.match_rules[name] ?? 'eq'
+      const tags = (has ?? []) as string[]
+      const holds =
+        rule === 'gte'
+          ? (has as number) >= (value as number)
+          : rule === 'lte'
+            ? (has as number) <= (value as number)
+            : rule === 'superset'
+              ? has !== undefined && (value as string[]).every((tag) => tags.includes(tag))
+              : rule === 'semver'
+                ? has === '1.4'
+                : JSON.stringify(has) === JSON.stringify(value)
+      rules.push([`attribute ${name}`, has !== undefined && holds])
+    }
+    rules.push(
+      ['capacity', o.free === null || w.amount === null || w.amount <= o.free],
+      ['self', o.resource_id !== a.resource_id],
+    )
+    return rules.find(([, holds]) => !holds)?.[0]
+  }
 
-	it("names the first rule that fails, as a model does, and every rule occurs", () => {
-		const seen = new Set<string | undefined>();
-		fc.assert(
-			fc.property(wanted, offer, asker, (w, o, a) => {
-				const found = mismatchOf(w, o, a);
-				const named =
-					found?.rule === "attribute"
-						? `attribute ${found.attribute}`
-						: found?.rule;
-				seen.add(found?.rule);
-				expect(named).toBe(model(w, o, a));
-			}),
-			{ numRuns: 5000 },
-		);
-		expect([...seen].sort()).toEqual(
-			[
-				"attribute",
-				"capacity",
-				"scope",
-				"self",
-				"status",
-				"version",
-				undefined,
-			].sort(),
-		);
-	});
-});
+  it('names the first rule that fails, as a model does, and every rule occurs', () => {
+    const seen = new Set<string | undefined>()
+    fc.assert(
+      fc.property(wanted, offer, asker, (w, o, a) => {
+        const found = mismatchOf(w, o, a)
+        const named = found?.rule === 'attribute' ? `attribute ${found.attribute}` : found?.rule
+        seen.add(found?.rule)
+        expect(named).toBe(model(w, o, a))
+      }),
+      { numRuns: 5000 },
+    )
+    expect([...seen].sort()).toEqual(['attribute', 'capacity', 'scope', 'self', 'status', 'version', undefined].sort())
+  })
+})
 
-let c: Catalog;
+let c: Catalog
 beforeAll(async () => {
-	c = await startCatalog();
-	await seedRegion(c, "eu1", 3);
-	await seedRegion(c, "us1", 1);
-});
-afterAll(() => c.stop());
+  c = await startCatalog()
+  await seedRegion(c, 'eu1', 3)
+  await seedRegion(c, 'us1', 1)
+})
+afterAll(() => c.stop())
 
-const provide = async (
-	resource_id: string,
-	over: Record<string, unknown> = {},
-	mode = "merge",
-) => {
-	const { version } = (await c.as("vic").get(`/v1/resources/${resource_id}`))
-		.body;
-	return c.internally(
-		"POST",
-		`/resources/${resource_id}/provided-capabilities`,
-		{
-			command_id: randomUUID(),
-			idempotency_key: randomUUID(),
-			resource_id,
-			expected_version: version,
-			mode,
-			provided_capability_changes: [
-				{
-					op: "add",
-					capability_key: "compute.slots",
-					version: "1.0.0",
-					...over,
-				},
-			],
-		},
-	);
-};
-const machine = (parent_id = "eu1-a-web") =>
-	c.as("ada").record({
-		type_key: "infra.virtual_machine",
-		name: `vm-${randomUUID()}`,
-		parent_id,
-		lifecycle_status: "active",
-		desired_state: { hostname: "vm" },
-	});
-type Offered = {
-	capacity?: object;
-	provider_id: string;
-	resource_id: string;
-	free: number;
-	status: string;
-};
-const providers = async (
-	query: string,
-	name: "vic" | "far" = "vic",
-): Promise<Offered[]> =>
-	(
-		await c
-			.as(name)
-			.get(`/v1/capabilities/providers?capability_key=compute.slots&${query}`)
-	).body.items;
-const idsOf = (items: Offered[]) => items.map(({ resource_id }) => resource_id);
-const claim = async (
-	resource_id: string,
-	{ provider_id, resource_id: target_id }: Offered,
-	amount = 1,
-) =>
-	c.result(resource_id, {
-		expected_version: (await c.as("vic").get(`/v1/resources/${resource_id}`))
-			.body.version,
-		changes: {
-			relationship_changes: [
-				{
-					op: "add",
-					type_key: "uses_capability",
-					target_id,
-					properties: {
-						requirement_key: "slot",
-						capability_key: "compute.slots",
-						provider_id,
-						amount,
-					},
-				},
-			],
-		},
-	});
+const provide = async (resource_id: string, over: Record<string, unknown> = {}, mode = 'merge') => {
+  const { version } = (await c.as('vic').get(`/v1/resources/${resource_id}`)).body
+  return c.internally('POST', `/resources/${resource_id}/provided-capabilities`, {
+    command_id: randomUUID(),
+    idempotency_key: randomUUID(),
+    resource_id,
+    expected_version: version,
+    mode,
+    provided_capability_changes: [{ op: 'add', capability_key: 'compute.slots', version: '1.0.0', ...over }],
+  })
+}
+const machine = (parent_id = 'eu1-a-web') =>
+  c
+    .as('ada')
+    .record({
+      type_key: 'infra.virtual_machine',
+      name: `vm-${randomUUID()}`,
+      parent_id,
+      lifecycle_status: 'active',
+      desired_state: { hostname: 'vm' },
+    })
+type Offered = { capacity?: object; provider_id: string; resource_id: string; free: number; status: string }
+const providers = async (query: string, name: 'vic' | 'far' = 'vic'): Promise<Offered[]> =>
+  (await c.as(name).get(`/v1/capabilities/providers?capability_key=compute.slots&${query}`)).body.items
+const idsOf = (items: Offered[]) => items.map(({ resource_id }) => resource_id)
+const claim = async (resource_id: string, { provider_id, resource_id: target_id }: Offered, amount = 1) =>
+  c.result(resource_id, {
+    expected_version: (await c.as('vic').get(`/v1/resources/${resource_id}`)).body.version,
+    changes: {
+      relationship_changes: [
+        {
+          op: 'add',
+          type_key: 'uses_capability',
+          target_id,
+          properties: { requirement_key: 'slot', capability_key: 'compute.slots', provider_id, amount },
+        },
+      ],
+    },
+  })
 
-describe("capabilities", () => {
-	beforeAll(async () => {
-		await provide("eu1-web-01", {
-			attributes: { cpu_cores: 8, arch: "arm64" },
-			capacity: { total: 4, used: 1 },
-		});
-		await provide("eu1-web-02", {
-			attributes: { cpu_cores: 16 },
-			capacity: { total: 9 },
-			priority: 200,
-		});
-		await provide("us1-web-01", {
-			attributes: { cpu_cores: 4 },
-			capacity: { total: 2 },
-		});
-	});
+describe('capabilities', () => {
+  beforeAll(async () => {
+    await provide('eu1-web-01', { attributes: { cpu_cores: 8, arch: 'arm64' }, capacity: { total: 4, used: 1 } })
+    await provide('eu1-web-02', { attributes: { cpu_cores: 16 }, capacity: { total: 9 }, priority: 200 })
+    await provide('us1-web-01', { attributes: { cpu_cores: 4 }, capacity: { total: 2 } })
+  })
 
-	it("are defined once, with counts of who provides them that the reader may see", async () => {
-		const { body } = await c
-			.as("vic")
-			.get("/v1/capabilities/definitions?page_size=2");
-		expect(
-			body.items.map((item: { capability_key: string }) => item.capability_key),
-		).toEqual(["compute.slots", "runtime.container"]);
-		expect(body.items[0]).toMatchObject({
-			versions: ["1.0.0"],
-			sharing: "counted",
-			providers: {
-				total: 3,
-				by_status: { available: 3 },
-				by_region: { eu1: 2, us1: 1 },
-			},
-		});
-		const next = await c
-			.as("vic")
-			.get(
-				`/v1/capabilities/definitions?page_size=2&page_token=${body.next_page_token}`,
-			);
-		expect(next.body.items[0].capability_key).toBe("storage.block");
-		const one = await c
-			.as("far")
-			.get("/v1/capabilities/definitions/compute.slots");
-		expect(one.body.providers).toEqual({
-			total: 1,
-			by_status: { available: 1 },
-			by_region: { us1: 1 },
-		});
-		expect(
-			(await c.as("vic").get("/v1/capabilities/definitions?category=storage"))
-				.body.items,
-		).toHaveLength(2);
-		expect(
-			await c.as("vic").get("/v1/capabilities/definitions/no.such"),
-		).toMatchObject({
-			status: 404,
-			body: { code: "capability" },
-		});
-		expect(
-			await c
-				.as("vic")
-				.get("/v1/capabilities/definitions/compute.slots?version=9.9.9"),
-		).toMatchObject({
-			status: 404,
-			body: { code: "version" },
-		});
-	});
+  it('are defined once, with counts of who provides them that the reader may see', async () => {
+    const { body } = await c.as('vic').get('/v1/capabilities/definitions?page_size=2')
+    expect(body.items.map((item: { capability_key: string }) => item.capability_key)).toEqual([
+      'compute.slots',
+      'runtime.container',
+    ])
+    expect(body.items[0]).toMatchObject({
+      versions: ['1.0.0'],
+      sharing: 'counted',
+      providers: { total: 3, by_status: { available: 3 }, by_region: { eu1: 2, us1: 1 } },
+    })
+    const next = await c.as('vic').get(`/v1/capabilities/definitions?page_size=2&page_token=${body.next_page_token}`)
+    expect(next.body.items[0].capability_key).toBe('storage.block')
+    const one = await c.as('far').get('/v1/capabilities/definitions/compute.slots')
+    expect(one.body.providers).toEqual({ total: 1, by_status: { available: 1 }, by_region: { us1: 1 } })
+    expect((await c.as('vic').get('/v1/capabilities/definitions?category=storage')).body.items).toHaveLength(2)
+    expect(await c.as('vic').get('/v1/capabilities/definitions/no.such')).toMatchObject({
+      status: 404,
+      body: { code: 'capability' },
+    })
+    expect(await c.as('vic').get('/v1/capabilities/definitions/compute.slots?version=9.9.9')).toMatchObject({
+      status: 404,
+      body: { code: 'version' },
+    })
+  })
 
-	it("have providers, ranked and narrowed, in pages both ways", async () => {
-		expect(idsOf(await providers(""))).toEqual([
-			"eu1-web-01",
-			"us1-web-01",
-			"eu1-web-02",
-		]);
-		expect(idsOf(await providers("sort=-free"))).toEqual([
-			"eu1-web-02",
-			"eu1-web-01",
-			"us1-web-01",
-		]);
-		expect(
-			idsOf(
-				await providers(
-					"region_id=eu1&attr.cpu_cores=gte:8&attr.cpu_cores=lte:8",
-				),
-			),
-		).toEqual(["eu1-web-01"]);
-		expect(idsOf(await providers("attr.arch=arm64"))).toEqual(["eu1-web-01"]);
-		expect(idsOf(await providers("min_free=3"))).toEqual([
-			"eu1-web-01",
-			"eu1-web-02",
-		]);
-		expect(idsOf(await providers("version_range=^2.0.0"))).toEqual([]);
-		expect(idsOf(await providers("", "far"))).toEqual(["us1-web-01"]);
-		expect(idsOf(await providers("near=us1-web-01&sort=distance"))).toEqual([
-			"us1-web-01",
-			"eu1-web-01",
-			"eu1-web-02",
-		]);
-		const page = async (token = "") =>
-			(
-				await c
-					.as("vic")
-					.get(
-						`/v1/capabilities/providers?capability_key=compute.slots&page_size=1${token}`,
-					)
-			).body;
-		const first = await page();
-		const second = await page(`&page_token=${first.next_page_token}`);
-		expect(idsOf(second.items)).toEqual(["us1-web-01"]);
-		expect((await page(`&page_token=${second.prev_page_token}`)).items).toEqual(
-			first.items,
-		);
-	});
+  it('have providers, ranked and narrowed, in pages both ways', async () => {
+    expect(idsOf(await providers(''))).toEqual(['eu1-web-01', 'us1-web-01', 'eu1-web-02'])
+    expect(idsOf(await providers('sort=-free'))).toEqual(['eu1-web-02', 'eu1-web-01', 'us1-web-01'])
+    expect(idsOf(await providers('region_id=eu1&attr.cpu_cores=gte:8&attr.cpu_cores=lte:8'))).toEqual(['eu1-web-01'])
+    expect(idsOf(await providers('attr.arch=arm64'))).toEqual(['eu1-web-01'])
+    expect(idsOf(await providers('min_free=3'))).toEqual(['eu1-web-01', 'eu1-web-02'])
+    expect(idsOf(await providers('version_range=^2.0.0'))).toEqual([])
+    expect(idsOf(await providers('', 'far'))).toEqual(['us1-web-01'])
+    expect(idsOf(await providers('near=us1-web-01&sort=distance'))).toEqual(['us1-web-01', 'eu1-web-01', 'eu1-web-02'])
+    const page = async (token = '') =>
+      (await c.as('vic').get(`/v1/capabilities/providers?capability_key=compute.slots&page_size=1${token}`)).body
+    const first = await page()
+    const second = await page(`&page_token=${first.next_page_token}`)
+    expect(idsOf(second.items)).toEqual(['us1-web-01'])
+    expect((await page(`&page_token=${second.prev_page_token}`)).items).toEqual(first.items)
+  })
 
-	it("say why a provider does not do", async () => {
-		const vm = (await machine()).resource_id;
-		const { body } = await c.as("vic").get(`/v1/resources/${vm}/capabilities`);
-		expect(body.required).toMatchObject([
-			{
-				requirement: { requirement_key: "slot", scope: "same_datacenter" },
-				state: "satisfiable",
-				providers: [
-					{ resource_id: "eu1-web-01" },
-					{ resource_id: "eu1-web-02" },
-				],
-				why_not: [
-					{
-						resource_id: "us1-web-01",
-						rule: "scope",
-						wanted: { datacenter_id: "eu1-a" },
-					},
-				],
-				rejected_count: { scope: 1 },
-			},
-		]);
-		const query = `/v1/capabilities/providers?requirement_of=${vm}/slot&attr.cpu_cores=gte:9&explain=true`;
-		expect((await c.as("vic").get(query)).body).toMatchObject({
-			items: [{ resource_id: "eu1-web-02", distance: 0 }],
-			rejected: [
-				{
-					resource_id: "eu1-web-01",
-					rule: "attribute",
-					attribute: "cpu_cores",
-					match_rule: "gte",
-					wanted: 9,
-					offered: 8,
-				},
-				{ resource_id: "us1-web-01", rule: "scope" },
-			],
-			rejected_count: { attribute: 1, scope: 1 },
-		});
-		// Who is out of sight is no reason either.
-		const far = await c
-			.as("far")
-			.get(
-				`/v1/capabilities/providers?capability_key=compute.slots&version_range=^2.0.0&explain=true`,
-			);
-		expect(far.body.rejected).toMatchObject([
-			{ resource_id: "us1-web-01", rule: "version" },
-		]);
-	});
+  it('say why a provider does not do', async () => {
+    const vm = (await machine()).resource_id
+    const { body } = await c.as('vic').get(`/v1/resources/${vm}/capabilities`)
+    expect(body.required).toMatchObject([
+      {
+        requirement: { requirement_key: 'slot', scope: 'same_datacenter' },
+        state: 'satisfiable',
+        providers: [{ resource_id: 'eu1-web-01' }, { resource_id: 'eu1-web-02' }],
+        why_not: [{ resource_id: 'us1-web-01', rule: 'scope', wanted: { datacenter_id: 'eu1-a' } }],
+        rejected_count: { scope: 1 },
+      },
+    ])
+    const query = `/v1/capabilities/providers?requirement_of=${vm}/slot&attr.cpu_cores=gte:9&explain=true`
+    expect((await c.as('vic').get(query)).body).toMatchObject({
+      items: [{ resource_id: 'eu1-web-02', distance: 0 }],
+      rejected: [
+        {
+          resource_id: 'eu1-web-01',
+          rule: 'attribute',
+          attribute: 'cpu_cores',
+          match_rule: 'gte',
+          wanted: 9,
+          offered: 8,
+        },
+        { resource_id: 'us1-web-01', rule: 'scope' },
+      ],
+      rejected_count: { attribute: 1, scope: 1 },
+    })
+    // Who is out of sight is no reason either.
+    const far = await c
+      .as('far')
+      .get(`/v1/capabilities/providers?capability_key=compute.slots&version_range=^2.0.0&explain=true`)
+    expect(far.body.rejected).toMatchObject([{ resource_id: 'us1-web-01', rule: 'version' }])
+  })
 
-	it("degrade with the health and lifecycle of their resource, and go stale and away", async () => {
-		const status = async (
-			id: string,
-			query = "status=available,degraded,stale,withdrawn",
-		) =>
-			(await providers(query))
-				.filter(({ resource_id }) => resource_id === id)
-				.map((one) => one.status);
-		await provide("eu1-web-03", {
-			expires_at: new Date(Date.now() + 3_600_000).toISOString(),
-		});
-		expect(await status("eu1-web-03")).toEqual(["available"]);
-		await c.observe("eu1-web-03", { status: "unhealthy" });
-		expect(await status("eu1-web-03")).toEqual(["degraded"]);
-		expect(await status("eu1-web-03", "status=available")).toEqual([]);
-		c.wait(61_000);
-		// Its check ran out: nobody knows how it is.
-		expect(await status("eu1-web-03")).toEqual(["degraded"]);
-		await c.observe("eu1-web-03");
-		expect(await status("eu1-web-03")).toEqual(["available"]);
-		c.wait(3_600_000);
-		expect(await status("eu1-web-03")).toEqual(["stale"]);
-		await provide("eu1-web-03", { op: "remove" });
-		expect(await status("eu1-web-03")).toEqual(["withdrawn"]);
-		expect(await status("eu1-web-03", "")).toEqual([]);
-		const { body } = await c
-			.as("vic")
-			.get("/v1/resources/eu1-web-03/capabilities?status=withdrawn");
-		expect(body.provided).toMatchObject([
-			{ status: "withdrawn", status_reason: "removed" },
-		]);
-	});
+  it('degrade with the health and lifecycle of their resource, and go stale and away', async () => {
+    const status = async (id: string, query = 'status=available,degraded,stale,withdrawn') =>
+      (await providers(query)).filter(({ resource_id }) => resource_id === id).map((one) => one.status)
+    await provide('eu1-web-03', { expires_at: new Date(Date.now() + 3_600_000).toISOString() })
+    expect(await status('eu1-web-03')).toEqual(['available'])
+    await c.observe('eu1-web-03', { status: 'unhealthy' })
+    expect(await status('eu1-web-03')).toEqual(['degraded'])
+    expect(await status('eu1-web-03', 'status=available')).toEqual([])
+    c.wait(61_000)
+    // Its check ran out: nobody knows how it is.
+    expect(await status('eu1-web-03')).toEqual(['degraded'])
+    await c.observe('eu1-web-03')
+    expect(await status('eu1-web-03')).toEqual(['available'])
+    c.wait(3_600_000)
+    expect(await status('eu1-web-03')).toEqual(['stale'])
+    await provide('eu1-web-03', { op: 'remove' })
+    expect(await status('eu1-web-03')).toEqual(['withdrawn'])
+    expect(await status('eu1-web-03', '')).toEqual([])
+    const { body } = await c.as('vic').get('/v1/resources/eu1-web-03/capabilities?status=withdrawn')
+    expect(body.provided).toMatchObject([{ status: 'withdrawn', status_reason: 'removed' }])
+  })
 
-	it("never give more than there is, whoever claims at once", async () => {
-		const offered = (await providers("attr.arch=arm64"))[0] as Offered;
-		// Capacity in use is part of the claimed one: the greater of both counts.
-		expect(offered).toMatchObject({
-			free: 3,
-			capacity: { total: 4, used: 1, reserved: 0 },
-		});
-		const machines = await Promise.all(
-			Array.from({ length: 8 }, () => machine()),
-		);
-		const replies = await Promise.all(
-			machines.map(({ resource_id }) => claim(resource_id, offered)),
-		);
-		expect(replies.filter(({ status }) => status === 200)).toHaveLength(4);
-		expect(
-			replies.filter(({ body }) => body.code === "no_capacity"),
-		).toHaveLength(4);
-		expect(await providers("attr.arch=arm64")).toMatchObject([
-			{ free: 0, overcommitted: false, capacity: { reserved: 4 } },
-		]);
-		const bound = machines[replies.findIndex(({ status }) => status === 200)]
-			?.resource_id as string;
-		const [requirement] = (
-			await c.as("vic").get(`/v1/resources/${bound}/capabilities`)
-		).body.required;
-		expect(requirement).toMatchObject({
-			state: "bound",
-			bound_to: [
-				{
-					resource_id: "eu1-web-01",
-					provider_id: offered.provider_id,
-					amount: 1,
-				},
-			],
-		});
-		// Less than is claimed is a fact that is told, not refused.
-		expect(
-			(await provide("eu1-web-01", { op: "update", capacity: { total: 2 } }))
-				.status,
-		).toBe(200);
-		expect(await providers("attr.arch=arm64")).toMatchObject([
-			{ overcommitted: true },
-		]);
-	});
+  it('never give more than there is, whoever claims at once', async () => {
+    const offered = (await providers('attr.arch=arm64'))[0] as Offered
+    // Capacity in use is part of the claimed one: the greater of both counts.
+    expect(offered).toMatchObject({ free: 3, capacity: { total: 4, used: 1, reserved: 0 } })
+    const machines = await Promise.all(Array.from({ length: 8 }, () => machine()))
+    const replies = await Promise.all(machines.map(({ resource_id }) => claim(resource_id, offered)))
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(4)
+    expect(replies.filter(({ body }) => body.code === 'no_capacity')).toHaveLength(4)
+    expect(await providers('attr.arch=arm64')).toMatchObject([
+      { free: 0, overcommitted: false, capacity: { reserved: 4 } },
+    ])
+    const bound = machines[replies.findIndex(({ status }) => status === 200)]?.resource_id as string
+    const [requirement] = (await c.as('vic').get(`/v1/resources/${bound}/capabilities`)).body.required
+    expect(requirement).toMatchObject({
+      state: 'bound',
+      bound_to: [{ resource_id: 'eu1-web-01', provider_id: offered.provider_id, amount: 1 }],
+    })
+    // Less than is claimed is a fact that is told, not refused.
+    expect((await provide('eu1-web-01', { op: 'update', capacity: { total: 2 } })).status).toBe(200)
+    expect(await providers('attr.arch=arm64')).toMatchObject([{ overcommitted: true }])
+  })
 
-	it("are a graph of resources: what each provides and needs, by whom it is met, and what is missing", async () => {
-		const walked = async (query: string, who: "vic" | "far" = "vic") => {
-			const whole = { nodes: [] as Node[], edges: [] as Edge[] };
-			for (let token: string | null = ""; token !== null; ) {
-				const path = `/v1/graphs/capabilities?page_size=3${query}${token && `&page_token=${token}`}`;
-				const { body, status, text } = await c.as(who).get(path);
-				expect(status, text).toBe(200);
-				whole.nodes.push(...body.nodes);
-				whole.edges.push(...body.edges);
-				token = body.next_page_token;
-			}
-			return whole;
-		};
-		type Node = {
-			id: string;
-			kind: string;
-			resource_id?: string;
-			state?: string;
-			why_not?: unknown[];
-		};
-		type Edge = { type: string; from: string; to: string; bound?: boolean };
-		const { nodes, edges } = await walked("");
-		// The graph says of every resource what the resource says itself.
-		const needy = [
-			...new Set(
-				nodes
-					.filter(({ kind }) => kind === "requirement")
-					.map(({ resource_id }) => resource_id),
-			),
-		];
-		expect(needy.length).toBeGreaterThan(5);
-		for (const id of needy) {
-			const { required } = (
-				await c.as("vic").get(`/v1/resources/${id}/capabilities`)
-			).body;
-			for (const {
-				requirement,
-				state,
-				why_not,
-				bound_to,
-				providers: fit,
-			} of required) {
-				const node = `requirement:${id}/${requirement.requirement_key}`;
-				expect(nodes.find((one) => one.id === node)).toMatchObject({
-					requirement,
-					state,
-					why_not,
-				});
-				const met = edges.filter(
-					({ type, from }) => type === "satisfied_by" && from === node,
-				);
-				const peers = (state === "bound" ? bound_to : fit) as {
-					resource_id: string;
-				}[];
-				expect(met.map(({ to, bound }) => [to, bound])).toEqual(
-					peers.map(({ resource_id }) => [
-						`resource:${resource_id}`,
-						state === "bound",
-					]),
-				);
-			}
-		}
-		const ids = new Set(nodes.map(({ id }) => id));
-		for (const { from, to } of edges)
-			expect([from, to].filter((id) => !ids.has(id))).toEqual([]);
-		expect(
-			edges.filter(({ type }) => type === "provides").map(({ from }) => from),
-		).toContain("resource:us1-web-01");
+  it('are a graph of resources: what each provides and needs, by whom it is met, and what is missing', async () => {
+    const walked = async (query: string, who: 'vic' | 'far' = 'vic') => {
+      const whole = { nodes: [] as Node[], edges: [] as Edge[] }
+      for (let token: string | null = ''; token !== null; ) {
+        const path = `/v1/graphs/capabilities?page_size=3${query}${token && `&page_token=${token}`}`
+        const { body, status, text } = await c.as(who).get(path)
+        expect(status, text).toBe(200)
+        whole.nodes.push(...body.nodes)
+        whole.edges.push(...body.edges)
+        token = body.next_page_token
+      }
+      return whole
+    }
+    type Node = { id: string; kind: string; resource_id?: string; state?: string; why_not?: unknown[] }
+    type Edge = { type: string; from: string; to: string; bound?: boolean }
+    const { nodes, edges } = await walked('')
+    // The graph says of every resource what the resource says itself.
+    const needy = [...new Set(nodes.filter(({ kind }) => kind === 'requirement').map(({ resource_id }) => resource_id))]
+    expect(needy.length).toBeGreaterThan(5)
+    for (const id of needy) {
+      const { required } = (await c.as('vic').get(`/v1/resources/${id}/capabilities`)).body
+      for (const { requirement, state, why_not, bound_to, providers: fit } of required) {
+        const node = `requirement:${id}/${requirement.requirement_key}`
+        expect(nodes.find((one) => one.id === node)).toMatchObject({ requirement, state, why_not })
+        const met = edges.filter(({ type, from }) => type === 'satisfied_by' && from === node)
+        const peers = (state === 'bound' ? bound_to : fit) as { resource_id: string }[]
+        expect(met.map(({ to, bound }) => [to, bound])).toEqual(
+          peers.map(({ resource_id }) => [`resource:${resource_id}`, state === 'bound']),
+        )
+      }
+    }
+    const ids = new Set(nodes.map(({ id }) => id))
+    for (const { from, to } of edges) expect([from, to].filter((id) => !ids.has(id))).toEqual([])
+    expect(edges.filter(({ type }) => type === 'provides').map(({ from }) => from)).toContain('resource:us1-web-01')
 
-		const missing = await walked(
-			"&unsatisfied_only=true&capability_key=compute.slots",
-		);
-		expect(
-			missing.nodes
-				.filter(({ kind }) => kind === "requirement")
-				.map(({ state }) => state),
-		).toEqual(
-			nodes
-				.filter(({ state }) => state === "unsatisfied")
-				.map(() => "unsatisfied"),
-		);
-		const far = await walked("", "far");
-		expect(far.nodes.filter(({ id }) => id.includes("eu1"))).toEqual([]);
-		const root = await walked("&root_id=us1-web-01");
-		expect(root.nodes.map(({ id }) => id)).toEqual([
-			"resource:us1-web-01",
-			"capability:compute.slots",
-		]);
-	});
+    const missing = await walked('&unsatisfied_only=true&capability_key=compute.slots')
+    expect(missing.nodes.filter(({ kind }) => kind === 'requirement').map(({ state }) => state)).toEqual(
+      nodes.filter(({ state }) => state === 'unsatisfied').map(() => 'unsatisfied'),
+    )
+    const far = await walked('', 'far')
+    expect(far.nodes.filter(({ id }) => id.includes('eu1'))).toEqual([])
+    const root = await walked('&root_id=us1-web-01')
+    expect(root.nodes.map(({ id }) => id)).toEqual(['resource:us1-web-01', 'capability:compute.slots'])
+  })
 
-	it("are a graph of definitions: counts of providers and needs, the same as one by one", async () => {
-		const { body } = await c.as("vic").get("/v1/capabilities/graph");
-		const states = {
-			total: 0,
-			bound: 0,
-			satisfiable: 0,
-			unsatisfied: 0,
-		} as Record<string, number>;
-		const machines = (
-			await c
-				.as("vic")
-				.get("/v1/resources?type_key=infra.virtual_machine&page_size=500")
-		).body.items;
-		for (const { resource_id } of machines)
-			for (const { state } of (
-				await c.as("vic").get(`/v1/resources/${resource_id}/capabilities`)
-			).body.required) {
-				states.total = (states.total ?? 0) + 1;
-				states[state] = (states[state] ?? 0) + 1;
-			}
-		const slots = body.nodes.find(
-			({ id }: { id: string }) => id === "capability:compute.slots",
-		);
-		const { providers: counted } = (
-			await c.as("vic").get("/v1/capabilities/definitions/compute.slots")
-		).body;
-		expect(slots).toMatchObject({
-			requirements: states,
-			providers: { total: counted.total, by_status: counted.by_status },
-		});
-		expect(body.edges).toEqual(
-			expect.arrayContaining([
-				expect.objectContaining({
-					type: "requires",
-					from: "type:infra.virtual_machine",
-					to: "capability:compute.slots",
-					requirements: states,
-				}),
-				expect.objectContaining({
-					type: "provides",
-					from: "type:fleet.host",
-					providers: counted.total,
-				}),
-			]),
-		);
-		const far = (
-			await c
-				.as("far")
-				.get("/v1/capabilities/graph?capability_key=compute.slots")
-		).body;
-		expect(far.nodes[0]).toMatchObject({
-			providers: { total: 1 },
-			requirements: { total: 0 },
-		});
-		for (const path of ["/v1/capabilities/graph", "/v1/graphs/capabilities"]) {
-			expect(
-				(await c.as("vic").get(`${path}?capability_key=no.such`)).status,
-			).toBe(404);
-			expect((await c.as("vic").get(`${path}?colour=red`)).status).toBe(400);
-			const { nodes, edges } = (await c.as("vic").get(path)).body;
-			for (const [format, node, edge] of [
-				["graphml", /<node /g, /<edge /g],
-				["dot", /" \[label=/g, / -> /g],
-			] as const) {
-				const { text, status } = await c
-					.as("vic")
-					.get(`${path}?format=${format}`);
-				expect(status).toBe(200);
-				expect(
-					(text.match(node) ?? []).length -
-						(format === "dot" ? edges.length : 0),
-				).toBe(nodes.length);
-				expect(text.match(edge)).toHaveLength(edges.length);
-			}
-		}
-	});
+  it('are a graph of definitions: counts of providers and needs, the same as one by one', async () => {
+    const { body } = await c.as('vic').get('/v1/capabilities/graph')
+    const states = { total: 0, bound: 0, satisfiable: 0, unsatisfied: 0 } as Record<string, number>
+    const machines = (await c.as('vic').get('/v1/resources?type_key=infra.virtual_machine&page_size=500')).body.items
+    for (const { resource_id } of machines)
+      for (const { state } of (await c.as('vic').get(`/v1/resources/${resource_id}/capabilities`)).body.required) {
+        states.total = (states.total ?? 0) + 1
+        states[state] = (states[state] ?? 0) + 1
+      }
+    const slots = body.nodes.find(({ id }: { id: string }) => id === 'capability:compute.slots')
+    const { providers: counted } = (await c.as('vic').get('/v1/capabilities/definitions/compute.slots')).body
+    expect(slots).toMatchObject({
+      requirements: states,
+      providers: { total: counted.total, by_status: counted.by_status },
+    })
+    expect(body.edges).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({
+          type: 'requires',
+          from: 'type:infra.virtual_machine',
+          to: 'capability:compute.slots',
+          requirements: states,
+        }),
+        expect.objectContaining({ type: 'provides', from: 'type:fleet.host', providers: counted.total }),
+      ]),
+    )
+    const far = (await c.as('far').get('/v1/capabilities/graph?capability_key=compute.slots')).body
+    expect(far.nodes[0]).toMatchObject({ providers: { total: 1 }, requirements: { total: 0 } })
+    for (const path of ['/v1/capabilities/graph', '/v1/graphs/capabilities']) {
+      expect((await c.as('vic').get(`${path}?capability_key=no.such`)).status).toBe(404)
+      expect((await c.as('vic').get(`${path}?colour=red`)).status).toBe(400)
+      const { nodes, edges } = (await c.as('vic').get(path)).body
+      for (const [format, node, edge] of [
+        ['graphml', /<node /g, /<edge /g],
+        ['dot', /" \[label=/g, / -> /g],
+      ] as const) {
+        const { text, status } = await c.as('vic').get(`${path}?format=${format}`)
+        expect(status).toBe(200)
+        expect((text.match(node) ?? []).length - (format === 'dot' ? edges.length : 0)).toBe(nodes.length)
+        expect(text.match(edge)).toHaveLength(edges.length)
+      }
+    }
+  })
 
-	it("are what they were at a time: what was offered, claimed and missing then", async () => {
-		const id = "then-01";
-		await c.as("ada").record(hostOf(id, "eu1-a-web"));
-		const vm = (await machine()).resource_id;
-		const read = async (who: string, at?: string) => {
-			const { status, body, text } = await c
-				.as("vic")
-				.get(`/v1/resources/${who}/capabilities${at ? `?at=${at}` : ""}`);
-			expect(status, text).toBe(200);
-			type Need = {
-				state: string;
-				bound_to: unknown[];
-				providers: { resource_id: string }[];
-			};
-			const of = ({ state, bound_to, providers: fit }: Need) => [
-				state,
-				bound_to,
-				fit.map((one) => one.resource_id).sort(),
-			];
-			return { provided: body.provided, required: body.required.map(of) };
-		};
-		type Seen = Awaited<ReturnType<typeof read>>;
-		const moments: [string, Seen, Seen][] = [];
-		const step = async (
-			act: () => Promise<{ status: number; text: string }>,
-		) => {
-			const done = await act();
-			expect(done.status, done.text).toBe(200);
-			moments.push([
-				c.deps.clock.now().toISOString(),
-				await read(id),
-				await read(vm),
-			]);
-			c.wait(1000);
-		};
-		const offered = async () =>
-			(await providers("")).find(
-				({ resource_id }) => resource_id === id,
-			) as Offered;
-		await step(() =>
-			provide(id, { capacity: { total: 4 }, attributes: { cpu_cores: 2 } }),
-		);
-		await step(async () => claim(vm, await offered(), 2));
-		await step(() =>
-			provide(id, { op: "update", attributes: { cpu_cores: 4 } }),
-		);
-		const release = {
-			relationship_changes: [
-				{ op: "remove", type_key: "uses_capability", target_id: id },
-			],
-		};
-		await step(() => c.result(vm, { expected_version: 2, changes: release }));
-		await step(() => provide(id, { op: "remove" }));
-		for (const [i, lifecycle_status] of ["deprovisioning", "retired"].entries())
-			await step(() =>
-				c.result(id, {
-					expected_version: 4 + i,
-					changes: { lifecycle_status },
-				}),
-			);
-		for (const [at, own, needs] of moments)
-			expect([at, await read(id, at), await read(vm, at)]).toEqual([
-				at,
-				own,
-				needs,
-			]);
-		const refused = async (query: string) =>
-			(await c.as("vic").get(`/v1/resources/${id}/capabilities?${query}`))
-				.status;
-		expect(
-			await Promise.all(
-				["at=2999-01-01T00:00:00Z", "at=2001-01-01T00:00:00Z"].map(refused),
-			),
-		).toEqual([400, 410]);
-		expect(await refused(`at=${moments[0]?.[0]}&max_lag_ms=5`)).toBe(400);
-	});
+  it('are what they were at a time: what was offered, claimed and missing then', async () => {
+    const id = 'then-01'
+    await c.as('ada').record(hostOf(id, 'eu1-a-web'))
+    const vm = (await machine()).resource_id
+    const read = async (who: string, at?: string) => {
+      const { status, body, text } = await c.as('vic').get(`/v1/resources/${who}/capabilities${at ? `?at=${at}` : ''}`)
+      expect(status, text).toBe(200)
+      type Need = { state: string; bound_to: unknown[]; providers: { resource_id: string }[] }
+      const of = ({ state, bound_to, providers: fit }: Need) => [
+        state,
+        bound_to,
+        fit.map((one) => one.resource_id).sort(),
+      ]
+      return { provided: body.provided, required: body.required.map(of) }
+    }
+    type Seen = Awaited<ReturnType<typeof read>>
+    const moments: [string, Seen, Seen][] = []
+    const step = async (act: () => Promise<{ status: number; text: string }>) => {
+      const done = await act()
+      expect(done.status, done.text).toBe(200)
+      moments.push([c.deps.clock.now().toISOString(), await read(id), await read(vm)])
+      c.wait(1000)
+    }
+    const offered = async () => (await providers('')).find(({ resource_id }) => resource_id === id) as Offered
+    await step(() => provide(id, { capacity: { total: 4 }, attributes: { cpu_cores: 2 } }))
+    await step(async () => claim(vm, await offered(), 2))
+    await step(() => provide(id, { op: 'update', attributes: { cpu_cores: 4 } }))
+    const release = { relationship_changes: [{ op: 'remove', type_key: 'uses_capability', target_id: id }] }
+    await step(() => c.result(vm, { expected_version: 2, changes: release }))
+    await step(() => provide(id, { op: 'remove' }))
+    for (const [i, lifecycle_status] of ['deprovisioning', 'retired'].entries())
+      await step(() => c.result(id, { expected_version: 4 + i, changes: { lifecycle_status } }))
+    for (const [at, own, needs] of moments)
+      expect([at, await read(id, at), await read(vm, at)]).toEqual([at, own, needs])
+    const refused = async (query: string) => (await c.as('vic').get(`/v1/resources/${id}/capabilities?${query}`)).status
+    expect(await Promise.all(['at=2999-01-01T00:00:00Z', 'at=2001-01-01T00:00:00Z'].map(refused))).toEqual([400, 410])
+    expect(await refused(`at=${moments[0]?.[0]}&max_lag_ms=5`)).toBe(400)
+  })
 
-	it("tell each change of what is offered or claimed of it, by the owner and in its order", async () => {
-		const owner = "told-01";
-		await c.as("ada").record(hostOf(owner, "eu1-a-web"));
-		await provide(owner, {
-			capacity: { total: 4 },
-			expires_at: new Date(c.deps.clock.now().getTime() + 60_000).toISOString(),
-		});
-		const offered = (await providers("")).find(
-			({ resource_id }) => resource_id === owner,
-		) as Offered;
-		const [one, two] = [await machine(), await machine()];
-		expect((await claim(one.resource_id, offered, 2)).status).toBe(200);
-		expect((await claim(two.resource_id, offered)).status).toBe(200);
-		const release = {
-			relationship_changes: [
-				{ op: "remove", type_key: "uses_capability", target_id: owner },
-			],
-		};
-		expect(
-			(
-				await c.result(one.resource_id, {
-					expected_version: 2,
-					changes: release,
-				})
-			).status,
-		).toBe(200);
-		// What ends releases what it claims.
-		for (const [i, lifecycle_status] of ["deprovisioning", "retired"].entries())
-			expect(
-				(
-					await c.result(two.resource_id, {
-						expected_version: 2 + i,
-						changes: { lifecycle_status },
-					})
-				).status,
-			).toBe(200);
-		c.wait(61_000);
-		while (await sweepProviders(c.deps));
-		expect(await sweepProviders(c.deps)).toBe(false);
-		for (const [i, lifecycle_status] of ["deprovisioning", "retired"].entries())
-			expect(
-				(
-					await c.result(owner, {
-						expected_version: 2 + i,
-						changes: { lifecycle_status },
-					})
-				).status,
-			).toBe(200);
+  it('tell each change of what is offered or claimed of it, by the owner and in its order', async () => {
+    const owner = 'told-01'
+    await c.as('ada').record(hostOf(owner, 'eu1-a-web'))
+    await provide(owner, {
+      capacity: { total: 4 },
+      expires_at: new Date(c.deps.clock.now().getTime() + 60_000).toISOString(),
+    })
+    const offered = (await providers('')).find(({ resource_id }) => resource_id === owner) as Offered
+    const [one, two] = [await machine(), await machine()]
+    expect((await claim(one.resource_id, offered, 2)).status).toBe(200)
+    expect((await claim(two.resource_id, offered)).status).toBe(200)
+    const release = { relationship_changes: [{ op: 'remove', type_key: 'uses_capability', target_id: owner }] }
+    expect((await c.result(one.resource_id, { expected_version: 2, changes: release })).status).toBe(200)
+    // What ends releases what it claims.
+    for (const [i, lifecycle_status] of ['deprovisioning', 'retired'].entries())
+      expect((await c.result(two.resource_id, { expected_version: 2 + i, changes: { lifecycle_status } })).status).toBe(
+        200,
+      )
+    c.wait(61_000)
+    while (await sweepProviders(c.deps));
+    expect(await sweepProviders(c.deps)).toBe(false)
+    for (const [i, lifecycle_status] of ['deprovisioning', 'retired'].entries())
+      expect((await c.result(owner, { expected_version: 2 + i, changes: { lifecycle_status } })).status).toBe(200)
 
-		const { items } = (
-			await c.internally(
-				"GET",
-				`/events?agg_type=capability&agg_id=${owner}&after_version=0`,
-			)
-		).body;
-		type Told = {
-			agg_version: number;
-			version: number;
-			providers: { change: string; provider: { reserved?: number } }[];
-		};
-		expect(items.map(({ agg_version }: Told) => agg_version)).toEqual([
-			1, 2, 3, 4, 5, 6, 7,
-		]);
-		expect(
-			items.map(({ providers: [told] }: Told) => [
-				told?.change,
-				told?.provider.reserved,
-			]),
-		).toEqual([
-			["added", undefined],
-			["claimed", 2],
-			["claimed", 3],
-			["released", 1],
-			["released", 0],
-			["expired", undefined],
-			["withdrawn", undefined],
-		]);
-		expect(items.map(({ version }: Told) => version)).toEqual([
-			2, 2, 2, 2, 2, 2, 4,
-		]);
-	});
+    const { items } = (await c.internally('GET', `/events?agg_type=capability&agg_id=${owner}&after_version=0`)).body
+    type Told = {
+      agg_version: number
+      version: number
+      providers: { change: string; provider: { reserved?: number } }[]
+    }
+    expect(items.map(({ agg_version }: Told) => agg_version)).toEqual([1, 2, 3, 4, 5, 6, 7])
+    expect(items.map(({ providers: [told] }: Told) => [told?.change, told?.provider.reserved])).toEqual([
+      ['added', undefined],
+      ['claimed', 2],
+      ['claimed', 3],
+      ['released', 1],
+      ['released', 0],
+      ['expired', undefined],
+      ['withdrawn', undefined],
+    ])
+    expect(items.map(({ version }: Told) => version)).toEqual([2, 2, 2, 2, 2, 2, 4])
+  })
 
-	it("refuse claims on what nobody provides", async () => {
-		const offered = (await providers("attr.arch=arm64"))[0] as Offered;
-		const vm = (await machine()).resource_id;
-		expect(
-			await claim(vm, { ...offered, provider_id: "prv_none" }),
-		).toMatchObject({
-			status: 422,
-			body: {
-				category: "invalid_capability",
-				code: "unknown",
-				violations: [
-					{ pointer: "/changes/relationship_changes/0/properties/provider_id" },
-				],
-			},
-		});
-		expect(
-			(await claim(vm, { ...offered, resource_id: "us1-web-01" })).body.code,
-		).toBe("unknown");
-	});
+  it('refuse claims on what nobody provides', async () => {
+    const offered = (await providers('attr.arch=arm64'))[0] as Offered
+    const vm = (await machine()).resource_id
+    expect(await claim(vm, { ...offered, provider_id: 'prv_none' })).toMatchObject({
+      status: 422,
+      body: {
+        category: 'invalid_capability',
+        code: 'unknown',
+        violations: [{ pointer: '/changes/relationship_changes/0/properties/provider_id' }],
+      },
+    })
+    expect((await claim(vm, { ...offered, resource_id: 'us1-web-01' })).body.code).toBe('unknown')
+  })
 
-	describe("cannot be invented", () => {
-		const uses = (
-			target_id: string,
-			properties: Record<string, unknown>,
-			op = "add",
-		) => ({
-			op,
-			type_key: "uses_capability",
-			target_id,
-			properties: {
-				requirement_key: "slot",
-				capability_key: "compute.slots",
-				...properties,
-			},
-		});
-		const send = async (id: string, ...relationship_changes: object[]) =>
-			c.result(id, {
-				expected_version: (await c.as("vic").get(`/v1/resources/${id}`)).body
-					.version,
-				changes: { relationship_changes },
-			});
-		const needOf = async (id: string) =>
-			(await c.as("vic").get(`/v1/resources/${id}/capabilities`)).body
-				.required[0];
-		const offerOf = async (id: string) =>
-			(await providers("")).find(
-				({ resource_id }) => resource_id === id,
-			) as Offered & {
-				capacity: { reserved: number };
-			};
-		/** What edges of the truth claim of a resource. */
-		const claimedOf = async (id: string) =>
-			(
-				await c.rows<{ sum: number }>(
-					`select coalesce(sum(coalesce((e.properties->>'amount')::float8, 1)), 0) as sum from catalog.relationship e
+  describe('cannot be invented', () => {
+    const uses = (target_id: string, properties: Record<string, unknown>, op = 'add') => ({
+      op,
+      type_key: 'uses_capability',
+      target_id,
+      properties: { requirement_key: 'slot', capability_key: 'compute.slots', ...properties },
+    })
+    const send = async (id: string, ...relationship_changes: object[]) =>
+      c.result(id, {
+        expected_version: (await c.as('vic').get(`/v1/resources/${id}`)).body.version,
+        changes: { relationship_changes },
+      })
+    const needOf = async (id: string) => (await c.as('vic').get(`/v1/resources/${id}/capabilities`)).body.required[0]
+    const offerOf = async (id: string) =>
+      (await providers('')).find(({ resource_id }) => resource_id === id) as Offered & {
+        capacity: { reserved: number }
+      }
+    /** What edges of the truth claim of a resource. */
+    const claimedOf = async (id: string) =>
+      (
+        await c.rows<{ sum: number }>(
+          `select coalesce(sum(coalesce((e.properties->>'amount')::float8, 1)), 0) as sum from catalog.relationship e
              join catalog.resource r on r.rid = e.dst join catalog.relationship_type t on t.id = e.reltype_id
            where t.type_key = 'uses_capability' and r.resource_id = $1`,
-					[id],
-				)
-			)[0]?.sum;
-		const provider = async (over: Record<string, unknown> = {}) => {
-			const id = `room-${randomUUID()}`;
-			await c.as("ada").record(hostOf(id, "eu1-a-web"));
-			expect(
-				(await provide(id, { capacity: { total: 3 }, ...over })).status,
-			).toBe(200);
-			return id;
-		};
+          [id],
+        )
+      )[0]?.sum
+    const provider = async (over: Record<string, unknown> = {}) => {
+      const id = `room-${randomUUID()}`
+      await c.as('ada').record(hostOf(id, 'eu1-a-web'))
+      expect((await provide(id, { capacity: { total: 3 }, ...over })).status).toBe(200)
+      return id
+    }
 
-		it("by a resource that provides nothing, a capability that does not exist, or one that the requirement does not want", async () => {
-			const vm = (await machine()).resource_id;
-			const refused = async (...change: Parameters<typeof uses>) => {
-				const { status, body } = await send(vm, uses(...change));
-				return [
-					status,
-					body.category,
-					body.code,
-					body.violations?.[0].pointer.replace(/^.*properties/, ""),
-				];
-			};
-			await c.as("ada").record(hostOf("room-none", "eu1-a-web"));
-			expect(await refused("room-none", {})).toEqual([
-				422,
-				"invalid_capability",
-				"unknown",
-				"/provider_id",
-			]);
-			expect(
-				await refused("room-none", {
-					capability_key: "no.such.capability",
-					amount: 1_000_000,
-				}),
-			).toEqual([...[422, "invalid_capability", "unknown", "/capability_key"]]);
-			const id = await provider();
-			expect(await refused(id, { requirement_key: "slto" })).toEqual([
-				422,
-				"invalid_capability",
-				"unknown",
-				"/requirement_key",
-			]);
-			expect(await refused(id, { capability_key: "traffic.http" })).toEqual([
-				...[422, "invalid_capability", "unknown", "/requirement_key"],
-			]);
-			expect(await needOf(vm)).toMatchObject({
-				state: "satisfiable",
-				bound_to: [],
-			});
-			expect(await claimedOf(id)).toBe(0);
-		});
+    it('by a resource that provides nothing, a capability that does not exist, or one that the requirement does not want', async () => {
+      const vm = (await machine()).resource_id
+      const refused = async (...change: Parameters<typeof uses>) => {
+        const { status, body } = await send(vm, uses(...change))
+        return [status, body.category, body.code, body.violations?.[0].pointer.replace(/^.*properties/, '')]
+      }
+      await c.as('ada').record(hostOf('room-none', 'eu1-a-web'))
+      expect(await refused('room-none', {})).toEqual([422, 'invalid_capability', 'unknown', '/provider_id'])
+      expect(await refused('room-none', { capability_key: 'no.such.capability', amount: 1_000_000 })).toEqual([
+        ...[422, 'invalid_capability', 'unknown', '/capability_key'],
+      ])
+      const id = await provider()
+      expect(await refused(id, { requirement_key: 'slto' })).toEqual([
+        422,
+        'invalid_capability',
+        'unknown',
+        '/requirement_key',
+      ])
+      expect(await refused(id, { capability_key: 'traffic.http' })).toEqual([
+        ...[422, 'invalid_capability', 'unknown', '/requirement_key'],
+      ])
+      expect(await needOf(vm)).toMatchObject({ state: 'satisfiable', bound_to: [] })
+      expect(await claimedOf(id)).toBe(0)
+    })
 
-		it("beyond their room, with or without the name of a provider, in one command or several", async () => {
-			const [id, vm] = [await provider(), (await machine()).resource_id];
-			const refusal = await send(vm, uses(id, { amount: 5 }));
-			expect(refusal).toMatchObject({
-				status: 422,
-				body: {
-					code: "no_capacity",
-					why_not: [
-						{ resource_id: id, rule: "capacity", wanted: 5, offered: 3 },
-					],
-				},
-			});
-			expect((await send(vm, uses(id, { amount: 2 }))).status).toBe(200);
-			const { provider_id } = await offerOf(id);
-			expect(await needOf(vm)).toMatchObject({
-				state: "bound",
-				bound_to: [{ resource_id: id, provider_id, amount: 2 }],
-			});
-			// It may grow into the free capacity, and shrink at any time.
-			expect(
-				(await send(vm, uses(id, { amount: 4 }, "update"))).body.code,
-			).toBe("no_capacity");
-			expect((await send(vm, uses(id, { amount: 3 }, "update"))).status).toBe(
-				200,
-			);
-			expect(
-				(await provide(id, { op: "update", capacity: { total: 1 } })).status,
-			).toBe(200);
-			expect((await send(vm, uses(id, { amount: 2 }, "update"))).status).toBe(
-				200,
-			);
-			expect(
-				(await provide(id, { op: "update", capacity: { total: 3 } })).status,
-			).toBe(200);
-			const two = [
-				(await machine()).resource_id,
-				(await machine()).resource_id,
-			];
-			const taken = two.map((target_id) => ({
-				...uses(target_id, {}),
-				direction: "in",
-			}));
-			expect((await send(id, ...taken)).body.code).toBe("no_capacity");
-			expect((await send(id, taken[0] as object)).status).toBe(200);
-			expect([
-				await claimedOf(id),
-				(await offerOf(id)).capacity.reserved,
-			]).toEqual([3, 3]);
-		});
+    it('beyond their room, with or without the name of a provider, in one command or several', async () => {
+      const [id, vm] = [await provider(), (await machine()).resource_id]
+      const refusal = await send(vm, uses(id, { amount: 5 }))
+      expect(refusal).toMatchObject({
+        status: 422,
+        body: { code: 'no_capacity', why_not: [{ resource_id: id, rule: 'capacity', wanted: 5, offered: 3 }] },
+      })
+      expect((await send(vm, uses(id, { amount: 2 }))).status).toBe(200)
+      const { provider_id } = await offerOf(id)
+      expect(await needOf(vm)).toMatchObject({
+        state: 'bound',
+        bound_to: [{ resource_id: id, provider_id, amount: 2 }],
+      })
+      // It may grow into the free capacity, and shrink at any time.
+      expect((await send(vm, uses(id, { amount: 4 }, 'update'))).body.code).toBe('no_capacity')
+      expect((await send(vm, uses(id, { amount: 3 }, 'update'))).status).toBe(200)
+      expect((await provide(id, { op: 'update', capacity: { total: 1 } })).status).toBe(200)
+      expect((await send(vm, uses(id, { amount: 2 }, 'update'))).status).toBe(200)
+      expect((await provide(id, { op: 'update', capacity: { total: 3 } })).status).toBe(200)
+      const two = [(await machine()).resource_id, (await machine()).resource_id]
+      const taken = two.map((target_id) => ({ ...uses(target_id, {}), direction: 'in' }))
+      expect((await send(id, ...taken)).body.code).toBe('no_capacity')
+      expect((await send(id, taken[0] as object)).status).toBe(200)
+      expect([await claimedOf(id), (await offerOf(id)).capacity.reserved]).toEqual([3, 3])
+    })
 
-		it("for longer than they are reserved: an expiry ends the claim, a confirmation keeps it", async () => {
-			const [id, one, two] = [
-				await provider(),
-				(await machine()).resource_id,
-				(await machine()).resource_id,
-			];
-			const wrong = async (expires_at: string) =>
-				(await send(one, uses(id, { expires_at }))).body.violations?.[0];
-			const inMs = (ms: number) =>
-				new Date(c.deps.clock.now().getTime() + ms).toISOString();
-			for (const expires_at of ["2020-01-01T00:00:00Z", inMs(8 * 86_400_000)])
-				expect(await wrong(expires_at)).toMatchObject({
-					pointer: "/changes/relationship_changes/0/properties/expires_at",
-					code: "out_of_range",
-				});
-			expect((await wrong("soon"))?.pointer).toContain("expires_at");
-			const local = inMs(2000 + 5 * 3_600_000).replace("Z", "+05:00");
-			for (const vm of [one, two])
-				expect((await send(vm, uses(id, { expires_at: local }))).status).toBe(
-					200,
-				);
-			expect((await offerOf(id)).capacity.reserved).toBe(2);
-			// The change with the confirmation names no expiry.
-			expect((await send(two, uses(id, {}, "update"))).status).toBe(200);
-			const { version } = (await c.as("vic").get(`/v1/resources/${one}`)).body;
-			const swept = async () =>
-				(await sweepReservations(c.deps)) ? undefined : claimedOf(id);
-			await expect.poll(swept, { timeout: 20_000 }).toBe(1);
-			expect([(await needOf(one)).state, (await needOf(two)).state]).toEqual([
-				"satisfiable",
-				"bound",
-			]);
-			const { body } = await c.as("vic").get(`/v1/resources/${one}`);
-			expect([body.version, body.updated_by]).toEqual([
-				version + 1,
-				"svc:catalog",
-			]);
-			expect(await swept()).toBe(1);
-		});
+    it('for longer than they are reserved: an expiry ends the claim, a confirmation keeps it', async () => {
+      const [id, one, two] = [await provider(), (await machine()).resource_id, (await machine()).resource_id]
+      const wrong = async (expires_at: string) => (await send(one, uses(id, { expires_at }))).body.violations?.[0]
+      const inMs = (ms: number) => new Date(c.deps.clock.now().getTime() + ms).toISOString()
+      for (const expires_at of ['2020-01-01T00:00:00Z', inMs(8 * 86_400_000)])
+        expect(await wrong(expires_at)).toMatchObject({
+          pointer: '/changes/relationship_changes/0/properties/expires_at',
+          code: 'out_of_range',
+        })
+      expect((await wrong('soon'))?.pointer).toContain('expires_at')
+      const local = inMs(2000 + 5 * 3_600_000).replace('Z', '+05:00')
+      for (const vm of [one, two]) expect((await send(vm, uses(id, { expires_at: local }))).status).toBe(200)
+      expect((await offerOf(id)).capacity.reserved).toBe(2)
+      // The change with the confirmation names no expiry.
+      expect((await send(two, uses(id, {}, 'update'))).status).toBe(200)
+      const { version } = (await c.as('vic').get(`/v1/resources/${one}`)).body
+      const swept = async () => ((await sweepReservations(c.deps)) ? undefined : claimedOf(id))
+      await expect.poll(swept, { timeout: 20_000 }).toBe(1)
+      expect([(await needOf(one)).state, (await needOf(two)).state]).toEqual(['satisfiable', 'bound'])
+      const { body } = await c.as('vic').get(`/v1/resources/${one}`)
+      expect([body.version, body.updated_by]).toEqual([version + 1, 'svc:catalog'])
+      expect(await swept()).toBe(1)
+    })
 
-		it("by whoever plans: a reservation before the approval keeps the room, and what an operation writes confirms it", async () => {
-			const [id, planned, other] = [
-				await provider({ capacity: { total: 1 } }),
-				await machine(),
-				await machine(),
-			];
-			const reserve = async ({ resource_id }: { resource_id: string }) => {
-				const expires_at = new Date(
-					c.deps.clock.now().getTime() + 3_600_000,
-				).toISOString();
-				const { version } = (
-					await c.as("ada").get(`/v1/resources/${resource_id}`)
-				).body;
-				const change = {
-					resource_id,
-					expected_version: version,
-					relationship_changes: [uses(id, { expires_at })],
-				};
-				const items = [{ op: "relate", change }];
-				const { body } = await c
-					.as("ada")
-					.post("/v1/resources:bulk?mode=record_only", { items });
-				return body.results[0];
-			};
-			expect(await reserve(planned)).toMatchObject({
-				status: 200,
-				body: { version: 2 },
-			});
-			expect(await reserve(other)).toMatchObject({
-				status: 422,
-				body: {
-					category: "invalid_capability",
-					code: "no_capacity",
-					why_not: [{ resource_id: id, rule: "capacity" }],
-				},
-			});
-			expect((await offerOf(id)).capacity.reserved).toBe(1);
-			expect(
-				(await send(planned.resource_id, uses(id, {}, "update"))).status,
-			).toBe(200);
-			c.wait(3_601_000);
-			while (await sweepReservations(c.deps));
-			expect((await needOf(planned.resource_id)).state).toBe("bound");
-			expect([await claimedOf(id), (await reserve(other)).body.code]).toEqual([
-				1,
-				"no_capacity",
-			]);
-		});
+    it('by whoever plans: a reservation before the approval keeps the room, and what an operation writes confirms it', async () => {
+      const [id, planned, other] = [await provider({ capacity: { total: 1 } }), await machine(), await machine()]
+      const reserve = async ({ resource_id }: { resource_id: string }) => {
+        const expires_at = new Date(c.deps.clock.now().getTime() + 3_600_000).toISOString()
+        const { version } = (await c.as('ada').get(`/v1/resources/${resource_id}`)).body
+        const change = { resource_id, expected_version: version, relationship_changes: [uses(id, { expires_at })] }
+        const items = [{ op: 'relate', change }]
+        const { body } = await c.as('ada').post('/v1/resources:bulk?mode=record_only', { items })
+        return body.results[0]
+      }
+      expect(await reserve(planned)).toMatchObject({ status: 200, body: { version: 2 } })
+      expect(await reserve(other)).toMatchObject({
+        status: 422,
+        body: { category: 'invalid_capability', code: 'no_capacity', why_not: [{ resource_id: id, rule: 'capacity' }] },
+      })
+      expect((await offerOf(id)).capacity.reserved).toBe(1)
+      expect((await send(planned.resource_id, uses(id, {}, 'update'))).status).toBe(200)
+      c.wait(3_601_000)
+      while (await sweepReservations(c.deps));
+      expect((await needOf(planned.resource_id)).state).toBe('bound')
+      expect([await claimedOf(id), (await reserve(other)).body.code]).toEqual([1, 'no_capacity'])
+    })
 
-		it("outside the version, the attributes and the place that the requirement asks for", async () => {
-			const [near, far] = [await provider(), "us1-web-01"];
-			const vm = (await machine()).resource_id;
-			expect(await send(vm, uses(far, {}))).toMatchObject({
-				status: 422,
-				body: {
-					code: "unknown",
-					why_not: [{ rule: "scope", wanted: { datacenter_id: "eu1-a" } }],
-				},
-			});
-			await c.rows(
-				`update catalog.type set document = jsonb_set(document, '{requires,0,where}', '{"cpu_cores":32}')
+    it('outside the version, the attributes and the place that the requirement asks for', async () => {
+      const [near, far] = [await provider(), 'us1-web-01']
+      const vm = (await machine()).resource_id
+      expect(await send(vm, uses(far, {}))).toMatchObject({
+        status: 422,
+        body: { code: 'unknown', why_not: [{ rule: 'scope', wanted: { datacenter_id: 'eu1-a' } }] },
+      })
+      await c.rows(
+        `update catalog.type set document = jsonb_set(document, '{requires,0,where}', '{"cpu_cores":32}')
          where type_key = 'infra.virtual_machine'`,
-			);
-			await c.rows(
-				`update catalog.pack set load_no = load_no + 1 where pack = 'infra'`,
-			);
-			await c.deps.registry.reload();
-			expect(
-				(await provide(near, { op: "update", attributes: { cpu_cores: 8 } }))
-					.status,
-			).toBe(200);
-			expect(await send(vm, uses(near, {}))).toMatchObject({
-				status: 422,
-				body: {
-					code: "attributes",
-					why_not: [
-						{
-							rule: "attribute",
-							attribute: "cpu_cores",
-							wanted: 32,
-							offered: 8,
-						},
-					],
-				},
-			});
-			await c.rows(
-				`update catalog.type set document = document #- '{requires,0,where}' where type_key = 'infra.virtual_machine'`,
-			);
-			await c.rows(
-				`update catalog.pack set load_no = load_no + 1 where pack = 'infra'`,
-			);
-			await c.deps.registry.reload();
-			expect((await send(vm, uses(near, {}))).status).toBe(200);
-			// Said again it changes nothing: the server keeps its choice.
-			expect((await send(vm, uses(near, {}))).body).toMatchObject({
-				applied: false,
-			});
-		});
+      )
+      await c.rows(`update catalog.pack set load_no = load_no + 1 where pack = 'infra'`)
+      await c.deps.registry.reload()
+      expect((await provide(near, { op: 'update', attributes: { cpu_cores: 8 } })).status).toBe(200)
+      expect(await send(vm, uses(near, {}))).toMatchObject({
+        status: 422,
+        body: { code: 'attributes', why_not: [{ rule: 'attribute', attribute: 'cpu_cores', wanted: 32, offered: 8 }] },
+      })
+      await c.rows(
+        `update catalog.type set document = document #- '{requires,0,where}' where type_key = 'infra.virtual_machine'`,
+      )
+      await c.rows(`update catalog.pack set load_no = load_no + 1 where pack = 'infra'`)
+      await c.deps.registry.reload()
+      expect((await send(vm, uses(near, {}))).status).toBe(200)
+      // Said again it changes nothing: the server keeps its choice.
+      expect((await send(vm, uses(near, {}))).body).toMatchObject({ applied: false })
+    })
 
-		it("by a claim that outlived what was offered", async () => {
-			const [id, vm] = [await provider(), (await machine()).resource_id];
-			expect((await send(vm, uses(id, {}))).status).toBe(200);
-			expect((await needOf(vm)).state).toBe("bound");
-			expect((await provide(id, { op: "remove" })).status).toBe(200);
-			expect(await needOf(vm)).toMatchObject({
-				state: "satisfiable",
-				bound_to: [],
-			});
-		});
+    it('by a claim that outlived what was offered', async () => {
+      const [id, vm] = [await provider(), (await machine()).resource_id]
+      expect((await send(vm, uses(id, {}))).status).toBe(200)
+      expect((await needOf(vm)).state).toBe('bound')
+      expect((await provide(id, { op: 'remove' })).status).toBe(200)
+      expect(await needOf(vm)).toMatchObject({ state: 'satisfiable', bound_to: [] })
+    })
 
-		it("by a new resource either", async () => {
-			const make = (target_id: string) =>
-				c.as("ada").post("/v1/resources?mode=record_only", {
-					type_key: "infra.virtual_machine",
-					name: `vm-${randomUUID()}`,
-					parent_id: "eu1-a-web",
-					desired_state: { hostname: "vm" },
-					relationships: [uses(target_id, { amount: 1 })].map(
-						({ op: _, ...edge }) => edge,
-					),
-				});
-			expect((await make("room-none")).body.code).toBe("unknown");
-			const made = await make(await provider());
-			expect(made.status, made.text).toBe(201);
-			expect((await needOf(made.body.resource_id)).state).toBe("bound");
-		});
-	});
+    it('by a new resource either', async () => {
+      const make = (target_id: string) =>
+        c
+          .as('ada')
+          .post('/v1/resources?mode=record_only', {
+            type_key: 'infra.virtual_machine',
+            name: `vm-${randomUUID()}`,
+            parent_id: 'eu1-a-web',
+            desired_state: { hostname: 'vm' },
+            relationships: [uses(target_id, { amount: 1 })].map(({ op: _, ...edge }) => edge),
+          })
+      expect((await make('room-none')).body.code).toBe('unknown')
+      const made = await make(await provider())
+      expect(made.status, made.text).toBe(201)
+      expect((await needOf(made.body.resource_id)).state).toBe('bound')
+    })
+  })
 
-	it.each([
-		["sort=colour", 400],
-		["sort=distance", 400],
-		["status=odd", 400],
-		["version_range=nope", 400],
-		["attr.cpu_cores=gte:many", 400],
-		["attr..%20=1", 400],
-		["requirement_of=eu1-web-01/none", 400],
-		["min_free=-1", 400],
-		["near=not-there", 404],
-		["colour=red", 400],
-		["page_token=abc", 400],
-	])("refuse the question %s", async (query, status) => {
-		const key = query.startsWith("requirement_of")
-			? ""
-			: "capability_key=compute.slots&";
-		expect(
-			(await c.as("vic").get(`/v1/capabilities/providers?${key}${query}`))
-				.status,
-		).toBe(status);
-	});
-});
+  it.each([
+    ['sort=colour', 400],
+    ['sort=distance', 400],
+    ['status=odd', 400],
+    ['version_range=nope', 400],
+    ['attr.cpu_cores=gte:many', 400],
+    ['attr..%20=1', 400],
+    ['requirement_of=eu1-web-01/none', 400],
+    ['min_free=-1', 400],
+    ['near=not-there', 404],
+    ['colour=red', 400],
+    ['page_token=abc', 400],
+  ])('refuse the question %s', async (query, status) => {
+    const key = query.startsWith('requirement_of') ? '' : 'capability_key=compute.slots&'
+    expect((await c.as('vic').get(`/v1/capabilities/providers?${key}${query}`)).status).toBe(status)
+  })
+})

@@ -1,35 +1,34 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { closeDesk, complaints, openDesk } from "./desk.ts";
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { closeDesk, complaints, openDesk } from './desk.ts'
 
 /** What people do at the console while an operation runs: steer it, change it, decide its gates, keep their session. */
-beforeAll(openDesk, 300_000);
-afterAll(closeDesk, 60_000);
+beforeAll(openDesk, 300_000)
+afterAll(closeDesk, 60_000)
 
-import "./cases/steering.ts";
-import "./cases/patches.ts";
-import "./cases/interventions.ts";
-import "./cases/artifacts.ts";
-import "./cases/gates.ts";
-import "./cases/search.ts";
-import "./cases/bulk.ts";
-import "./cases/views.ts";
-import "./cases/overview.ts";
-import "./cases/matrix.ts";
-import "./cases/resources.ts";
-import "./cases/many.ts";
-import "./cases/timeline.ts";
-import "./cases/pictures.ts";
-import "./cases/schedules.ts";
-import "./cases/people.ts";
+import './cases/steering.ts'
+import './cases/patches.ts'
+import './cases/interventions.ts'
+import './cases/artifacts.ts'
+import './cases/gates.ts'
+import './cases/search.ts'
+import './cases/bulk.ts'
+import './cases/views.ts'
+import './cases/overview.ts'
+import './cases/matrix.ts'
+import './cases/resources.ts'
+import './cases/many.ts'
+import './cases/timeline.ts'
+import './cases/pictures.ts'
+import './cases/schedules.ts'
+import './cases/people.ts'
 // Ends the session that eva's tabs share: cases that use them come before.
-import "./cases/session.ts";
-import "./cases/notifications.ts";
-import "./cases/phone.ts";
-import "./cases/passkeys.ts";
+import './cases/session.ts'
+import './cases/notifications.ts'
+import './cases/phone.ts'
+import './cases/passkeys.ts'
 
-it("broke no policy and threw no error on any of these pages", () => {
-	// The tests themselves blocked the stream and cut the network; what could not be shown for that is told there, too.
-	const meant =
-		/ERR_FAILED|ERR_INTERNET_DISCONNECTED|code of this page could not be fetched|session cannot be resumed/;
-	expect(complaints.filter((line) => !meant.test(line))).toEqual([]);
-});
+it('broke no policy and threw no error on any of these pages', () => {
+  // The tests themselves blocked the stream and cut the network; what could not be shown for that is told there, too.
+  const meant = /ERR_FAILED|ERR_INTERNET_DISCONNECTED|code of this page could not be fetched|session cannot be resumed/
+  expect(complaints.filter((line) => !meant.test(line))).toEqual([])
+})

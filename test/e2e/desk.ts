@@ -1,245 +1,181 @@
-import { mkdirSync } from "node:fs";
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { join } from "node:path";
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { ensurePerson, readDemo } from "../../apps/platform/demo/accounts.ts";
-import type { Account, Person } from "../../apps/platform/demo/client.ts";
-import { startOperation } from "../../apps/platform/demo/operations.ts";
-import { startPushService } from "../operations/support/push-service.ts";
-import { startMailServer } from "../operations/support/receivers.ts";
-import { carryOut, type Job, listenForWork } from "../support/agent/agent.ts";
-import { complaintsOf, launchBrowser, signInAs } from "../support/browser.ts";
-import { type Stack, startStack } from "../support/stack.ts";
-import { until } from "../support/until.ts";
+import { mkdirSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { ensurePerson, readDemo } from '../../apps/platform/demo/accounts.ts'
+import type { Account, Person } from '../../apps/platform/demo/client.ts'
+import { startOperation } from '../../apps/platform/demo/operations.ts'
+import { startPushService } from '../operations/support/push-service.ts'
+import { startMailServer } from '../operations/support/receivers.ts'
+import { carryOut, type Job, listenForWork } from '../support/agent/agent.ts'
+import { complaintsOf, launchBrowser, signInAs } from '../support/browser.ts'
+import { type Stack, startStack } from '../support/stack.ts'
+import { until } from '../support/until.ts'
 
 /** A browser beside a whole platform on two cores takes its time; no test waits for time to pass. */
-export const PATIENCE_MS = 150_000;
+export const PATIENCE_MS = 150_000
 
 /** One platform and one browser for all cases: both are dear to start. */
-export let stack: Stack;
-export let browser: Browser;
+export let stack: Stack
+export let browser: Browser
 /** Where the platform sends mail. */
-export let mail: Awaited<ReturnType<typeof startMailServer>>;
+export let mail: Awaited<ReturnType<typeof startMailServer>>
 /** Where its browsers have their pushes taken. */
-export let pushes: Awaited<ReturnType<typeof startPushService>>;
-export let people: Record<"ada" | "olga" | "eva", Person>;
-export const accounts = new Map<string, Account>();
+export let pushes: Awaited<ReturnType<typeof startPushService>>
+export let people: Record<'ada' | 'olga' | 'eva', Person>
+export const accounts = new Map<string, Account>()
 /** What pages complained about until they were closed. */
-export const complaints: string[] = [];
+export const complaints: string[] = []
 
 /** Something outside that takes its time: every request is answered once the test says so. */
 export const target = {
-	url: "",
-	waiting: [] as ServerResponse[],
-	server: createServer((_req, res) => void target.waiting.push(res)),
-};
+  url: '',
+  waiting: [] as ServerResponse[],
+  server: createServer((_req, res) => void target.waiting.push(res)),
+}
 export const letGo = () => {
-	for (const answer of target.waiting.splice(0)) answer.end("{}");
-};
+  for (const answer of target.waiting.splice(0)) answer.end('{}')
+}
 export const isHeld = () =>
-	until(() => target.waiting.length > 0, {
-		timeout_ms: 20_000,
-		what: "the first node at its target",
-	});
+  until(() => target.waiting.length > 0, { timeout_ms: 20_000, what: 'the first node at its target' })
 
 /** What the agent outside can do, by name. */
-export const jobs: Record<string, Job> = {};
-let agent: Awaited<ReturnType<typeof listenForWork>>;
+export const jobs: Record<string, Job> = {}
+let agent: Awaited<ReturnType<typeof listenForWork>>
 
-const APPS = [
-	"token",
-	"credential",
-	"identity",
-	"session",
-	"catalog",
-	"operations",
-	"worker",
-	"relay",
-	"gateway",
-];
+const APPS = ['token', 'credential', 'identity', 'session', 'catalog', 'operations', 'worker', 'relay', 'gateway']
 
 export const openDesk = async (): Promise<void> => {
-	await new Promise<void>((resolve) =>
-		target.server.listen(0, "127.0.0.1", resolve),
-	);
-	target.url = `http://127.0.0.1:${(target.server.address() as AddressInfo).port}/work`;
-	agent = await listenForWork((work) => carryOut(work, jobs[work.job]));
-	mail = await startMailServer();
-	pushes = await startPushService();
-	stack = await startStack({
-		console: true,
-		apps: APPS,
-		agent_url: agent.url,
-		env_overrides: {
-			NOTIFY__ENABLED: "true",
-			NOTIFY__SMTP__HOST: "127.0.0.1",
-			NOTIFY__SMTP__PORT: String(mail.port),
-			NOTIFY__SMTP__TLS: "none",
-			NOTIFY__SMTP__FROM: "signalbox@example.org",
-			NOTIFY__GATHER_S: "0",
-			NOTIFY__PUSH__HOSTS: '["127.0.0.1"]',
-			NOTIFY__EGRESS__ALLOW: JSON.stringify([
-				{
-					scheme: "http",
-					host: "127.0.0.1",
-					networks: ["127.0.0.0/8"],
-					ports: [String(pushes.port)],
-				},
-			]),
-		},
-	});
-	people = await stack.people();
-	for (const account of readDemo(stack.dir)?.users ?? [])
-		accounts.set(account.username, account);
-	// Somebody who may start operations and decide gates: what four eyes are about.
-	const otto = {
-		username: "otto",
-		password: "rT5hw-xC7pP-kJ2pa-qR4zz",
-		roles: ["operator", "approver"],
-	};
-	await ensurePerson(stack.gateway_url, people.ada, otto, "netops");
-	accounts.set("otto", otto);
-	browser = await launchBrowser();
-};
+  await new Promise<void>((resolve) => target.server.listen(0, '127.0.0.1', resolve))
+  target.url = `http://127.0.0.1:${(target.server.address() as AddressInfo).port}/work`
+  agent = await listenForWork((work) => carryOut(work, jobs[work.job]))
+  mail = await startMailServer()
+  pushes = await startPushService()
+  stack = await startStack({
+    console: true,
+    apps: APPS,
+    agent_url: agent.url,
+    env_overrides: {
+      NOTIFY__ENABLED: 'true',
+      NOTIFY__SMTP__HOST: '127.0.0.1',
+      NOTIFY__SMTP__PORT: String(mail.port),
+      NOTIFY__SMTP__TLS: 'none',
+      NOTIFY__SMTP__FROM: 'signalbox@example.org',
+      NOTIFY__GATHER_S: '0',
+      NOTIFY__PUSH__HOSTS: '["127.0.0.1"]',
+      NOTIFY__EGRESS__ALLOW: JSON.stringify([
+        { scheme: 'http', host: '127.0.0.1', networks: ['127.0.0.0/8'], ports: [String(pushes.port)] },
+      ]),
+    },
+  })
+  people = await stack.people()
+  for (const account of readDemo(stack.dir)?.users ?? []) accounts.set(account.username, account)
+  // Somebody who may start operations and decide gates: what four eyes are about.
+  const otto = { username: 'otto', password: 'rT5hw-xC7pP-kJ2pa-qR4zz', roles: ['operator', 'approver'] }
+  await ensurePerson(stack.gateway_url, people.ada, otto, 'netops')
+  accounts.set('otto', otto)
+  browser = await launchBrowser()
+}
 
 export const closeDesk = async (): Promise<void> => {
-	target.server.closeAllConnections();
-	target.server.close();
-	await agent?.close();
-	await browser?.close();
-	await stack?.stop();
-	await mail.close();
-	pushes.close();
-};
+  target.server.closeAllConnections()
+  target.server.close()
+  await agent?.close()
+  await browser?.close()
+  await stack?.stop()
+  await mail.close()
+  pushes.close()
+}
 
 export const openTab = async (context: BrowserContext): Promise<Page> => {
-	const page = await context.newPage();
-	page.setDefaultTimeout(60_000);
-	const said = complaintsOf(page);
-	page.on("close", () => complaints.push(...said));
-	return page;
-};
+  const page = await context.newPage()
+  page.setDefaultTimeout(60_000)
+  const said = complaintsOf(page)
+  page.on('close', () => complaints.push(...said))
+  return page
+}
 
 /** A browser of its own with this person signed in, for tests that end or bend the session. */
-export const sitDown = async (
-	username: string,
-): Promise<{ context: BrowserContext; page: Page }> => {
-	const context = await browser.newContext({
-		viewport: { width: 1360, height: 900 },
-		reducedMotion: "reduce",
-	});
-	const page = await openTab(context);
-	await signInAs(page, stack.gateway_url, accounts.get(username) as Account);
-	return { context, page };
-};
+export const sitDown = async (username: string): Promise<{ context: BrowserContext; page: Page }> => {
+  const context = await browser.newContext({ viewport: { width: 1360, height: 900 }, reducedMotion: 'reduce' })
+  const page = await openTab(context)
+  await signInAs(page, stack.gateway_url, accounts.get(username) as Account)
+  return { context, page }
+}
 
-const desks = new Map<
-	string,
-	Promise<{ context: BrowserContext; page: Page }>
->();
+const desks = new Map<string, Promise<{ context: BrowserContext; page: Page }>>()
 /** Another tab at this person's desk. */
 export const tabOf = async (username: string): Promise<Page> => {
-	if (!desks.has(username)) desks.set(username, sitDown(username));
-	const desk = desks.get(username) as ReturnType<typeof sitDown>;
-	return openTab((await desk).context);
-};
+  if (!desks.has(username)) desks.set(username, sitDown(username))
+  const desk = desks.get(username) as ReturnType<typeof sitDown>
+  return openTab((await desk).context)
+}
 
 type Wanted = {
-	signature?: "required";
-	held?: boolean;
-	deadline_s?: number;
-	owner?: Person;
-	reason?: string;
-	step?: string;
-};
+  signature?: 'required'
+  held?: boolean
+  deadline_s?: number
+  owner?: Person
+  reason?: string
+  step?: string
+}
 /** Two nodes, the second behind a gate; `held`: without a gate, and the first runs until `letGo`. */
 export const start = async (title: string, wanted: Wanted = {}) => {
-	const {
-		signature,
-		held = false,
-		deadline_s = 3600,
-		owner,
-		reason = "a test",
-		step = "task",
-	} = wanted;
-	const task = (node_id: string, depends_on: string[] = []) => ({
-		node_id,
-		name: `${step} ${node_id}`,
-		kind: "task",
-		executor: "noop",
-		with: {},
-		idempotent: true,
-		depends_on,
-	});
-	const first = {
-		...task("first"),
-		executor: "http",
-		with: { request: { method: "GET", url: target.url } },
-	};
-	const policy = {
-		approvals: {
-			quorum: 1,
-			groups: [{ group: "netops", min: 1 }],
-			four_eyes: true,
-			...(signature && { signature }),
-		},
-		deadline_s,
-	};
-	const { operation_id } = await startOperation(owner ?? people.olga, title, {
-		kind: "graph",
-		title,
-		reason,
-		targets: [],
-		graph: {
-			nodes: [held ? first : task("first"), task("second", ["first"])],
-			gates: held
-				? []
-				: [
-						{
-							gate_id: "go",
-							question: `Go on with ${title}?`,
-							guards: ["second"],
-							policy,
-						},
-					],
-		},
-	});
-	return {
-		operation_id,
-		url: `${stack.gateway_url}/operations/${operation_id}`,
-		gate: `${stack.gateway_url}/operations/${operation_id}/gates/go`,
-	};
-};
+  const { signature, held = false, deadline_s = 3600, owner, reason = 'a test', step = 'task' } = wanted
+  const task = (node_id: string, depends_on: string[] = []) => ({
+    node_id,
+    name: `${step} ${node_id}`,
+    kind: 'task',
+    executor: 'noop',
+    with: {},
+    idempotent: true,
+    depends_on,
+  })
+  const first = { ...task('first'), executor: 'http', with: { request: { method: 'GET', url: target.url } } }
+  const policy = {
+    approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }], four_eyes: true, ...(signature && { signature }) },
+    deadline_s,
+  }
+  const { operation_id } = await startOperation(owner ?? people.olga, title, {
+    kind: 'graph',
+    title,
+    reason,
+    targets: [],
+    graph: {
+      nodes: [held ? first : task('first'), task('second', ['first'])],
+      gates: held ? [] : [{ gate_id: 'go', question: `Go on with ${title}?`, guards: ['second'], policy }],
+    },
+  })
+  return {
+    operation_id,
+    url: `${stack.gateway_url}/operations/${operation_id}`,
+    gate: `${stack.gateway_url}/operations/${operation_id}/gates/go`,
+  }
+}
 
-export const nodesOf = async (
-	operation_id: string,
-): Promise<Record<string, string>> => {
-	const { items } = await people.eva.get<{
-		items: { node_id: string; state: string }[];
-	}>(`/v1/operations/${operation_id}/nodes`);
-	return Object.fromEntries(
-		items.map(({ node_id, state }) => [node_id, state]),
-	);
-};
+export const nodesOf = async (operation_id: string): Promise<Record<string, string>> => {
+  const { items } = await people.eva.get<{ items: { node_id: string; state: string }[] }>(
+    `/v1/operations/${operation_id}/nodes`,
+  )
+  return Object.fromEntries(items.map(({ node_id, state }) => [node_id, state]))
+}
 
-export const dialogOf = (page: Page) => page.getByRole("dialog");
-export const press = (page: Page, name: string) =>
-	page.getByRole("button", { name, exact: true }).click();
-export const confirm = (page: Page, name: string) =>
-	dialogOf(page).getByRole("button", { name, exact: true }).click();
+export const dialogOf = (page: Page) => page.getByRole('dialog')
+export const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+export const confirm = (page: Page, name: string) => dialogOf(page).getByRole('button', { name, exact: true }).click()
 
 /** Pictures of the page in light and dark, and on a phone, in the folder that SIGNALBOX_PICTURES names; none unless it is set. */
 export const takePictures = async (page: Page, name: string): Promise<void> => {
-	const folder = process.env.SIGNALBOX_PICTURES;
-	if (folder === undefined) return;
-	mkdirSync(folder, { recursive: true });
-	for (const colorScheme of ["light", "dark"] as const) {
-		await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-		await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`) });
-	}
-	const size = page.viewportSize();
-	await page.setViewportSize({ width: 390, height: 844 });
-	await page.screenshot({ path: join(folder, `${name}-phone.png`) });
-	if (size) await page.setViewportSize(size);
-};
+  const folder = process.env.SIGNALBOX_PICTURES
+  if (folder === undefined) return
+  mkdirSync(folder, { recursive: true })
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`) })
+  }
+  const size = page.viewportSize()
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.screenshot({ path: join(folder, `${name}-phone.png`) })
+  if (size) await page.setViewportSize(size)
+}

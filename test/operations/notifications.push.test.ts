@@ -200,7 +200,7 @@ describe('a push', () => {
 })
 
 describe('a subscription', () => {
-  it('ends with its session: nothing is pushed to a revoked one', async () => {
+  it('ends with its session: a revoked one gets no push', async () => {
     const phone = await subscribed()
     await opened()
     await find()

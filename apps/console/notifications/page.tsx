@@ -18,7 +18,7 @@ import { ThisDevice } from './device.tsx'
 
 const PATH = '/api/v1/notifications/destinations'
 const words = tAccount.notifications
-/** A browser is no address that anybody types. */
+/** A browser is no address that a person types. */
 const KINDS = (Object.keys(words.kinds) as DestinationKind[]).filter((kind) => kind !== 'push')
 
 /** Sends one change at a time. Returns whether it was done. */

@@ -4,7 +4,7 @@ import { workerUrl } from '../kit/worker-url.ts'
 import { currentUser } from '../session/token.ts'
 import { tAccount } from '../words/account.ts'
 
-/** Whose notifications this browser shows: a sign-in of somebody else ends them. */
+/** Whose notifications this browser shows: a sign-in of another person ends them. */
 const OWNER = 'signalbox.push'
 const PATH = '/api/v1/notifications/push'
 
@@ -42,7 +42,7 @@ export const stopPush = async (): Promise<Refusal> => {
   return send('DELETE', PATH)
 }
 
-/** After a sign-in: the browser follows its person into the new session, and shows nothing to anybody else. */
+/** After a sign-in: the browser follows its person into the new session, and shows no message to another person. */
 export const followPush = async (): Promise<void> => {
   const subscription = await held()
   if (subscription === null) return

@@ -25,10 +25,7 @@ export const destinationsQuery = () =>
 
 /** How this browser is told of decisions. */
 export const pushQuery = () =>
-  queryOptions({
-    queryKey: ['notifications', 'push'],
-    queryFn: ({ signal }) => read(api.GET('/v1/notifications/push', { signal })),
-  })
+  queryOptions({ queryKey: ['notifications', 'push'], queryFn: reading('/v1/notifications/push') })
 
 /** The latest messages to the person; one that is queued changes by itself. */
 export const deliveriesQuery = () =>

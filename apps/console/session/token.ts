@@ -299,7 +299,7 @@ function leave(reason: Goodbye): void {
   setPhase({ name: 'signed_out', reason })
 }
 
-/** The server forgets this browser with the session; here nothing is left that it could push to. */
+/** The server forgets this browser with the session; here no subscription stays. */
 async function unsubscribe(): Promise<void> {
   const worker = await navigator.serviceWorker?.getRegistration()
   await (await worker?.pushManager?.getSubscription())?.unsubscribe()

@@ -71,7 +71,7 @@ export const subscribe = (deps: Deps, mutation: Mutation, body: PushBody) =>
     return { effect: { kind: 'push', address: origin }, keep }
   })
 
-/** Tells the browser of the caller's session no more. A repeat changes nothing. */
+/** Tells the browser of the caller's session no more. A repeat has no effect. */
 export const unsubscribe = (deps: Deps, mutation: Mutation) =>
   mutate(deps, mutation, async (tx) => {
     const keep = async () => {

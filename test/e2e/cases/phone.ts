@@ -6,7 +6,18 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Account } from '../../../apps/platform/demo/client.ts'
 import { accessibilityOf, launchPhone, signInAs } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { accounts, dialogOf, nodesOf, openTab, PATIENCE_MS, people, pushes, stack, start, takePictures } from '../desk.ts'
+import {
+  accounts,
+  dialogOf,
+  nodesOf,
+  openTab,
+  PATIENCE_MS,
+  people,
+  pushes,
+  stack,
+  start,
+  takePictures,
+} from '../desk.ts'
 
 /**
  * A phone that installs the console, is notified and decides. No browser reaches its vendor's push service from here, so
@@ -95,7 +106,7 @@ describe('a phone', () => {
   })
 
   it(
-    'installs the console, which prompts for nothing and leaves nothing behind',
+    'installs the console, which prompts no one',
     async () => {
       await settings()
       const cdp = await phone.newCDPSession(page)
@@ -145,7 +156,7 @@ describe('a phone', () => {
         },
       ])
 
-      // One: the notification. It opens the page and decides nothing.
+      // One: the notification. It only opens the page.
       const requests: string[] = []
       phone.on('request', (request) => void requests.push(`${request.method()} ${request.url()}`))
       await page.goto(await clicked(`${operation_id}/go`))

@@ -1,1 +1,0 @@
-import { expect, it } from 'vitest'
