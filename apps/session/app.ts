@@ -6,6 +6,7 @@ import { serveHealth } from '../shared/http/health.ts'
 import { registerRpc } from '../shared/rpc/client.ts'
 import { audienceOf } from '../shared/service/scopes.ts'
 import type { SessionDeps } from './deps.ts'
+import { deviceRoutes } from './device/routes.ts'
 import { machineRoutes } from './machines/routes.ts'
 import { adminRoutes } from './sessions/admin.routes.ts'
 import { authEventsRoutes } from './sessions/auth-events.routes.ts'
@@ -52,6 +53,7 @@ export const buildApp = (deps: SessionDeps) => {
   app.register(tokenRoutes, { deps })
   app.register(ssoRoutes, { deps })
   app.register(machineRoutes, { deps })
+  app.register(deviceRoutes, { deps })
   app.register(sessionsRoutes, { deps })
   app.register(usersRoutes, { deps })
   app.register(passkeyRoutes, { deps })

@@ -88,7 +88,7 @@ afterAll(async () => {
   await corp?.stop()
 }, 60_000)
 
-const AT_ROOT = /^\/(auth\/|oauth\/|v1\/token|v1\/providers|v1\/sso\/|\.well-known\/|health\/|api\/)/
+const AT_ROOT = /^\/(auth\/|oauth\/|v1\/token|v1\/device|v1\/providers|v1\/sso\/|\.well-known\/|health\/|api\/)/
 /** Clients come through the gateway; services to the internal listener; verifiers to token itself. */
 const baseOf = (api: Api, { path }: Endpoint): string => {
   if (api.name.endsWith('-internal')) return world.stack.internal(api.name.replace('-internal', ''))

@@ -33,6 +33,12 @@ const newcomer = async ({ ada }: World) => {
 }
 const forNewcomer: Prepare = async (world) => ({ ids: { user_id: (await newcomer(world)).user_id } })
 
+/** A device that waits to be signed in. */
+const forDevice: Prepare = async ({ call }, token) => {
+  const { body } = await call(token, 'POST', '/v1/device', { client_id: 'signalbox-cli', host: 'ci-7' })
+  return { body: { user_code: body.user_code } }
+}
+
 let jobs = 0
 /** An import that its own account has begun. */
 const forJob: Prepare = async ({ call }, token) => {
@@ -225,6 +231,10 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
   'POST /v1/admin/machines/{machine_id}/credentials/{credential_id}/rotate': forKey,
   'DELETE /v1/admin/machines/{machine_id}/credentials/{credential_id}': forKey,
   'POST /oauth/token': async (world, token) => ({ body: { client_secret: (await withKey(world, token)).key } }),
+
+  'POST /v1/device/find': forDevice,
+  'POST /v1/device/approve': forDevice,
+  'POST /v1/device/deny': forDevice,
 
   // What the provider sends back with, in the browser that began.
   'GET /v1/sso/{provider}/callback': async ({ stack }) => {

@@ -171,13 +171,13 @@ export const registerHost = async ({ ada }: World, resource_id = 'eu1-web-01', r
   })
 }
 
-/** States, plans and starts GRAPH; with the operation's ids. */
-export const startOperation = async ({ call }: World, token: string) => {
+/** States, plans and starts a graph; with the operation's ids. */
+export const startOperation = async ({ call }: World, token: string, graph: object = GRAPH) => {
   const must = (answer: Answer) => {
     if (answer.status > 202) throw new Error(`${answer.status} ${answer.text}`)
     return answer.body as Record<string, string>
   }
-  const intent = { kind: 'graph', title: 'a contract', reason: 'to see', graph: GRAPH }
+  const intent = { kind: 'graph', title: 'a contract', reason: 'to see', graph }
   const { intent_id = '' } = must(await call(token, 'POST', '/api/v1/intents', intent))
   const plan = must(await call(token, 'POST', `/api/v1/intents/${intent_id}/plan-preview`, {}))
   const { plan_id = '', plan_hash = '' } = plan

@@ -26,6 +26,7 @@ import './cases/session.ts'
 import './cases/notifications.ts'
 import './cases/phone.ts'
 import './cases/passkeys.ts'
+import './cases/devices.ts'
 
 it('broke no policy and threw no error on any of these pages', () => {
   // The tests themselves blocked the stream and cut the network; what could not be shown for that is told there, too.

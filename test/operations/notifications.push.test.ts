@@ -241,6 +241,8 @@ describe('a subscription', () => {
     await find()
     const ada = person(`ada${number}`, ['approver'], [`team${number}`])
     Object.assign(p.people, { [ada.name]: ada })
+    const [{ destination_id }] = await devices()
+    must(await p.as(eva).post(`${NOTIFY}/destinations/${destination_id}/test`, {}), 200)
     await subscribed(ada, phone)
     expect(await devices()).toEqual([])
     await send()

@@ -106,7 +106,7 @@ type Binding = {
   taken: Map<string, number>
 }
 
-/** The provider and the amount of one claim; 422 with the reasons where nothing fits. */
+/** The provider and the amount of one claim; 422 with the reasons if no provider fits. */
 const bind = async (reading: Reading & { db: Tx }, { asked, from, owner, held, at, taken }: Binding) => {
   const { types } = reading.registry
   const { capability_key, requirement_key, amount, wish } = asked
@@ -172,7 +172,7 @@ export const lockClaimed = (tx: Tx, types: Types, rids: readonly string[], locks
 /**
  * Tells what is claimed of providers now (`capability.changed`), each owner under its lock with a number of its own; its
  * version stays. What the commanded resource itself owns is given back, to be told with its own change; `leaving` says
- * by its end that nothing can be claimed any more.
+ * by its end that no more can be claimed.
  */
 export const tellClaims = async (
   tx: Tx,

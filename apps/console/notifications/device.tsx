@@ -1,10 +1,9 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState, useSyncExternalStore } from 'react'
-import type { Problem } from '../../shared/contracts/client/problem.ts'
+import { useQuery } from '@tanstack/react-query'
+import { useSyncExternalStore } from 'react'
+import { Told, useChanges } from '../account/changes.tsx'
 import { problemOf } from '../api/client.ts'
 import { installOffer, isInstalled, onInstallOffer } from '../kit/install.ts'
 import { pushQuery } from '../queries/me.ts'
-import { ProblemText } from '../ui/failure.tsx'
 import { tAccount } from '../words/account.ts'
 import { canPush, isSubscribed, startPush, stopPush } from './push.ts'
 
@@ -14,25 +13,17 @@ const words = tAccount.notifications.device
 export const ThisDevice = () => {
   const push = useQuery(pushQuery())
   const here = useQuery({ queryKey: ['notifications', 'here'], queryFn: isSubscribed })
-  const client = useQueryClient()
-  const [busy, setBusy] = useState(false)
-  const [said, setSaid] = useState<string | Problem | null>(null)
+  const { busy, said, act } = useChanges('notifications')
   if (!push.data || here.data === undefined) return null
   const { public_key, destination } = push.data
   const on = destination !== null && here.data
-  const change = async () => {
-    if (busy || public_key === null) return
-    setBusy(true)
-    const refused = await (on ? stopPush() : startPush(public_key)).catch(problemOf)
-    setSaid(refused === 'denied' ? words.blocked : (refused ?? (on ? words.stopped : words.started)))
-    await client.invalidateQueries({ queryKey: ['notifications'] })
-    setBusy(false)
-  }
   const why = public_key === null ? words.off : canPush() ? null : words.unsupported
+  const change = () =>
+    act(() => (on ? stopPush() : startPush(public_key ?? '')).catch(problemOf), on ? words.stopped : words.started)
   return (
     <section aria-labelledby="notify-device" className="flex flex-col items-start gap-3">
       <h2 id="notify-device">{words.title}</h2>
-      <div role="status">{typeof said === 'string' ? <p>{said}</p> : said ? <ProblemText problem={said} /> : null}</div>
+      <Told said={said} />
       {why === null ? (
         <button type="button" className="button" aria-disabled={busy} onClick={() => void change()}>
           {on ? words.stop : words.start}

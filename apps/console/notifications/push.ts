@@ -1,5 +1,6 @@
+import type { Problem } from '../../shared/contracts/client/problem.ts'
+import { send } from '../account/changes.tsx'
 import { deviceWords } from '../account/device-words.ts'
-import { type Refusal, send } from '../account/sessions.api.ts'
 import { workerUrl } from '../kit/worker-url.ts'
 import { currentUser } from '../session/token.ts'
 import { tAccount } from '../words/account.ts'
@@ -7,6 +8,7 @@ import { tAccount } from '../words/account.ts'
 /** Whose notifications this browser shows: a sign-in of another person ends them. */
 const OWNER = 'signalbox.push'
 const PATH = '/api/v1/notifications/push'
+const words = tAccount.notifications.device
 
 export const canPush = (): boolean =>
   'serviceWorker' in navigator && 'PushManager' in window && 'Notification' in window
@@ -17,15 +19,15 @@ const held = async (): Promise<PushSubscription | null> =>
 /** Whether this browser itself is subscribed. */
 export const isSubscribed = async (): Promise<boolean> => canPush() && (await held()) !== null
 
-const say = (subscription: PushSubscription): Promise<Refusal> => {
+const say = (subscription: PushSubscription): Promise<Problem | null> => {
   const { endpoint, keys } = subscription.toJSON()
   const name = deviceWords(navigator.userAgent, tAccount.sessions.on) ?? tAccount.sessions.unknown
   return send('PUT', PATH, { name, endpoint, keys })
 }
 
-/** Asks the person for permission, subscribes this browser and tells the server. Null: done; `denied`: they said no. */
-export const startPush = async (public_key: string): Promise<Refusal | 'denied'> => {
-  if ((await Notification.requestPermission()) !== 'granted') return 'denied'
+/** Asks the person for permission, subscribes this browser and tells the server. Answers why it was not done, null if it was. */
+export const startPush = async (public_key: string): Promise<Problem | string | null> => {
+  if ((await Notification.requestPermission()) !== 'granted') return words.blocked
   await navigator.serviceWorker.register(workerUrl('/sw.js'))
   const { pushManager } = await navigator.serviceWorker.ready
   // One under an earlier key of the server would reach nobody.
@@ -37,7 +39,7 @@ export const startPush = async (public_key: string): Promise<Refusal | 'denied'>
   return refused
 }
 
-export const stopPush = async (): Promise<Refusal> => {
+export const stopPush = async (): Promise<Problem | null> => {
   await (await held())?.unsubscribe()
   return send('DELETE', PATH)
 }

@@ -8,17 +8,21 @@ const MOST = 8
 export const createTurns = (most = MOST) => {
   const waiting: (() => void)[] = []
   let begun = 0
-  let next: NodeJS.Immediate | undefined
+  let isNext = false
+  const later = () => {
+    isNext = true
+    setImmediate(turn)
+  }
   const turn = () => {
-    next = undefined
+    isNext = false
     const starting = waiting.splice(0, most)
     begun = starting.length
-    if (begun > 0) next = setImmediate(turn)
+    if (begun > 0) later()
     for (const start of starting) start()
   }
   /** Undefined if the read may begin now; resolves when it may. */
   return (): Promise<void> | undefined => {
-    next ??= setImmediate(turn)
+    if (!isNext) later()
     if (begun >= most || waiting.length > 0) return new Promise((resolve) => waiting.push(resolve))
     begun += 1
     return undefined

@@ -9,9 +9,10 @@ import { TokenRejected } from '../../shared/jwt/verifier.ts'
 import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { endSession } from '../sessions/end.ts'
-import { redeemCode } from './code.ts'
+import { redeemCode, redeemDevice } from './code.ts'
 import {
   codeGrantOf,
+  deviceCodeOf,
   grantKind,
   LoginBody,
   type Mode,
@@ -65,6 +66,8 @@ const grantRoutes: Routes = async (app, { deps }) => {
       if (mode === 'cookie') refuseForeign(deps, req)
       const code = codeGrantOf(req.body, mode)
       if (code) return sendTokens(deps, reply, await redeemCode(deps, code, contextOf(req)), mode)
+      const device_code = deviceCodeOf(req.body, mode)
+      if (device_code !== undefined) return withDevice(deps, req, reply, device_code)
       const passkey = passkeyGrantOf(req.body)
       if (passkey) return withPasskey(deps, req, reply, passkey, mode)
       return grantKind(req.body, mode) === 'password'
@@ -234,6 +237,12 @@ const withPasskey = async (
       ? await signInByPasskey(deps, assertion, request)
       : await completeLogin(deps, factor_token, assertion, request)
   return sendLogin(deps, reply, done, mode, { device_token, remember_device: body.remember_device })
+}
+
+const withDevice = async (deps: SessionDeps, req: FastifyRequest, reply: FastifyReply, device_code: string) => {
+  const { device_token, remember_device } = req.body as { device_token?: string; remember_device?: boolean }
+  const done = await redeemDevice(deps, { device_code, device_token }, contextOf(req))
+  return sendLogin(deps, reply, done, 'json', { device_token, remember_device })
 }
 
 type Device = { device_token: string | undefined; remember_device: boolean | undefined }

@@ -2,7 +2,7 @@ import { and, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
-import { type Db, first, type Queryable, type Tx } from '../../client.ts'
+import { type Db, equals, first, type Queryable, type Tx } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import {
   type DecisionKey,
@@ -231,7 +231,7 @@ const moveDelivery = (tx: Tx, delivery_id: string, set: PgUpdateSetSource<typeof
   tx
     .update(notify_deliveries)
     .set({ ...set, leased_until: null })
-    .where(and(eq(notify_deliveries.delivery_id, delivery_id), eq(notify_deliveries.state, 'queued')))
+    .where(equals(notify_deliveries, { delivery_id, state: 'queued' }))
 
 export const listNotices = (db: Queryable, delivery_ids: readonly string[]) =>
   db
@@ -282,14 +282,5 @@ export const dropNotices = async (
   notices: readonly { delivery_id: string; operation_id: string; object: string; round: number }[],
 ): Promise<void> => {
   for (const { delivery_id, operation_id, object, round } of notices)
-    await tx
-      .delete(notify_notices)
-      .where(
-        and(
-          eq(notify_notices.delivery_id, delivery_id),
-          eq(notify_notices.operation_id, operation_id),
-          eq(notify_notices.object, object),
-          eq(notify_notices.round, round),
-        ),
-      )
+    await tx.delete(notify_notices).where(equals(notify_notices, { delivery_id, operation_id, object, round }))
 }

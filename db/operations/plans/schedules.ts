@@ -1,7 +1,7 @@
 import { and, desc, eq, inArray, ne, type SQL, sql } from 'drizzle-orm'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
-import { type Db, first, type Queryable, type Tx } from '../../client.ts'
+import { type Db, equals, first, type Queryable, type Tx } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import { operations, schedule_runs, schedules } from '../tables/index.ts'
 
@@ -135,9 +135,8 @@ export const endRun = (
     .set({ ...end, state, leased_until: sql`clock_timestamp() + make_interval(secs => 10)` })
     .where(
       and(
-        eq(schedule_runs.schedule_id, schedule_id),
+        equals(schedule_runs, { schedule_id, state: 'begun' }),
         sql`${schedule_runs.due_at} = ${due_at}::timestamptz`,
-        eq(schedule_runs.state, 'begun'),
       ),
     )
 

@@ -32,6 +32,27 @@ export const passkeys = {
   empty: 'You have no passkeys.',
 }
 
+export const device = {
+  title: 'Sign in a device',
+  note: 'Enter the code that signalbox login --device shows in the terminal.',
+  code: 'Code',
+  missing: 'Enter the code.',
+  look: 'Continue',
+  request: (host: string) => `Sign-in of ${host}`,
+  machine: 'Machine',
+  client: 'Program',
+  clients: { 'signalbox-cli': 'Signalbox command line' },
+  address: 'Address',
+  asked: 'Asked',
+  only_yours: (host: string) => `Approve only if you have just started this sign-in on ${host}.`,
+  phishing: 'If someone sent you the code or the link, refuse: they would act as you. We never ask for such a code.',
+  elsewhere: 'It was asked from another address than yours.',
+  approve: 'Approve',
+  deny: 'Refuse',
+  approved: (host: string, name: string) => `${host} signs in as ${name}. You can end its session at any time.`,
+  denied: 'Refused. The device gets no session.',
+}
+
 export const notifications = {
   title: 'Notifications',
   note: 'You are told when a gate or a patch waits for your vote. Quiet hours and steps: signalbox notify rules.',

@@ -1,6 +1,5 @@
-import { plural } from '../frame/plural.ts'
+import { count } from '../frame/plural.ts'
 
-const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
 const list = new Intl.ListFormat('en', { type: 'conjunction' })
 
 /** Words of gates and votes. */
@@ -101,8 +100,9 @@ export const gate = {
     exact: 'This plan file runs, byte for byte.',
     commit: 'Exactly this commit is pushed.',
     commit_id: 'The commit is',
+    checked: 'Read again before the change; refused if it differs.',
     forecast: 'A forecast: the tool may do otherwise.',
-    unforeseen: (n: number) => count(n, '1 task cannot be foreseen', '{n} tasks cannot be foreseen'),
+    unforeseen: (n: number) => count(n, '1 part cannot be foreseen', '{n} parts cannot be foreseen'),
     base: (serial: number) => `Made on serial ${serial} of the state; the plan file is`,
     cut: (shown: number, count: number) => `The first ${shown} of ${count} changes; the digest covers all.`,
     fields: (shown: number, count: number) => `The first ${shown} of ${count} fields.`,

@@ -1,4 +1,4 @@
-import { plural } from '../frame/plural.ts'
+import { count } from '../frame/plural.ts'
 
 /** Words of intents: the desired state, and why. */
 export const intent = {
@@ -85,7 +85,7 @@ export const intent = {
   ahead: {
     title: 'Preview',
     asking: 'Checking …',
-    targets: (n: number) => plural('en', n, { one: '{n} resource', other: '{n} resources' }),
+    targets: (n: number) => count(n, '{n} resource', '{n} resources'),
     left_out: (n: number, more: boolean) => `${n}${more ? '+' : ''} left out: the conditions do not match`,
     risk: 'Risk',
   },

@@ -20,6 +20,10 @@ export const ACCESS = {
   },
   policy_denied: {
     no_account: ['You have no account here, and this provider makes none for you.', 'Ask an administrator.'],
+    device_grant_off: [
+      'This installation signs no device in by a code.',
+      'Sign in with a password or through a provider.',
+    ],
     account_disabled: ['The account is disabled.', 'Ask an administrator.'],
     email_unverified: [
       'The provider has not verified your e-mail address.',
