@@ -15,6 +15,7 @@ const ROOMS = {
     ['operations'],
     ['nodes', 'patches', 'calendar', 'history', 'schedules'],
     ['interventions', 'upkeep', 'waiting', 'notifications/messages'],
+    ['notifications/channels'],
     ['gates', 'notifications', 'overview'],
     ['stream'],
   ],

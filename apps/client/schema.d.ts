@@ -2824,6 +2824,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/notifications/push": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read how this browser is told
+         * @description The key to subscribe with, and the subscription of your session if there is one.
+         */
+        get: operations["getPush"];
+        /**
+         * Subscribe this browser
+         * @description Decisions that wait for you are pushed to this browser until your session ends. Replaces the subscription of the session, and that of whoever had this browser before.
+         */
+        put: operations["subscribePush"];
+        post?: never;
+        /**
+         * Unsubscribe this browser
+         * @description Ends the subscription of your session, if there is one.
+         */
+        delete: operations["unsubscribePush"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/notifications/destinations/{destination_id}": {
         parameters: {
             query?: never;
@@ -3766,8 +3794,11 @@ export interface components {
             delivery_id: string;
             /** Format: uuid */
             destination_id: string;
-            /** @enum {unknown} */
-            purpose: "notices" | "code" | "test" | "security";
+            /**
+             * @description `outcome`: a device is told that a decision no longer waits, in place of the notification.
+             * @enum {unknown}
+             */
+            purpose: "notices" | "outcome" | "code" | "test" | "security";
             security_event: ("device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "totp.added" | "totp.removed" | "totp.locked" | "provider.linked" | "rights.changed") | null;
             /**
              * @description `dead`: it was given up. `obsolete`: when it was to be sent no decision of it waited for you.
@@ -3803,7 +3834,7 @@ export interface components {
             /** Format: uuid */
             destination_id: string;
             /** @enum {unknown} */
-            kind: "email" | "webhook" | "slack" | "teams";
+            kind: "email" | "webhook" | "slack" | "teams" | "push";
             name: string;
             /** @description A mail address, or the origin of a URL. */
             address: string;
@@ -6028,6 +6059,21 @@ export interface components {
             rejected_count?: {
                 [key: string]: number;
             };
+        };
+        PushBody: {
+            name: string;
+            /** @description Where the browser has its pushes taken. Only its origin is shown again. */
+            endpoint: string;
+            keys: {
+                p256dh: string;
+                auth: string;
+            };
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        PushView: {
+            public_key: string | null;
+            destination: components["schemas"]["DestinationView"] | null;
         };
         Quiet: {
             /** @description An IANA time zone, through its daylight saving. */
@@ -14291,6 +14337,119 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getPush: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PushView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    subscribePush: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PushBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DestinationView"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    unsubscribePush: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done, without a body. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];

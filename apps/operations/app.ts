@@ -27,6 +27,7 @@ import { meRoutes } from './me.routes.ts'
 import { countKeys, measureOpen } from './metrics.ts'
 import { nodesRoutes } from './nodes/routes.ts'
 import { destinationsRoutes } from './notifications/destinations.routes.ts'
+import { pushRoutes } from './notifications/push.routes.ts'
 import { notificationsRoutes } from './notifications/routes.ts'
 import { operationsRoutes } from './operations/routes.ts'
 import { overviewRoutes } from './overview/routes.ts'
@@ -60,6 +61,7 @@ const PUBLIC: readonly Routes[] = [
   hooksRoutes,
   notificationsRoutes,
   destinationsRoutes,
+  pushRoutes,
   meRoutes,
   waitingRoutes,
   overviewRoutes,

@@ -146,6 +146,16 @@ const forDestination: Prepare = async ({ call }, token) => {
 }
 const notifications = {
   'POST /v1/notifications/destinations': async () => ({ body: CHAT }),
+  'PUT /v1/notifications/push': async () => ({
+    body: {
+      name: 'browser',
+      endpoint: 'https://fcm.googleapis.com/fcm/send/d1x',
+      keys: {
+        p256dh: 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',
+        auth: 'BTBZMqHH6r4Tts7J_aSIgg',
+      },
+    },
+  }),
   'PUT /v1/notifications/rules': async () => ({ body: { steps: [] } }),
   ...Object.fromEntries(
     ['GET %/secret', 'DELETE %', 'POST %/confirm', 'POST %/test'].map((name) => [

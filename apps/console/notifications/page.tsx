@@ -12,10 +12,12 @@ import { Page, PageHead } from '../ui/page.tsx'
 import { type Column, DataTable, Listing } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAccount } from '../words/account.ts'
+import { ThisDevice } from './device.tsx'
 
 const PATH = '/api/v1/notifications/destinations'
 const words = tAccount.notifications
-const KINDS = Object.keys(words.kinds) as DestinationKind[]
+/** A browser is no address that a person types. */
+const KINDS = (Object.keys(words.kinds) as DestinationKind[]).filter((kind) => kind !== 'push')
 
 type Act = ReturnType<typeof useChanges>['act']
 
@@ -28,6 +30,7 @@ export const NotificationsPage = () => {
     <Page>
       <PageHead title={words.title} note={words.note} />
       <Told said={said} />
+      <ThisDevice />
       <Listing list={list} empty={rows.length === 0 ? words.empty : undefined}>
         <DataTable
           caption={words.title}
@@ -47,19 +50,22 @@ export const NotificationsPage = () => {
   )
 }
 
+/** All browsers of one vendor have one origin: a name tells them apart. */
+const labelOf = ({ kind, name, address }: DestinationView) => (kind === 'push' ? name : address)
+
 const columnsFor = (act: Act, busy: boolean): Column<DestinationView>[] => [
-  { name: words.to, kind: 'lead', cell: ({ address }) => address },
+  { name: words.to, kind: 'lead', cell: labelOf },
   { name: words.kind, cell: ({ kind }) => words.kinds[kind] },
   { name: words.status, cell: ({ status, status_reason }) => status_reason ?? words.statuses[status] },
   {
     name: words.test,
-    cell: ({ destination_id, address, status }) =>
-      status === 'active' ? (
+    cell: (row) =>
+      row.status === 'active' ? (
         <RowButton
           name={words.test}
-          label={words.test_one(address)}
+          label={words.test_one(labelOf(row))}
           busy={busy}
-          act={() => act(() => send('POST', `${PATH}/${destination_id}/test`, {}), words.tested)}
+          act={() => act(() => send('POST', `${PATH}/${row.destination_id}/test`, {}), words.tested)}
         />
       ) : (
         '–'
@@ -67,12 +73,12 @@ const columnsFor = (act: Act, busy: boolean): Column<DestinationView>[] => [
   },
   {
     name: words.remove,
-    cell: ({ destination_id, address }) => (
+    cell: (row) => (
       <RowButton
         name={words.remove}
-        label={words.remove_one(address)}
+        label={words.remove_one(labelOf(row))}
         busy={busy}
-        act={() => act(() => send('DELETE', `${PATH}/${destination_id}`), words.removed)}
+        act={() => act(() => send('DELETE', `${PATH}/${row.destination_id}`), words.removed)}
       />
     ),
   },

@@ -128,7 +128,7 @@ export const REQUEST = {
     ],
     notifications_off: [
       'This installation does not send that.',
-      'The deployer sets NOTIFY__ENABLED and a mail server.',
+      'The deployer sets NOTIFY__ENABLED, a mail server, or NOTIFY__PUSH__KEY_FILE.',
       422,
     ],
     address_refused: ['The address may not be called.', 'Use https outside, or ask the deployer to allow it.', 422],
