@@ -75,6 +75,7 @@ const ROOMS = {
     ['pictures', 'views'],
     ['resources'],
     ['account', 'votes', 'interventions', 'topology', 'schedules', 'matrix'],
+    ['account/factors'],
     ['inbox', 'gates', 'intents', 'nodes', 'notifications', 'overview', 'patches', 'plans', 'admin'],
     ['operations'],
   ],

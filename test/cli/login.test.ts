@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createApi } from '../../apps/cli/session/api.ts'
 import { createCredentials } from '../../apps/cli/session/credentials.ts'
 import { loginBusy, problemOf } from '../../apps/shared/errors.ts'
-import { codeAt } from '../support/totp.ts'
 import { type Auth, PASSWORD, send, startAuth } from '../session/support/auth.ts'
+import { codeAt } from '../support/totp.ts'
 
 let auth: Auth
 let gateway: Awaited<ReturnType<Auth['addGateway']>>

@@ -20,8 +20,7 @@ type Counts = { gates_mine: number; patches_mine: number; failures_mine: number 
 export const passkeysQuery = () => queryOptions({ queryKey: ['passkeys'], queryFn: reading('/v1/users/me/passkeys') })
 
 /** Whether the person has an authenticator app. */
-export const totpQuery = () =>
-  queryOptions({ queryKey: ['totp'], queryFn: ({ signal }) => read(api.GET('/v1/users/me/totp', { signal })) })
+export const totpQuery = () => queryOptions({ queryKey: ['totp'], queryFn: reading('/v1/users/me/totp') })
 
 /** Where the person is told of decisions. */
 export const destinationsQuery = () =>

@@ -1,18 +1,18 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { encodeQR } from 'qr'
 import { useEffect, useRef, useState } from 'react'
-import type { Problem } from '../../shared/contracts/client/problem.ts'
-import type { TotpSetup } from '../../shared/contracts/session/totp.ts'
-import { api, problemOf, read } from '../api/client.ts'
-import { PasswordAgain } from '../command/fields.tsx'
-import { CodeField, digitsOf, isCode } from '../forms/code.tsx'
-import { totpQuery } from '../queries/me.ts'
-import { CopyButton } from '../ui/copy.tsx'
-import { ProblemText } from '../ui/failure.tsx'
-import { TimeText } from '../values/time.tsx'
-import { tAccount } from '../words/account.ts'
-import { t } from '../words/index.ts'
-import { send } from './sessions.api.ts'
+import type { Problem } from '../../../shared/contracts/client/problem.ts'
+import type { TotpSetup } from '../../../shared/contracts/session/totp.ts'
+import { api, problemOf, read } from '../../api/client.ts'
+import { PasswordAgain } from '../../command/fields.tsx'
+import { CodeField, digitsOf, isCode } from '../../forms/code.tsx'
+import { totpQuery } from '../../queries/me.ts'
+import { CopyButton } from '../../ui/copy.tsx'
+import { ProblemText } from '../../ui/failure.tsx'
+import { TimeText } from '../../values/time.tsx'
+import { tAccount } from '../../words/account.ts'
+import { t } from '../../words/index.ts'
+import { send } from '../sessions.api.ts'
 
 const PATH = '/api/v1/users/me/totp'
 const words = tAccount.totp
@@ -41,7 +41,9 @@ export const TotpSection = () => {
   return (
     <section className="flex max-w-96 flex-col items-start gap-3" aria-labelledby="totp">
       <div>
-        <h2 id="totp" className="font-semibold">{words.title}</h2>
+        <h2 id="totp" className="font-semibold">
+          {words.title}
+        </h2>
         <p className="text-muted">{words.note}</p>
       </div>
       <div role="status">
