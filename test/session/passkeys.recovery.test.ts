@@ -9,6 +9,7 @@ import { Identity } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import { createRpcClient } from '../../apps/shared/rpc/client.ts'
 import { passkeys, user_events, users } from '../../db/identity/tables.ts'
 import { type Authenticator, createAuthenticator } from '../support/authenticator.ts'
+import { codeAt } from '../support/totp.ts'
 import { until } from '../support/until.ts'
 import { type Auth, bearer, ORIGIN, PASSWORD, send, startAuth } from './support/auth.ts'
 
@@ -91,7 +92,14 @@ const NOBODY = { status: 401, body: { code: 'invalid_credentials' } }
 describe('a person who lost every passkey', () => {
   it('comes back by two administrators: every way in ends, one link opens the account, a new passkey closes it', async () => {
     const eva = await person()
-    expect(await signIn(eva.username)).toMatchObject({ status: 403, body: { code: 'second_factor_required' } })
+    const begun = (await post('/users/me/totp/setup', eva.access)).body as { secret: string; setup: string }
+    const body = { setup: begun.setup, code: codeAt(begun.secret, new Date()) }
+    const app = await send(`${url}/api/v1/users/me/totp`, { method: 'PUT', body, headers: keyed(eva.access) })
+    expect(app.status).toBe(200)
+    expect(await signIn(eva.username)).toMatchObject({
+      status: 403,
+      body: { code: 'second_factor_required', factors: ['passkey', 'totp'] },
+    })
     const id = await request(eva.id)
     expect((await me(eva.access)).status).toBe(200)
     expect((await confirm(id)).status).toBe(200)
@@ -103,6 +111,7 @@ describe('a person who lost every passkey', () => {
     const link = await linkOf(id)
     expect((await enrol(link)).status).toBe(204)
     expect(await signIn(eva.username)).toMatchObject(NOBODY)
+    // Neither the passkey nor the app is asked for: both are gone.
     const back = await signIn(eva.username, NEW_PASSWORD)
     expect(back).toMatchObject({ status: 200 })
     const key = createAuthenticator(SITE)
