@@ -76,6 +76,7 @@ const ROOMS = {
     ['pictures', 'views'],
     ['resources'],
     ['account', 'devices', 'votes', 'interventions', 'topology', 'schedules', 'matrix'],
+    ['account/factors'],
     ['inbox', 'gates', 'intents', 'nodes', 'notifications', 'overview', 'patches', 'plans', 'admin'],
     ['operations'],
   ],

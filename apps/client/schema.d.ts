@@ -487,7 +487,7 @@ export interface paths {
         put?: never;
         /**
          * Begin to set up an authenticator app
-         * @description A new secret for the caller, who signed in within the last 5 min. It changes nothing until its first code is sent.
+         * @description A new secret for the caller, who signed in within the last 5 min. No app is set up until its first code is sent.
          */
         post: operations["beginTotp"];
         delete?: never;

@@ -229,7 +229,7 @@ const sessions = createRoute({
 const passkeys = createRoute({
   getParentRoute: () => shell,
   path: '/settings/passkeys',
-  component: lazyPage(() => import('./account/passkeys.tsx'), 'PasskeysPage'),
+  component: lazyPage(() => import('./account/factors/passkeys.tsx'), 'PasskeysPage'),
 })
 const device = createRoute({
   getParentRoute: () => shell,

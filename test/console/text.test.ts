@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { deviceWords } from '../../apps/console/account/device-words.ts'
-import { signInError } from '../../apps/console/frame/sign-in-error.ts'
+import { signInError } from '../../apps/console/forms/sign-in-error.ts'
 import { clockTime, coarse, duration, fullTime, shortTime } from '../../apps/console/kit/format.ts'
 import { runsOf } from '../../apps/console/nodes/ansi.ts'
 import { tAccount } from '../../apps/console/words/account.ts'

@@ -98,7 +98,7 @@ describe('a code', () => {
     expect(taken).toEqual([false, false, true, true, true])
   })
 
-  it('of any other form is none, and throws nothing', () => {
+  it('of any other form is none, and throws no error', () => {
     const secret = Buffer.alloc(20, 7)
     for (const text of ['', '12345', '1234567', '12 345', 'abcdef', '１２３４５６', '-12345', '1e5   '])
       expect(stepOf(secret, text, now)).toBeUndefined()
@@ -131,7 +131,7 @@ describe('a code', () => {
     const code = codeAt(secret, now)
     await one.session.setTotp({ userId: user_id, setup, code })
     expect(await verify({ user_id }, code)).toMatchObject({ isValid: false, cause: 'replayed' })
-    // The same set-up once more changes nothing: its codes stay used.
+    // The same set-up once more leaves the row: its codes stay used.
     expect(await two.session.setTotp({ userId: user_id, setup, code })).toMatchObject({ refused: '' })
     expect((await verify({ user_id }, code)).isValid).toBe(false)
   })
@@ -171,7 +171,7 @@ describe('guesses', () => {
 })
 
 describe('a set-up', () => {
-  it('shows 160 bits once, and changes nothing before its first code', async () => {
+  it('shows 160 bits once, and makes no row before its first code', async () => {
     const user_id = randomUUID()
     const { secret, uri } = await begin(user_id)
     expect(fromBase32(secret)).toHaveLength(20)
@@ -220,7 +220,7 @@ describe('the secret', () => {
     for (const form of [plain, plain.toString('hex'), eva.secret, plain.toString('base64')])
       expect(before?.secret.includes(form)).toBe(false)
 
-    // A row that is given to another person opens nothing.
+    // A row that is given to another person does not open.
     const olga = await person()
     await one.deps.db.update(totp_factors).set({ secret: before?.secret }).where(eq(totp_factors.user_id, olga.user_id))
     await expect(verify(olga, codeAt(eva.secret, now))).rejects.toThrow()

@@ -1,13 +1,13 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { PasswordField } from '../forms/password.tsx'
+import { SecondStepForm } from '../forms/second-step.tsx'
+import { signInError } from '../forms/sign-in-error.ts'
 import { display } from '../kit/prefs.ts'
 import type { SecondStep } from '../session/answer.ts'
 import { currentUser, type SignIn, showLogin, signIn } from '../session/token.ts'
 import { DialogFrame } from '../ui/overlays.tsx'
 import { t } from '../words/index.ts'
-import { SecondStepForm } from './second-step.tsx'
-import { signInError } from './sign-in-error.ts'
 
 /** The session is over while a page is open: asks the same person's password; page and typed text stay. */
 export const SessionDialog = () => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { Code, ConnectError } from '@connectrpc/connect'
+import type { Db } from '../../../db/client.ts'
 import type { TotpRow } from '../../../db/credential/tables.ts'
 import {
   changeTotp,
@@ -11,14 +12,14 @@ import {
   saveTotp,
   totpsSealedBefore,
 } from '../../../db/credential/totp.ts'
-import { unsealBy } from '../../shared/codec/kek.ts'
+import type { Clock } from '../../shared/clock.ts'
+import { type Kek, unsealBy } from '../../shared/codec/kek.ts'
 import { seal } from '../../shared/codec/seal.ts'
 import type { BeginTotpRequest, SetTotpRequest, VerifyTotpRequest } from '../../shared/contracts/gen/auth_pb.ts'
 import { isUuid, uuidv7 } from '../../shared/ids.ts'
-import type { CredentialDeps } from '../deps.ts'
 import { shownForms, stepOf } from './codes.ts'
 
-type Deps = Pick<CredentialDeps, 'db' | 'clock' | 'keks'>
+type Deps = { db: Db; clock: Clock; keks: readonly [Kek, ...Kek[]] }
 
 /** 160 bits, as RFC 4226 recommends. */
 const SECRET_BYTES = 20

@@ -46,7 +46,7 @@ export const totpRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asyn
         tags,
         'x-errors': [403],
         description:
-          'A new secret for the caller, who signed in within the last 5 min. It changes nothing until its first code is sent.',
+          'A new secret for the caller, who signed in within the last 5 min. No app is set up until its first code is sent.',
         response: { 200: TotpSetup, ...errorReplies },
       },
     },

@@ -934,7 +934,7 @@ export const BeginTotpRequestSchema: GenMessage<BeginTotpRequest> = /*@__PURE__*
   messageDesc(file_auth, 30);
 
 /**
- * Nothing is kept: `setup` holds the secret, sealed, until the first code proves that the app has it.
+ * No row is kept: `setup` holds the secret, sealed, until the first code proves that the app has it.
  *
  * @generated from message signalbox.auth.v1.BeginTotpResponse
  */

@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from 'react'
-import { CodeField, digitsOf, isCode } from '../forms/code.tsx'
 import { display } from '../kit/prefs.ts'
 import type { SecondStep } from '../session/answer.ts'
 import { type SignIn, signInByCode, signInByPasskey } from '../session/token.ts'
 import { t } from '../words/index.ts'
+import { CodeField, digitsOf, isCode } from './code.tsx'
 import { signInError } from './sign-in-error.ts'
 
 /** The password was right: asks for a code, or for a passkey. `over` gets how it ended, unless a code may be typed again. */
