@@ -34,7 +34,7 @@ const ROOMS = {
     ['results', 'topology', 'impact', 'difference', 'search', 'imports', 'operations'],
     ['projections'],
   ],
-  'apps/session': [['browser', 'store'], ['machines', 'sessions', 'device'], ['token'], ['sso']],
+  'apps/session': [['browser', 'store'], ['machines', 'sessions', 'device'], ['token'], ['sso', 'account']],
   'apps/gateway': [['files', 'proxy'], ['routes'], ['edge'], ['guard']],
   'apps/identity': [
     ['control'],
@@ -44,7 +44,7 @@ const ROOMS = {
     ['federation'],
     ['scim'],
   ],
-  'apps/credential': [['hashing', 'passwords']],
+  'apps/credential': [['hashing', 'passwords', 'totp']],
   'apps/relay': [['audit', 'commands', 'events']],
   'apps/shared': [
     ['contracts/codes'],

@@ -8,6 +8,7 @@ import { machineCommands } from './commands/machine.ts'
 import { resourceCommands } from './commands/resource.ts'
 import { sessionCommands } from './commands/session.ts'
 import { toolCommands } from './commands/tools.ts'
+import { totpCommands } from './commands/totp.ts'
 import { userCommands } from './commands/user.ts'
 import { CliError, EXIT, type ExitCode, usageError } from './errors.ts'
 import { evidenceCommands } from './operations/evidence.ts'
@@ -30,6 +31,7 @@ import { versionOfClient } from './version.ts'
 
 export const COMMANDS: readonly Command[] = [
   ...sessionCommands,
+  ...totpCommands,
   ...contextCommands,
   ...toolCommands(() => COMMANDS),
   ...gateCommands,

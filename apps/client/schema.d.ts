@@ -131,7 +131,7 @@ export interface paths {
         put?: never;
         /**
          * Confirm who you are
-         * @description Proves the password or a passkey again: an access token with a fresh auth_time.
+         * @description Proves a password, a passkey or a code again: an access token with a fresh auth_time.
          */
         post: operations["confirmPassword"];
         delete?: never;
@@ -443,6 +443,54 @@ export interface paths {
          * @description Removes a passkey of the caller, who signed in within the last 5 min.
          */
         delete: operations["removePasskey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/me/totp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read whether you have an authenticator app
+         * @description Whether the caller has an authenticator app, since when, and when it was used last.
+         */
+        get: operations["getTotp"];
+        /**
+         * Set up an authenticator app
+         * @description Makes the app whose first code this is the authenticator app of the caller, in place of the one before. The caller signed in within the last 5 min.
+         */
+        put: operations["setTotp"];
+        post?: never;
+        /**
+         * Remove your authenticator app
+         * @description Removes the authenticator app of the caller, who signed in within the last 5 min.
+         */
+        delete: operations["removeTotp"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/me/totp/setup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin to set up an authenticator app
+         * @description A new secret for the caller, who signed in within the last 5 min. It changes nothing until its first code is sent.
+         */
+        post: operations["beginTotp"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2504,6 +2552,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/schedules/{schedule_id}/secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make the secret of a webhook
+         * @description Shows a new secret, once. The one before it counts until `previous_until`.
+         */
+        post: operations["makeScheduleSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/hooks/{schedule_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Deliver a webhook
+         * @description Begins a run of a schedule with `when: {webhook}`. Signed as Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature), or as code forges do (X-Hub-Signature-256), whichever the schedule asks for. A delivery counts once; one that comes while an operation of the schedule runs waits for its end.
+         */
+        post: operations["takeWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/operations/{operation_id}/nodes/{node_id}/logs": {
         parameters: {
             query?: never;
@@ -3633,10 +3721,13 @@ export interface components {
             /** @enum {unknown} */
             risk_ceiling?: "low" | "medium" | "high";
             pause_on_failure?: boolean;
+            /** @description How many nodes may fail or end unknown; one more pauses the operation. Above 0 a failed target is passed over, except in a canary. After a resume each further failure pauses again. */
+            failure_budget?: number;
             /** @enum {unknown} */
             on_drift?: "pause" | "ignore";
             batch?: {
                 size?: number;
+                canary?: number;
                 by?: string;
             };
         };
@@ -3708,7 +3799,7 @@ export interface components {
              * @enum {unknown}
              */
             purpose: "notices" | "outcome" | "code" | "test" | "security";
-            security_event: ("device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "provider.linked" | "rights.changed") | null;
+            security_event: ("device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "totp.added" | "totp.removed" | "totp.locked" | "provider.linked" | "rights.changed") | null;
             /**
              * @description `dead`: it was given up. `obsolete`: when it was to be sent no decision of it waited for you.
              * @enum {unknown}
@@ -4383,6 +4474,28 @@ export interface components {
             mode: string;
             /** @description RFC 3339, UTC, microseconds. */
             since: string;
+        };
+        HookDeliveryView: {
+            /** @enum {unknown} */
+            status: "accepted" | "duplicate" | "ignored";
+            detail: string | null;
+        };
+        HookSecretBody: {
+            /**
+             * @description So long the secret before it still counts; 0: it ends at once.
+             * @default 86400
+             */
+            overlap_s: number;
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        HookSecretView: {
+            /** Format: uuid */
+            schedule_id: string;
+            url: string;
+            /** @description Shown here alone. */
+            secret: string;
+            previous_until: string | null;
         };
         IdentityProviderList: {
             items: {
@@ -6706,6 +6819,26 @@ export interface components {
             count?: components["schemas"]["PageCount"];
             as_of: components["schemas"]["ReadAsOf"];
         };
+        TotpBody: {
+            setup: string;
+            /** @description The 6 digits that the app shows. */
+            code: string;
+        };
+        TotpSetup: {
+            /** @description For an app that reads no QR code. Shown once. */
+            secret: string;
+            /** @description What the QR code says. */
+            uri: string;
+            /** @description Send it back with the first code. */
+            setup: string;
+            expires_at: string;
+        };
+        TotpView: {
+            /** @description Whether a code is asked for after the password. */
+            active: boolean;
+            created_at: string | null;
+            last_used_at: string | null;
+        };
         /** @description Tokens of a CI system that stand for the machine. */
         Trust: {
             issuer: string;
@@ -6814,7 +6947,7 @@ export interface components {
             waiting_since: string;
             deadline_at: string | null;
         };
-        When: components["schemas"]["WhenOnce"] | components["schemas"]["WhenEvery"] | components["schemas"]["WhenCron"] | components["schemas"]["WhenMet"];
+        When: components["schemas"]["WhenOnce"] | components["schemas"]["WhenEvery"] | components["schemas"]["WhenCron"] | components["schemas"]["WhenMet"] | components["schemas"]["WhenHook"];
         /** @description When resources begin to meet a condition, such as drift; those are the targets of the intent. */
         WhenCondition: {
             type_key: string;
@@ -6830,6 +6963,18 @@ export interface components {
         WhenEvery: {
             /** @description So often, from its creation on. */
             every_s: number;
+        };
+        WhenHook: {
+            /** @description When a signed webhook comes to POST /api/v1/hooks/{schedule_id}. */
+            webhook: {
+                /**
+                 * @description `standard`: Standard Webhooks, at most 5 minutes old. `forge`: X-Hub-Signature-256 over the body, as code forges sign; the same body counts once.
+                 * @enum {unknown}
+                 */
+                signature: "standard" | "forge";
+                /** @description CEL over `body`; a delivery that does not meet it starts no run. */
+                if?: string;
+            };
         };
         WhenMet: {
             on: components["schemas"]["WhenCondition"];
@@ -7127,6 +7272,8 @@ export interface operations {
                     /** @constant */
                     client_id?: "signalbox-cli";
                     assertion?: components["schemas"]["Assertion"];
+                    /** @description The 6 digits that the app shows. */
+                    totp?: string;
                     factor_token?: string;
                     device_token?: string;
                     /** @description Ask for a device token in the reply (JSON mode). */
@@ -7376,6 +7523,8 @@ export interface operations {
                     /** @description At most 128 characters and 512 bytes. */
                     password?: string;
                     assertion?: components["schemas"]["Assertion"];
+                    /** @description The 6 digits that the app shows. */
+                    totp?: string;
                 };
             };
         };
@@ -8070,6 +8219,152 @@ export interface operations {
             414: components["responses"]["UriTooLong"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getTotp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TotpView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    setTotp: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TotpBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TotpView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    removeTotp: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done, without a body. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    beginTotp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TotpSetup"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
@@ -13366,6 +13661,91 @@ export interface operations {
             414: components["responses"]["UriTooLong"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    makeScheduleSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HookSecretBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HookSecretView"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    takeWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        /** @description Whatever the sender says; its bytes are signed. */
+        requestBody: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HookDeliveryView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];

@@ -29,6 +29,7 @@ export const schema = Type.Object({
     secret: true,
     description: 'The key that signs enrolment links: 32 bytes in base64.',
   }),
+  CREDENTIAL__FACTORS__KEK: settings.kek('secrets of authenticator apps'),
   CREDENTIAL__ENROLMENT__TTL_S: settings.integer(3600, 1, 604_800),
   /** Of a link in two halves. */
   CREDENTIAL__ENROLMENT__SPLIT_TTL_S: settings.integer(86_400, 1, 604_800),

@@ -5,6 +5,7 @@ import { rpcContext, rpcService } from '../shared/rpc/client.ts'
 import type { CredentialDeps } from './deps.ts'
 import { createEnrolmentToken } from './enrolment.service.ts'
 import { changePassword, setPassword, verifyPassword } from './passwords/change.ts'
+import { beginTotp, readTotp, removeTotp, setTotp, verifyTotp } from './totp/factor.ts'
 
 const contextOf = (context: HandlerContext) => ({ request_id: rpcContext(context).request_id, signal: context.signal })
 
@@ -17,11 +18,16 @@ export const credentialRpc = (deps: CredentialDeps) =>
       setPassword: 'password:set',
       changePassword: 'password:change',
       createEnrolmentToken: 'enrolment:create',
+      getTotp: 'totp:write',
+      beginTotp: 'totp:write',
+      setTotp: 'totp:write',
+      verifyTotp: 'totp:verify',
+      removeTotp: 'totp:remove',
     },
     {
       verifyPassword: async (request, context) => {
-        const { is_valid, password_version } = await verifyPassword(deps, request, contextOf(context))
-        return { isValid: is_valid, passwordVersion: password_version }
+        const { is_valid, password_version, totp } = await verifyPassword(deps, request, contextOf(context))
+        return { isValid: is_valid, passwordVersion: password_version, totp }
       },
       setPassword: async (request, context) => {
         const { violations, enrolment_change_id } = await setPassword(deps, request, contextOf(context))
@@ -39,5 +45,10 @@ export const credentialRpc = (deps: CredentialDeps) =>
         const { token, expires_at } = await createEnrolmentToken(deps, request)
         return { enrolmentToken: token, expiresAt: timestampFromDate(expires_at) }
       },
+      getTotp: ({ userId }) => readTotp(deps, userId),
+      beginTotp: (request) => beginTotp(deps, request),
+      setTotp: (request) => setTotp(deps, request),
+      verifyTotp: (request) => verifyTotp(deps, request),
+      removeTotp: ({ userId }) => removeTotp(deps, userId),
     },
   )

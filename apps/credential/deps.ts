@@ -5,12 +5,14 @@ import { pruneOutbox } from '../../db/outbox.ts'
 import { startPruning } from '../../db/prune.ts'
 import { registryOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
+import { keksOf } from '../shared/codec/kek.ts'
 import { measurePool } from '../shared/process/pool.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
 import type { CredentialConfig } from './config.ts'
 import { createHashing } from './hashing/hash.ts'
 import { createSlots } from './hashing/slots.ts'
 import { createStrengthEstimator } from './passwords/strength.ts'
+import { resealTotps } from './totp/factor.ts'
 
 /** Before the callers' 7.5 s: what is merely slow is answered as busy, not taken for an outage. */
 const ANSWER_MS = 7000
@@ -24,8 +26,10 @@ export const createDeps = async (config: CredentialConfig, { clock = systemClock
   const { db, pool, close } = createDb(config.CREDENTIAL__DATABASE__URL, { app: 'credential' })
   measurePool(telemetry, pool)
   const registry = registryOf(config, telemetry)
-  const stopPruning = startPruning([() => pruneEnrolmentTokens(db), () => pruneOutbox(db, outbox)], (err) =>
-    telemetry.log.warn({ err }, 'old rows cannot be removed'),
+  const keks = keksOf(config.CREDENTIAL__FACTORS__KEK, 'CREDENTIAL__FACTORS__KEK')
+  const reseal = () => resealTotps({ db, clock, keks })
+  const stopPruning = startPruning([() => pruneEnrolmentTokens(db), () => pruneOutbox(db, outbox), reseal], (err) =>
+    telemetry.log.warn({ err }, 'old rows cannot be removed or sealed again'),
   )
   const slots = createSlots({
     concurrency: Math.min(config.CREDENTIAL__HASH__CONCURRENCY, MOST_GENERAL),
@@ -54,6 +58,7 @@ export const createDeps = async (config: CredentialConfig, { clock = systemClock
     hashing,
     strength,
     clock,
+    keks,
     enrolment_key: Buffer.from(config.CREDENTIAL__ENROLMENT__KEY, 'base64'),
     close: async () => {
       stopPruning()

@@ -34,6 +34,7 @@ import { overviewRoutes } from './overview/routes.ts'
 import { patchesRoutes } from './patches/routes.ts'
 import { outlineOf } from './plans/outline.ts'
 import { plansRoutes } from './plans/routes.ts'
+import { hooksRoutes } from './schedules/hooks.routes.ts'
 import { schedulesRoutes } from './schedules/routes.ts'
 import { eventsRoutes } from './stream/routes.ts'
 import { createTail } from './stream/tail.ts'
@@ -57,6 +58,7 @@ const PUBLIC: readonly Routes[] = [
   auditRoutes,
   calendarRoutes,
   schedulesRoutes,
+  hooksRoutes,
   notificationsRoutes,
   destinationsRoutes,
   pushRoutes,

@@ -45,7 +45,7 @@ export const schema = Type.Object({
   OPERATIONS__LIMITS__PLAN_NODES: settings.integer(5000, 1),
   OPERATIONS__LIMITS__PLAN_EDGES: settings.integer(20_000, 1),
   OPERATIONS__LIMITS__GRAPH_NODES: settings.integer(2000, 1, 2000),
-  OPERATIONS__LIMITS__TARGETS: settings.integer(1000, 1),
+  OPERATIONS__LIMITS__TARGETS: settings.integer(5000, 1, 5000),
   /** Days after the end of an operation: its logs are packed; packed logs are removed; contents of artifacts are. */
   OPERATIONS__LOGS__HOT_DAYS: settings.integer(7, 0, 3650),
   OPERATIONS__LOGS__ARCHIVE_DAYS: settings.integer(90, 1, 3650),

@@ -5,6 +5,9 @@ import { AUTH_CODES } from '../shared/http/edge-codes.ts'
 import { serveHealth } from '../shared/http/health.ts'
 import { registerRpc } from '../shared/rpc/client.ts'
 import { audienceOf } from '../shared/service/scopes.ts'
+import { passkeyRoutes } from './account/passkeys.routes.ts'
+import { passwordRoutes } from './account/password.routes.ts'
+import { totpRoutes } from './account/totp.routes.ts'
 import type { SessionDeps } from './deps.ts'
 import { deviceRoutes } from './device/routes.ts'
 import { machineRoutes } from './machines/routes.ts'
@@ -13,10 +16,8 @@ import { authEventsRoutes } from './sessions/auth-events.routes.ts'
 import { sessionsRoutes } from './sessions/routes.ts'
 import { ssoRoutes } from './sso/routes.ts'
 import { BODY_LIMIT } from './token/grants.ts'
-import { passkeyRoutes } from './token/passkeys.routes.ts'
 import { tokenRoutes } from './token/routes.ts'
 import { sessionRpc } from './token/rpc.ts'
-import { usersRoutes } from './token/users.routes.ts'
 
 /** The public API, behind the gateway, and the internal listener: RPC, health and metrics. */
 export const buildApp = (deps: SessionDeps) => {
@@ -55,8 +56,9 @@ export const buildApp = (deps: SessionDeps) => {
   app.register(machineRoutes, { deps })
   app.register(deviceRoutes, { deps })
   app.register(sessionsRoutes, { deps })
-  app.register(usersRoutes, { deps })
+  app.register(passwordRoutes, { deps })
   app.register(passkeyRoutes, { deps })
+  app.register(totpRoutes, { deps })
   app.register(adminRoutes, { deps })
   app.register(authEventsRoutes, { deps })
   app.addHook('onReady', async () => assertRoutesAuthorized(app))

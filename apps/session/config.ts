@@ -60,7 +60,8 @@ export const schema = Type.Object({
   SESSION__IDLE__LIMIT_S: settings.integer(0),
   SESSION__SECOND_FACTOR__ROLES: Type.Array(RoleName, {
     default: [],
-    description: 'A JSON array of roles whose holders, once they have a passkey, need it after their password.',
+    description:
+      'A JSON array of roles whose holders, once they have a passkey, need a second factor after their password.',
   }),
   SESSION__BINDING__MODE: Type.Enum(['off', 'ua', 'ua_ip'], { default: 'ua' }),
   SESSION__BINDING__ACTION: Type.Enum(['signal', 'step_up', 'revoke'], { default: 'signal' }),

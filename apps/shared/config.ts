@@ -201,6 +201,12 @@ export const settings = {
       secret: true,
       description: 'A JSON array of 32 byte keys in base64; the first signs, all verify.',
     }),
+  kek: (sealed: string) =>
+    Type.String({
+      minLength: 43,
+      secret: true,
+      description: `The key that seals ${sealed}: 32 bytes in base64, or a JSON array of at most two, the first seals.`,
+    }),
   integer: (fallback: number, minimum = 0, maximum = Number.MAX_SAFE_INTEGER) =>
     Type.Integer({ default: fallback, minimum, maximum }),
   prefix: () =>

@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto'
 import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
-import { ConfigError, loadConfig, secretKeysOf, settings } from '../shared/config.ts'
+import { ConfigError, loadConfig, settings } from '../shared/config.ts'
 
 export const schema = Type.Object({
   TOKEN__DATABASE__URL: settings.postgres(),
@@ -12,12 +11,7 @@ export const schema = Type.Object({
   TOKEN__HTTP__PORT: settings.port(7131),
   TOKEN__RPC__PORT: settings.port(7132),
   TOKEN__SECRET__KEYS: settings.secretKeys(),
-  TOKEN__KEYS__KEK: Type.String({
-    minLength: 43,
-    secret: true,
-    description:
-      'The key that seals signing keys: 32 bytes in base64, or a JSON array of at most two, the first seals.',
-  }),
+  TOKEN__KEYS__KEK: settings.kek('signing keys'),
   TOKEN__KEYS__RSA_BITS: Type.Integer({ default: 2048, minimum: 2048, maximum: 3072, multipleOf: 1024 }),
   TOKEN__KEYS__ROTATE_EVERY_S: settings.integer(2_592_000, 60),
   TOKEN__KEYS__PUBLISH_LEAD_S: settings.integer(86_400, 0),
@@ -42,25 +36,4 @@ export const loadTokenConfig = (env: NodeJS.ProcessEnv = process.env): TokenConf
     )
   }
   return config
-}
-
-export type Kek = { kek_id: string; key: Buffer }
-
-/** The key encryption keys of TOKEN__KEYS__KEK, the sealing one first. */
-export const keksOf = (text: string): [Kek, ...Kek[]] => {
-  const list = text.startsWith('[') ? parseList(text) : [text]
-  const [first, ...more] = secretKeysOf(list, 'TOKEN__KEYS__KEK').map((key) => ({
-    kek_id: createHash('sha256').update(key).digest('hex').slice(0, 16),
-    key,
-  }))
-  if (!first || more.length > 1) throw new ConfigError('TOKEN__KEYS__KEK takes one key or two.')
-  return [first, ...more]
-}
-
-const parseList = (text: string): string[] => {
-  try {
-    return (JSON.parse(text) as unknown[]).map(String)
-  } catch {
-    throw new ConfigError('TOKEN__KEYS__KEK is neither base64 nor a JSON array of base64 texts.')
-  }
 }

@@ -2,9 +2,9 @@ import { createPublicKey, type KeyObject } from 'node:crypto'
 import type { Db } from '../../db/client.ts'
 import { listKeys } from '../../db/token/queries.ts'
 import type { KeyRow } from '../../db/token/tables.ts'
+import type { Kek } from '../shared/codec/kek.ts'
 import { sha256Hex } from '../shared/data/digest.ts'
 import type { PrivateKey } from '../shared/service/keys.ts'
-import type { Kek } from './config.ts'
 import { openPrivateKey } from './seal.ts'
 
 /** Milliseconds that a replaced private key stays in memory, so that a proven retry repeats its refresh token. */

@@ -6,9 +6,9 @@ import { appendOutbox, wakeRelay } from '../../db/outbox.ts'
 import { getKey, listKeys, lockKeys, moveKey, removeExpiredKeys, saveKey } from '../../db/token/queries.ts'
 import { type KeyRow, key_events, outbox, type PublicJwk } from '../../db/token/tables.ts'
 import type { Clock } from '../shared/clock.ts'
+import type { Kek } from '../shared/codec/kek.ts'
 import { uuidv7 } from '../shared/ids.ts'
 import { TOKEN_KINDS } from '../shared/jwt/claims.ts'
-import type { Kek } from './config.ts'
 import { sealPrivateKey } from './seal.ts'
 
 export type KeySettings = {

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { seal, unseal } from '../shared/codec/seal.ts'
-import type { Kek } from './config.ts'
+import { type Kek, unsealBy } from '../shared/codec/kek.ts'
+import { seal } from '../shared/codec/seal.ts'
 
 /** Seals a private key; the key id is bound in, so that no row's secret fits another row. */
 export const sealPrivateKey = (kek: Kek, kid: string, key: KeyObject): Buffer =>
@@ -10,9 +10,5 @@ export const sealPrivateKey = (kek: Kek, kid: string, key: KeyObject): Buffer =>
 export const openPrivateKey = (
   keks: readonly Kek[],
   row: { kid: string; kek_id: string | null; private_key: Buffer },
-): KeyObject => {
-  const kek = keks.find(({ kek_id }) => kek_id === row.kek_id)
-  if (!kek)
-    throw new Error(`signing key ${row.kid} is sealed under ${row.kek_id}, which TOKEN__KEYS__KEK does not hold`)
-  return createPrivateKey({ key: unseal(kek.key, row.kid, row.private_key), type: 'pkcs8', format: 'der' })
-}
+): KeyObject =>
+  createPrivateKey({ key: unsealBy(keks, row.kek_id, row.kid, row.private_key), type: 'pkcs8', format: 'der' })

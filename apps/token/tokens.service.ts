@@ -52,7 +52,7 @@ const accessClaims = (settings: TokenSettings, request: GenerateTokensRequest, n
   username: request.username,
   session_id: request.sessionId,
   auth_time: Math.min(Number(request.authTime), now),
-  amr: ['pwd'],
+  amr: request.amr.length > 0 ? request.amr : ['pwd'],
   cm: request.mode === ResponseMode.COOKIE ? 'cookie' : 'json',
   ...(request.mode === ResponseMode.MACHINE && machineClaims(request, now)),
 })
@@ -83,6 +83,8 @@ const refreshClaims = (
 })
 
 const JTI = /^[A-Za-z0-9_-]{22}$/
+/** How people are proved (RFC 8176); `fed` is by a provider. */
+const METHODS = new Set(['pwd', 'otp', 'hwk', 'swk', 'mfa', 'fed'])
 
 /** The fault of a request for tokens; undefined if there is none. */
 const refuseGenerate = (request: GenerateTokensRequest, now: number): string | undefined => {
@@ -96,6 +98,7 @@ const refuseGenerate = (request: GenerateTokensRequest, now: number): string | u
   )
     return 'a machine has a method, a credential that has not ended, and access tokens alone'
   if (request.authTime < 0n) return 'auth_time must not be negative'
+  if (request.amr.some((method) => !METHODS.has(method))) return 'amr has a method of no person'
   const given = [request.refreshJti !== '', request.refreshIat !== 0n, request.refreshKid !== '']
   if (new Set(given).size !== 1) return 'refresh_jti, refresh_iat and refresh_kid: all three or none'
   if (given[0] && !JTI.test(request.refreshJti)) return 'refresh_jti is not a token id'

@@ -3,12 +3,13 @@ import { createDb } from '../../db/client.ts'
 import { wakeChannel } from '../../db/outbox.ts'
 import { registryOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
+import { keksOf } from '../shared/codec/kek.ts'
 import { secretKeysOf } from '../shared/config.ts'
 import { deriveKey } from '../shared/data/digest.ts'
 import { waitFor } from '../shared/http/lifecycle.ts'
 import { measurePool } from '../shared/process/pool.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
-import { keksOf, type TokenConfig } from './config.ts'
+import type { TokenConfig } from './config.ts'
 import type { TokenDeps } from './deps.ts'
 import { createKeyring } from './keyring.ts'
 import { type KeySettings, tendKeys } from './keys.service.ts'
@@ -17,7 +18,7 @@ import { type KeySettings, tendKeys } from './keys.service.ts'
 export const keySettingsOf = (config: TokenConfig, db: KeySettings['db'], clock: Clock = systemClock): KeySettings => ({
   db,
   clock,
-  kek: keksOf(config.TOKEN__KEYS__KEK)[0],
+  kek: keksOf(config.TOKEN__KEYS__KEK, 'TOKEN__KEYS__KEK')[0],
   audit_key: deriveKey(secretKeysOf(config.TOKEN__SECRET__KEYS)[0], 'audit'),
   rsa_bits: config.TOKEN__KEYS__RSA_BITS,
   rotate_every_s: config.TOKEN__KEYS__ROTATE_EVERY_S,
@@ -36,7 +37,7 @@ export const createDeps = async (
   measurePool(telemetry, pool)
   const registry = registryOf(config, telemetry)
   const settings = keySettingsOf(config, db, clock)
-  const keyring = createKeyring({ db, keks: keksOf(config.TOKEN__KEYS__KEK) })
+  const keyring = createKeyring({ db, keks: keksOf(config.TOKEN__KEYS__KEK, 'TOKEN__KEYS__KEK') })
   await waitFor('Postgres', () => pool.query('select 1'))
   await tendKeys(settings)
   await keyring.refresh()

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm'
 import { index, integer, pgSchema, text, uuid } from 'drizzle-orm/pg-core'
-import { at } from '../columns.ts'
+import { at, big, bytea, count } from '../columns.ts'
 import { outboxTables } from '../outbox.ts'
 
-/** Rows of the credential app: password hashes and one-time enrolment tokens (auth.md 8). Nobody else reads them. */
+/** Rows of the credential app: password hashes, one-time enrolment tokens and authenticator apps. Nobody else reads them. */
 export const credentialSchema = pgSchema('credential')
 
 /** `version` moves with each set or change; `change_id` names the last one, so that its repeat is recognised. */
@@ -30,5 +30,24 @@ export const enrolment_tokens = credentialSchema.table(
   (t) => [index().on(t.user_id), index().on(t.expires_at)],
 )
 export type EnrolmentTokenRow = typeof enrolment_tokens.$inferSelect
+
+/**
+ * The authenticator app of a person. The secret is sealed under the key encryption key `kek_id`. `last_step` is the
+ * newest time step whose code was taken: it and older ones count no more. Wrong codes are counted since
+ * `failures_since`.
+ */
+export const totp_factors = credentialSchema.table('totp_factors', {
+  user_id: uuid('user_id').primaryKey(),
+  id: uuid('id').notNull(),
+  secret: bytea('secret').notNull(),
+  kek_id: text('kek_id').notNull(),
+  last_step: big('last_step').notNull(),
+  failures: count('failures'),
+  failures_since: at('failures_since'),
+  locked_until: at('locked_until'),
+  created_at: at('created_at').notNull(),
+  last_used_at: at('last_used_at'),
+})
+export type TotpRow = typeof totp_factors.$inferSelect
 
 export const { outbox, relay_state } = outboxTables(credentialSchema)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { keksOf } from '../../apps/shared/codec/kek.ts'
 import { newJti, signToken } from '../../apps/shared/jwt/sign.ts'
-import { keksOf } from '../../apps/token/config.ts'
 import { killKey, tendKeys } from '../../apps/token/keys.service.ts'
 import { openPrivateKey } from '../../apps/token/seal.ts'
 import { keySettingsOf } from '../../apps/token/wire.ts'
@@ -147,7 +147,7 @@ describe('the keys of token', () => {
     const victim = JSON.parse(Buffer.from(access_token.split('.')[1] ?? '', 'base64url').toString())
     const rows = await listKeys(auth.identity_deps.db)
     const row = rows.find(({ kid }) => kid === kidOf(access_token)) as (typeof rows)[number] & { private_key: Buffer }
-    const stolen = openPrivateKey(keksOf(auth.token_deps.config.TOKEN__KEYS__KEK), row)
+    const stolen = openPrivateKey(keksOf(auth.token_deps.config.TOKEN__KEYS__KEK, 'TOKEN__KEYS__KEK'), row)
     link.cut()
     await killKey(settings, row.kid)
     await until(() => auth.token_deps.keyring.verifying(row.kid) === undefined)

@@ -72,6 +72,7 @@ describe('the numbers of the design', () => {
     const credential = loadCredentialConfig({
       CREDENTIAL__DATABASE__URL: 'postgres://db/x',
       CREDENTIAL__ENROLMENT__KEY: 'A'.repeat(43),
+      CREDENTIAL__FACTORS__KEK: 'A'.repeat(43),
       UV_THREADPOOL_SIZE: '14',
     })
     expect(credential).toMatchObject({

@@ -9,6 +9,7 @@ import { createApi } from '../../apps/cli/session/api.ts'
 import { createCredentials } from '../../apps/cli/session/credentials.ts'
 import { loginBusy, problemOf } from '../../apps/shared/errors.ts'
 import { type Auth, PASSWORD, send, startAuth } from '../session/support/auth.ts'
+import { codeAt } from '../support/totp.ts'
 
 let auth: Auth
 let gateway: Awaited<ReturnType<Auth['addGateway']>>
@@ -65,6 +66,24 @@ describe('signalbox login', () => {
     expect(readFileSync(file, 'utf8')).not.toContain(PASSWORD)
     expect(credentials.device(gateway.url, 'eva')).toMatch(/^d1\./)
     expect(credentials.device('https://elsewhere.test', 'eva')).toBeUndefined()
+  })
+
+  it('asks for the code of an authenticator app, again after a wrong one, and says what to do without one', async () => {
+    const api = client(gateway.url)
+    await api.login('olga', PASSWORD)
+    const { body } = await api.send<{ secret: string; setup: string }>('POST', '/api/v1/users/me/totp/setup', {})
+    const code = codeAt(body.secret, new Date(), -1)
+    await api.send('PUT', '/api/v1/users/me/totp', { setup: body.setup, code })
+    await api.logout()
+    await expect(api.login('olga', PASSWORD)).rejects.toThrow(/needs a code of your authenticator app/)
+    const asked: boolean[] = []
+    await api.login('olga', PASSWORD, async (again) => {
+      asked.push(again)
+      return again ? codeAt(body.secret, new Date()) : code
+    })
+    expect(asked).toEqual([false, true])
+    await api.send('DELETE', '/api/v1/users/me/totp')
+    await api.logout()
   })
 
   it('waits as long as a busy server says, tells so, and tries again; a wrong password it tries once', async () => {

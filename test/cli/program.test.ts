@@ -53,6 +53,7 @@ const COMMANDS: Record<string, string> = {
   capability: 'list show',
   import: 'netbox kubernetes terraform csv json',
   session: 'list revoke',
+  totp: 'show set remove',
   audit: 'list export',
   user: 'list create grant reset disable enable unlock changes confirm reject withdraw half',
 }

@@ -26,9 +26,12 @@ const endpoints = apis.flatMap((api) => api.endpoints.map((endpoint) => ({ api, 
 const REDIRECTS = new Set(ROUTES.filter(({ redirects }) => redirects).map(({ method, path }) => `${method} ${path}`))
 /** What an agent alone may ask for, with work in flight: `test/agent` runs it. */
 const AT_WORK = ['POST /v1/pools/{pool}/work', 'GET /internal/v1/artifacts/{sha256}']
-/** What needs an authenticator: `test/session/passkeys.test.ts` has one. */
+/** What needs an authenticator: `test/session/passkeys.test.ts` and `test/session/totp.test.ts` have one. */
 const WITH_PASSKEY = ['POST /v1/users/me/passkeys', 'DELETE /v1/users/me/passkeys/{passkey_id}']
-const ELSEWHERE = new Set([...AT_WORK, ...WITH_PASSKEY])
+const WITH_APP = ['PUT /v1/users/me/totp', 'DELETE /v1/users/me/totp']
+/** Signed by whoever sends it: `test/operations/schedules.test.ts`. */
+const SIGNED = ['POST /v1/hooks/{schedule_id}']
+const ELSEWHERE = new Set([...AT_WORK, ...WITH_PASSKEY, ...WITH_APP, ...SIGNED])
 /** How an operation may succeed: browsers are led on by 303, on the few routes that the gateway lets redirect. */
 const successOf = ({ name }: Endpoint) => (REDIRECTS.has(name) ? /^(2\d\d|303)$/ : /^2\d\d$/)
 

@@ -119,17 +119,21 @@ const forPatch: Prepare = async (world, token) => {
   const proposed = await world.call(access_token, 'POST', `${path}/patches`, body)
   return { ids: { ...ids, patch_id: proposed.body.patch_id }, body: { reviewed_digest: proposed.body.digest } }
 }
-const forSchedule: Prepare = async ({ call }, token) => {
-  const graph = { nodes: [{ node_id: 'only', executor: 'noop', with: {} }] }
-  const intent = { kind: 'graph', title: 'an example', reason: 'to see', graph }
-  const { body } = await call(token, 'POST', '/api/v1/schedules', { when: { every_s: 86_400 }, intent })
-  return { ids: { schedule_id: body.schedule_id } }
-}
+const scheduledBy =
+  (when: object): Prepare =>
+  async ({ call }, token) => {
+    const graph = { nodes: [{ node_id: 'only', executor: 'noop', with: {} }] }
+    const intent = { kind: 'graph', title: 'an example', reason: 'to see', graph }
+    const { body } = await call(token, 'POST', '/api/v1/schedules', { when, intent })
+    return { ids: { schedule_id: body.schedule_id } }
+  }
+const forSchedule = scheduledBy({ every_s: 86_400 })
 const schedules = {
   'GET /v1/schedules/{schedule_id}': forSchedule,
   ...Object.fromEntries(
     ['pause', 'resume', 'run', 'end'].map((act) => [`POST /v1/schedules/{schedule_id}/${act}`, forSchedule]),
   ),
+  'POST /v1/schedules/{schedule_id}/secret': scheduledBy({ webhook: { signature: 'standard' } }),
 }
 /** The name has no address: its messages are tried in vain. */
 const CHAT = { kind: 'webhook', name: 'chat', address: 'https://hooks.invalid/in' }

@@ -82,6 +82,7 @@ beforeAll(async () => {
   env = {
     CREDENTIAL__DATABASE__URL: database.url,
     CREDENTIAL__ENROLMENT__KEY: randomBytes(32).toString('base64'),
+    CREDENTIAL__FACTORS__KEK: randomBytes(32).toString('base64'),
     CREDENTIAL__HASH__MEMORY_KIB: '16384',
     CREDENTIAL__HASH__PARALLELISM: '1',
     UV_THREADPOOL_SIZE: '16',

@@ -16,7 +16,8 @@ import { entryOf } from '../../apps/platform/run/apps.ts'
 import { compileCacheDir } from '../../apps/platform/run/compile-cache.ts'
 import { loadRelayConfig } from '../../apps/relay/config.ts'
 import { loadSessionConfig } from '../../apps/session/config.ts'
-import { keksOf, loadTokenConfig } from '../../apps/token/config.ts'
+import { keksOf } from '../../apps/shared/codec/kek.ts'
+import { loadTokenConfig } from '../../apps/token/config.ts'
 import { loadWorkerConfig } from '../../apps/worker/config.ts'
 import { testServices } from '../support/services.ts'
 import { running } from './support/verb.ts'
@@ -98,6 +99,7 @@ describe('a wrong environment stops an app with one line and exit code 78', () =
       NODE_ENV: 'production',
       CREDENTIAL__DATABASE__URL: `${POSTGRES}?sslmode=verify-full`,
       CREDENTIAL__ENROLMENT__KEY: KEY,
+      CREDENTIAL__FACTORS__KEK: KEY,
       AUTH__SERVICES__FILE: services.registry_file,
       UV_THREADPOOL_SIZE: '14',
       CREDENTIAL__HASH__TIME: '2',
@@ -174,7 +176,7 @@ describe('what every app says of its settings', () => {
       'TOKEN__KEYS__KEK is (a value that is not shown)',
       () => loadTokenConfig({ ...token, TOKEN__KEYS__KEK: 'hunter2' }),
     ],
-    ['TOKEN__KEYS__KEK must be 32 bytes in base64.', () => keksOf('hunter2'.repeat(7))],
+    ['TOKEN__KEYS__KEK must be 32 bytes in base64.', () => keksOf('hunter2'.repeat(7), 'TOKEN__KEYS__KEK')],
   ])('%s', (words, load) => {
     expect(load).toThrow(words)
     expect(load).not.toThrow(/hunter2/)

@@ -86,8 +86,10 @@ describe('what people must hear of their accounts', () => {
     expect(await told()).toEqual([])
     await bySession('login', { device: 'new' })
     await bySession('change_password')
+    for (const action of ['set_totp', 'remove_totp', 'totp_locked']) await bySession(action)
     await follow()
-    expect(await told()).toEqual(['eva device.new', 'eva password.changed'])
+    const app = ['added', 'locked', 'removed'].map((what) => `eva totp.${what}`)
+    expect(await told()).toEqual(['eva device.new', 'eva password.changed', ...app])
     const { rows } = await opened.pool.query(
       `select fact from operations.notify_security where fact->>'event' = 'device.new'`,
     )

@@ -174,6 +174,7 @@ describe('an approval', () => {
         username: 'ida',
         mode: 'json',
         auth_time: Math.floor(Date.now() / 1000) - 301,
+        amr: ['pwd'],
       },
       'request-1',
     )

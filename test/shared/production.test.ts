@@ -49,6 +49,7 @@ const production = (): Record<string, string> => ({
     ]),
   ),
   CREDENTIAL__ENROLMENT__KEY: key(),
+  CREDENTIAL__FACTORS__KEK: key(),
   TOKEN__KEYS__KEK: key(),
   CATALOG__OPERATIONS__URL: 'https://operations.internal',
   OPERATIONS__CATALOG__URL: 'https://catalog.internal',
@@ -110,7 +111,7 @@ describe('the production profile', () => {
         ],
       ],
       ['identity', ['AUTH__TOKENS__ISSUER', 'AUTH__RPC__CREDENTIAL_URL', 'GATEWAY__HTTP__PUBLIC_ORIGIN']],
-      ['credential', ['CREDENTIAL__ENROLMENT__KEY', 'AUTH__SERVICES__FILE']],
+      ['credential', ['CREDENTIAL__ENROLMENT__KEY', 'CREDENTIAL__FACTORS__KEK', 'AUTH__SERVICES__FILE']],
       ['token', ['TOKEN__KEYS__KEK', 'AUTH__TOKENS__ISSUER']],
       [
         'relay',

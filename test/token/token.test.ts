@@ -101,10 +101,10 @@ describe('the first start', () => {
       expect(row.private_key?.includes(Buffer.from('308204', 'hex').subarray(0, 3))).toBe(false)
     }
     const { openPrivateKey } = await import('../../apps/token/seal.ts')
-    const { keksOf } = await import('../../apps/token/config.ts')
+    const { keksOf } = await import('../../apps/shared/codec/kek.ts')
     const [a, b] = rows
     if (!a?.private_key || !b?.private_key) throw new Error('two keys expected')
-    const keks = keksOf(config.TOKEN__KEYS__KEK)
+    const keks = keksOf(config.TOKEN__KEYS__KEK, 'TOKEN__KEYS__KEK')
     expect(openPrivateKey(keks, { ...a, private_key: a.private_key }).asymmetricKeyType).toBe('rsa')
     expect(() => openPrivateKey(keks, { ...a, private_key: b.private_key as Buffer })).toThrow()
   })

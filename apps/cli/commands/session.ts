@@ -3,7 +3,7 @@ import type { Me } from '../../shared/contracts/operations/events.ts'
 import type { SessionView } from '../../shared/contracts/session/sessions.ts'
 import { type Command, readDocument, readText, text, wholeId } from '../command.ts'
 import { usageError } from '../errors.ts'
-import type { Api } from '../session/api.ts'
+import type { Api, AskCode } from '../session/api.ts'
 import { codeByBrowser } from '../session/browser.ts'
 import type { DeviceCodes } from '../session/device.ts'
 import { isApiKey } from '../session/machine.ts'
@@ -35,6 +35,9 @@ const keyIn = (file: string): string => {
   if (isApiKey(key)) return key
   throw usageError(`${file} holds no API key: it begins with sbk_.`)
 }
+
+const askCode: AskCode = (again) =>
+  ask(again ? 'The code was refused. Next code:' : 'code of your authenticator app:', 'Sign in at a terminal.')
 
 /** The signed-in person, and a way to every endpoint that has no command of its own. */
 export const sessionCommands: Command[] = [
@@ -75,7 +78,7 @@ export const sessionCommands: Command[] = [
         return out.note(`Signed in at ${api.url} as ${name}.`)
       }
       const name = given ?? (await ask('name:', 'signalbox login NAME'))
-      await api.login(name, await readPassword(values['password-stdin'] === true))
+      await api.login(name, await readPassword(values['password-stdin'] === true), askCode)
       out.note(`Signed in at ${api.url} as ${name}.`)
     },
   },

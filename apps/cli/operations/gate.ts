@@ -1,4 +1,5 @@
 import type { Preview } from '../../shared/contracts/client/preview.ts'
+import { isWatch, type Watch, watchRows } from '../../shared/contracts/watch.ts'
 import type { Gate, GateSummary, InboxItem } from '../../shared/contracts/operations/gates.ts'
 import type { GateSubject } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
@@ -192,6 +193,14 @@ const previewLines = (value: unknown): string[] => {
   ]
 }
 
+const watchLines = (pointer: string, watch: Watch): string[] => [
+  `  ${pointer.split('/')[1]} ${watch.passed ? 'passed' : 'failed'} after ${watch.samples} samples`,
+  ...watchRows(watch).map(
+    ({ name, failed, samples, last, min, max, baseline }) =>
+      `    ${name}   ${failed} of ${samples} bad   last ${last ?? '-'}   min ${min ?? '-'}   max ${max ?? '-'}${baseline === undefined ? '' : `   rest ${baseline ?? '-'}`}`,
+  ),
+]
+
 const gateLines = (gate: Gate): string[] => {
   const { releases, releases_count = releases.length, changes, bound_outputs } = gate.subject as GateSubject
   const fields = changes.flatMap(({ resource_id, change, fields: moved }) =>
@@ -207,7 +216,9 @@ const gateLines = (gate: Gate): string[] => {
     `  ${releases_count} node${releases_count === 1 ? '' : 's'} behind it, ${changes.length} resource${changes.length === 1 ? '' : 's'} change`,
     ...fields.slice(0, MAX_SHOWN),
     ...(fields.length > MAX_SHOWN ? [dim(`  … ${fields.length - MAX_SHOWN} more: -o json shows all`)] : []),
-    ...bound_outputs.flatMap(({ value }) => previewLines(value)),
+    ...bound_outputs.flatMap(({ pointer, value }) =>
+      isWatch(value) ? watchLines(pointer, value) : previewLines(value),
+    ),
     ...affectedLines(gate.context.affected).map((line) => `  ${line}`),
     ...(gate.decided
       ? [`  decided by ${gate.decided.by.name} at ${moment(gate.decided.at)}`]

@@ -105,11 +105,15 @@ export const createApi = ({
     list: <T>(path: string, query: Query, all: boolean): Promise<T[]> =>
       listOf((at) => get<Page<T>>(at), path, query, all),
     /** Signs in; a busy server is asked again after the time that it names. */
-    login: async (username: string, password: string): Promise<void> => {
+    login: async (username: string, password: string, askCode: AskCode = noCode): Promise<void> => {
       const device_token = credentials.device(url, username)
-      const body = { grant_type: 'password' as const, username, password, remember_device: true }
-      const tokens: TokenReply = await told(url, () =>
-        read(connect(LOGIN_REPEATS).POST('/v1/token', { body: { ...body, ...(device_token && { device_token }) } })),
+      const device = { remember_device: true, ...(device_token && { device_token }) }
+      const signIn = (body: object): Promise<TokenReply> =>
+        read(connect(LOGIN_REPEATS).POST('/v1/token', { body: { ...body, ...device } }))
+      const tokens = await told(url, () =>
+        signIn({ grant_type: 'password', username, password }).catch((error: unknown) =>
+          byCode(error, askCode, (more) => signIn({ grant_type: 'second_factor', ...more })),
+        ),
       )
       await enter(username, tokens)
     },
@@ -138,6 +142,37 @@ export const createApi = ({
     },
   }
 }
+/** Asks the person for a code of the authenticator app; `again` after one that was refused. */
+export type AskCode = (again: boolean) => Promise<string>
+const noCode: AskCode = async () => {
+  throw usageError('The sign-in needs a code of your authenticator app.', 'Sign in at a terminal: signalbox login NAME')
+}
+
+/** Completes a sign-in that needs a code; the server says how often one may be wrong. */
+const byCode = async (
+  refusal: unknown,
+  askCode: AskCode,
+  signIn: (more: { factor_token: string; totp: string }) => Promise<TokenReply>,
+): Promise<TokenReply> => {
+  if (!(refusal instanceof ProblemError) || refusal.problem.code !== 'second_factor_required') throw refusal
+  const { factor_token, factors } = refusal.problem
+  if (!Array.isArray(factors) || !factors.includes('totp'))
+    throw failure(
+      EXIT.sign_in,
+      'The sign-in needs your passkey, which a terminal has not.',
+      'Sign in at the console, or set up an authenticator app there.',
+    )
+  for (let again = false; ; again = true) {
+    try {
+      return await signIn({ factor_token: String(factor_token), totp: (await askCode(again)).replaceAll(/\s/g, '') })
+    } catch (error) {
+      const mistyped =
+        error instanceof ProblemError && ['totp_invalid', 'schema_violation'].includes(error.problem.code)
+      if (!mistyped) throw error
+    }
+  }
+}
+
 const isTrial = (method: string, path: string, body: unknown): boolean =>
   method === 'GET' ||
   path.includes('validate_only=true') ||

@@ -4,9 +4,11 @@ import { nextPath } from '../../shared/contracts/client/next-path.ts'
 import { usePhase } from '../api/hooks.ts'
 import { Field } from '../forms/field.tsx'
 import { PasswordField } from '../forms/password.tsx'
+import { SecondStepForm } from '../frame/second-step.tsx'
 import { signInError } from '../frame/sign-in-error.ts'
 import { Welcome } from '../frame/welcome.tsx'
 import { display } from '../kit/prefs.ts'
+import type { SecondStep } from '../session/answer.ts'
 import { listProviders, type Provider, signInAddress } from '../session/providers.ts'
 import { type SignIn, sessionPhase, signIn, signInByPasskey, startSession } from '../session/token.ts'
 import { Heading } from '../ui/page.tsx'
@@ -20,6 +22,7 @@ const useSignIn = () => {
   const [username, setUsername] = useState('')
   const [password, setPassword] = useState('')
   const [busy, setBusy] = useState(false)
+  const [step, setStep] = useState<SecondStep>()
   const { error } = useSearch({ from: '/login' })
   const refused = error === undefined ? undefined : (t.login.refused[error] ?? t.login.refused_otherwise(error))
   const [errors, setErrors] = useState<Errors>(refused === undefined ? {} : { form: refused })
@@ -49,13 +52,23 @@ const useSignIn = () => {
     setBusy(true)
     const result = await attempt
     setBusy(false)
-    if (!result.ok) setErrors({ form: signInError(result, display().zone) })
-    return result.ok
+    if (result.ok) return true
+    setStep(result.step)
+    if (!result.step) setErrors({ form: signInError(result, display().zone) })
+    return result.step !== undefined
+  }
+  /** Back from the second step: with the password again, unless the person is in. */
+  const over = (end: SignIn | null) => {
+    if (end?.ok) return
+    setStep(undefined)
+    setPassword('')
+    setErrors(end ? { form: signInError(end, display().zone) } : {})
   }
   const byPasskey = () => {
     if (!busy) void enter(signInByPasskey())
   }
-  return { username, setUsername, nameField, password, setPassword, passwordField, busy, errors, submit, byPasskey }
+  const fields = { username, setUsername, nameField, password, setPassword, passwordField }
+  return { ...fields, busy, errors, submit, byPasskey, step, over }
 }
 
 /** The other ways in. */
@@ -78,70 +91,80 @@ const ProviderButtons = () => {
 
 /** Username and password, and why the last session or the last attempt ended. */
 export const Login = () => {
+  const { step, over, ...fields } = useSignIn()
+  return (
+    <Welcome>
+      {step ? (
+        <div className="card flex w-full max-w-96 flex-col gap-4 p-6">
+          <Heading title={t.login.title}>{t.login.title}</Heading>
+          <SecondStepForm step={step} over={over} />
+        </div>
+      ) : (
+        <PasswordForm {...fields} />
+      )}
+    </Welcome>
+  )
+}
+
+const PasswordForm = (fields: Omit<ReturnType<typeof useSignIn>, 'step' | 'over'>) => {
   const { username, setUsername, nameField, password, setPassword, passwordField, busy, errors, submit, byPasskey } =
-    useSignIn()
+    fields
   const phase = usePhase()
   const notice =
     phase.name === 'signed_out' && phase.reason !== 'none'
       ? t.login[phase.reason as 'signed_out' | 'not_told' | 'revoked']
       : null
   return (
-    <Welcome>
-      <form
-        noValidate
-        onSubmit={(event) => void submit(event)}
-        className="card flex w-full max-w-96 flex-col gap-4 p-6"
-      >
-        <Heading title={t.login.title}>{t.login.title}</Heading>
-        {notice ? (
-          <p className="flex gap-2 text-muted" role="status">
-            <span className="mt-0.5">
-              <ShapeIcon shape="dot" tone="idle" />
-            </span>
-            {notice}
-          </p>
-        ) : null}
-        <Field id="username" label={t.login.username} error={errors.username ?? null}>
-          <input
-            ref={nameField}
-            id="username"
-            name="username"
-            className="input"
-            autoComplete="username"
-            autoCapitalize="none"
-            spellCheck={false}
-            value={username}
-            onChange={(event) => setUsername(event.target.value)}
-            aria-invalid={errors.username !== undefined}
-            aria-describedby="username-error"
-          />
-        </Field>
-        <PasswordField
-          ref={passwordField}
-          id="password"
-          label={t.login.password}
-          autoComplete="current-password"
-          value={password}
-          change={setPassword}
-          errors={errors.password === undefined ? [] : [errors.password]}
-          invalid={errors.password !== undefined || errors.form !== undefined}
+    <form noValidate onSubmit={(event) => void submit(event)} className="card flex w-full max-w-96 flex-col gap-4 p-6">
+      <Heading title={t.login.title}>{t.login.title}</Heading>
+      {notice ? (
+        <p className="flex gap-2 text-muted" role="status">
+          <span className="mt-0.5">
+            <ShapeIcon shape="dot" tone="idle" />
+          </span>
+          {notice}
+        </p>
+      ) : null}
+      <Field id="username" label={t.login.username} error={errors.username ?? null}>
+        <input
+          ref={nameField}
+          id="username"
+          name="username"
+          className="input"
+          autoComplete="username"
+          autoCapitalize="none"
+          spellCheck={false}
+          value={username}
+          onChange={(event) => setUsername(event.target.value)}
+          aria-invalid={errors.username !== undefined}
+          aria-describedby="username-error"
         />
-        {errors.form ? (
-          <p className="flex gap-2" role="alert">
-            <span className="mt-0.5">
-              <ShapeIcon shape="octagon" tone="bad" />
-            </span>
-            {errors.form}
-          </p>
-        ) : null}
-        <button type="submit" className="button main" aria-disabled={busy}>
-          {busy ? t.login.sending : t.login.submit}
-        </button>
-        <button type="button" className="button" aria-disabled={busy} onClick={byPasskey}>
-          {t.login.passkey}
-        </button>
-        <ProviderButtons />
-      </form>
-    </Welcome>
+      </Field>
+      <PasswordField
+        ref={passwordField}
+        id="password"
+        label={t.login.password}
+        autoComplete="current-password"
+        value={password}
+        change={setPassword}
+        errors={errors.password === undefined ? [] : [errors.password]}
+        invalid={errors.password !== undefined || errors.form !== undefined}
+      />
+      {errors.form ? (
+        <p className="flex gap-2" role="alert">
+          <span className="mt-0.5">
+            <ShapeIcon shape="octagon" tone="bad" />
+          </span>
+          {errors.form}
+        </p>
+      ) : null}
+      <button type="submit" className="button main" aria-disabled={busy}>
+        {busy ? t.login.sending : t.login.submit}
+      </button>
+      <button type="button" className="button" aria-disabled={busy} onClick={byPasskey}>
+        {t.login.passkey}
+      </button>
+      <ProviderButtons />
+    </form>
   )
 }

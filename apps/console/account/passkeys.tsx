@@ -11,6 +11,7 @@ import { type Column, DataTable, Listing } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAccount } from '../words/account.ts'
 import { send, Told, useChanges } from './changes.tsx'
+import { TotpSection } from './totp.tsx'
 
 const PATH = '/api/v1/users/me/passkeys'
 
@@ -83,6 +84,7 @@ export const PasskeysPage = () => {
           {words.add}
         </button>
       </form>
+      <TotpSection />
     </Page>
   )
 }

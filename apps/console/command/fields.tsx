@@ -1,10 +1,13 @@
+import { useQuery } from '@tanstack/react-query'
 import { useEffect, useId, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import type { AllowedAction } from '../api/types.ts'
+import { CodeField, digitsOf, isCode } from '../forms/code.tsx'
 import { Field } from '../forms/field.tsx'
 import { PasswordField } from '../forms/password.tsx'
+import { totpQuery } from '../queries/me.ts'
 import { type Provider, proveAt, sessionProvider } from '../session/providers.ts'
-import { confirmPasskey, confirmPassword } from '../session/token.ts'
+import { confirmBy, confirmPasskey } from '../session/token.ts'
 import { ProblemText } from '../ui/failure.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { tDecide } from '../words/decide.ts'
@@ -112,13 +115,17 @@ export const PasswordAgain = ({ confirmed }: { confirmed: () => void }) => {
 const ByPassword = ({ confirmed }: { confirmed: () => void }) => {
   const id = useId()
   const [password, setPassword] = useState('')
+  const [code, setCode] = useState<string | null>(null)
   const [error, setError] = useState<string | null>(null)
+  const totp = useQuery(totpQuery())
   const submit = async (event: React.FormEvent) => {
     event.preventDefault()
-    const status = await confirmPassword(password)
+    if (code !== null && !isCode(code)) return setError(t.login.code_missing)
+    const status = await confirmBy(code === null ? { password } : { totp: digitsOf(code) })
     if (status === 200) return confirmed()
-    const wrong = status === 422 || status === 401
-    setError(wrong ? t.session.wrong : status === null ? t.login.no_answer : t.login.failed)
+    const wrong = status === 422 || status === 401 || status === 403
+    const refused = code === null ? t.session.wrong : t.login.code_refused
+    setError(wrong ? refused : status === null ? t.login.no_answer : t.login.failed)
   }
   const byPasskey = async () => ((await confirmPasskey()) ? confirmed() : setError(t.login.passkey_refused))
   return (
@@ -130,14 +137,18 @@ const ByPassword = ({ confirmed }: { confirmed: () => void }) => {
       <p className="font-medium">{t.session.confirm_title}</p>
       <p className="text-muted">{t.session.confirm_text}</p>
       <div className="self-stretch">
-        <PasswordField
-          id={id}
-          label={t.login.password}
-          autoComplete="current-password"
-          value={password}
-          change={setPassword}
-          errors={error === null ? [] : [error]}
-        />
+        {code === null ? (
+          <PasswordField
+            id={id}
+            label={t.login.password}
+            autoComplete="current-password"
+            value={password}
+            change={setPassword}
+            errors={error === null ? [] : [error]}
+          />
+        ) : (
+          <CodeField id={id} label={t.login.code} value={code} change={setCode} error={error} />
+        )}
       </div>
       <div className="flex flex-wrap gap-2">
         <button type="submit" className="button">
@@ -146,6 +157,11 @@ const ByPassword = ({ confirmed }: { confirmed: () => void }) => {
         <button type="button" className="button quiet" onClick={() => void byPasskey()}>
           {t.login.passkey}
         </button>
+        {code === null && totp.data?.active ? (
+          <button type="button" className="button quiet" onClick={() => setCode('')}>
+            {t.session.use_code}
+          </button>
+        ) : null}
       </div>
     </form>
   )

@@ -2,9 +2,11 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { PasswordField } from '../forms/password.tsx'
 import { display } from '../kit/prefs.ts'
-import { currentUser, showLogin, signIn } from '../session/token.ts'
+import type { SecondStep } from '../session/answer.ts'
+import { currentUser, type SignIn, showLogin, signIn } from '../session/token.ts'
 import { DialogFrame } from '../ui/overlays.tsx'
 import { t } from '../words/index.ts'
+import { SecondStepForm } from './second-step.tsx'
 import { signInError } from './sign-in-error.ts'
 
 /** The session is over while a page is open: asks the same person's password; page and typed text stay. */
@@ -12,6 +14,7 @@ export const SessionDialog = () => {
   const [password, setPassword] = useState('')
   const [error, setError] = useState<string | null>(null)
   const [busy, setBusy] = useState(false)
+  const [step, setStep] = useState<SecondStep>()
   const client = useQueryClient()
   const name = currentUser()?.username ?? ''
   const submit = async (event: React.FormEvent) => {
@@ -20,10 +23,21 @@ export const SessionDialog = () => {
     setBusy(true)
     const result = await signIn(name, password)
     setBusy(false)
-    if (!result.ok) return setError(signInError(result, display().zone))
+    if (!result.ok && result.step) return setStep(result.step)
+    end(result)
+  }
+  const end = (result: SignIn | null) => {
+    setStep(undefined)
+    if (!result?.ok) return setError(result && signInError(result, display().zone))
     // Reads repeat automatically; a command waits until the person presses again.
     void client.invalidateQueries()
   }
+  if (step)
+    return (
+      <DialogFrame title={t.session.title} close={() => undefined} dismissible={false}>
+        <SecondStepForm step={step} over={end} />
+      </DialogFrame>
+    )
   return (
     <DialogFrame title={t.session.title} close={() => undefined} dismissible={false}>
       <form onSubmit={(event) => void submit(event)} className="flex flex-col gap-4">

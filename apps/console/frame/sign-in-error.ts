@@ -12,6 +12,8 @@ export const signInError = (
   const at = clockTime(now + retry_after_ms, zone, true)
   if (code === 'login_busy') return t.login.busy(at)
   if (status === 429) return t.login.later(at)
-  if (code === 'assertion_invalid' || code === 'challenge_expired') return t.login.passkey_refused
+  if (code === 'assertion_invalid') return t.login.passkey_refused
+  if (code === 'challenge_expired') return t.login.expired
+  if (code === 'totp_invalid') return t.login.code_refused
   return status >= 500 ? t.login.away(at) : t.login.wrong
 }

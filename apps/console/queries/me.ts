@@ -19,6 +19,9 @@ type Counts = { gates_mine: number; patches_mine: number; failures_mine: number 
 /** The passkeys of the person. */
 export const passkeysQuery = () => queryOptions({ queryKey: ['passkeys'], queryFn: reading('/v1/users/me/passkeys') })
 
+/** Whether the person has an authenticator app. */
+export const totpQuery = () => queryOptions({ queryKey: ['totp'], queryFn: reading('/v1/users/me/totp') })
+
 /** Where the person is told of decisions. */
 export const destinationsQuery = () =>
   queryOptions({ queryKey: ['notifications', 'destinations'], queryFn: reading('/v1/notifications/destinations') })

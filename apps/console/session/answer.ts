@@ -13,11 +13,14 @@ export const codeOf = async (answer: Response): Promise<string | undefined> => {
   return typeof code === 'string' ? code : undefined
 }
 
-/** The token by which a passkey completes this sign-in; undefined if the answer asks for none. */
-export const factorTokenOf = async (answer: Response): Promise<string | undefined> => {
+/** What completes a sign-in whose password was right: one of these factors, with the token. */
+export type SecondStep = { factor_token: string; factors: readonly string[] }
+
+/** The second step that the answer asks for; undefined if it asks for none. */
+export const secondStepOf = async (answer: Response): Promise<SecondStep | undefined> => {
   const body: unknown = await answer.json().catch(() => undefined)
-  const token = (body as { factor_token?: unknown } | null | undefined)?.factor_token
-  return typeof token === 'string' ? token : undefined
+  const { factor_token, factors } = (body ?? {}) as Partial<SecondStep>
+  return typeof factor_token === 'string' ? { factor_token, factors: factors ?? ['passkey'] } : undefined
 }
 
 /** The claims that this page shows; only servers verify the token. */

@@ -1,4 +1,4 @@
-import { claimsOf, codeOf, factorTokenOf, retryAfter } from './answer.ts'
+import { claimsOf, codeOf, retryAfter, type SecondStep, secondStepOf } from './answer.ts'
 import { askSiblings, type Goodbye, hear, type Session, say, type Token } from './siblings.ts'
 import { nextDelay, sleep } from './wait.ts'
 
@@ -21,7 +21,9 @@ export class SessionAway extends Error {
     if (outcome !== 'unreachable') this.retry_at = Date.now() + outcome.retry_after_ms
   }
 }
-export type SignIn = { ok: true } | { ok: false; status: number | null; code?: string; retry_after_ms: number }
+export type SignIn =
+  | { ok: true }
+  | { ok: false; status: number | null; code?: string; retry_after_ms: number; step?: SecondStep }
 
 const CSRF = 'csrf_token'
 const SIGNED_OUT = 'signalbox.signed_out'
@@ -86,9 +88,17 @@ export const renew = (refused: string | null): Promise<Refreshed> => {
 
 export const signIn = async (username: string, password: string): Promise<SignIn> => {
   const answer = await post('/v1/token?response_mode=cookie', { grant_type: 'password', username, password })
-  const half = answer?.status === 403 ? await factorTokenOf(answer.clone()) : undefined
-  return half === undefined ? entered(answer) : signInByPasskey(half)
+  const step = answer?.status === 403 ? await secondStepOf(answer.clone()) : undefined
+  if (step === undefined) return entered(answer)
+  // With an app the person chooses; a passkey alone is asked for at once.
+  return step.factors.includes('totp')
+    ? { ok: false, status: 403, retry_after_ms: 0, step }
+    : signInByPasskey(step.factor_token)
 }
+
+/** Completes a sign-in by a code of the authenticator app. */
+export const signInByCode = async ({ factor_token }: SecondStep, totp: string): Promise<SignIn> =>
+  entered(await post('/v1/token?response_mode=cookie', { grant_type: 'second_factor', factor_token, totp }))
 
 /** Signs in by a passkey: alone, or after the password whose answer brought this factor token. */
 export const signInByPasskey = async (factor_token?: string): Promise<SignIn> => {
@@ -123,9 +133,9 @@ export const confirmPasskey = async (): Promise<boolean> => {
   return answer?.ok === true
 }
 
-/** Checks the password again and takes a token with a fresh authentication time. Returns the status, null for no answer. */
-export const confirmPassword = async (password: string): Promise<number | null> => {
-  const answer = await post('/v1/token/reauth', { password }, { bearer: true })
+/** Checks a password or a code and takes a token with a fresh authentication time. Returns the status, null for no answer. */
+export const confirmBy = async (proof: { password: string } | { totp: string }): Promise<number | null> => {
+  const answer = await post('/v1/token/reauth', proof, { bearer: true })
   if (answer?.ok) take(await answer.json())
   return answer?.status ?? null
 }

@@ -10,6 +10,7 @@ import {
   useEnrolmentToken,
 } from '../../../db/credential/queries.ts'
 import { type EnrolmentTokenRow, outbox } from '../../../db/credential/tables.ts'
+import { getTotp } from '../../../db/credential/totp.ts'
 import { appendOutbox, wakeRelay } from '../../../db/outbox.ts'
 import type {
   ChangePasswordRequest,
@@ -30,13 +31,13 @@ const refuse = (message: string, code = Code.InvalidArgument) => new ConnectErro
 
 /**
  * Whether this is the user's password. One read and one full hash for every request, whoever is asked about: a missing
- * row, an empty id and a text that can be no password all run the dummy.
+ * row, an empty id and a text that can be no password all run the dummy. Only who has the password learns of the app.
  */
 export const verifyPassword = async (
   deps: CredentialDeps,
   request: VerifyPasswordRequest,
   { signal }: CallContext,
-): Promise<{ is_valid: boolean; password_version: number }> => {
+): Promise<{ is_valid: boolean; password_version: number; totp: boolean }> => {
   const user_id = isUuid(request.userId) ? request.userId : NOBODY
   const row = await getCredential(deps.db, user_id)
   const possible = isPasswordText(request.password)
@@ -49,7 +50,8 @@ export const verifyPassword = async (
     asking,
   )
   if (is_valid && stored && deps.hashing.isOutdated(stored)) rehash(deps, user_id, stored, request.password)
-  return { is_valid, password_version: is_valid && row ? row.version : 0 }
+  const totp = is_valid && (await getTotp(deps.db, user_id)) !== undefined
+  return { is_valid, password_version: is_valid && row ? row.version : 0, totp }
 }
 
 const loginOf = (user_id: string, password: string): string => JSON.stringify([user_id, password])

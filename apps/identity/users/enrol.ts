@@ -38,6 +38,7 @@ export const enrol = async (deps: AccountDeps, body: Enrolment, request: EnrolRe
   }
   if (await readKey(deps.db, idempotency, command)) return true
   const link = await setPassword(deps, user, body, token_id, request)
+  await endTotp(deps, user.id, link, request)
   const { replayed } = await runAnswered(
     { db: deps.db, keys: keysIn(idempotency) },
     { request: command },
@@ -56,6 +57,22 @@ export const enrol = async (deps: AccountDeps, body: Enrolment, request: EnrolRe
 }
 
 /**
+ * Whether this link leaves its person alone with the account: by the newest one, of an account in recovery or one into
+ * which someone else could sign in until now.
+ */
+const ownsAlone = (user: UserRow, link: string): boolean =>
+  user.reset_link === link && (user.link_shown || user.reset_by === 'system' || user.recovering)
+
+/** The authenticator app goes as passkeys do, and before the account opens: it lies in another app. */
+const endTotp = async (deps: AccountDeps, user_id: string, link: string, { request_id }: EnrolRequest) => {
+  const user = await getUser(deps.db, user_id)
+  if (!user || !ownsAlone(user, link)) return
+  await deps.credential.removeTotp({ userId: user_id }, withRequestId(request_id)).catch((error: unknown) => {
+    throw fromRpc('credential', error)
+  })
+}
+
+/**
  * By the newest link, which no administrator saw whole, the person alone knows the credential: a passkey that was added
  * before might belong to that administrator, and goes; so it does by a link of the machine, the last administrator's way back.
  * The newest link also ends a recovery. Others leave the account as it was.
@@ -64,7 +81,7 @@ const renewed = async (tx: Tx, { id }: UserRow, link: string): Promise<void> => 
   const user = await lockUser(tx, id)
   if (!user) return
   const own = user.reset_link === link
-  if (own && (user.link_shown || user.reset_by === 'system')) await deletePasskeys(tx, id)
+  if (ownsAlone(user, link)) await deletePasskeys(tx, id)
   const link_shown = user.link_shown && !own
   const recovering = user.recovering && !own && user.reset_link !== null
   if (link_shown === user.link_shown && recovering === user.recovering) return

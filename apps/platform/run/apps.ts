@@ -215,7 +215,11 @@ const special = (name: string, context: AppContext): Record<string, string | und
     },
     session: { AUTH__SECRET__KEYS: keys.auth_secret_keys },
     // Hashing takes a thread each; with the default of four, ten hashes would wait for one another.
-    credential: { UV_THREADPOOL_SIZE: '14', CREDENTIAL__ENROLMENT__KEY: keys.enrolment_key },
+    credential: {
+      UV_THREADPOOL_SIZE: '14',
+      CREDENTIAL__ENROLMENT__KEY: keys.enrolment_key,
+      CREDENTIAL__FACTORS__KEK: keys.factors_kek,
+    },
     token: { TOKEN__KEYS__KEK: keys.token_kek },
     catalog: { CATALOG__OPERATIONS__URL: operations },
     operations: {

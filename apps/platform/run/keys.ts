@@ -35,6 +35,7 @@ export type Keys = {
   secretKeys: (app: string) => string
   auth_secret_keys: string
   token_kek: string
+  factors_kek: string
   enrolment_key: string
   payload_keys: string
   servers: ServerSecrets
@@ -44,6 +45,7 @@ type Stored = {
   apps: Record<string, string>
   auth: string
   token_kek: string
+  factors_kek: string
   enrolment: string
   payload: string
   servers: ServerSecrets
@@ -75,6 +77,7 @@ export const ensureKeys = (dir: string, demo = true): Keys => {
     secretKeys: (app) => JSON.stringify([stored.apps[app]]),
     auth_secret_keys: JSON.stringify([stored.auth]),
     token_kek: stored.token_kek,
+    factors_kek: stored.factors_kek,
     enrolment_key: stored.enrolment,
     payload_keys: JSON.stringify([stored.payload]),
     servers: stored.servers,
@@ -120,6 +123,7 @@ const storedSecrets = (file: string): Stored => {
     apps: { ...Object.fromEntries(APPS_WITH_SECRET.map((app) => [app, secret()])), ...have.apps },
     auth: have.auth ?? secret(),
     token_kek: have.token_kek ?? secret(),
+    factors_kek: have.factors_kek ?? secret(),
     enrolment: have.enrolment ?? secret(),
     payload: have.payload ?? secret(),
     servers: {

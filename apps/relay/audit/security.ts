@@ -16,12 +16,19 @@ const ACCOUNT: Record<string, SecurityFact['event']> = {
   'user.identity_linked': 'provider.linked',
 }
 
+/** Actions of a session on its own account. */
+const OWN: Record<string, SecurityFact['event']> = {
+  change_password: 'password.changed',
+  set_totp: 'totp.added',
+  remove_totp: 'totp.removed',
+  totp_locked: 'totp.locked',
+}
+
 const eventOf = ({ action, body }: Row): SecurityFact['event'] | undefined => {
   if (body.outcome !== 'done') return undefined
-  if (action === 'change_password') return 'password.changed'
   const { device } = (body.details ?? {}) as { device?: string }
   if (action === 'login') return device === 'new' ? 'device.new' : undefined
-  return ACCOUNT[action]
+  return OWN[action] ?? ACCOUNT[action]
 }
 
 const ofAccount = (row: Row): Told[] => {

@@ -29,6 +29,7 @@ local record = {
   'session_id', input.session_id, 'user_id', input.user_id, 'username', input.username, 'mode', input.mode,
   'state', 'pending', 'created_at', text(now), 'expires_at', text(expires), 'last_used_at', text(now),
   'auth_time', text(input.auth_time or math.floor(now / 1000000)), 'gen', '0',
+  'amr', table.concat(input.amr or { 'pwd' }, ' '),
 }
 for _, name in ipairs({ 'user_agent', 'ip_address', 'metadata', 'ua_hash', 'ua_family', 'ip_prefix', 'password_version' }) do
   if input[name] then

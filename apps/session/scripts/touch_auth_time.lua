@@ -1,6 +1,11 @@
 -- include: lib.lua
--- Notes that the user proved the password again. Input: user_id, session_id, auth_time (seconds). Returns ok or gone.
+-- Notes that the user was proved again. Input: user_id, session_id, auth_time (seconds), amr (the methods of this proof).
+-- Returns all methods of the session, or gone.
 local sess = sess_key(input.user_id, input.session_id)
 if redis.call('HGET', sess, 'state') ~= 'active' then return 'gone' end
-redis.call('HSET', sess, 'auth_time', text(input.auth_time))
-return 'ok'
+local methods = redis.call('HGET', sess, 'amr') or 'pwd'
+for _, method in ipairs(input.amr) do
+  if not string.find(' ' .. methods .. ' ', ' ' .. method .. ' ', 1, true) then methods = methods .. ' ' .. method end
+end
+redis.call('HSET', sess, 'auth_time', text(input.auth_time), 'amr', methods)
+return methods

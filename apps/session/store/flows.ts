@@ -28,11 +28,12 @@ export type Offer = SignedIn & Pick<Native, 'redirect_uri' | 'code_challenge'>
 /** How long a passkey may take to answer. */
 export const CHALLENGE_S = 300
 
-/** A person whose password was right, and who still has to prove a passkey. */
+/** A person whose password was right, and who still has to prove a second factor. `tries`: the wrong codes so far. */
 export type HalfSignedIn = {
   user: { user_id: string; username: string; mode: 'json' | 'cookie'; password_version: number }
   folded_name: string
   charge: Charge
+  tries: number
 }
 
 /** How long a sign-in through a provider may take. */

@@ -41,6 +41,9 @@ export type RevokeReason =
 /** Who ends a session, for the event and the audit log. */
 export type Cause = { actor_type: 'user' | 'service' | 'system'; actor_id?: string | undefined; request_id: string }
 
+/** How the person of a session was proved (RFC 8176); `fed`: by a provider. */
+export type Method = 'pwd' | 'otp' | 'hwk' | 'swk' | 'mfa' | 'fed'
+
 /** A session record. Times are microseconds since the epoch. */
 export type SessionRecord = {
   session_id: string
@@ -53,6 +56,7 @@ export type SessionRecord = {
   expires_at: number
   last_used_at: number
   auth_time: number
+  amr: Method[]
   user_agent: string | null
   ip_address: string | null
   metadata: Record<string, unknown> | null
@@ -66,6 +70,7 @@ export type SessionRecord = {
 
 export type NewSession = Pick<SessionRecord, 'session_id' | 'user_id' | 'username'> & {
   mode: 'json' | 'cookie'
+  amr?: Method[]
   user_agent?: string | undefined
   ip_address?: string | undefined
   metadata?: string | undefined
@@ -182,8 +187,11 @@ const sessionCalls = ({ redis, prefix, run, replicated }: Place) => ({
   /** Ends all sessions of a user but the kept one and those that proved this password version or a newer one. */
   revokeUser: async (input: Kept & { reason: RevokeReason } & Cause) =>
     replicated((await run<string[][]>('revoke_user', input)).map(revocationOf)),
-  touchAuthTime: async (key: { user_id: string; session_id: string }, auth_time: number) =>
-    (await run<string>('touch_auth_time', { ...key, auth_time })) === 'ok',
+  /** Notes when the person was proved again, and how. Answers all methods of the session; undefined if it has ended. */
+  touchAuthTime: async (key: { user_id: string; session_id: string }, auth_time: number, amr: Method[] = []) => {
+    const methods = await run<string>('touch_auth_time', { ...key, auth_time, amr })
+    return methods === 'gone' ? undefined : methodsOf(methods)
+  },
 })
 
 /** Logins, and the limits that a login and others charge. */
@@ -248,6 +256,9 @@ const rotationOf = (reply: unknown): Rotation => {
   return { outcome }
 }
 
+/** A session of an older release has none: it began by password. */
+const methodsOf = (text = 'pwd') => text.split(' ') as Method[]
+
 const recordOf = (fields: Record<string, string>): SessionRecord | undefined => {
   if (fields.session_id === undefined) return undefined
   return {
@@ -261,6 +272,7 @@ const recordOf = (fields: Record<string, string>): SessionRecord | undefined => 
     expires_at: Number(fields.expires_at),
     last_used_at: Number(fields.last_used_at),
     auth_time: Number(fields.auth_time),
+    amr: methodsOf(fields.amr),
     user_agent: fields.user_agent ?? null,
     ip_address: fields.ip_address ?? null,
     metadata: fields.metadata ? (JSON.parse(fields.metadata) as Record<string, unknown>) : null,

@@ -21,7 +21,7 @@ export const openFederated = async (
   { client, request_id }: Request,
 ): Promise<Opened | undefined> => {
   const metadata = JSON.stringify({ provider: provider_id })
-  const owner = { ...signed_in, mode, metadata }
+  const owner = { ...signed_in, mode, metadata, amr: ['fed' as const] }
   const opened = await openSession(deps, owner, client, request_id)
   if (!opened) return undefined
   deps.counts.logins.inc()
@@ -88,10 +88,11 @@ const openApproved = async (
   const approving = await deps.store.get(user_id, session_id)
   const rest_s = Math.floor(((approving?.expires_at ?? 0) / 1000 - deps.clock.now().getTime()) / 1000)
   if (approving?.state !== 'active' || rest_s < 1) return undefined
-  const { username, auth_time, indexes, password_version } = approving
+  const { username, auth_time, amr, indexes, password_version } = approving
   const metadata = { ...approving.metadata, host }
   const owner = {
-    ...{ user_id, username, mode: 'json' as const, metadata: JSON.stringify(metadata), max_s: rest_s, auth_time },
+    ...{ user_id, username, mode: 'json' as const, metadata: JSON.stringify(metadata), max_s: rest_s },
+    ...{ auth_time, amr },
     ...(indexes && { indexes }),
     ...(password_version !== null && { password_version }),
   }

@@ -2,9 +2,11 @@ import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { DEVICE_GRANT } from '../../shared/contracts/session/devices.ts'
 import { Assertion } from '../../shared/contracts/session/passkeys.ts'
+import { TotpCode } from '../../shared/contracts/session/totp.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
 import type { SessionDeps } from '../deps.ts'
 import type { CodeGrant } from './code.ts'
+import type { SecondFactor } from './second-factor.ts'
 
 /** Bytes of a body of the auth endpoints. */
 export const BODY_LIMIT = 16_384
@@ -46,6 +48,7 @@ export const TokenBody = Type.Object(
     device_code: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
     client_id: Type.Optional(Type.Enum(['signalbox-cli'])),
     assertion: Type.Optional(Assertion),
+    totp: Type.Optional(TotpCode),
     factor_token: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
     ...Device,
   },
@@ -56,9 +59,9 @@ export const RefreshBody = Type.Object(
   { refresh_token: RefreshToken },
   closed({ refresh_token: 'eyJhbGciOiJSUzI1NiIsImtpZCI6Ik56Yk…' }),
 )
-/** One of both. */
+/** One of the three. */
 export const ReauthBody = Type.Object(
-  { password: Type.Optional(Password), assertion: Type.Optional(Assertion) },
+  { password: Type.Optional(Password), assertion: Type.Optional(Assertion), totp: Type.Optional(TotpCode) },
   closed({ password: SIGN_IN.password }),
 )
 
@@ -118,21 +121,25 @@ export const deviceCodeOf = (body: Grant, mode: Mode): string | undefined => {
   return body.device_code
 }
 
-export type PasskeyGrant = { assertion: Assertion; factor_token: string | undefined }
+/** A passkey by itself, or a second factor after a password. */
+export type FactorGrant = { assertion: Assertion } | { factor_token: string; factor: SecondFactor }
 
-/** The grant of a passkey, by itself or after a password; undefined for the other grants. */
-export const passkeyGrantOf = (body: Grant): PasskeyGrant | undefined => {
-  const { grant_type, assertion, factor_token } = body
+/** The grant of a passkey or of a second factor; undefined for the other grants. */
+export const factorGrantOf = (body: Grant): FactorGrant | undefined => {
+  const { grant_type, assertion, totp, factor_token } = body
   if (grant_type !== 'passkey' && grant_type !== 'second_factor') return undefined
   if (body.username !== undefined || body.refresh_token !== undefined)
-    throw invalid('ambiguous_grant', 'A passkey is sent by itself.', 'Leave out password and refresh token.')
-  if (assertion === undefined || (grant_type === 'second_factor') !== (factor_token !== undefined))
-    throw invalid(
-      'missing_grant',
-      'The request lacks a member of its grant.',
-      'Send assertion; with grant_type second_factor also factor_token.',
-    )
-  return { assertion, factor_token }
+    throw invalid('ambiguous_grant', 'A factor is sent by itself.', 'Leave out password and refresh token.')
+  if (assertion !== undefined && totp !== undefined)
+    throw invalid('ambiguous_grant', 'The request holds two factors.', 'Send assertion or totp.')
+  if (grant_type === 'passkey' && assertion && factor_token === undefined) return { assertion }
+  const factor = assertion ? { assertion } : totp === undefined ? undefined : { totp }
+  if (grant_type === 'second_factor' && factor && factor_token !== undefined) return { factor_token, factor }
+  throw invalid(
+    'missing_grant',
+    'The request lacks a member of its grant.',
+    'Send assertion; with grant_type second_factor send factor_token, and assertion or totp.',
+  )
 }
 
 /** Each mode reads its own place only. In cookie mode, without `grant_type`, a missing cookie means that no grant was sent. */

@@ -11,7 +11,7 @@ import type { RepeatToken, SessionRecord, Successor } from '../store/store.ts'
 
 export type TokenPair = { access_token: string; refresh_token: string }
 export type Issued = TokenPair & { successor: Successor }
-export type Owner = Pick<SessionRecord, 'user_id' | 'session_id' | 'username' | 'mode'> & { auth_time: number }
+export type Owner = Pick<SessionRecord, 'user_id' | 'session_id' | 'username' | 'mode' | 'amr'> & { auth_time: number }
 
 /** The stored form of a refresh token. Its entropy is above 112 bits, so a slow hash would add no strength. */
 export const hashOf = (token: string): string => sha256Hex(token)
@@ -27,6 +27,7 @@ export const createIssuer = (client: Client<typeof Token>) => {
     username: owner.username,
     mode: modeOf(owner.mode),
     authTime: BigInt(owner.auth_time),
+    amr: owner.amr,
   })
   const call = async (owner: Owner, more: object, request_id: string) => {
     try {

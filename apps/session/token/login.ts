@@ -10,7 +10,7 @@ import { addressKey } from '../../shared/web/addresses.ts'
 import type { Client } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import type { HalfSignedIn } from '../store/flows.ts'
-import type { Charge, Federated, NewSession } from '../store/store.ts'
+import type { Charge, Federated, Method, NewSession } from '../store/store.ts'
 import type { TokenPair } from './issue.ts'
 
 export type LoginRequest = {
@@ -42,15 +42,17 @@ export const login = async (deps: SessionDeps, request: LoginRequest): Promise<L
   const started = performance.now()
   const folded_name = foldUsername(request.username)
   const charge = await beginAttempt(deps, request, folded_name)
-  const { user, ok, cause, password_version } = await checkPassword(deps, request, charge)
+  const { user, ok, cause, password_version, totp } = await checkPassword(deps, request, charge)
   if (!ok || !user) throw await refuseLogin(deps, request, charge, started, cause, user?.id)
   const half = {
     user: { user_id: user.id, username: user.username, mode: request.mode, password_version },
     folded_name,
     charge,
+    tries: 0,
   }
-  if (await needsPasskey(deps, user.id, request.request_id)) throw await secondFactorRequired(deps, half)
-  const done = await finishLogin(deps, half, request)
+  const factors = await factorsOf(deps, user.id, totp, request.request_id)
+  if (factors.length > 0) throw await secondFactorRequired(deps, half, factors)
+  const done = await finishLogin(deps, half, request, ['pwd'])
   if (!done) throw await refuseLogin(deps, request, charge, started, 'overtaken', user.id)
   return done
 }
@@ -63,10 +65,11 @@ export const finishLogin = async (
   deps: SessionDeps,
   { user, folded_name, charge }: HalfSignedIn,
   request: Pick<LoginRequest, 'client' | 'request_id'>,
+  amr: Method[],
   details?: Record<string, string>,
 ): Promise<Login | undefined> => {
   await deps.store.loginSucceeded(charge)
-  const opened = await openSession(deps, user, request.client, request.request_id)
+  const opened = await openSession(deps, { ...user, amr }, request.client, request.request_id)
   if (!opened) return undefined
   deps.counts.logins.inc()
   await deps.audit({
@@ -81,10 +84,14 @@ export const finishLogin = async (
   return { ...opened, user_id: user.user_id, folded_name, known_device: charge.device !== undefined }
 }
 
-/** Whether a policy asks this person for a passkey after the password: one who has none yet signs in and adds one. */
-const needsPasskey = async (deps: SessionDeps, user_id: string, request_id: string): Promise<boolean> => {
+/**
+ * The second factors of which this person must prove one after the password; empty if none is asked for. Whoever set up
+ * an authenticator app is always asked. A passkey is asked of the roles that the setting names: one who has none of
+ * both signs in and adds one.
+ */
+const factorsOf = async (deps: SessionDeps, user_id: string, totp: boolean, request_id: string): Promise<Factor[]> => {
   const roles: readonly string[] = deps.config.SESSION__SECOND_FACTOR__ROLES
-  if (roles.length === 0) return false
+  if (roles.length === 0 && !totp) return []
   const asked = [
     deps.identity.getPrincipal({ userId: user_id }, withRequestId(request_id)),
     deps.identity.listPasskeys({ userId: user_id }, withRequestId(request_id)),
@@ -92,14 +99,16 @@ const needsPasskey = async (deps: SessionDeps, user_id: string, request_id: stri
   const [{ principal }, { passkeys }] = await Promise.all(asked).catch((error: unknown) => {
     throw fromRpc('identity', error)
   })
-  return passkeys.length > 0 && (principal?.grants ?? []).some(({ role }) => roles.includes(role))
+  if (!totp && !(principal?.grants ?? []).some(({ role }) => roles.includes(role))) return []
+  return [...(passkeys.length > 0 ? (['passkey'] as const) : []), ...(totp ? (['totp'] as const) : [])]
 }
 
-const secondFactorRequired = async (deps: SessionDeps, half: HalfSignedIn) => {
+type Factor = 'passkey' | 'totp'
+const secondFactorRequired = async (deps: SessionDeps, half: HalfSignedIn, factors: Factor[]) => {
   const factor_token = randomBytes(32).toString('base64url')
   await deps.flows.halve(factor_token, half)
-  return new AppError('policy_denied', 'second_factor_required', 'Your role needs your passkey besides the password.', {
-    extra: { factor_token },
+  return new AppError('policy_denied', 'second_factor_required', 'The password is right. Prove a second factor too.', {
+    extra: { factor_token, factors },
   })
 }
 
@@ -137,7 +146,7 @@ const checkPassword = async (deps: SessionDeps, request: LoginRequest, charge: C
       withRequestId(request.request_id),
     )
     asked = 'credential'
-    const { isValid, passwordVersion } = await deps.credential.verifyPassword(
+    const { isValid, passwordVersion, totp } = await deps.credential.verifyPassword(
       {
         userId: user?.id ?? uuidv5(GHOSTS, charge.name),
         password: request.password,
@@ -148,7 +157,7 @@ const checkPassword = async (deps: SessionDeps, request: LoginRequest, charge: C
     )
     const active = user?.status === UserStatus.ACTIVE
     const cause = !user ? 'unknown' : !active ? 'not_active' : 'wrong_password'
-    return { user, ok: active && isValid, cause, password_version: passwordVersion }
+    return { user, ok: active && isValid, cause, password_version: passwordVersion, totp }
   } catch (error) {
     await deps.store.refundLogin(charge, lockoutOf(deps))
     throw fromRpc(asked, error)
@@ -191,8 +200,10 @@ const countFailure = async ({ nameOf, store, config }: SessionDeps, { ip_address
 }
 
 /** For whom a session is opened: by a password of this version, or through a provider. */
-export type SessionOwner = Pick<NewSession, 'user_id' | 'username' | 'mode'> &
-  ({ password_version: number } | (Federated & { metadata: string }))
+export type SessionOwner = Pick<NewSession, 'user_id' | 'username' | 'mode'> & { amr: Method[] } & (
+    | { password_version: number }
+    | (Federated & { metadata: string })
+  )
 
 /**
  * Opens a session and gives it its tokens; undefined if the user stopped being active, the session was revoked or the

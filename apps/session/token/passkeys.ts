@@ -7,7 +7,8 @@ import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { Client } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { CHALLENGE_S } from '../store/flows.ts'
-import { deviceWord, finishLogin, type Login, openSession } from './login.ts'
+import type { Method } from '../store/store.ts'
+import { deviceWord, type Login, openSession } from './login.ts'
 import { freshAccess, type PasswordRequest } from './password.ts'
 
 type Request = { client: Client; request_id: string; mode: 'json' | 'cookie'; device_token?: string | undefined }
@@ -34,8 +35,8 @@ export const spendChallenge = async (deps: SessionDeps, client_data: string): Pr
   throw new AppError('version_conflict', 'challenge_expired', 'The request for a passkey has expired or was used.')
 }
 
-/** Who signed with a passkey, with the refusals of `action` audited. */
-const prove = async (
+/** Who signed with a passkey, and how that counts, with the refusals of `action` audited. */
+export const provePasskey = async (
   deps: SessionDeps,
   assertion: Assertion,
   context: Context,
@@ -60,7 +61,9 @@ const prove = async (
   const answer = await orProblem(deps.identity.verifyAssertion(request, withRequestId(request_id)))
   const { user, passkey } = answer
   if (!user || !passkey) throw await refuse(answer.cause)
-  return { user, passkey }
+  // The passkey has verified its person: it is two factors by itself.
+  const amr: Method[] = [passkey.backedUp ? 'swk' : 'hwk', 'mfa']
+  return { user, passkey, amr }
 }
 
 export const assertionInvalid = () =>
@@ -69,9 +72,9 @@ export const assertionInvalid = () =>
 /** Signs in by a passkey alone, which says whose it is: no password, no lockout of a name. */
 export const signInByPasskey = async (deps: SessionDeps, assertion: Assertion, request: Request): Promise<Login> => {
   const { client, request_id, mode } = request
-  const { user, passkey } = await prove(deps, assertion, request, 'login')
+  const { user, passkey, amr } = await provePasskey(deps, assertion, request, 'login')
   const metadata = JSON.stringify({ passkey: passkey.id })
-  const owner = { user_id: user.id, username: user.username, mode, metadata }
+  const owner = { user_id: user.id, username: user.username, mode, metadata, amr }
   const opened = await openSession(deps, owner, client, request_id)
   if (!opened) throw assertionInvalid()
   deps.counts.logins.inc()
@@ -90,26 +93,8 @@ export const signInByPasskey = async (deps: SessionDeps, assertion: Assertion, r
   return { ...opened, user_id: user.id, folded_name, known_device: device === 'known' }
 }
 
-/** Completes a sign-in whose password was right. A refused passkey means: start again with the password. */
-export const completeLogin = async (
-  deps: SessionDeps,
-  factor_token: string,
-  assertion: Assertion,
-  request: Request,
-): Promise<Login> => {
-  const half = await deps.flows.complete(factor_token)
-  if (half?.user.mode !== request.mode)
-    throw new AppError('version_conflict', 'challenge_expired', 'The sign-in has expired or was used.', {
-      hint: 'Start again with your password.',
-    })
-  const { passkey } = await prove(deps, assertion, request, 'login', half.user.user_id)
-  const done = await finishLogin(deps, half, request, { passkey: passkey.id })
-  if (!done) throw assertionInvalid()
-  return done
-}
-
 /** Proves a passkey of the caller again: a new access token with a fresh auth_time. */
 export const reauthenticateByPasskey = async (deps: SessionDeps, request: PasswordRequest, assertion: Assertion) => {
-  await prove(deps, assertion, request, 'reauth', request.caller.user_id)
-  return freshAccess(deps, request)
+  const { amr } = await provePasskey(deps, assertion, request, 'reauth', request.caller.user_id)
+  return freshAccess(deps, request, amr)
 }

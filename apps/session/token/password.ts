@@ -1,4 +1,4 @@
-import type { Caller } from '../../shared/auth/caller.ts'
+import { type Caller, refuseStaleAuth } from '../../shared/auth/caller.ts'
 import type { PasswordCode } from '../../shared/contracts/client/password-rules.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -7,6 +7,7 @@ import { rateLimited } from '../../shared/web/rates.ts'
 import type { Client } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { endSession, endUserSessions } from '../sessions/end.ts'
+import type { Method } from '../store/store.ts'
 import type { TokenPair } from './issue.ts'
 
 export type PasswordRequest = { caller: Caller; client: Client; request_id: string }
@@ -116,18 +117,28 @@ export const reauthenticate = async (
       throw fromRpc('credential', error)
     })
   if (!isValid) throw await refuseWrongPassword(deps, request, 'reauth')
-  return freshAccess(deps, request)
+  return freshAccess(deps, request, ['pwd'])
 }
 
-/** A new access token for the caller's session, whose person has just been proved again. */
-export const freshAccess = async (deps: SessionDeps, request: PasswordRequest): Promise<string> => {
+/** A new access token for the caller's session, whose person has just been proved again by these methods. */
+export const freshAccess = async (deps: SessionDeps, request: PasswordRequest, by: Method[]): Promise<string> => {
   const { caller, request_id } = request
   const mode = modeOfPerson(caller)
   const auth_time = Math.floor(deps.clock.now().getTime() / 1000)
   const key = { user_id: caller.user_id, session_id: caller.session_id }
-  if (!(await deps.store.touchAuthTime(key, auth_time))) throw sessionGone()
+  const amr = await deps.store.touchAuthTime(key, auth_time, by)
+  if (!amr) throw sessionGone()
   await note(deps, request, 'reauth', 'done')
-  return deps.issuer.access({ ...key, username: caller.username, mode, auth_time }, request_id)
+  return deps.issuer.access({ ...key, username: caller.username, mode, auth_time, amr }, request_id)
+}
+
+/** How long ago a person who changes a way to sign in may have been proved. */
+const FRESH_S = 300
+
+export const refuseStale = ({ clock }: Pick<SessionDeps, 'clock'>, caller: Caller): void => {
+  modeOfPerson(caller)
+  const stale = refuseStaleAuth(caller, FRESH_S, clock.now())
+  if (stale) throw stale
 }
 
 /** The mode of the session. Throws for a machine: it has no password. */

@@ -13,12 +13,12 @@ import { redeemCode, redeemDevice } from './code.ts'
 import {
   codeGrantOf,
   deviceCodeOf,
+  type FactorGrant,
+  factorGrantOf,
   grantKind,
   LoginBody,
   type Mode,
   modeFrom,
-  type PasskeyGrant,
-  passkeyGrantOf,
   ReauthBody,
   RefreshBody,
   refuseLongPassword,
@@ -28,10 +28,12 @@ import {
 } from './grants.ts'
 import { hashOf } from './issue.ts'
 import { type Login, login } from './login.ts'
-import { completeLogin, reauthenticateByPasskey, signInByPasskey } from './passkeys.ts'
-import { personRequired, reauthenticate } from './password.ts'
+import { reauthenticateByPasskey, signInByPasskey } from './passkeys.ts'
+import { type PasswordRequest, personRequired, reauthenticate } from './password.ts'
 import { isOver, refresh } from './refresh.ts'
 import { EXPIRES_IN, sendTokens } from './replies.ts'
+import { completeLogin } from './second-factor.ts'
+import { reauthenticateByCode } from './totp.ts'
 
 /** Where clients get, renew and end their tokens (auth.md 3.1). */
 export const tokenRoutes: Routes = async (app, options) => {
@@ -68,8 +70,8 @@ const grantRoutes: Routes = async (app, { deps }) => {
       if (code) return sendTokens(deps, reply, await redeemCode(deps, code, contextOf(req)), mode)
       const device_code = deviceCodeOf(req.body, mode)
       if (device_code !== undefined) return withDevice(deps, req, reply, device_code)
-      const passkey = passkeyGrantOf(req.body)
-      if (passkey) return withPasskey(deps, req, reply, passkey, mode)
+      const factor = factorGrantOf(req.body)
+      if (factor) return byFactor(deps, req, reply, factor, mode)
       return grantKind(req.body, mode) === 'password'
         ? signIn(deps, req, reply, req.body, mode)
         : renew(deps, req, reply, tokenFrom(deps, req, req.body, mode), mode)
@@ -167,25 +169,31 @@ const sessionRoutes: Routes = async (app, { deps }) => {
         summary: 'Confirm who you are',
         tags: ['tokens'],
         'x-errors': [422],
-        description: 'Proves the password or a passkey again: an access token with a fresh auth_time.',
+        description: 'Proves a password, a passkey or a code again: an access token with a fresh auth_time.',
         body: ReauthBody,
         response: { 200: AccessReply, ...errorReplies },
       },
     },
     async (req) => {
-      const { password, assertion } = req.body
-      const request = { ...contextOf(req), caller: req.caller }
-      if ((password === undefined) === (assertion === undefined))
-        throw new AppError('validation_error', 'schema_violation', 'The request proves no one.', {
-          hint: 'Send password or assertion.',
-        })
-      refuseLongPassword(password ?? '')
-      const access_token = assertion
-        ? await reauthenticateByPasskey(deps, request, assertion)
-        : await reauthenticate(deps, { ...request, password: password ?? '' })
+      const access_token = await proveAgain(deps, req.body, { ...contextOf(req), caller: req.caller })
       return { access_token, token_type: 'Bearer' as const, expires_in: EXPIRES_IN }
     },
   )
+}
+
+const proveAgain = (
+  deps: SessionDeps,
+  { password, assertion, totp }: Type.Static<typeof ReauthBody>,
+  request: PasswordRequest,
+): Promise<string> => {
+  if ([password, assertion, totp].filter((proof) => proof !== undefined).length !== 1)
+    throw new AppError('validation_error', 'schema_violation', 'The request proves no one.', {
+      hint: 'Send one of password, assertion and totp.',
+    })
+  if (assertion) return reauthenticateByPasskey(deps, request, assertion)
+  if (totp !== undefined) return reauthenticateByCode(deps, request, totp)
+  refuseLongPassword(password ?? '')
+  return reauthenticate(deps, { ...request, password: password ?? '' })
 }
 
 export const contextOf = (req: FastifyRequest) => ({ client: clientOf(req), request_id: String(req.id) })
@@ -222,20 +230,20 @@ const signIn = async (
   return sendLogin(deps, reply, done, mode, { device_token, remember_device })
 }
 
-const withPasskey = async (
+const byFactor = async (
   deps: SessionDeps,
   req: FastifyRequest,
   reply: FastifyReply,
-  { assertion, factor_token }: PasskeyGrant,
+  grant: FactorGrant,
   mode: Mode,
 ) => {
   const body = req.body as { device_token?: string; remember_device?: boolean }
   const device_token = mode === 'cookie' ? deps.cookies.readDevice(req.headers.cookie) : body.device_token
   const request = { ...contextOf(req), mode, device_token }
   const done =
-    factor_token === undefined
-      ? await signInByPasskey(deps, assertion, request)
-      : await completeLogin(deps, factor_token, assertion, request)
+    'assertion' in grant
+      ? await signInByPasskey(deps, grant.assertion, request)
+      : await completeLogin(deps, grant.factor_token, grant.factor, request)
   return sendLogin(deps, reply, done, mode, { device_token, remember_device: body.remember_device })
 }
 

@@ -2,10 +2,10 @@
 export const SERVICE_SCOPES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   session: {
     identity: ['identity:read', 'identity:federate', 'machines:authenticate', 'passkeys:write', 'passkeys:verify'],
-    credential: ['password:verify', 'password:change'],
+    credential: ['password:verify', 'password:change', 'totp:write', 'totp:verify', 'totp:remove'],
     token: ['token:issue'],
   },
-  identity: { credential: ['password:set', 'enrolment:create'] },
+  identity: { credential: ['password:set', 'enrolment:create', 'totp:remove'] },
   gateway: { identity: ['identity:read'] },
   catalog: { identity: ['identity:read'], operations: ['events:read'] },
   operations: { identity: ['identity:read', 'passkeys:verify'], catalog: ['catalog:read'], session: ['sessions:read'] },

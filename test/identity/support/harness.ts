@@ -45,6 +45,7 @@ export const startIdentity = async ({ linked = false } = {}) => {
   const credential_env = {
     CREDENTIAL__DATABASE__URL: database.url,
     CREDENTIAL__ENROLMENT__KEY: randomBytes(32).toString('base64'),
+    CREDENTIAL__FACTORS__KEK: randomBytes(32).toString('base64'),
     CREDENTIAL__HASH__MEMORY_KIB: '1024',
     CREDENTIAL__HASH__PARALLELISM: '1',
     UV_THREADPOOL_SIZE: '16',

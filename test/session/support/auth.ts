@@ -22,6 +22,7 @@ import { createDeps as createRelayDeps } from '../../../apps/relay/wire.ts'
 import { buildApp as buildSession } from '../../../apps/session/app.ts'
 import { loadSessionConfig } from '../../../apps/session/config.ts'
 import { createDeps as createSessionDeps } from '../../../apps/session/wire.ts'
+import type { Clock } from '../../../apps/shared/clock.ts'
 import { Credential } from '../../../apps/shared/contracts/gen/auth_pb.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { createRpcClient } from '../../../apps/shared/rpc/client.ts'
@@ -46,9 +47,9 @@ const open = (app: Listening): Promise<string> => app.listen({ host: '127.0.0.1'
 
 /**
  * The five auth apps in this process, on free ports of the loopback, with a database and a Redis prefix of their own.
- * Limits are out of the way unless `env` says otherwise; hashes are cheap.
+ * Limits are out of the way unless `env` says otherwise; hashes are cheap. `clock` is that of credential.
  */
-export const startAuth = async (env: Record<string, string> = {}) => {
+export const startAuth = async (env: Record<string, string> = {}, { clock }: { clock?: Clock } = {}) => {
   const database = await testDatabase('identity', 'credential', 'session', 'token')
   const services = testServices()
   const prefix = `t${randomBytes(6).toString('hex')}_`
@@ -61,6 +62,7 @@ export const startAuth = async (env: Record<string, string> = {}) => {
     CREDENTIAL__HASH__PARALLELISM: '1',
     CREDENTIAL__HASH__PER_KEY: '100',
     CREDENTIAL__ENROLMENT__KEY: key(),
+    CREDENTIAL__FACTORS__KEK: key(),
     TOKEN__KEYS__KEK: key(),
     AUTH__SECRET__KEYS: JSON.stringify([key()]),
     AUTH__SERVICES__FILE: services.registry_file,
@@ -96,7 +98,7 @@ export const startAuth = async (env: Record<string, string> = {}) => {
   vars.AUTH__RPC__TOKEN_URL = await open(token.internal)
   vars.GATEWAY__UPSTREAM__TOKEN_URL = await open(token.app)
   vars.AUTH__JWKS__URL = `${vars.GATEWAY__UPSTREAM__TOKEN_URL}/jwks`
-  const credential_deps = await createCredentialDeps(loadCredentialConfig(vars))
+  const credential_deps = await createCredentialDeps(loadCredentialConfig(vars), clock && { clock })
   const credential = buildCredential(credential_deps)
   vars.AUTH__RPC__CREDENTIAL_URL = await open(credential.app)
   const identity_deps = createIdentityDeps(loadIdentityConfig(vars))

@@ -53,6 +53,23 @@ export const device = {
   denied: 'Refused. The device gets no session.',
 }
 
+export const totp = {
+  title: 'Authenticator app',
+  note: 'With an app on your phone, a sign-in by password also needs a code of 6 digits. A code signs no approval.',
+  add: 'Set up an app',
+  replace: 'Replace the app',
+  scan: 'Scan this with your authenticator app',
+  type: 'Or type this secret into the app. It is shown only now.',
+  code: 'Code that the app shows',
+  confirm: 'Turn on',
+  cancel: 'Cancel',
+  on_since: 'On since',
+  none: 'You have no authenticator app.',
+  set: 'The authenticator app is on.',
+  remove: 'Remove the app',
+  removed: 'The authenticator app is removed.',
+}
+
 export const notifications = {
   title: 'Notifications',
   note: 'You are told when a gate or a patch waits for your vote. Quiet hours and steps: signalbox notify rules.',

@@ -94,6 +94,16 @@ export const gate = {
   releases_cut: (shown: number, whole: number) =>
     `The first ${shown} of ${whole} nodes are listed; the digest covers all of them.`,
   outputs: 'Bound outputs',
+  observed: {
+    title: 'Observed by',
+    check: 'Check',
+    bad: 'Bad samples',
+    of: (n: number, all: number) => `${n} of ${all}`,
+    last: 'Last',
+    min: 'Lowest',
+    max: 'Highest',
+    baseline: 'The rest',
+  },
   preview: {
     none: 'The preview shows no changes',
     changes: (n: number) => count(n, 'The preview shows 1 change', 'The preview shows {n} changes'),

@@ -9,6 +9,9 @@ const SUBJECTS: Record<SecurityEvent, string> = {
   'account.recovery': 'The recovery of your account was begun: its password and its passkeys no longer count.',
   'passkey.added': 'A passkey was added to your account.',
   'passkey.removed': 'A passkey was removed from your account.',
+  'totp.added': 'An authenticator app was set up for your account.',
+  'totp.removed': 'The authenticator app of your account was removed.',
+  'totp.locked': 'Too many wrong codes of your authenticator app were sent. Codes are refused for an hour.',
   'provider.linked': 'Your account was linked to a sign-in provider.',
   'rights.changed': 'The rights of your account were changed.',
 }

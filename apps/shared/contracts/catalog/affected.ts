@@ -5,7 +5,7 @@ import { nullable } from './common.ts'
 import { Health } from './resources.ts'
 
 export const AffectedQuery = Closed(
-  { resource_ids: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { maxItems: 1000 }) },
+  { resource_ids: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { maxItems: 5000 }) },
   { examples: [{ resource_ids: ['eu1-db-01'] }] },
 )
 export type AffectedQuery = Static<typeof AffectedQuery>

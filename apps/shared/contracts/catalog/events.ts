@@ -97,7 +97,7 @@ export const Snapshot = Type.Object({
 })
 
 export const VersionsQuery = Closed(
-  { resource_ids: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { minItems: 1, maxItems: 1000 }) },
+  { resource_ids: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { minItems: 1, maxItems: 5000 }) },
   { examples: [{ resource_ids: ['eu1-web-01'] }] },
 )
 export type VersionsQuery = Static<typeof VersionsQuery>

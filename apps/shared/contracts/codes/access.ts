@@ -70,15 +70,24 @@ export const ACCESS = {
       'The answer of the passkey is refused.',
       'Use a passkey of your own, on this site, with your PIN, fingerprint or face.',
     ],
+    totp_invalid: [
+      'The code is wrong, or was used already.',
+      'Wait for the next code of the app, and check that the clock of your phone is right.',
+    ],
     second_factor_required: [
-      'The password is right; your role also needs a passkey.',
-      'Sign a challenge with a passkey and send it with factor_token, grant_type second_factor.',
+      'The password is right; you need a second factor too.',
+      'Send factor_token with grant_type second_factor, and the answer of a passkey or the code of your app, as factors says.',
     ],
     signature_required: [
       'This gate needs your passkey.',
       'Approve it in the console, which asks for the passkey. Without one, add it under Passkeys first.',
     ],
     tainted_right: ['Someone who takes part in the operation gave you this right.', 'Another person must decide.'],
+    signature_invalid: [
+      'The webhook is not signed as its schedule asks, or too old.',
+      'Sign it with the secret of the schedule; make a new one if it is lost.',
+      401,
+    ],
     hard_policy: ['A policy forbids this.', 'Read the policy named in the detail.'],
     risk_ceiling: ['The plan is riskier than its intent allows.', 'Raise the ceiling, or change less.'],
     secret_not_allowed: [

@@ -5,6 +5,7 @@ export const SERVICE = {
   rate_limited: {
     rate_limited: ['A request limit is used up.', 'Wait for the time in Retry-After.'],
     login_locked: ['Too many sign-ins failed.', 'Wait for the time in Retry-After.'],
+    totp_locked: ['Too many codes were wrong.', 'Use a passkey, or wait for the time in Retry-After.'],
     login_busy: ['Sign-in is busy.', 'Wait for the time in Retry-After.'],
   },
   unavailable: {

@@ -36,7 +36,7 @@ export const STATE = {
     in_progress: ['The same request, or one on the same object, is in flight.', WAIT],
     version_mismatch: ['The object has another version.', READ, 409, 412],
     revision_moved: ['The operation has changed since you read it.', READ, 412],
-    challenge_expired: ['The request for a passkey has expired, or was answered already.', 'Start again.'],
+    challenge_expired: ['The request for a factor has expired, or was answered already.', 'Start again.'],
     device_decided: ['The sign-in of the device was approved or refused already.', 'Start again at the device.'],
     passkey_known: ['This passkey is registered already.', 'Use it, or choose another authenticator.'],
     too_many_passkeys: ['A person has at most 10 passkeys.', 'Remove one first.'],

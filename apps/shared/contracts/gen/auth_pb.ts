@@ -15,7 +15,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file auth.proto.
  */
 export const file_auth: GenFile = /*@__PURE__*/
-  fileDesc("CgphdXRoLnByb3RvEhFzaWduYWxib3guYXV0aC52MSLlAQoEVXNlchIKCgJpZBgBIAEoCRIQCgh1c2VybmFtZRgCIAEoCRItCgZzdGF0dXMYAyABKA4yHS5zaWduYWxib3guYXV0aC52MS5Vc2VyU3RhdHVzEi4KCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2Rpc2FibGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgRraW5kGAcgASgOMhsuc2lnbmFsYm94LmF1dGgudjEuVXNlcktpbmRKBAgFEAYiywEKBVNjb3BlEhYKCXJlZ2lvbl9pZBgBIAEoCUgAiAEBEhoKDWRhdGFjZW50ZXJfaWQYAiABKAlIAYgBARIVCghsYXllcl9pZBgDIAEoCUgCiAEBEhcKCnNlZ21lbnRfaWQYBCABKAlIA4gBARIVCgh0eXBlX2tleRgFIAEoCUgEiAEBQgwKCl9yZWdpb25faWRCEAoOX2RhdGFjZW50ZXJfaWRCCwoJX2xheWVyX2lkQg0KC19zZWdtZW50X2lkQgsKCV90eXBlX2tleSLfAQoFR3JhbnQSCgoCaWQYASABKAkSDAoEcm9sZRgCIAEoCRInCgVzY29wZRgDIAEoCzIYLnNpZ25hbGJveC5hdXRoLnYxLlNjb3BlEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhoKDXZpYV9ncm91cF9rZXkYBSABKAlIAIgBARIpCgVzaW5jZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYByADKAlCEAoOX3ZpYV9ncm91cF9rZXkiVgoKTWVtYmVyc2hpcBIRCglncm91cF9rZXkYASABKAkSKQoFc2luY2UYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmJ5GAMgAygJIkUKD0NyZWRlbnRpYWxSZXNldBImCgJhdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYAiADKAkikgIKCVByaW5jaXBhbBIlCgR1c2VyGAEgASgLMhcuc2lnbmFsYm94LmF1dGgudjEuVXNlchIoCgZncmFudHMYAiADKAsyGC5zaWduYWxib3guYXV0aC52MS5HcmFudBISCgpncm91cF9rZXlzGAMgAygJEg8KB3ZlcnNpb24YBCABKAMSMgoLbWVtYmVyc2hpcHMYBSADKAsyHS5zaWduYWxib3guYXV0aC52MS5NZW1iZXJzaGlwEjEKBXJlc2V0GAYgASgLMiIuc2lnbmFsYm94LmF1dGgudjEuQ3JlZGVudGlhbFJlc2V0EhgKEHJlbmV3YWxfcmVxdWlyZWQYByABKAgSDgoGYmVoaW5kGAggAygJIrwBCgdQYXNza2V5EgoKAmlkGAEgASgJEhUKDWNyZWRlbnRpYWxfaWQYAiABKAkSDAoEbmFtZRgDIAEoCRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCWJhY2tlZF91cBgGIAEoCBILCgNqd2sYByABKAkiJgoTTGlzdFBhc3NrZXlzUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIlMKFExpc3RQYXNza2V5c1Jlc3BvbnNlEiwKCHBhc3NrZXlzGAEgAygLMhouc2lnbmFsYm94LmF1dGgudjEuUGFzc2tleRINCgVycF9pZBgCIAEoCSJaChFBZGRQYXNza2V5UmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSEQoJY2hhbGxlbmdlGAMgASgJEhMKC2F0dGVzdGF0aW9uGAQgASgJImEKEkFkZFBhc3NrZXlSZXNwb25zZRIrCgdwYXNza2V5GAEgASgLMhouc2lnbmFsYm94LmF1dGgudjEuUGFzc2tleRIPCgdyZWZ1c2VkGAIgASgJEg0KBWNhdXNlGAMgASgJIjMKFFJlbW92ZVBhc3NrZXlSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSCgoCaWQYAiABKAkiKAoVUmVtb3ZlUGFzc2tleVJlc3BvbnNlEg8KB3JlbW92ZWQYASABKAgiTwoWVmVyaWZ5QXNzZXJ0aW9uUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhEKCWNoYWxsZW5nZRgCIAEoCRIRCglhc3NlcnRpb24YAyABKAkifAoXVmVyaWZ5QXNzZXJ0aW9uUmVzcG9uc2USJQoEdXNlchgBIAEoCzIXLnNpZ25hbGJveC5hdXRoLnYxLlVzZXISKwoHcGFzc2tleRgCIAEoCzIaLnNpZ25hbGJveC5hdXRoLnYxLlBhc3NrZXkSDQoFY2F1c2UYAyABKAkiiwEKFlJlc29sdmVFeHRlcm5hbFJlcXVlc3QSEwoLcHJvdmlkZXJfaWQYASABKAkSDwoHc3ViamVjdBgCIAEoCRIQCgh1c2VybmFtZRgDIAEoCRIOCgZncm91cHMYBCADKAkSFAoMZ3JvdXBzX2tub3duGAUgASgIEhMKC2V4dGVybmFsX2lkGAYgASgJIkwKE0xpbmtFeHRlcm5hbFJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRITCgtwcm92aWRlcl9pZBgCIAEoCRIPCgdzdWJqZWN0GAMgASgJIlEKF1Jlc29sdmVFeHRlcm5hbFJlc3BvbnNlEiUKBHVzZXIYASABKAsyFy5zaWduYWxib3guYXV0aC52MS5Vc2VyEg8KB3JlZnVzZWQYAiABKAkigAEKGkF1dGhlbnRpY2F0ZU1hY2hpbmVSZXF1ZXN0Eg8KB2FwaV9rZXkYASABKAkSGAoQY2xpZW50X2Fzc2VydGlvbhgCIAEoCRIVCg1zdWJqZWN0X3Rva2VuGAMgASgJEg8KB21hY2hpbmUYBCABKAkSDwoHYWRkcmVzcxgFIAEoCSLoAQobQXV0aGVudGljYXRlTWFjaGluZVJlc3BvbnNlEiUKBHVzZXIYASABKAsyFy5zaWduYWxib3guYXV0aC52MS5Vc2VyEhUKDWNyZWRlbnRpYWxfaWQYAiABKAkSDgoGbWV0aG9kGAMgASgJEhMKC3Blcm1pc3Npb25zGAQgAygJEicKBXNjb3BlGAUgASgLMhguc2lnbmFsYm94LmF1dGgudjEuU2NvcGUSLgoKZXhwaXJlc19hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFY2F1c2UYByABKAkiHAoOR2V0VXNlclJlcXVlc3QSCgoCaWQYASABKAkiLAoYR2V0VXNlckJ5VXNlcm5hbWVSZXF1ZXN0EhAKCHVzZXJuYW1lGAEgASgJIjgKD0dldFVzZXJSZXNwb25zZRIlCgR1c2VyGAEgASgLMhcuc2lnbmFsYm94LmF1dGgudjEuVXNlciImChNHZXRQcmluY2lwYWxSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiRwoUR2V0UHJpbmNpcGFsUmVzcG9uc2USLwoJcHJpbmNpcGFsGAEgASgLMhwuc2lnbmFsYm94LmF1dGgudjEuUHJpbmNpcGFsIoABChVMaXN0UHJpbmNpcGFsc1JlcXVlc3QSEQoEcm9sZRgBIAEoCUgAiAEBEhYKCWdyb3VwX2tleRgCIAEoCUgBiAEBEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJQgcKBV9yb2xlQgwKCl9ncm91cF9rZXkiYwoWTGlzdFByaW5jaXBhbHNSZXNwb25zZRIwCgpwcmluY2lwYWxzGAEgAygLMhwuc2lnbmFsYm94LmF1dGgudjEuUHJpbmNpcGFsEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIyChFQYXNzd29yZFZpb2xhdGlvbhIMCgRjb2RlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkiXQoVVmVyaWZ5UGFzc3dvcmRSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEAoIcGFzc3dvcmQYAiABKAkSEQoJcXVldWVfa2V5GAMgASgJEg4KBnVyZ2VudBgEIAEoCCJEChZWZXJpZnlQYXNzd29yZFJlc3BvbnNlEhAKCGlzX3ZhbGlkGAEgASgIEhgKEHBhc3N3b3JkX3ZlcnNpb24YAiABKAUijAEKElNldFBhc3N3b3JkUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhQKDG5ld19wYXNzd29yZBgCIAEoCRIXCg9lbnJvbG1lbnRfdG9rZW4YAyABKAkSEQoJY2hhbmdlX2lkGAQgASgJEhAKCHVzZXJuYW1lGAUgASgJEhEKCXF1ZXVlX2tleRgGIAEoCSJsChNTZXRQYXNzd29yZFJlc3BvbnNlEjgKCnZpb2xhdGlvbnMYASADKAsyJC5zaWduYWxib3guYXV0aC52MS5QYXNzd29yZFZpb2xhdGlvbhIbChNlbnJvbG1lbnRfY2hhbmdlX2lkGAIgASgJIqkBChVDaGFuZ2VQYXNzd29yZFJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRIYChBjdXJyZW50X3Bhc3N3b3JkGAIgASgJEhQKDG5ld19wYXNzd29yZBgDIAEoCRIXCg9rZWVwX3Nlc3Npb25faWQYBCABKAkSEQoJY2hhbmdlX2lkGAUgASgJEhAKCHVzZXJuYW1lGAYgASgJEhEKCXF1ZXVlX2tleRgHIAEoCSKMAQoWQ2hhbmdlUGFzc3dvcmRSZXNwb25zZRI4Cgp2aW9sYXRpb25zGAEgAygLMiQuc2lnbmFsYm94LmF1dGgudjEuUGFzc3dvcmRWaW9sYXRpb24SGAoQY3VycmVudF9pc192YWxpZBgDIAEoCBIYChBwYXNzd29yZF92ZXJzaW9uGAQgASgFSgQIAhADIoABChtDcmVhdGVFbnJvbG1lbnRUb2tlblJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRIRCgljaGFuZ2VfaWQYAiABKAkSGwoTb25seV9pZl9ub19wYXNzd29yZBgDIAEoCBIMCgRoYWxmGAQgASgFEhIKCmVuZHNfb2xkZXIYBSABKAgiZwocQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXNwb25zZRIXCg9lbnJvbG1lbnRfdG9rZW4YASABKAkSLgoKZXhwaXJlc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi7gIKDVNlc3Npb25SZWNvcmQSCgoCaWQYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKCnVzZXJfYWdlbnQYByABKAlIAIgBARIXCgppcF9hZGRyZXNzGAggASgJSAGIAQESKQoIbWV0YWRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei0KBG1vZGUYCiABKA4yHy5zaWduYWxib3guYXV0aC52MS5SZXNwb25zZU1vZGVCDQoLX3VzZXJfYWdlbnRCDQoLX2lwX2FkZHJlc3NKBAgDEAQi0QEKFENyZWF0ZVNlc3Npb25SZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSFwoKdXNlcl9hZ2VudBgCIAEoCUgAiAEBEhcKCmlwX2FkZHJlc3MYAyABKAlIAYgBARIpCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLQoEbW9kZRgFIAEoDjIfLnNpZ25hbGJveC5hdXRoLnYxLlJlc3BvbnNlTW9kZUINCgtfdXNlcl9hZ2VudEINCgtfaXBfYWRkcmVzcyJKChVDcmVhdGVTZXNzaW9uUmVzcG9uc2USMQoHc2Vzc2lvbhgBIAEoCzIgLnNpZ25hbGJveC5hdXRoLnYxLlNlc3Npb25SZWNvcmQiowEKFFJlZnJlc2hUb2tlbnNSZXF1ZXN0EhUKDXJlZnJlc2hfdG9rZW4YASABKAkSFgoJcmV0cnlfa2V5GAIgASgJSACIAQESFwoKdXNlcl9hZ2VudBgDIAEoCUgBiAEBEhcKCmlwX2FkZHJlc3MYBCABKAlIAogBAUIMCgpfcmV0cnlfa2V5Qg0KC191c2VyX2FnZW50Qg0KC19pcF9hZGRyZXNzIkQKFVJlZnJlc2hUb2tlbnNSZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSFQoNcmVmcmVzaF90b2tlbhgCIAEoCSJfChRSZXZva2VTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCRISCgpyZXF1ZXN0X2lkGAMgASgJEg8KB3VzZXJfaWQYBCABKAkiFwoVUmV2b2tlU2Vzc2lvblJlc3BvbnNlIqwBChlSZXZva2VVc2VyU2Vzc2lvbnNSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSFwoPa2VlcF9zZXNzaW9uX2lkGAIgASgJEg4KBnJlYXNvbhgDIAEoCRISCgpyZXF1ZXN0X2lkGAQgASgJEhUKDWNsZWFyX2xvY2tvdXQYBSABKAgSEAoIYWN0b3JfaWQYBiABKAkSGAoQcGFzc3dvcmRfdmVyc2lvbhgHIAEoBSItChpSZXZva2VVc2VyU2Vzc2lvbnNSZXNwb25zZRIPCgdyZXZva2VkGAEgASgFIj0KFkdldFNlc3Npb25TdGF0ZVJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJIikKF0dldFNlc3Npb25TdGF0ZVJlc3BvbnNlEg4KBmFjdGl2ZRgBIAEoCCLcAgoVR2VuZXJhdGVUb2tlbnNSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIQCgh1c2VybmFtZRgDIAEoCRItCgRtb2RlGAQgASgOMh8uc2lnbmFsYm94LmF1dGgudjEuUmVzcG9uc2VNb2RlEhEKCWF1dGhfdGltZRgFIAEoAxITCgtyZWZyZXNoX2p0aRgGIAEoCRITCgtyZWZyZXNoX2lhdBgHIAEoAxITCgtyZWZyZXNoX2tpZBgIIAEoCRITCgthY2Nlc3Nfb25seRgJIAEoCBIVCg1wcmVzZW50ZWRfa2lkGAogASgJEg4KBm1ldGhvZBgLIAEoCRITCgtwZXJtaXNzaW9ucxgMIAMoCRInCgVzY29wZRgNIAEoCzIYLnNpZ25hbGJveC5hdXRoLnYxLlNjb3BlEhEKCW5vdF9hZnRlchgOIAEoAyKEAQoWR2VuZXJhdGVUb2tlbnNSZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSFQoNcmVmcmVzaF90b2tlbhgCIAEoCRITCgtyZWZyZXNoX2p0aRgDIAEoCRITCgtyZWZyZXNoX2lhdBgEIAEoAxITCgtyZWZyZXNoX2tpZBgFIAEoCSIqChFQYXJzZVRva2VuUmVxdWVzdBIVCg1yZWZyZXNoX3Rva2VuGAEgASgJIlMKElBhcnNlVG9rZW5SZXNwb25zZRISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSCwoDanRpGAMgASgJEgsKA2lhdBgEIAEoAyp0CgpVc2VyU3RhdHVzEhsKF1VTRVJfU1RBVFVTX1VOU1BFQ0lGSUVEEAASFgoSVVNFUl9TVEFUVVNfQUNUSVZFEAESGAoUVVNFUl9TVEFUVVNfRElTQUJMRUQQAhIXChNVU0VSX1NUQVRVU19ERUxFVEVEEAMqegoMUmVzcG9uc2VNb2RlEh0KGVJFU1BPTlNFX01PREVfVU5TUEVDSUZJRUQQABIWChJSRVNQT05TRV9NT0RFX0pTT04QARIYChRSRVNQT05TRV9NT0RFX0NPT0tJRRACEhkKFVJFU1BPTlNFX01PREVfTUFDSElORRADKlIKCFVzZXJLaW5kEhkKFVVTRVJfS0lORF9VTlNQRUNJRklFRBAAEhQKEFVTRVJfS0lORF9QRVJTT04QARIVChFVU0VSX0tJTkRfTUFDSElORRACMtgICghJZGVudGl0eRJQCgdHZXRVc2VyEiEuc2lnbmFsYm94LmF1dGgudjEuR2V0VXNlclJlcXVlc3QaIi5zaWduYWxib3guYXV0aC52MS5HZXRVc2VyUmVzcG9uc2USZAoRR2V0VXNlckJ5VXNlcm5hbWUSKy5zaWduYWxib3guYXV0aC52MS5HZXRVc2VyQnlVc2VybmFtZVJlcXVlc3QaIi5zaWduYWxib3guYXV0aC52MS5HZXRVc2VyUmVzcG9uc2USXwoMR2V0UHJpbmNpcGFsEiYuc2lnbmFsYm94LmF1dGgudjEuR2V0UHJpbmNpcGFsUmVxdWVzdBonLnNpZ25hbGJveC5hdXRoLnYxLkdldFByaW5jaXBhbFJlc3BvbnNlEmUKDkxpc3RQcmluY2lwYWxzEiguc2lnbmFsYm94LmF1dGgudjEuTGlzdFByaW5jaXBhbHNSZXF1ZXN0Gikuc2lnbmFsYm94LmF1dGgudjEuTGlzdFByaW5jaXBhbHNSZXNwb25zZRJoCg9SZXNvbHZlRXh0ZXJuYWwSKS5zaWduYWxib3guYXV0aC52MS5SZXNvbHZlRXh0ZXJuYWxSZXF1ZXN0Giouc2lnbmFsYm94LmF1dGgudjEuUmVzb2x2ZUV4dGVybmFsUmVzcG9uc2USYgoMTGlua0V4dGVybmFsEiYuc2lnbmFsYm94LmF1dGgudjEuTGlua0V4dGVybmFsUmVxdWVzdBoqLnNpZ25hbGJveC5hdXRoLnYxLlJlc29sdmVFeHRlcm5hbFJlc3BvbnNlEnQKE0F1dGhlbnRpY2F0ZU1hY2hpbmUSLS5zaWduYWxib3guYXV0aC52MS5BdXRoZW50aWNhdGVNYWNoaW5lUmVxdWVzdBouLnNpZ25hbGJveC5hdXRoLnYxLkF1dGhlbnRpY2F0ZU1hY2hpbmVSZXNwb25zZRJfCgxMaXN0UGFzc2tleXMSJi5zaWduYWxib3guYXV0aC52MS5MaXN0UGFzc2tleXNSZXF1ZXN0Gicuc2lnbmFsYm94LmF1dGgudjEuTGlzdFBhc3NrZXlzUmVzcG9uc2USWQoKQWRkUGFzc2tleRIkLnNpZ25hbGJveC5hdXRoLnYxLkFkZFBhc3NrZXlSZXF1ZXN0GiUuc2lnbmFsYm94LmF1dGgudjEuQWRkUGFzc2tleVJlc3BvbnNlEmIKDVJlbW92ZVBhc3NrZXkSJy5zaWduYWxib3guYXV0aC52MS5SZW1vdmVQYXNza2V5UmVxdWVzdBooLnNpZ25hbGJveC5hdXRoLnYxLlJlbW92ZVBhc3NrZXlSZXNwb25zZRJoCg9WZXJpZnlBc3NlcnRpb24SKS5zaWduYWxib3guYXV0aC52MS5WZXJpZnlBc3NlcnRpb25SZXF1ZXN0Giouc2lnbmFsYm94LmF1dGgudjEuVmVyaWZ5QXNzZXJ0aW9uUmVzcG9uc2UysQMKCkNyZWRlbnRpYWwSZQoOVmVyaWZ5UGFzc3dvcmQSKC5zaWduYWxib3guYXV0aC52MS5WZXJpZnlQYXNzd29yZFJlcXVlc3QaKS5zaWduYWxib3guYXV0aC52MS5WZXJpZnlQYXNzd29yZFJlc3BvbnNlElwKC1NldFBhc3N3b3JkEiUuc2lnbmFsYm94LmF1dGgudjEuU2V0UGFzc3dvcmRSZXF1ZXN0GiYuc2lnbmFsYm94LmF1dGgudjEuU2V0UGFzc3dvcmRSZXNwb25zZRJlCg5DaGFuZ2VQYXNzd29yZBIoLnNpZ25hbGJveC5hdXRoLnYxLkNoYW5nZVBhc3N3b3JkUmVxdWVzdBopLnNpZ25hbGJveC5hdXRoLnYxLkNoYW5nZVBhc3N3b3JkUmVzcG9uc2USdwoUQ3JlYXRlRW5yb2xtZW50VG9rZW4SLi5zaWduYWxib3guYXV0aC52MS5DcmVhdGVFbnJvbG1lbnRUb2tlblJlcXVlc3QaLy5zaWduYWxib3guYXV0aC52MS5DcmVhdGVFbnJvbG1lbnRUb2tlblJlc3BvbnNlMpIECgdTZXNzaW9uEmIKDUNyZWF0ZVNlc3Npb24SJy5zaWduYWxib3guYXV0aC52MS5DcmVhdGVTZXNzaW9uUmVxdWVzdBooLnNpZ25hbGJveC5hdXRoLnYxLkNyZWF0ZVNlc3Npb25SZXNwb25zZRJiCg1SZWZyZXNoVG9rZW5zEicuc2lnbmFsYm94LmF1dGgudjEuUmVmcmVzaFRva2Vuc1JlcXVlc3QaKC5zaWduYWxib3guYXV0aC52MS5SZWZyZXNoVG9rZW5zUmVzcG9uc2USYgoNUmV2b2tlU2Vzc2lvbhInLnNpZ25hbGJveC5hdXRoLnYxLlJldm9rZVNlc3Npb25SZXF1ZXN0Giguc2lnbmFsYm94LmF1dGgudjEuUmV2b2tlU2Vzc2lvblJlc3BvbnNlEnEKElJldm9rZVVzZXJTZXNzaW9ucxIsLnNpZ25hbGJveC5hdXRoLnYxLlJldm9rZVVzZXJTZXNzaW9uc1JlcXVlc3QaLS5zaWduYWxib3guYXV0aC52MS5SZXZva2VVc2VyU2Vzc2lvbnNSZXNwb25zZRJoCg9HZXRTZXNzaW9uU3RhdGUSKS5zaWduYWxib3guYXV0aC52MS5HZXRTZXNzaW9uU3RhdGVSZXF1ZXN0Giouc2lnbmFsYm94LmF1dGgudjEuR2V0U2Vzc2lvblN0YXRlUmVzcG9uc2UyyQEKBVRva2VuEmUKDkdlbmVyYXRlVG9rZW5zEiguc2lnbmFsYm94LmF1dGgudjEuR2VuZXJhdGVUb2tlbnNSZXF1ZXN0Gikuc2lnbmFsYm94LmF1dGgudjEuR2VuZXJhdGVUb2tlbnNSZXNwb25zZRJZCgpQYXJzZVRva2VuEiQuc2lnbmFsYm94LmF1dGgudjEuUGFyc2VUb2tlblJlcXVlc3QaJS5zaWduYWxib3guYXV0aC52MS5QYXJzZVRva2VuUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("CgphdXRoLnByb3RvEhFzaWduYWxib3guYXV0aC52MSLlAQoEVXNlchIKCgJpZBgBIAEoCRIQCgh1c2VybmFtZRgCIAEoCRItCgZzdGF0dXMYAyABKA4yHS5zaWduYWxib3guYXV0aC52MS5Vc2VyU3RhdHVzEi4KCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2Rpc2FibGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgRraW5kGAcgASgOMhsuc2lnbmFsYm94LmF1dGgudjEuVXNlcktpbmRKBAgFEAYiywEKBVNjb3BlEhYKCXJlZ2lvbl9pZBgBIAEoCUgAiAEBEhoKDWRhdGFjZW50ZXJfaWQYAiABKAlIAYgBARIVCghsYXllcl9pZBgDIAEoCUgCiAEBEhcKCnNlZ21lbnRfaWQYBCABKAlIA4gBARIVCgh0eXBlX2tleRgFIAEoCUgEiAEBQgwKCl9yZWdpb25faWRCEAoOX2RhdGFjZW50ZXJfaWRCCwoJX2xheWVyX2lkQg0KC19zZWdtZW50X2lkQgsKCV90eXBlX2tleSLfAQoFR3JhbnQSCgoCaWQYASABKAkSDAoEcm9sZRgCIAEoCRInCgVzY29wZRgDIAEoCzIYLnNpZ25hbGJveC5hdXRoLnYxLlNjb3BlEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhoKDXZpYV9ncm91cF9rZXkYBSABKAlIAIgBARIpCgVzaW5jZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYByADKAlCEAoOX3ZpYV9ncm91cF9rZXkiVgoKTWVtYmVyc2hpcBIRCglncm91cF9rZXkYASABKAkSKQoFc2luY2UYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmJ5GAMgAygJIkUKD0NyZWRlbnRpYWxSZXNldBImCgJhdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYAiADKAkikgIKCVByaW5jaXBhbBIlCgR1c2VyGAEgASgLMhcuc2lnbmFsYm94LmF1dGgudjEuVXNlchIoCgZncmFudHMYAiADKAsyGC5zaWduYWxib3guYXV0aC52MS5HcmFudBISCgpncm91cF9rZXlzGAMgAygJEg8KB3ZlcnNpb24YBCABKAMSMgoLbWVtYmVyc2hpcHMYBSADKAsyHS5zaWduYWxib3guYXV0aC52MS5NZW1iZXJzaGlwEjEKBXJlc2V0GAYgASgLMiIuc2lnbmFsYm94LmF1dGgudjEuQ3JlZGVudGlhbFJlc2V0EhgKEHJlbmV3YWxfcmVxdWlyZWQYByABKAgSDgoGYmVoaW5kGAggAygJIrwBCgdQYXNza2V5EgoKAmlkGAEgASgJEhUKDWNyZWRlbnRpYWxfaWQYAiABKAkSDAoEbmFtZRgDIAEoCRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCWJhY2tlZF91cBgGIAEoCBILCgNqd2sYByABKAkiJgoTTGlzdFBhc3NrZXlzUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIlMKFExpc3RQYXNza2V5c1Jlc3BvbnNlEiwKCHBhc3NrZXlzGAEgAygLMhouc2lnbmFsYm94LmF1dGgudjEuUGFzc2tleRINCgVycF9pZBgCIAEoCSJaChFBZGRQYXNza2V5UmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSEQoJY2hhbGxlbmdlGAMgASgJEhMKC2F0dGVzdGF0aW9uGAQgASgJImEKEkFkZFBhc3NrZXlSZXNwb25zZRIrCgdwYXNza2V5GAEgASgLMhouc2lnbmFsYm94LmF1dGgudjEuUGFzc2tleRIPCgdyZWZ1c2VkGAIgASgJEg0KBWNhdXNlGAMgASgJIjMKFFJlbW92ZVBhc3NrZXlSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSCgoCaWQYAiABKAkiKAoVUmVtb3ZlUGFzc2tleVJlc3BvbnNlEg8KB3JlbW92ZWQYASABKAgiTwoWVmVyaWZ5QXNzZXJ0aW9uUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhEKCWNoYWxsZW5nZRgCIAEoCRIRCglhc3NlcnRpb24YAyABKAkifAoXVmVyaWZ5QXNzZXJ0aW9uUmVzcG9uc2USJQoEdXNlchgBIAEoCzIXLnNpZ25hbGJveC5hdXRoLnYxLlVzZXISKwoHcGFzc2tleRgCIAEoCzIaLnNpZ25hbGJveC5hdXRoLnYxLlBhc3NrZXkSDQoFY2F1c2UYAyABKAkiiwEKFlJlc29sdmVFeHRlcm5hbFJlcXVlc3QSEwoLcHJvdmlkZXJfaWQYASABKAkSDwoHc3ViamVjdBgCIAEoCRIQCgh1c2VybmFtZRgDIAEoCRIOCgZncm91cHMYBCADKAkSFAoMZ3JvdXBzX2tub3duGAUgASgIEhMKC2V4dGVybmFsX2lkGAYgASgJIkwKE0xpbmtFeHRlcm5hbFJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRITCgtwcm92aWRlcl9pZBgCIAEoCRIPCgdzdWJqZWN0GAMgASgJIlEKF1Jlc29sdmVFeHRlcm5hbFJlc3BvbnNlEiUKBHVzZXIYASABKAsyFy5zaWduYWxib3guYXV0aC52MS5Vc2VyEg8KB3JlZnVzZWQYAiABKAkigAEKGkF1dGhlbnRpY2F0ZU1hY2hpbmVSZXF1ZXN0Eg8KB2FwaV9rZXkYASABKAkSGAoQY2xpZW50X2Fzc2VydGlvbhgCIAEoCRIVCg1zdWJqZWN0X3Rva2VuGAMgASgJEg8KB21hY2hpbmUYBCABKAkSDwoHYWRkcmVzcxgFIAEoCSLoAQobQXV0aGVudGljYXRlTWFjaGluZVJlc3BvbnNlEiUKBHVzZXIYASABKAsyFy5zaWduYWxib3guYXV0aC52MS5Vc2VyEhUKDWNyZWRlbnRpYWxfaWQYAiABKAkSDgoGbWV0aG9kGAMgASgJEhMKC3Blcm1pc3Npb25zGAQgAygJEicKBXNjb3BlGAUgASgLMhguc2lnbmFsYm94LmF1dGgudjEuU2NvcGUSLgoKZXhwaXJlc19hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFY2F1c2UYByABKAkiHAoOR2V0VXNlclJlcXVlc3QSCgoCaWQYASABKAkiLAoYR2V0VXNlckJ5VXNlcm5hbWVSZXF1ZXN0EhAKCHVzZXJuYW1lGAEgASgJIjgKD0dldFVzZXJSZXNwb25zZRIlCgR1c2VyGAEgASgLMhcuc2lnbmFsYm94LmF1dGgudjEuVXNlciImChNHZXRQcmluY2lwYWxSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiRwoUR2V0UHJpbmNpcGFsUmVzcG9uc2USLwoJcHJpbmNpcGFsGAEgASgLMhwuc2lnbmFsYm94LmF1dGgudjEuUHJpbmNpcGFsIoABChVMaXN0UHJpbmNpcGFsc1JlcXVlc3QSEQoEcm9sZRgBIAEoCUgAiAEBEhYKCWdyb3VwX2tleRgCIAEoCUgBiAEBEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJQgcKBV9yb2xlQgwKCl9ncm91cF9rZXkiYwoWTGlzdFByaW5jaXBhbHNSZXNwb25zZRIwCgpwcmluY2lwYWxzGAEgAygLMhwuc2lnbmFsYm94LmF1dGgudjEuUHJpbmNpcGFsEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJoCgRUb3RwEi4KCmNyZWF0ZWRfYXQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3RfdXNlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiIQoOR2V0VG90cFJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCSI4Cg9HZXRUb3RwUmVzcG9uc2USJQoEdG90cBgBIAEoCzIXLnNpZ25hbGJveC5hdXRoLnYxLlRvdHAiRQoQQmVnaW5Ub3RwUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhAKCHVzZXJuYW1lGAIgASgJEg4KBmlzc3VlchgDIAEoCSJvChFCZWdpblRvdHBSZXNwb25zZRIOCgZzZWNyZXQYASABKAkSCwoDdXJpGAIgASgJEg0KBXNldHVwGAMgASgJEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIj4KDlNldFRvdHBSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSDQoFc2V0dXAYAiABKAkSDAoEY29kZRgDIAEoCSJJCg9TZXRUb3RwUmVzcG9uc2USJQoEdG90cBgBIAEoCzIXLnNpZ25hbGJveC5hdXRoLnYxLlRvdHASDwoHcmVmdXNlZBgCIAEoCSIyChFWZXJpZnlUb3RwUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEgwKBGNvZGUYAiABKAkiXAoSVmVyaWZ5VG90cFJlc3BvbnNlEhAKCGlzX3ZhbGlkGAEgASgIEg0KBWNhdXNlGAIgASgJEhEKCWxvY2tlZF9tcxgDIAEoAxISCgpsb2NrZWRfbm93GAQgASgIIiQKEVJlbW92ZVRvdHBSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiJQoSUmVtb3ZlVG90cFJlc3BvbnNlEg8KB3JlbW92ZWQYASABKAgiMgoRUGFzc3dvcmRWaW9sYXRpb24SDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIl0KFVZlcmlmeVBhc3N3b3JkUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhAKCHBhc3N3b3JkGAIgASgJEhEKCXF1ZXVlX2tleRgDIAEoCRIOCgZ1cmdlbnQYBCABKAgiUgoWVmVyaWZ5UGFzc3dvcmRSZXNwb25zZRIQCghpc192YWxpZBgBIAEoCBIYChBwYXNzd29yZF92ZXJzaW9uGAIgASgFEgwKBHRvdHAYAyABKAgijAEKElNldFBhc3N3b3JkUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhQKDG5ld19wYXNzd29yZBgCIAEoCRIXCg9lbnJvbG1lbnRfdG9rZW4YAyABKAkSEQoJY2hhbmdlX2lkGAQgASgJEhAKCHVzZXJuYW1lGAUgASgJEhEKCXF1ZXVlX2tleRgGIAEoCSJsChNTZXRQYXNzd29yZFJlc3BvbnNlEjgKCnZpb2xhdGlvbnMYASADKAsyJC5zaWduYWxib3guYXV0aC52MS5QYXNzd29yZFZpb2xhdGlvbhIbChNlbnJvbG1lbnRfY2hhbmdlX2lkGAIgASgJIqkBChVDaGFuZ2VQYXNzd29yZFJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRIYChBjdXJyZW50X3Bhc3N3b3JkGAIgASgJEhQKDG5ld19wYXNzd29yZBgDIAEoCRIXCg9rZWVwX3Nlc3Npb25faWQYBCABKAkSEQoJY2hhbmdlX2lkGAUgASgJEhAKCHVzZXJuYW1lGAYgASgJEhEKCXF1ZXVlX2tleRgHIAEoCSKMAQoWQ2hhbmdlUGFzc3dvcmRSZXNwb25zZRI4Cgp2aW9sYXRpb25zGAEgAygLMiQuc2lnbmFsYm94LmF1dGgudjEuUGFzc3dvcmRWaW9sYXRpb24SGAoQY3VycmVudF9pc192YWxpZBgDIAEoCBIYChBwYXNzd29yZF92ZXJzaW9uGAQgASgFSgQIAhADIoABChtDcmVhdGVFbnJvbG1lbnRUb2tlblJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRIRCgljaGFuZ2VfaWQYAiABKAkSGwoTb25seV9pZl9ub19wYXNzd29yZBgDIAEoCBIMCgRoYWxmGAQgASgFEhIKCmVuZHNfb2xkZXIYBSABKAgiZwocQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXNwb25zZRIXCg9lbnJvbG1lbnRfdG9rZW4YASABKAkSLgoKZXhwaXJlc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi7gIKDVNlc3Npb25SZWNvcmQSCgoCaWQYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKCnVzZXJfYWdlbnQYByABKAlIAIgBARIXCgppcF9hZGRyZXNzGAggASgJSAGIAQESKQoIbWV0YWRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei0KBG1vZGUYCiABKA4yHy5zaWduYWxib3guYXV0aC52MS5SZXNwb25zZU1vZGVCDQoLX3VzZXJfYWdlbnRCDQoLX2lwX2FkZHJlc3NKBAgDEAQi0QEKFENyZWF0ZVNlc3Npb25SZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSFwoKdXNlcl9hZ2VudBgCIAEoCUgAiAEBEhcKCmlwX2FkZHJlc3MYAyABKAlIAYgBARIpCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLQoEbW9kZRgFIAEoDjIfLnNpZ25hbGJveC5hdXRoLnYxLlJlc3BvbnNlTW9kZUINCgtfdXNlcl9hZ2VudEINCgtfaXBfYWRkcmVzcyJKChVDcmVhdGVTZXNzaW9uUmVzcG9uc2USMQoHc2Vzc2lvbhgBIAEoCzIgLnNpZ25hbGJveC5hdXRoLnYxLlNlc3Npb25SZWNvcmQiowEKFFJlZnJlc2hUb2tlbnNSZXF1ZXN0EhUKDXJlZnJlc2hfdG9rZW4YASABKAkSFgoJcmV0cnlfa2V5GAIgASgJSACIAQESFwoKdXNlcl9hZ2VudBgDIAEoCUgBiAEBEhcKCmlwX2FkZHJlc3MYBCABKAlIAogBAUIMCgpfcmV0cnlfa2V5Qg0KC191c2VyX2FnZW50Qg0KC19pcF9hZGRyZXNzIkQKFVJlZnJlc2hUb2tlbnNSZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSFQoNcmVmcmVzaF90b2tlbhgCIAEoCSJfChRSZXZva2VTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCRISCgpyZXF1ZXN0X2lkGAMgASgJEg8KB3VzZXJfaWQYBCABKAkiFwoVUmV2b2tlU2Vzc2lvblJlc3BvbnNlIqwBChlSZXZva2VVc2VyU2Vzc2lvbnNSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSFwoPa2VlcF9zZXNzaW9uX2lkGAIgASgJEg4KBnJlYXNvbhgDIAEoCRISCgpyZXF1ZXN0X2lkGAQgASgJEhUKDWNsZWFyX2xvY2tvdXQYBSABKAgSEAoIYWN0b3JfaWQYBiABKAkSGAoQcGFzc3dvcmRfdmVyc2lvbhgHIAEoBSItChpSZXZva2VVc2VyU2Vzc2lvbnNSZXNwb25zZRIPCgdyZXZva2VkGAEgASgFIj0KFkdldFNlc3Npb25TdGF0ZVJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJIikKF0dldFNlc3Npb25TdGF0ZVJlc3BvbnNlEg4KBmFjdGl2ZRgBIAEoCCLpAgoVR2VuZXJhdGVUb2tlbnNSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIQCgh1c2VybmFtZRgDIAEoCRItCgRtb2RlGAQgASgOMh8uc2lnbmFsYm94LmF1dGgudjEuUmVzcG9uc2VNb2RlEhEKCWF1dGhfdGltZRgFIAEoAxITCgtyZWZyZXNoX2p0aRgGIAEoCRITCgtyZWZyZXNoX2lhdBgHIAEoAxITCgtyZWZyZXNoX2tpZBgIIAEoCRITCgthY2Nlc3Nfb25seRgJIAEoCBIVCg1wcmVzZW50ZWRfa2lkGAogASgJEg4KBm1ldGhvZBgLIAEoCRITCgtwZXJtaXNzaW9ucxgMIAMoCRInCgVzY29wZRgNIAEoCzIYLnNpZ25hbGJveC5hdXRoLnYxLlNjb3BlEhEKCW5vdF9hZnRlchgOIAEoAxILCgNhbXIYDyADKAkihAEKFkdlbmVyYXRlVG9rZW5zUmVzcG9uc2USFAoMYWNjZXNzX3Rva2VuGAEgASgJEhUKDXJlZnJlc2hfdG9rZW4YAiABKAkSEwoLcmVmcmVzaF9qdGkYAyABKAkSEwoLcmVmcmVzaF9pYXQYBCABKAMSEwoLcmVmcmVzaF9raWQYBSABKAkiKgoRUGFyc2VUb2tlblJlcXVlc3QSFQoNcmVmcmVzaF90b2tlbhgBIAEoCSJTChJQYXJzZVRva2VuUmVzcG9uc2USEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEgsKA2p0aRgDIAEoCRILCgNpYXQYBCABKAMqdAoKVXNlclN0YXR1cxIbChdVU0VSX1NUQVRVU19VTlNQRUNJRklFRBAAEhYKElVTRVJfU1RBVFVTX0FDVElWRRABEhgKFFVTRVJfU1RBVFVTX0RJU0FCTEVEEAISFwoTVVNFUl9TVEFUVVNfREVMRVRFRBADKnoKDFJlc3BvbnNlTW9kZRIdChlSRVNQT05TRV9NT0RFX1VOU1BFQ0lGSUVEEAASFgoSUkVTUE9OU0VfTU9ERV9KU09OEAESGAoUUkVTUE9OU0VfTU9ERV9DT09LSUUQAhIZChVSRVNQT05TRV9NT0RFX01BQ0hJTkUQAypSCghVc2VyS2luZBIZChVVU0VSX0tJTkRfVU5TUEVDSUZJRUQQABIUChBVU0VSX0tJTkRfUEVSU09OEAESFQoRVVNFUl9LSU5EX01BQ0hJTkUQAjLYCAoISWRlbnRpdHkSUAoHR2V0VXNlchIhLnNpZ25hbGJveC5hdXRoLnYxLkdldFVzZXJSZXF1ZXN0GiIuc2lnbmFsYm94LmF1dGgudjEuR2V0VXNlclJlc3BvbnNlEmQKEUdldFVzZXJCeVVzZXJuYW1lEisuc2lnbmFsYm94LmF1dGgudjEuR2V0VXNlckJ5VXNlcm5hbWVSZXF1ZXN0GiIuc2lnbmFsYm94LmF1dGgudjEuR2V0VXNlclJlc3BvbnNlEl8KDEdldFByaW5jaXBhbBImLnNpZ25hbGJveC5hdXRoLnYxLkdldFByaW5jaXBhbFJlcXVlc3QaJy5zaWduYWxib3guYXV0aC52MS5HZXRQcmluY2lwYWxSZXNwb25zZRJlCg5MaXN0UHJpbmNpcGFscxIoLnNpZ25hbGJveC5hdXRoLnYxLkxpc3RQcmluY2lwYWxzUmVxdWVzdBopLnNpZ25hbGJveC5hdXRoLnYxLkxpc3RQcmluY2lwYWxzUmVzcG9uc2USaAoPUmVzb2x2ZUV4dGVybmFsEikuc2lnbmFsYm94LmF1dGgudjEuUmVzb2x2ZUV4dGVybmFsUmVxdWVzdBoqLnNpZ25hbGJveC5hdXRoLnYxLlJlc29sdmVFeHRlcm5hbFJlc3BvbnNlEmIKDExpbmtFeHRlcm5hbBImLnNpZ25hbGJveC5hdXRoLnYxLkxpbmtFeHRlcm5hbFJlcXVlc3QaKi5zaWduYWxib3guYXV0aC52MS5SZXNvbHZlRXh0ZXJuYWxSZXNwb25zZRJ0ChNBdXRoZW50aWNhdGVNYWNoaW5lEi0uc2lnbmFsYm94LmF1dGgudjEuQXV0aGVudGljYXRlTWFjaGluZVJlcXVlc3QaLi5zaWduYWxib3guYXV0aC52MS5BdXRoZW50aWNhdGVNYWNoaW5lUmVzcG9uc2USXwoMTGlzdFBhc3NrZXlzEiYuc2lnbmFsYm94LmF1dGgudjEuTGlzdFBhc3NrZXlzUmVxdWVzdBonLnNpZ25hbGJveC5hdXRoLnYxLkxpc3RQYXNza2V5c1Jlc3BvbnNlElkKCkFkZFBhc3NrZXkSJC5zaWduYWxib3guYXV0aC52MS5BZGRQYXNza2V5UmVxdWVzdBolLnNpZ25hbGJveC5hdXRoLnYxLkFkZFBhc3NrZXlSZXNwb25zZRJiCg1SZW1vdmVQYXNza2V5Eicuc2lnbmFsYm94LmF1dGgudjEuUmVtb3ZlUGFzc2tleVJlcXVlc3QaKC5zaWduYWxib3guYXV0aC52MS5SZW1vdmVQYXNza2V5UmVzcG9uc2USaAoPVmVyaWZ5QXNzZXJ0aW9uEikuc2lnbmFsYm94LmF1dGgudjEuVmVyaWZ5QXNzZXJ0aW9uUmVxdWVzdBoqLnNpZ25hbGJveC5hdXRoLnYxLlZlcmlmeUFzc2VydGlvblJlc3BvbnNlMuMGCgpDcmVkZW50aWFsEmUKDlZlcmlmeVBhc3N3b3JkEiguc2lnbmFsYm94LmF1dGgudjEuVmVyaWZ5UGFzc3dvcmRSZXF1ZXN0Gikuc2lnbmFsYm94LmF1dGgudjEuVmVyaWZ5UGFzc3dvcmRSZXNwb25zZRJcCgtTZXRQYXNzd29yZBIlLnNpZ25hbGJveC5hdXRoLnYxLlNldFBhc3N3b3JkUmVxdWVzdBomLnNpZ25hbGJveC5hdXRoLnYxLlNldFBhc3N3b3JkUmVzcG9uc2USZQoOQ2hhbmdlUGFzc3dvcmQSKC5zaWduYWxib3guYXV0aC52MS5DaGFuZ2VQYXNzd29yZFJlcXVlc3QaKS5zaWduYWxib3guYXV0aC52MS5DaGFuZ2VQYXNzd29yZFJlc3BvbnNlEncKFENyZWF0ZUVucm9sbWVudFRva2VuEi4uc2lnbmFsYm94LmF1dGgudjEuQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXF1ZXN0Gi8uc2lnbmFsYm94LmF1dGgudjEuQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXNwb25zZRJQCgdHZXRUb3RwEiEuc2lnbmFsYm94LmF1dGgudjEuR2V0VG90cFJlcXVlc3QaIi5zaWduYWxib3guYXV0aC52MS5HZXRUb3RwUmVzcG9uc2USVgoJQmVnaW5Ub3RwEiMuc2lnbmFsYm94LmF1dGgudjEuQmVnaW5Ub3RwUmVxdWVzdBokLnNpZ25hbGJveC5hdXRoLnYxLkJlZ2luVG90cFJlc3BvbnNlElAKB1NldFRvdHASIS5zaWduYWxib3guYXV0aC52MS5TZXRUb3RwUmVxdWVzdBoiLnNpZ25hbGJveC5hdXRoLnYxLlNldFRvdHBSZXNwb25zZRJZCgpWZXJpZnlUb3RwEiQuc2lnbmFsYm94LmF1dGgudjEuVmVyaWZ5VG90cFJlcXVlc3QaJS5zaWduYWxib3guYXV0aC52MS5WZXJpZnlUb3RwUmVzcG9uc2USWQoKUmVtb3ZlVG90cBIkLnNpZ25hbGJveC5hdXRoLnYxLlJlbW92ZVRvdHBSZXF1ZXN0GiUuc2lnbmFsYm94LmF1dGgudjEuUmVtb3ZlVG90cFJlc3BvbnNlMpIECgdTZXNzaW9uEmIKDUNyZWF0ZVNlc3Npb24SJy5zaWduYWxib3guYXV0aC52MS5DcmVhdGVTZXNzaW9uUmVxdWVzdBooLnNpZ25hbGJveC5hdXRoLnYxLkNyZWF0ZVNlc3Npb25SZXNwb25zZRJiCg1SZWZyZXNoVG9rZW5zEicuc2lnbmFsYm94LmF1dGgudjEuUmVmcmVzaFRva2Vuc1JlcXVlc3QaKC5zaWduYWxib3guYXV0aC52MS5SZWZyZXNoVG9rZW5zUmVzcG9uc2USYgoNUmV2b2tlU2Vzc2lvbhInLnNpZ25hbGJveC5hdXRoLnYxLlJldm9rZVNlc3Npb25SZXF1ZXN0Giguc2lnbmFsYm94LmF1dGgudjEuUmV2b2tlU2Vzc2lvblJlc3BvbnNlEnEKElJldm9rZVVzZXJTZXNzaW9ucxIsLnNpZ25hbGJveC5hdXRoLnYxLlJldm9rZVVzZXJTZXNzaW9uc1JlcXVlc3QaLS5zaWduYWxib3guYXV0aC52MS5SZXZva2VVc2VyU2Vzc2lvbnNSZXNwb25zZRJoCg9HZXRTZXNzaW9uU3RhdGUSKS5zaWduYWxib3guYXV0aC52MS5HZXRTZXNzaW9uU3RhdGVSZXF1ZXN0Giouc2lnbmFsYm94LmF1dGgudjEuR2V0U2Vzc2lvblN0YXRlUmVzcG9uc2UyyQEKBVRva2VuEmUKDkdlbmVyYXRlVG9rZW5zEiguc2lnbmFsYm94LmF1dGgudjEuR2VuZXJhdGVUb2tlbnNSZXF1ZXN0Gikuc2lnbmFsYm94LmF1dGgudjEuR2VuZXJhdGVUb2tlbnNSZXNwb25zZRJZCgpQYXJzZVRva2VuEiQuc2lnbmFsYm94LmF1dGgudjEuUGFyc2VUb2tlblJlcXVlc3QaJS5zaWduYWxib3guYXV0aC52MS5QYXJzZVRva2VuUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message signalbox.auth.v1.User
@@ -845,6 +845,278 @@ export const ListPrincipalsResponseSchema: GenMessage<ListPrincipalsResponse> = 
   messageDesc(file_auth, 26);
 
 /**
+ * The authenticator app of a person (RFC 6238), without its secret.
+ *
+ * @generated from message signalbox.auth.v1.Totp
+ */
+export type Totp = Message<"signalbox.auth.v1.Totp"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 1;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp last_used_at = 2;
+   */
+  lastUsedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.Totp.
+ * Use `create(TotpSchema)` to create a new message.
+ */
+export const TotpSchema: GenMessage<Totp> = /*@__PURE__*/
+  messageDesc(file_auth, 27);
+
+/**
+ * @generated from message signalbox.auth.v1.GetTotpRequest
+ */
+export type GetTotpRequest = Message<"signalbox.auth.v1.GetTotpRequest"> & {
+  /**
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.GetTotpRequest.
+ * Use `create(GetTotpRequestSchema)` to create a new message.
+ */
+export const GetTotpRequestSchema: GenMessage<GetTotpRequest> = /*@__PURE__*/
+  messageDesc(file_auth, 28);
+
+/**
+ * Absent if the person has none.
+ *
+ * @generated from message signalbox.auth.v1.GetTotpResponse
+ */
+export type GetTotpResponse = Message<"signalbox.auth.v1.GetTotpResponse"> & {
+  /**
+   * @generated from field: signalbox.auth.v1.Totp totp = 1;
+   */
+  totp?: Totp | undefined;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.GetTotpResponse.
+ * Use `create(GetTotpResponseSchema)` to create a new message.
+ */
+export const GetTotpResponseSchema: GenMessage<GetTotpResponse> = /*@__PURE__*/
+  messageDesc(file_auth, 29);
+
+/**
+ * @generated from message signalbox.auth.v1.BeginTotpRequest
+ */
+export type BeginTotpRequest = Message<"signalbox.auth.v1.BeginTotpRequest"> & {
+  /**
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * @generated from field: string username = 2;
+   */
+  username: string;
+
+  /**
+   * The name of this installation, which the app shows.
+   *
+   * @generated from field: string issuer = 3;
+   */
+  issuer: string;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.BeginTotpRequest.
+ * Use `create(BeginTotpRequestSchema)` to create a new message.
+ */
+export const BeginTotpRequestSchema: GenMessage<BeginTotpRequest> = /*@__PURE__*/
+  messageDesc(file_auth, 30);
+
+/**
+ * Nothing is kept: `setup` holds the secret, sealed, until the first code proves that the app has it.
+ *
+ * @generated from message signalbox.auth.v1.BeginTotpResponse
+ */
+export type BeginTotpResponse = Message<"signalbox.auth.v1.BeginTotpResponse"> & {
+  /**
+   * base32
+   *
+   * @generated from field: string secret = 1;
+   */
+  secret: string;
+
+  /**
+   * @generated from field: string uri = 2;
+   */
+  uri: string;
+
+  /**
+   * @generated from field: string setup = 3;
+   */
+  setup: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp expires_at = 4;
+   */
+  expiresAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.BeginTotpResponse.
+ * Use `create(BeginTotpResponseSchema)` to create a new message.
+ */
+export const BeginTotpResponseSchema: GenMessage<BeginTotpResponse> = /*@__PURE__*/
+  messageDesc(file_auth, 31);
+
+/**
+ * @generated from message signalbox.auth.v1.SetTotpRequest
+ */
+export type SetTotpRequest = Message<"signalbox.auth.v1.SetTotpRequest"> & {
+  /**
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * @generated from field: string setup = 2;
+   */
+  setup: string;
+
+  /**
+   * @generated from field: string code = 3;
+   */
+  code: string;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.SetTotpRequest.
+ * Use `create(SetTotpRequestSchema)` to create a new message.
+ */
+export const SetTotpRequestSchema: GenMessage<SetTotpRequest> = /*@__PURE__*/
+  messageDesc(file_auth, 32);
+
+/**
+ * Either the app, or the code of the refusal.
+ *
+ * @generated from message signalbox.auth.v1.SetTotpResponse
+ */
+export type SetTotpResponse = Message<"signalbox.auth.v1.SetTotpResponse"> & {
+  /**
+   * @generated from field: signalbox.auth.v1.Totp totp = 1;
+   */
+  totp?: Totp | undefined;
+
+  /**
+   * @generated from field: string refused = 2;
+   */
+  refused: string;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.SetTotpResponse.
+ * Use `create(SetTotpResponseSchema)` to create a new message.
+ */
+export const SetTotpResponseSchema: GenMessage<SetTotpResponse> = /*@__PURE__*/
+  messageDesc(file_auth, 33);
+
+/**
+ * @generated from message signalbox.auth.v1.VerifyTotpRequest
+ */
+export type VerifyTotpRequest = Message<"signalbox.auth.v1.VerifyTotpRequest"> & {
+  /**
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * @generated from field: string code = 2;
+   */
+  code: string;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.VerifyTotpRequest.
+ * Use `create(VerifyTotpRequestSchema)` to create a new message.
+ */
+export const VerifyTotpRequestSchema: GenMessage<VerifyTotpRequest> = /*@__PURE__*/
+  messageDesc(file_auth, 34);
+
+/**
+ * `cause` says why a code is refused, for the audit log alone.
+ *
+ * @generated from message signalbox.auth.v1.VerifyTotpResponse
+ */
+export type VerifyTotpResponse = Message<"signalbox.auth.v1.VerifyTotpResponse"> & {
+  /**
+   * @generated from field: bool is_valid = 1;
+   */
+  isValid: boolean;
+
+  /**
+   * none, locked, wrong_code, replayed
+   *
+   * @generated from field: string cause = 2;
+   */
+  cause: string;
+
+  /**
+   * How long no code is taken; 0 if one may be.
+   *
+   * @generated from field: int64 locked_ms = 3;
+   */
+  lockedMs: bigint;
+
+  /**
+   * This code was the last of those that may be wrong.
+   *
+   * @generated from field: bool locked_now = 4;
+   */
+  lockedNow: boolean;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.VerifyTotpResponse.
+ * Use `create(VerifyTotpResponseSchema)` to create a new message.
+ */
+export const VerifyTotpResponseSchema: GenMessage<VerifyTotpResponse> = /*@__PURE__*/
+  messageDesc(file_auth, 35);
+
+/**
+ * @generated from message signalbox.auth.v1.RemoveTotpRequest
+ */
+export type RemoveTotpRequest = Message<"signalbox.auth.v1.RemoveTotpRequest"> & {
+  /**
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.RemoveTotpRequest.
+ * Use `create(RemoveTotpRequestSchema)` to create a new message.
+ */
+export const RemoveTotpRequestSchema: GenMessage<RemoveTotpRequest> = /*@__PURE__*/
+  messageDesc(file_auth, 36);
+
+/**
+ * @generated from message signalbox.auth.v1.RemoveTotpResponse
+ */
+export type RemoveTotpResponse = Message<"signalbox.auth.v1.RemoveTotpResponse"> & {
+  /**
+   * @generated from field: bool removed = 1;
+   */
+  removed: boolean;
+};
+
+/**
+ * Describes the message signalbox.auth.v1.RemoveTotpResponse.
+ * Use `create(RemoveTotpResponseSchema)` to create a new message.
+ */
+export const RemoveTotpResponseSchema: GenMessage<RemoveTotpResponse> = /*@__PURE__*/
+  messageDesc(file_auth, 37);
+
+/**
  * @generated from message signalbox.auth.v1.PasswordViolation
  */
 export type PasswordViolation = Message<"signalbox.auth.v1.PasswordViolation"> & {
@@ -864,7 +1136,7 @@ export type PasswordViolation = Message<"signalbox.auth.v1.PasswordViolation"> &
  * Use `create(PasswordViolationSchema)` to create a new message.
  */
 export const PasswordViolationSchema: GenMessage<PasswordViolation> = /*@__PURE__*/
-  messageDesc(file_auth, 27);
+  messageDesc(file_auth, 38);
 
 /**
  * @generated from message signalbox.auth.v1.VerifyPasswordRequest
@@ -898,7 +1170,7 @@ export type VerifyPasswordRequest = Message<"signalbox.auth.v1.VerifyPasswordReq
  * Use `create(VerifyPasswordRequestSchema)` to create a new message.
  */
 export const VerifyPasswordRequestSchema: GenMessage<VerifyPasswordRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 28);
+  messageDesc(file_auth, 39);
 
 /**
  * Produced in constant time.
@@ -917,6 +1189,13 @@ export type VerifyPasswordResponse = Message<"signalbox.auth.v1.VerifyPasswordRe
    * @generated from field: int32 password_version = 2;
    */
   passwordVersion: number;
+
+  /**
+   * Whether this person has an authenticator app; false unless the password was valid.
+   *
+   * @generated from field: bool totp = 3;
+   */
+  totp: boolean;
 };
 
 /**
@@ -924,7 +1203,7 @@ export type VerifyPasswordResponse = Message<"signalbox.auth.v1.VerifyPasswordRe
  * Use `create(VerifyPasswordResponseSchema)` to create a new message.
  */
 export const VerifyPasswordResponseSchema: GenMessage<VerifyPasswordResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 29);
+  messageDesc(file_auth, 40);
 
 /**
  * @generated from message signalbox.auth.v1.SetPasswordRequest
@@ -966,7 +1245,7 @@ export type SetPasswordRequest = Message<"signalbox.auth.v1.SetPasswordRequest">
  * Use `create(SetPasswordRequestSchema)` to create a new message.
  */
 export const SetPasswordRequestSchema: GenMessage<SetPasswordRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 30);
+  messageDesc(file_auth, 41);
 
 /**
  * @generated from message signalbox.auth.v1.SetPasswordResponse
@@ -990,7 +1269,7 @@ export type SetPasswordResponse = Message<"signalbox.auth.v1.SetPasswordResponse
  * Use `create(SetPasswordResponseSchema)` to create a new message.
  */
 export const SetPasswordResponseSchema: GenMessage<SetPasswordResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 31);
+  messageDesc(file_auth, 42);
 
 /**
  * @generated from message signalbox.auth.v1.ChangePasswordRequest
@@ -1037,7 +1316,7 @@ export type ChangePasswordRequest = Message<"signalbox.auth.v1.ChangePasswordReq
  * Use `create(ChangePasswordRequestSchema)` to create a new message.
  */
 export const ChangePasswordRequestSchema: GenMessage<ChangePasswordRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 32);
+  messageDesc(file_auth, 43);
 
 /**
  * @generated from message signalbox.auth.v1.ChangePasswordResponse
@@ -1066,7 +1345,7 @@ export type ChangePasswordResponse = Message<"signalbox.auth.v1.ChangePasswordRe
  * Use `create(ChangePasswordResponseSchema)` to create a new message.
  */
 export const ChangePasswordResponseSchema: GenMessage<ChangePasswordResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 33);
+  messageDesc(file_auth, 44);
 
 /**
  * @generated from message signalbox.auth.v1.CreateEnrolmentTokenRequest
@@ -1107,7 +1386,7 @@ export type CreateEnrolmentTokenRequest = Message<"signalbox.auth.v1.CreateEnrol
  * Use `create(CreateEnrolmentTokenRequestSchema)` to create a new message.
  */
 export const CreateEnrolmentTokenRequestSchema: GenMessage<CreateEnrolmentTokenRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 34);
+  messageDesc(file_auth, 45);
 
 /**
  * @generated from message signalbox.auth.v1.CreateEnrolmentTokenResponse
@@ -1129,7 +1408,7 @@ export type CreateEnrolmentTokenResponse = Message<"signalbox.auth.v1.CreateEnro
  * Use `create(CreateEnrolmentTokenResponseSchema)` to create a new message.
  */
 export const CreateEnrolmentTokenResponseSchema: GenMessage<CreateEnrolmentTokenResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 35);
+  messageDesc(file_auth, 46);
 
 /**
  * Field 3 would be refresh_token_hash, which never leaves the store.
@@ -1188,7 +1467,7 @@ export type SessionRecord = Message<"signalbox.auth.v1.SessionRecord"> & {
  * Use `create(SessionRecordSchema)` to create a new message.
  */
 export const SessionRecordSchema: GenMessage<SessionRecord> = /*@__PURE__*/
-  messageDesc(file_auth, 36);
+  messageDesc(file_auth, 47);
 
 /**
  * @generated from message signalbox.auth.v1.CreateSessionRequest
@@ -1225,7 +1504,7 @@ export type CreateSessionRequest = Message<"signalbox.auth.v1.CreateSessionReque
  * Use `create(CreateSessionRequestSchema)` to create a new message.
  */
 export const CreateSessionRequestSchema: GenMessage<CreateSessionRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 37);
+  messageDesc(file_auth, 48);
 
 /**
  * @generated from message signalbox.auth.v1.CreateSessionResponse
@@ -1242,7 +1521,7 @@ export type CreateSessionResponse = Message<"signalbox.auth.v1.CreateSessionResp
  * Use `create(CreateSessionResponseSchema)` to create a new message.
  */
 export const CreateSessionResponseSchema: GenMessage<CreateSessionResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 38);
+  messageDesc(file_auth, 49);
 
 /**
  * @generated from message signalbox.auth.v1.RefreshTokensRequest
@@ -1274,7 +1553,7 @@ export type RefreshTokensRequest = Message<"signalbox.auth.v1.RefreshTokensReque
  * Use `create(RefreshTokensRequestSchema)` to create a new message.
  */
 export const RefreshTokensRequestSchema: GenMessage<RefreshTokensRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 39);
+  messageDesc(file_auth, 50);
 
 /**
  * @generated from message signalbox.auth.v1.RefreshTokensResponse
@@ -1296,7 +1575,7 @@ export type RefreshTokensResponse = Message<"signalbox.auth.v1.RefreshTokensResp
  * Use `create(RefreshTokensResponseSchema)` to create a new message.
  */
 export const RefreshTokensResponseSchema: GenMessage<RefreshTokensResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 40);
+  messageDesc(file_auth, 51);
 
 /**
  * @generated from message signalbox.auth.v1.RevokeSessionRequest
@@ -1330,7 +1609,7 @@ export type RevokeSessionRequest = Message<"signalbox.auth.v1.RevokeSessionReque
  * Use `create(RevokeSessionRequestSchema)` to create a new message.
  */
 export const RevokeSessionRequestSchema: GenMessage<RevokeSessionRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 41);
+  messageDesc(file_auth, 52);
 
 /**
  * @generated from message signalbox.auth.v1.RevokeSessionResponse
@@ -1343,7 +1622,7 @@ export type RevokeSessionResponse = Message<"signalbox.auth.v1.RevokeSessionResp
  * Use `create(RevokeSessionResponseSchema)` to create a new message.
  */
 export const RevokeSessionResponseSchema: GenMessage<RevokeSessionResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 42);
+  messageDesc(file_auth, 53);
 
 /**
  * @generated from message signalbox.auth.v1.RevokeUserSessionsRequest
@@ -1392,7 +1671,7 @@ export type RevokeUserSessionsRequest = Message<"signalbox.auth.v1.RevokeUserSes
  * Use `create(RevokeUserSessionsRequestSchema)` to create a new message.
  */
 export const RevokeUserSessionsRequestSchema: GenMessage<RevokeUserSessionsRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 43);
+  messageDesc(file_auth, 54);
 
 /**
  * @generated from message signalbox.auth.v1.RevokeUserSessionsResponse
@@ -1409,7 +1688,7 @@ export type RevokeUserSessionsResponse = Message<"signalbox.auth.v1.RevokeUserSe
  * Use `create(RevokeUserSessionsResponseSchema)` to create a new message.
  */
 export const RevokeUserSessionsResponseSchema: GenMessage<RevokeUserSessionsResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 44);
+  messageDesc(file_auth, 55);
 
 /**
  * @generated from message signalbox.auth.v1.GetSessionStateRequest
@@ -1431,7 +1710,7 @@ export type GetSessionStateRequest = Message<"signalbox.auth.v1.GetSessionStateR
  * Use `create(GetSessionStateRequestSchema)` to create a new message.
  */
 export const GetSessionStateRequestSchema: GenMessage<GetSessionStateRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 45);
+  messageDesc(file_auth, 56);
 
 /**
  * Active: it was neither ended nor has it expired.
@@ -1450,7 +1729,7 @@ export type GetSessionStateResponse = Message<"signalbox.auth.v1.GetSessionState
  * Use `create(GetSessionStateResponseSchema)` to create a new message.
  */
 export const GetSessionStateResponseSchema: GenMessage<GetSessionStateResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 46);
+  messageDesc(file_auth, 57);
 
 /**
  * refresh_jti, refresh_iat and refresh_kid: all three or none; given, exactly that refresh token is signed again.
@@ -1531,6 +1810,13 @@ export type GenerateTokensRequest = Message<"signalbox.auth.v1.GenerateTokensReq
    * @generated from field: int64 not_after = 14;
    */
   notAfter: bigint;
+
+  /**
+   * How the person of the session was proved (RFC 8176); none means by password.
+   *
+   * @generated from field: repeated string amr = 15;
+   */
+  amr: string[];
 };
 
 /**
@@ -1538,7 +1824,7 @@ export type GenerateTokensRequest = Message<"signalbox.auth.v1.GenerateTokensReq
  * Use `create(GenerateTokensRequestSchema)` to create a new message.
  */
 export const GenerateTokensRequestSchema: GenMessage<GenerateTokensRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 47);
+  messageDesc(file_auth, 58);
 
 /**
  * @generated from message signalbox.auth.v1.GenerateTokensResponse
@@ -1575,7 +1861,7 @@ export type GenerateTokensResponse = Message<"signalbox.auth.v1.GenerateTokensRe
  * Use `create(GenerateTokensResponseSchema)` to create a new message.
  */
 export const GenerateTokensResponseSchema: GenMessage<GenerateTokensResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 48);
+  messageDesc(file_auth, 59);
 
 /**
  * @generated from message signalbox.auth.v1.ParseTokenRequest
@@ -1592,7 +1878,7 @@ export type ParseTokenRequest = Message<"signalbox.auth.v1.ParseTokenRequest"> &
  * Use `create(ParseTokenRequestSchema)` to create a new message.
  */
 export const ParseTokenRequestSchema: GenMessage<ParseTokenRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 49);
+  messageDesc(file_auth, 60);
 
 /**
  * @generated from message signalbox.auth.v1.ParseTokenResponse
@@ -1624,7 +1910,7 @@ export type ParseTokenResponse = Message<"signalbox.auth.v1.ParseTokenResponse">
  * Use `create(ParseTokenResponseSchema)` to create a new message.
  */
 export const ParseTokenResponseSchema: GenMessage<ParseTokenResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 50);
+  messageDesc(file_auth, 61);
 
 /**
  * UNSPECIFIED is refused everywhere as not ACTIVE.
@@ -1869,6 +2155,46 @@ export const Credential: GenService<{
     methodKind: "unary";
     input: typeof CreateEnrolmentTokenRequestSchema;
     output: typeof CreateEnrolmentTokenResponseSchema;
+  },
+  /**
+   * @generated from rpc signalbox.auth.v1.Credential.GetTotp
+   */
+  getTotp: {
+    methodKind: "unary";
+    input: typeof GetTotpRequestSchema;
+    output: typeof GetTotpResponseSchema;
+  },
+  /**
+   * @generated from rpc signalbox.auth.v1.Credential.BeginTotp
+   */
+  beginTotp: {
+    methodKind: "unary";
+    input: typeof BeginTotpRequestSchema;
+    output: typeof BeginTotpResponseSchema;
+  },
+  /**
+   * @generated from rpc signalbox.auth.v1.Credential.SetTotp
+   */
+  setTotp: {
+    methodKind: "unary";
+    input: typeof SetTotpRequestSchema;
+    output: typeof SetTotpResponseSchema;
+  },
+  /**
+   * @generated from rpc signalbox.auth.v1.Credential.VerifyTotp
+   */
+  verifyTotp: {
+    methodKind: "unary";
+    input: typeof VerifyTotpRequestSchema;
+    output: typeof VerifyTotpResponseSchema;
+  },
+  /**
+   * @generated from rpc signalbox.auth.v1.Credential.RemoveTotp
+   */
+  removeTotp: {
+    methodKind: "unary";
+    input: typeof RemoveTotpRequestSchema;
+    output: typeof RemoveTotpResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_auth, 1);

@@ -18,6 +18,9 @@ export const SECURITY_EVENTS = [
   'account.recovery',
   'passkey.added',
   'passkey.removed',
+  'totp.added',
+  'totp.removed',
+  'totp.locked',
   'provider.linked',
   'rights.changed',
 ] as const

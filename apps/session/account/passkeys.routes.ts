@@ -1,7 +1,6 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
-import { refuseStaleAuth } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
 import type { Passkey } from '../../shared/contracts/gen/auth_pb.ts'
 import { Attestation, PasskeyChallenge, PasskeyList, PasskeyView } from '../../shared/contracts/session/passkeys.ts'
@@ -11,11 +10,9 @@ import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.
 import { withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
-import { assertionInvalid, newChallenge, orProblem, spendChallenge } from './passkeys.ts'
-import { modeOfPerson } from './password.ts'
+import { assertionInvalid, newChallenge, orProblem, spendChallenge } from '../token/passkeys.ts'
+import { refuseStale } from '../token/password.ts'
 
-/** How long ago a person who adds or removes a passkey may have signed in. */
-const FRESH_S = 300
 const tags = ['passkeys']
 const EXAMPLE = {
   name: 'MacBook of eva',
@@ -130,12 +127,6 @@ const changeRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (ap
       return sendStored(reply, answer)
     },
   )
-}
-
-const refuseStale = ({ clock }: Pick<SessionDeps, 'clock'>, caller: Parameters<typeof modeOfPerson>[0]) => {
-  modeOfPerson(caller)
-  const stale = refuseStaleAuth(caller, FRESH_S, clock.now())
-  if (stale) throw stale
 }
 
 const refusalOf = (code: string) => {

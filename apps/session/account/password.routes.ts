@@ -5,10 +5,10 @@ import { TokenReply } from '../../shared/contracts/session/tokens.ts'
 import { CommandHeaders, errorReplies } from '../../shared/http/app.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
-import { Password, refuseLongPassword } from './grants.ts'
-import { changePassword, modeOfPerson, tokensAfterChange } from './password.ts'
-import { tokensOf } from './replies.ts'
-import { contextOf } from './routes.ts'
+import { Password, refuseLongPassword } from '../token/grants.ts'
+import { changePassword, modeOfPerson, tokensAfterChange } from '../token/password.ts'
+import { tokensOf } from '../token/replies.ts'
+import { contextOf } from '../token/routes.ts'
 
 const PasswordBody = Type.Object(
   { current_password: Password, new_password: Password },
@@ -19,7 +19,7 @@ const PasswordBody = Type.Object(
 )
 
 /** The password of the caller. It is here and not in identity, because a change ends sessions. */
-export const usersRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+export const passwordRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
   app.post(
     '/v1/users/me/password',
     {

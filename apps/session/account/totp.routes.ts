@@ -1,0 +1,143 @@
+import { timestampDate } from '@bufbuild/protobuf/wkt'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import Type from 'typebox'
+import { allow } from '../../shared/auth/http.ts'
+import type { Totp } from '../../shared/contracts/gen/auth_pb.ts'
+import { TotpBody, TotpSetup, TotpView } from '../../shared/contracts/session/totp.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { withRequestId } from '../../shared/rpc/client.ts'
+import { clientOf } from '../browser/client.ts'
+import type { SessionDeps } from '../deps.ts'
+import { commandOf, runOnce } from '../sessions/commands.ts'
+import { refuseStale } from '../token/password.ts'
+import { orCredentialProblem, totpInvalid } from '../token/totp.ts'
+
+const tags = ['passkeys']
+
+/** The authenticator app of the caller. Its secret is shown once, and lies in credential alone (federation.md 8). */
+export const totpRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+  app.get(
+    '/v1/users/me/totp',
+    {
+      preHandler: allow('self', { kind: 'R' }),
+      schema: {
+        operationId: 'getTotp',
+        summary: 'Read whether you have an authenticator app',
+        tags,
+        description: 'Whether the caller has an authenticator app, since when, and when it was used last.',
+        response: { 200: TotpView, ...errorReplies },
+      },
+    },
+    async (req) => {
+      const request = { userId: req.caller.user_id }
+      return viewOf((await orCredentialProblem(deps.credential.getTotp(request, withRequestId(String(req.id))))).totp)
+    },
+  )
+
+  app.post(
+    '/v1/users/me/totp/setup',
+    {
+      preHandler: allow('self', { kind: 'R' }),
+      schema: {
+        operationId: 'beginTotp',
+        summary: 'Begin to set up an authenticator app',
+        tags,
+        'x-errors': [403],
+        description:
+          'A new secret for the caller, who signed in within the last 5 min. It changes nothing until its first code is sent.',
+        response: { 200: TotpSetup, ...errorReplies },
+      },
+    },
+    async (req) => {
+      refuseStale(deps, req.caller)
+      const { user_id, username } = req.caller
+      const issuer = `Signalbox ${new URL(deps.config.GATEWAY__HTTP__PUBLIC_ORIGIN).host.replaceAll(':', ' ')}`
+      const begun = deps.credential.beginTotp({ userId: user_id, username, issuer }, withRequestId(String(req.id)))
+      const { secret, uri, setup, expiresAt } = await orCredentialProblem(begun)
+      return { secret, uri, setup, expires_at: timeOf(expiresAt) ?? '' }
+    },
+  )
+  app.register(changeRoutes, { deps })
+}
+
+const changeRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+  app.put(
+    '/v1/users/me/totp',
+    {
+      preHandler: allow('self', { kind: 'W' }),
+      schema: {
+        operationId: 'setTotp',
+        summary: 'Set up an authenticator app',
+        tags,
+        'x-errors': [403, 409],
+        description:
+          'Makes the app whose first code this is the authenticator app of the caller, in place of the one before. The caller signed in within the last 5 min.',
+        headers: CommandHeaders,
+        body: TotpBody,
+        response: { 200: TotpView, ...errorReplies },
+      },
+    },
+    async (req, reply) => {
+      refuseStale(deps, req.caller)
+      const request = { userId: req.caller.user_id, ...req.body }
+      const set = async () => {
+        const { totp, refused } = await orCredentialProblem(
+          deps.credential.setTotp(request, withRequestId(String(req.id))),
+        )
+        if (!totp) throw refused === 'totp_invalid' ? totpInvalid() : setupExpired()
+        await note(deps, req, 'set_totp')
+        return { status: 200, body: viewOf(totp) }
+      }
+      return sendStored(reply, await runOnce(deps, commandOf(req), set, { needs_row: true }))
+    },
+  )
+
+  app.delete(
+    '/v1/users/me/totp',
+    {
+      preHandler: allow('self', { kind: 'W' }),
+      schema: {
+        operationId: 'removeTotp',
+        summary: 'Remove your authenticator app',
+        tags,
+        'x-errors': [403, 404],
+        description: 'Removes the authenticator app of the caller, who signed in within the last 5 min.',
+        headers: CommandHeaders,
+        response: { 204: Type.Null(), ...errorReplies },
+      },
+    },
+    async (req, reply) => {
+      refuseStale(deps, req.caller)
+      const request = { userId: req.caller.user_id }
+      const remove = async () => {
+        const gone = await orCredentialProblem(deps.credential.removeTotp(request, withRequestId(String(req.id))))
+        if (!gone.removed) throw notFound('authenticator app', 'yours', 'not_found')
+        await note(deps, req, 'remove_totp')
+        return { status: 204, body: undefined }
+      }
+      return sendStored(reply, await runOnce(deps, commandOf(req), remove, { needs_row: true }))
+    },
+  )
+}
+
+const note = (deps: SessionDeps, req: FastifyRequest, action: 'set_totp' | 'remove_totp') => {
+  const { user_id, session_id } = req.caller
+  const { ip_address, user_agent } = clientOf(req)
+  const who = { actor: `user:${user_id}`, user_id, session_id, request_id: String(req.id), ip_address, user_agent }
+  return deps.audit({ action, outcome: 'done', ...who })
+}
+
+const setupExpired = () =>
+  new AppError('version_conflict', 'challenge_expired', 'The set-up of the app has expired.', {
+    hint: 'Begin again: the app gets a new code to scan.',
+  })
+
+const timeOf = (at: Totp['createdAt']): string | null => (at ? timestampDate(at).toISOString() : null)
+
+const viewOf = (totp: Totp | undefined): TotpView => ({
+  active: totp !== undefined,
+  created_at: timeOf(totp?.createdAt),
+  last_used_at: timeOf(totp?.lastUsedAt),
+})

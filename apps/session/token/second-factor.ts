@@ -1,0 +1,60 @@
+import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { Client } from '../browser/client.ts'
+import type { SessionDeps } from '../deps.ts'
+import type { HalfSignedIn } from '../store/flows.ts'
+import type { Method } from '../store/store.ts'
+import { finishLogin, type Login } from './login.ts'
+import { assertionInvalid, provePasskey } from './passkeys.ts'
+import { BY_CODE, proveCode } from './totp.ts'
+
+/** One of both. */
+export type SecondFactor = { assertion: Assertion } | { totp: string }
+type Request = { client: Client; request_id: string; mode: 'json' | 'cookie' }
+
+/** How many codes may be wrong before the password is asked again. */
+const MOST_TRIES = 5
+
+/** Completes a sign-in whose password was right. */
+export const completeLogin = async (
+  deps: SessionDeps,
+  factor_token: string,
+  factor: SecondFactor,
+  request: Request,
+): Promise<Login> => {
+  const half = await deps.flows.complete(factor_token)
+  if (half?.user.mode !== request.mode)
+    throw new AppError('version_conflict', 'challenge_expired', 'The sign-in has expired or was used.', {
+      hint: 'Start again with your password.',
+    })
+  const { amr, details } = await prove(deps, factor_token, half, factor, request)
+  const done = await finishLogin(deps, half, request, ['pwd', ...amr], details)
+  if (!done) throw assertionInvalid()
+  return done
+}
+
+type Proved = { amr: Method[]; details: Record<string, string> }
+
+/** A refused passkey means: start again with the password. A mistyped code may be typed again. */
+const prove = async (
+  deps: SessionDeps,
+  factor_token: string,
+  half: HalfSignedIn,
+  factor: SecondFactor,
+  request: Request,
+): Promise<Proved> => {
+  const { user_id } = half.user
+  if ('assertion' in factor) {
+    const { passkey, amr } = await provePasskey(deps, factor.assertion, request, 'login', user_id)
+    return { amr, details: { passkey: passkey.id } }
+  }
+  try {
+    await proveCode(deps, factor.totp, request, 'login', user_id)
+  } catch (error) {
+    const tries = half.tries + 1
+    if (error instanceof AppError && error.code === 'totp_invalid' && tries < MOST_TRIES)
+      await deps.flows.halve(factor_token, { ...half, tries })
+    throw error
+  }
+  return { amr: BY_CODE, details: { factor: 'totp' } }
+}

@@ -1,0 +1,41 @@
+import { and, eq, ne } from 'drizzle-orm'
+import { first, type Queryable, type Tx } from '../client.ts'
+import { type TotpRow, totp_factors } from './tables.ts'
+
+export const getTotp = (db: Queryable, user_id: string) =>
+  db.select().from(totp_factors).where(eq(totp_factors.user_id, user_id)).then(first)
+
+/** The authenticator app, locked: codes that come at once are judged one after the other. */
+export const lockTotp = (tx: Tx, user_id: string) =>
+  tx.select().from(totp_factors).where(eq(totp_factors.user_id, user_id)).for('update').then(first)
+
+/** Takes the place of the one before. Undefined if this set-up was saved already: its codes stay used. */
+export const saveTotp = (db: Queryable, row: typeof totp_factors.$inferInsert) =>
+  db
+    .insert(totp_factors)
+    .values(row)
+    .onConflictDoUpdate({
+      target: totp_factors.user_id,
+      set: { failures: 0, failures_since: null, locked_until: null, last_used_at: null, ...row },
+      setWhere: ne(totp_factors.id, row.id),
+    })
+    .returning()
+    .then(first)
+
+export const changeTotp = (tx: Tx, user_id: string, change: Partial<TotpRow>) =>
+  tx.update(totp_factors).set(change).where(eq(totp_factors.user_id, user_id))
+
+/** Returns the row that is gone. */
+export const deleteTotp = (db: Queryable, user_id: string) =>
+  db.delete(totp_factors).where(eq(totp_factors.user_id, user_id)).returning().then(first)
+
+/** Those whose secret an older key seals. */
+export const totpsSealedBefore = (db: Queryable, kek_id: string, limit: number) =>
+  db.select().from(totp_factors).where(ne(totp_factors.kek_id, kek_id)).limit(limit)
+
+/** Keeps the same secret under another key, unless it was replaced meanwhile. */
+export const resealTotp = (db: Queryable, { id, user_id }: TotpRow, secret: Buffer, kek_id: string) =>
+  db
+    .update(totp_factors)
+    .set({ secret, kek_id })
+    .where(and(eq(totp_factors.user_id, user_id), eq(totp_factors.id, id)))

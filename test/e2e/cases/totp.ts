@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest'
+import { accessibilityOf } from '../../support/browser.ts'
+import { codeAt } from '../../support/totp.ts'
+import { accounts, PATIENCE_MS, press, sitDown, stack } from '../desk.ts'
+
+/** A code counts once: each is of a later step, within the window that the server grants. */
+const soon = (secret: string, steps: number) => codeAt(secret, new Date(), steps)
+
+describe('an authenticator app', () => {
+  it(
+    'is set up by its first code, asked for at the sign-in, and goes',
+    async () => {
+      const { context, page } = await sitDown('otto')
+      await page.goto(`${stack.gateway_url}/settings/passkeys`)
+      await page.getByText('You have no authenticator app.').waitFor()
+      await press(page, 'Set up an app')
+      await page.getByRole('img', { name: 'Scan this with your authenticator app' }).waitFor()
+      const secret = (await page.locator('code').innerText()).trim()
+      expect(secret).toMatch(/^[A-Z2-7]{32}$/)
+      const field = page.getByLabel('Code that the app shows')
+      expect(await field.getAttribute('autocomplete')).toBe('one-time-code')
+      expect(await field.getAttribute('inputmode')).toBe('numeric')
+      expect(await accessibilityOf(page)).toEqual([])
+      await field.fill('12')
+      await press(page, 'Turn on')
+      await page.getByText('Enter the 6 digits that the app shows.').waitFor()
+      await field.fill(soon(secret, -1))
+      await press(page, 'Turn on')
+      await page.getByText('The authenticator app is on.').waitFor()
+
+      await page.getByRole('button', { name: /Signed in as otto/ }).click()
+      await page.getByRole('menuitem', { name: 'Sign out' }).click()
+      await page.getByLabel('Username').fill('otto')
+      await page.getByLabel('Password', { exact: true }).fill(accounts.get('otto')?.password ?? '')
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+      const code = page.getByLabel('Code of your authenticator app')
+      await code.waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await code.fill('000000')
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+      await page.getByText('The code is wrong, or was used already.').waitFor()
+      await code.fill(soon(secret, 1).replace(/^.{3}/, '$& '))
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+      await page.getByRole('button', { name: /Signed in as otto/ }).waitFor()
+
+      await page.goto(`${stack.gateway_url}/settings/passkeys`)
+      await press(page, 'Remove the app')
+      await page.getByText('The authenticator app is removed.').waitFor()
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+})
