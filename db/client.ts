@@ -1,5 +1,7 @@
 import type { Writable } from 'node:stream'
+import { and, eq } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import pg from 'pg'
 import { type Deadline, deadlineNow } from '../apps/shared/process/deadline.ts'
 import { shareConnections } from '../apps/shared/process/shares.ts'
@@ -251,3 +253,10 @@ export const together = async <T extends readonly unknown[]>(
   for (const step of settled) if (step.status === 'rejected') throw step.reason
   return settled.map((step) => (step as PromiseFulfilledResult<unknown>).value) as unknown as T
 }
+
+/** The values of some columns; null is not among them, because no value equals it in SQL. */
+type Values<T extends PgTable> = { [K in keyof T['$inferSelect']]?: NonNullable<T['$inferSelect'][K]> }
+
+/** Where each of these columns of a table has this value. */
+export const equals = <T extends PgTable>(table: T, values: Values<T>) =>
+  and(...Object.entries(values).map(([name, value]) => eq(table[name as keyof T] as PgColumn, value)))

@@ -1,6 +1,6 @@
-import { and, eq, isNull, sql } from 'drizzle-orm'
+import { and, isNull, sql } from 'drizzle-orm'
 import { bigint, boolean, integer, type PgSchema, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
-import type { Db, Queryable, Tx } from './client.ts'
+import { type Db, equals, type Queryable, type Tx } from './client.ts'
 import { at } from './columns.ts'
 import { pruneRows } from './prune.ts'
 
@@ -79,7 +79,7 @@ export const lockVersion = async (
   const [row] = await tx
     .select({ ver: v.ver, held: v.held })
     .from(v)
-    .where(and(eq(v.consumer, consumer), eq(v.agg_type, agg_type), eq(v.agg_id, agg_id)))
+    .where(equals(v, { consumer, agg_type, agg_id }))
     .for('update')
   return row ?? { ver: 0, held: false }
 }
@@ -92,10 +92,7 @@ export const setVersion = async (
   agg_id: string,
   ver: number,
 ) => {
-  await tx
-    .update(v)
-    .set({ ver })
-    .where(and(eq(v.consumer, consumer), eq(v.agg_type, agg_type), eq(v.agg_id, agg_id)))
+  await tx.update(v).set({ ver }).where(equals(v, { consumer, agg_type, agg_id }))
 }
 
 /**
@@ -113,15 +110,7 @@ export const passVersion = async (
   const { rowCount } = await db
     .update(v)
     .set({ ver })
-    .where(
-      and(
-        eq(v.consumer, consumer),
-        eq(v.agg_type, agg_type),
-        eq(v.agg_id, agg_id),
-        eq(v.ver, ver - 1),
-        eq(v.held, false),
-      ),
-    )
+    .where(equals(v, { consumer, agg_type, agg_id, ver: ver - 1, held: false }))
   return rowCount === 1
 }
 
@@ -180,7 +169,7 @@ export const releaseLetter = async (tx: Tx, tables: InboxTables, letter: DeadLet
   await tx
     .update(d)
     .set({ released_at: sql`clock_timestamp()` })
-    .where(and(eq(d.consumer, consumer), eq(d.agg_type, agg_type), eq(d.agg_id, agg_id), isNull(d.released_at)))
+    .where(and(equals(d, { consumer, agg_type, agg_id }), isNull(d.released_at)))
   await setHeld(tx, tables, letter, false)
 }
 
@@ -189,8 +178,4 @@ const setHeld = (
   { projection_version: v }: InboxTables,
   { consumer, agg_type, agg_id }: Pick<DeadLetter, 'consumer' | 'agg_type' | 'agg_id'>,
   held: boolean,
-) =>
-  tx
-    .update(v)
-    .set({ held })
-    .where(and(eq(v.consumer, consumer), eq(v.agg_type, agg_type), eq(v.agg_id, agg_id)))
+) => tx.update(v).set({ held }).where(equals(v, { consumer, agg_type, agg_id }))

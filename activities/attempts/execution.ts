@@ -114,8 +114,8 @@ const carryOut = async (deps: ActivityDeps, input: AttemptInput, claim: Granted)
   const result = (await attempt.look()) ?? (await attempt.run())
   crashPoint('activity.after_effect')
   deps.observe.attempt(work.executor, result.status, (performance.now() - started) / 1000)
-  const taken = result.status === 'succeeded' && input.role === 'run' ? takeOutputs(spec, result.raw) : null
-  const verdict = taken?.error ? failedBy(taken.error) : result
+  const taken = hasFound(result) && input.role === 'run' ? takeOutputs(spec, result.raw) : null
+  const verdict = taken?.error && result.status === 'succeeded' ? failedBy(taken.error) : result
   const lines = await attempt.rest()
   if (verdict.status === 'pending') {
     const ours = await patiently(() =>
@@ -135,9 +135,13 @@ const carryOut = async (deps: ActivityDeps, input: AttemptInput, claim: Granted)
   const end =
     verdict.status === 'succeeded'
       ? endOf('succeeded', prepared.inputs, outputs, null, lines, artifacts)
-      : failureEnd(verdict, prepared.inputs, lines, prepared.mask)
+      : failureEnd(verdict, prepared.inputs, lines, prepared.mask, outputs)
   return finish(deps, ref, end, verdict.status === 'failed' ? verdict : undefined)
 }
+
+/** It brings a result; a failure may, too. */
+const hasFound = (result: ExecutorResult): result is Extract<ExecutorResult, { raw?: unknown }> =>
+  result.status === 'succeeded' || (result.status === 'failed' && result.raw !== undefined)
 
 const refOf = ({ operation_id, node_id, role, attempt }: AttemptInput) => ({ operation_id, node_id, role, attempt })
 
@@ -301,12 +305,13 @@ const failureEnd = (
   inputs: unknown,
   lines: AttemptEnd['lines'] = [],
   mask: (text: string) => string = (text) => text,
+  outputs: AttemptEnd['outputs'] = null,
 ): AttemptEnd => {
   const retryable = result.status === 'failed' && (result.retryable ?? RETRYABLE.has(result.class))
   const hint = result.status === 'failed' ? result.hint : undefined
   const message = mask(result.message).slice(0, MAX_MESSAGE)
   const error = { class: result.class, message, retryable, ...(hint !== undefined && { hint }) }
-  return endOf(result.status === 'unknown' ? 'outcome_unknown' : 'failed', inputs, null, error, lines)
+  return endOf(result.status === 'unknown' ? 'outcome_unknown' : 'failed', inputs, outputs, error, lines)
 }
 
 /** Writes the end, patiently: the effect has happened, and a repeat would only find it out the hard way. */

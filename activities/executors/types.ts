@@ -34,7 +34,16 @@ export type ExecutorContext = {
 
 export type ExecutorResult =
   | { status: 'succeeded'; raw: unknown }
-  | { status: 'failed'; class: string; message: string; retryable?: boolean; retry_after_s?: number; hint?: string }
+  /** `raw`: what it found out all the same; outputs are taken from it as from that of a success. */
+  | {
+      status: 'failed'
+      class: string
+      message: string
+      retryable?: boolean
+      retry_after_s?: number
+      hint?: string
+      raw?: unknown
+    }
   /** Nobody knows whether it took effect. */
   | { status: 'unknown'; class: string; message: string }
   /** Not over: called again after a while with `resume`. */

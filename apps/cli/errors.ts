@@ -66,7 +66,8 @@ const HINTS: Record<string, string> = {
   field_owned: 'Leave these fields to who manages them, or take them over with --force --reason TEXT.',
 }
 
-const exitOf = ({ status, category }: Problem): ExitCode => {
+const exitOf = ({ status, category, code }: Problem): ExitCode => {
+  if (code === 'signature_required') return EXIT.person
   if (status === 401) return EXIT.sign_in
   if (category === 'validation_error' && (status === 400 || status === 422)) return EXIT.usage
   if (status === 404 || status === 429 || status >= 500) return EXIT.error

@@ -160,6 +160,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/device": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin the sign-in of a device
+         * @description The codes of RFC 8628: the device polls POST /v1/token, the person approves at /device.
+         */
+        post: operations["createDeviceAuthorization"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/device/find": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Look up the code of a device
+         * @description Which machine asks, from where and since when.
+         */
+        post: operations["findDeviceRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/device/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve the sign-in of a device
+         * @description Signs the device in as the caller, who signed in within 5 min.
+         */
+        post: operations["approveDeviceRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/device/deny": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refuse the sign-in of a device
+         * @description Refuses the device.
+         */
+        post: operations["denyDeviceRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/providers": {
         parameters: {
             query?: never;
@@ -2472,6 +2552,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/schedules/{schedule_id}/secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make the secret of a webhook
+         * @description Shows a new secret, once. The one before it counts until `previous_until`.
+         */
+        post: operations["makeScheduleSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/hooks/{schedule_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Deliver a webhook
+         * @description Begins a run of a schedule with `when: {webhook}`. Signed as Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature), or as code forges do (X-Hub-Signature-256), whichever the schedule asks for. A delivery counts once; one that comes while an operation of the schedule runs waits for its end.
+         */
+        post: operations["takeWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/operations/{operation_id}/nodes/{node_id}/logs": {
         parameters: {
             query?: never;
@@ -2699,6 +2819,34 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications/push": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read how this browser is told
+         * @description The key to subscribe with, and the subscription of your session if there is one.
+         */
+        get: operations["getPush"];
+        /**
+         * Subscribe this browser
+         * @description Decisions that wait for you are pushed to this browser until your session ends. Replaces the subscription of the session, and that of whoever had this browser before.
+         */
+        put: operations["subscribePush"];
+        post?: never;
+        /**
+         * Unsubscribe this browser
+         * @description Ends the subscription of your session, if there is one.
+         */
+        delete: operations["unsubscribePush"];
         options?: never;
         head?: never;
         patch?: never;
@@ -3573,10 +3721,13 @@ export interface components {
             /** @enum {unknown} */
             risk_ceiling?: "low" | "medium" | "high";
             pause_on_failure?: boolean;
+            /** @description How many nodes may fail or end unknown; one more pauses the operation. Above 0 a failed target is passed over, except in a canary. After a resume each further failure pauses again. */
+            failure_budget?: number;
             /** @enum {unknown} */
             on_drift?: "pause" | "ignore";
             batch?: {
                 size?: number;
+                canary?: number;
                 by?: string;
             };
         };
@@ -3643,8 +3794,11 @@ export interface components {
             delivery_id: string;
             /** Format: uuid */
             destination_id: string;
-            /** @enum {unknown} */
-            purpose: "notices" | "code" | "test" | "security";
+            /**
+             * @description `outcome`: a device is told that a decision no longer waits, in place of the notification.
+             * @enum {unknown}
+             */
+            purpose: "notices" | "outcome" | "code" | "test" | "security";
             security_event: ("device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "totp.added" | "totp.removed" | "totp.locked" | "provider.linked" | "rights.changed") | null;
             /**
              * @description `dead`: it was given up. `obsolete`: when it was to be sent no decision of it waited for you.
@@ -3680,7 +3834,7 @@ export interface components {
             /** Format: uuid */
             destination_id: string;
             /** @enum {unknown} */
-            kind: "email" | "webhook" | "slack" | "teams";
+            kind: "email" | "webhook" | "slack" | "teams" | "push";
             name: string;
             /** @description A mail address, or the origin of a URL. */
             address: string;
@@ -3689,6 +3843,30 @@ export interface components {
             status_reason: string | null;
             /** @description RFC 3339, UTC, microseconds. */
             created_at: string;
+        };
+        DeviceAuthorization: {
+            device_code: string;
+            user_code: string;
+            verification_uri: string;
+            verification_uri_complete: string;
+            expires_in: number;
+            /** @description Seconds between two polls of POST /v1/token. */
+            interval: number;
+        };
+        DeviceCode: {
+            user_code: string;
+        };
+        DeviceRequestView: {
+            user_code: string;
+            client_id: string;
+            /** @description As the machine calls itself. */
+            host: string;
+            ip_address: string | null;
+            user_agent: string | null;
+            asked_at: string;
+            expires_at: string;
+            /** @description Whether the caller comes from the same address. */
+            same_address: boolean;
         };
         Difference: {
             /** @description RFC 3339 in UTC with microseconds. */
@@ -4296,6 +4474,28 @@ export interface components {
             mode: string;
             /** @description RFC 3339, UTC, microseconds. */
             since: string;
+        };
+        HookDeliveryView: {
+            /** @enum {unknown} */
+            status: "accepted" | "duplicate" | "ignored";
+            detail: string | null;
+        };
+        HookSecretBody: {
+            /**
+             * @description So long the secret before it still counts; 0: it ends at once.
+             * @default 86400
+             */
+            overlap_s: number;
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        HookSecretView: {
+            /** Format: uuid */
+            schedule_id: string;
+            url: string;
+            /** @description Shown here alone. */
+            secret: string;
+            previous_until: string | null;
         };
         IdentityProviderList: {
             items: {
@@ -5860,6 +6060,21 @@ export interface components {
                 [key: string]: number;
             };
         };
+        PushBody: {
+            name: string;
+            /** @description Where the browser has its pushes taken. Only its origin is shown again. */
+            endpoint: string;
+            keys: {
+                p256dh: string;
+                auth: string;
+            };
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        PushView: {
+            public_key: string | null;
+            destination: components["schemas"]["DestinationView"] | null;
+        };
         Quiet: {
             /** @description An IANA time zone, through its daylight saving. */
             timezone: string;
@@ -6732,7 +6947,7 @@ export interface components {
             waiting_since: string;
             deadline_at: string | null;
         };
-        When: components["schemas"]["WhenOnce"] | components["schemas"]["WhenEvery"] | components["schemas"]["WhenCron"] | components["schemas"]["WhenMet"];
+        When: components["schemas"]["WhenOnce"] | components["schemas"]["WhenEvery"] | components["schemas"]["WhenCron"] | components["schemas"]["WhenMet"] | components["schemas"]["WhenHook"];
         /** @description When resources begin to meet a condition, such as drift; those are the targets of the intent. */
         WhenCondition: {
             type_key: string;
@@ -6748,6 +6963,18 @@ export interface components {
         WhenEvery: {
             /** @description So often, from its creation on. */
             every_s: number;
+        };
+        WhenHook: {
+            /** @description When a signed webhook comes to POST /api/v1/hooks/{schedule_id}. */
+            webhook: {
+                /**
+                 * @description `standard`: Standard Webhooks, at most 5 minutes old. `forge`: X-Hub-Signature-256 over the body, as code forges sign; the same body counts once.
+                 * @enum {unknown}
+                 */
+                signature: "standard" | "forge";
+                /** @description CEL over `body`; a delivery that does not meet it starts no run. */
+                if?: string;
+            };
         };
         WhenMet: {
             on: components["schemas"]["WhenCondition"];
@@ -7033,7 +7260,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @enum {unknown} */
-                    grant_type?: "password" | "refresh_token" | "authorization_code" | "passkey" | "second_factor";
+                    grant_type?: "password" | "refresh_token" | "authorization_code" | "passkey" | "second_factor" | "urn:ietf:params:oauth:grant-type:device_code";
                     username?: string;
                     /** @description At most 128 characters and 512 bytes. */
                     password?: string;
@@ -7041,6 +7268,9 @@ export interface operations {
                     code?: string;
                     code_verifier?: string;
                     redirect_uri?: string;
+                    device_code?: string;
+                    /** @constant */
+                    client_id?: "signalbox-cli";
                     assertion?: components["schemas"]["Assertion"];
                     /** @description The 6 digits that the app shows. */
                     totp?: string;
@@ -7344,6 +7574,159 @@ export interface operations {
                 };
             };
             400: components["responses"]["BadRequest"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    createDeviceAuthorization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    client_id: "signalbox-cli";
+                    /** @description The name of the machine. */
+                    host: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeviceAuthorization"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    findDeviceRequest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeviceCode"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeviceRequestView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    approveDeviceRequest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeviceCode"];
+            };
+        };
+        responses: {
+            /** @description Done, without a body. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    denyDeviceRequest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeviceCode"];
+            };
+        };
+        responses: {
+            /** @description Done, without a body. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["ContentTooLarge"];
             414: components["responses"]["UriTooLong"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -13286,6 +13669,91 @@ export interface operations {
             504: components["responses"]["GatewayTimeout"];
         };
     };
+    makeScheduleSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HookSecretBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HookSecretView"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    takeWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        /** @description Whatever the sender says; its bytes are signed. */
+        requestBody: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HookDeliveryView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
     getNodeLog: {
         parameters: {
             query?: {
@@ -13869,6 +14337,119 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getPush: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PushView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    subscribePush: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PushBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DestinationView"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    unsubscribePush: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done, without a body. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];

@@ -231,6 +231,12 @@ const passkeys = createRoute({
   path: '/settings/passkeys',
   component: lazyPage(() => import('./account/factors/passkeys.tsx'), 'PasskeysPage'),
 })
+const device = createRoute({
+  getParentRoute: () => shell,
+  path: '/device',
+  validateSearch: (search): { code?: string } => (text(search.code) === '' ? {} : { code: text(search.code) }),
+  component: lazyPage(() => import('./devices/page.tsx'), 'DevicePage'),
+})
 const notifications = createRoute({
   getParentRoute: () => shell,
   path: '/settings/notifications',
@@ -345,6 +351,7 @@ const routeTree = root.addChildren([
     resource,
     sessions,
     passkeys,
+    device,
     notifications,
     password,
     topology,

@@ -11,7 +11,7 @@ const gateway = process.env.SIGNALBOX_GATEWAY ?? 'http://127.0.0.1:8080'
 export default defineConfig({
   root,
   publicDir: false,
-  plugins: [react(), tailwindcss(), themeScript()],
+  plugins: [react(), tailwindcss(), themeScript(), ownAddresses()],
   build: {
     outDir: process.env.SIGNALBOX_CONSOLE_DIR ?? resolve(root, '../../.signalbox/console'),
     emptyOutDir: true,
@@ -61,6 +61,24 @@ function themeScript(): Plugin {
       const page = bundle['index.html']
       if (page?.type !== 'asset') return
       page.source = String(page.source).replace('/theme.js', `/${this.getFileName(reference)}`)
+    },
+  }
+}
+
+/** Emits the files that browsers ask for by their own names, and points index.html at the manifest as it is. */
+function ownAddresses(): Plugin {
+  const names = ['sw.js', 'manifest.webmanifest', 'icon-192.png', 'icon-512.png']
+  const link = (rel: string, href: string) => ({ tag: 'link', attrs: { rel, href }, injectTo: 'head' as const })
+  return {
+    name: 'signalbox-own-addresses',
+    apply: 'build',
+    async buildStart() {
+      for (const fileName of names)
+        this.emitFile({ type: 'asset', fileName, source: await readFile(resolve(root, fileName)) })
+    },
+    transformIndexHtml: {
+      order: 'post',
+      handler: () => [link('manifest', '/manifest.webmanifest'), link('apple-touch-icon', '/icon-192.png')],
     },
   }
 }

@@ -6,17 +6,10 @@ import type { Host, Store } from './store.ts'
 /** The range of ports that the policy of the executors lets the hosts have. */
 const TRIES = 800
 
+type HostsDeps = { address: string; known_as: string; port_base: number; token: string | undefined; log: Logger }
+
 /** The running listeners: one per host, on the port that its record holds. */
-export const createHosts = (
-  store: Store,
-  {
-    address,
-    known_as,
-    port_base,
-    token,
-    log,
-  }: { address: string; known_as: string; port_base: number; token: string | undefined; log: Logger },
-) => {
+export const createHosts = (store: Store, { address, known_as, port_base, token, log }: HostsDeps) => {
   const servers = new Map<string, Server>()
 
   /** Opens the host's listener; a port that is taken is replaced by the next free one, and logged. */

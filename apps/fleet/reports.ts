@@ -5,23 +5,13 @@ import type { Host, Store } from './store.ts'
 
 const LOOK_MS = 1000
 
+type ReportsDeps = { store: Store; catalog_url: string; token: () => Promise<string>; every_s: number; log: Logger }
+
 /**
  * Tells the catalog each host's health, so that people see it live: what changed within a second, all of it every
  * `every_s`. A catalog that is away is tried again next time.
  */
-export const startReports = ({
-  store,
-  catalog_url,
-  token,
-  every_s,
-  log,
-}: {
-  store: Store
-  catalog_url: string
-  token: () => Promise<string>
-  every_s: number
-  log: Logger
-}) => {
+export const startReports = ({ store, catalog_url, token, every_s, log }: ReportsDeps) => {
   let stopped = false
   let wake: (() => void) | undefined
   let failing = false

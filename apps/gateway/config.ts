@@ -44,6 +44,8 @@ export const schema = Type.Object({
   GATEWAY__LIMITS__FAILED_TOKENS: rateSetting('60/60/60'),
   GATEWAY__LIMITS__JWKS: rateSetting('60/60/60'),
   GATEWAY__LIMITS__ENROL: rateSetting('10/60/10'),
+  /** Devices that ask to be signed in by a code, by address; their polls are charged as exchanges of machines. */
+  GATEWAY__LIMITS__DEVICE: rateSetting('10/60/20'),
   GATEWAY__PRESSURE__IN_FLIGHT: settings.integer(2000, 1),
   GATEWAY__PRESSURE__DELAY_MS: settings.integer(250, 10),
   GATEWAY__CONSOLE__DIR: Type.String({ default: '.signalbox/console' }),
@@ -79,6 +81,7 @@ export const loadGatewayConfig = (env: NodeJS.ProcessEnv = process.env) => {
       failed_tokens: parseRate(config.GATEWAY__LIMITS__FAILED_TOKENS),
       jwks: parseRate(config.GATEWAY__LIMITS__JWKS),
       enrol: parseRate(config.GATEWAY__LIMITS__ENROL),
+      device: parseRate(config.GATEWAY__LIMITS__DEVICE),
     },
   }
 }

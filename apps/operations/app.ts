@@ -27,12 +27,14 @@ import { meRoutes } from './me.routes.ts'
 import { countKeys, measureOpen } from './metrics.ts'
 import { nodesRoutes } from './nodes/routes.ts'
 import { destinationsRoutes } from './notifications/destinations.routes.ts'
+import { pushRoutes } from './notifications/push.routes.ts'
 import { notificationsRoutes } from './notifications/routes.ts'
 import { operationsRoutes } from './operations/routes.ts'
 import { overviewRoutes } from './overview/routes.ts'
 import { patchesRoutes } from './patches/routes.ts'
 import { outlineOf } from './plans/outline.ts'
 import { plansRoutes } from './plans/routes.ts'
+import { hooksRoutes } from './schedules/hooks.routes.ts'
 import { schedulesRoutes } from './schedules/routes.ts'
 import { eventsRoutes } from './stream/routes.ts'
 import { createTail } from './stream/tail.ts'
@@ -56,8 +58,10 @@ const PUBLIC: readonly Routes[] = [
   auditRoutes,
   calendarRoutes,
   schedulesRoutes,
+  hooksRoutes,
   notificationsRoutes,
   destinationsRoutes,
+  pushRoutes,
   meRoutes,
   waitingRoutes,
   overviewRoutes,

@@ -45,7 +45,7 @@ export const schema = Type.Object({
   OPERATIONS__LIMITS__PLAN_NODES: settings.integer(5000, 1),
   OPERATIONS__LIMITS__PLAN_EDGES: settings.integer(20_000, 1),
   OPERATIONS__LIMITS__GRAPH_NODES: settings.integer(2000, 1, 2000),
-  OPERATIONS__LIMITS__TARGETS: settings.integer(1000, 1),
+  OPERATIONS__LIMITS__TARGETS: settings.integer(5000, 1, 5000),
   /** Days after the end of an operation: its logs are packed; packed logs are removed; contents of artifacts are. */
   OPERATIONS__LOGS__HOT_DAYS: settings.integer(7, 0, 3650),
   OPERATIONS__LOGS__ARCHIVE_DAYS: settings.integer(90, 1, 3650),
@@ -67,9 +67,17 @@ export const schema = Type.Object({
   /** So long a message waits for more decisions to come. */
   NOTIFY__GATHER_S: settings.integer(5, 0, 3600),
   NOTIFY__GIVE_UP_S: settings.integer(86_400, 1),
+  /** The private key that signs pushes, a P-256 JWK; without it there are none. A change ends all subscriptions. */
+  NOTIFY__PUSH__KEY_FILE: Type.Optional(Type.String({ description: 'The P-256 key that pushes are signed with.' })),
+  /** Where browsers may have their pushes taken; `*` is any run of characters. */
+  NOTIFY__PUSH__HOSTS: Type.Array(Type.String({ minLength: 1, maxLength: 253 }), {
+    default: ['fcm.googleapis.com', 'updates.push.services.mozilla.com', '*.notify.windows.com', 'web.push.apple.com'],
+    description: 'A JSON array of host names; * is any run of characters.',
+  }),
   /** Webhooks inside, which may be called beside those of the internet. */
   NOTIFY__EGRESS__ALLOW: Type.Array(Destination, { default: [], description: 'A JSON array of destinations.' }),
   AUTH__RPC__IDENTITY_URL: settings.url('http://127.0.0.1:7112'),
+  AUTH__RPC__SESSION_URL: settings.url('http://127.0.0.1:7102'),
   /** Where links in messages lead. */
   GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
   ...authSettings.tokens,

@@ -16,7 +16,7 @@ import type { Outcomes } from './command/outcomes.ts'
 import type { OperationsConfig } from './config.ts'
 import type { Library } from './graph/types.ts'
 import type { NatsHolder } from './nats.ts'
-import type { Channels } from './notifications/channels.ts'
+import type { Channels } from './notifications/channels/channels.ts'
 import type { NotifyKeys } from './notifications/keys.ts'
 import type { loadExecutorRules } from './packs/executors.ts'
 import type { Approvers } from './policies/approvers.ts'
@@ -32,11 +32,15 @@ export type Passkeys = {
   verify: (user_id: string, challenge: string, assertion: string) => Promise<SignedBy | undefined>
 }
 
+/** Whether a session was neither ended nor has expired; throws 503 while session is away. */
+export type IsActive = (user_id: string, session_id: string) => Promise<boolean>
+
 /** Who is believed: how user tokens, principals and service tokens are checked. Tests give their own keys here. */
 export type Trust = {
   verifier: AccessVerifier
   principals: Principals
   passkeys: Passkeys
+  isActive: IsActive
   approvers: Approvers
   registry: Registry
   /** Where the projection of the catalog is filled from. */

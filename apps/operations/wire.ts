@@ -6,7 +6,7 @@ import { accessVerifierOf, jwksOf, registryOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { loadPayloadCodec } from '../shared/codec/payload.ts'
 import { secretKeysOf } from '../shared/config.ts'
-import { Identity } from '../shared/contracts/gen/auth_pb.ts'
+import { Identity, Session } from '../shared/contracts/gen/auth_pb.ts'
 import { deriveKey } from '../shared/data/digest.ts'
 import { createPages } from '../shared/http/pages.ts'
 import { measurePool } from '../shared/process/pool.ts'
@@ -19,10 +19,10 @@ import { createCatalogClient } from './catalog/client.ts'
 import { createCatalogProjection } from './catalog/projection.ts'
 import { createOutcomes } from './command/outcomes.ts'
 import type { OperationsConfig } from './config.ts'
-import type { OperationsDeps, Passkeys, Trust } from './deps.ts'
+import type { IsActive, OperationsDeps, Passkeys, Trust } from './deps.ts'
 import { createRequestedIntent } from './intents/requested.ts'
 import { createNatsHolder } from './nats.ts'
-import { createChannels } from './notifications/channels.ts'
+import { createChannels } from './notifications/channels/channels.ts'
 import { createNotifyKeys } from './notifications/keys.ts'
 import { loadExecutorRules } from './packs/executors.ts'
 import { loadLibrary } from './packs/library.ts'
@@ -90,6 +90,15 @@ const createPasskeys = (identity: Client<typeof Identity>): Passkeys => {
   }
 }
 
+const createIsActive =
+  (session: Client<typeof Session>): IsActive =>
+  async (userId, sessionId) => {
+    const { active } = await session.getSessionState({ userId, sessionId }).catch((error: unknown) => {
+      throw fromRpc('session', error)
+    })
+    return active
+  }
+
 /** Trust as it is in a running system: token's keys, identity's principals, the registry of services. */
 export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Trust => {
   const jwks = jwksOf(config, telemetry)
@@ -101,11 +110,18 @@ export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Tru
     signer,
     audience: 'identity-internal',
   })
+  const sessionClient = createRpcClient(Session, {
+    telemetry,
+    url: config.AUTH__RPC__SESSION_URL,
+    signer,
+    audience: 'session-internal',
+  })
   const registry = registryOf(config, telemetry)
   return {
     verifier: accessVerifierOf(config, jwks),
     principals: createPrincipals({ identityClient, outage: 'internal_error' }),
     passkeys: createPasskeys(identityClient),
+    isActive: createIsActive(sessionClient),
     approvers: createApprovers(identityClient),
     registry,
     evidence_key: readKeyFile('OPERATIONS__EVIDENCE__KEY_FILE', config.OPERATIONS__EVIDENCE__KEY_FILE),

@@ -33,6 +33,10 @@ export const schema = Type.Object({
     default: [],
     description: 'A JSON array of exact https addresses that our mobile apps claim.',
   }),
+  AUTH__DEVICE_GRANT: Type.Enum(['on', 'off'], {
+    default: 'on',
+    description: 'Whether a device without a browser may be signed in by a code (signalbox login --device).',
+  }),
   AUTH__REAUTH__MAX_AGE_S: settings.integer(900, 1),
   GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
   TOKEN__CORS__ENABLED: Type.Boolean({ default: true }),

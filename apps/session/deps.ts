@@ -19,6 +19,7 @@ import type { SessionConfig } from './config.ts'
 import type { Counts } from './counts.ts'
 import type { Connections } from './sso/connections.ts'
 import type { Audit } from './store/audit.ts'
+import type { DeviceGrants } from './store/device-grants.ts'
 import type { Flows } from './store/flows.ts'
 import type { Revocations } from './store/revocations.ts'
 import type { Store } from './store/store.ts'
@@ -33,6 +34,7 @@ export type SessionDeps = {
   redis: Redis
   store: Store
   flows: Flows
+  deviceGrants: DeviceGrants
   providers: Providers
   connections: Connections
   audit: Audit

@@ -26,6 +26,7 @@ import { createCounts } from './counts.ts'
 import type { SessionDeps } from './deps.ts'
 import { createConnections } from './sso/connections.ts'
 import { createAudit } from './store/audit.ts'
+import { createDeviceGrants } from './store/device-grants.ts'
 import { createFlows } from './store/flows.ts'
 import { createRevocations, pruneRevocations } from './store/revocations.ts'
 import { createStore } from './store/store.ts'
@@ -49,11 +50,12 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
     telemetry.log.warn({ err }, 'old rows cannot be removed'),
   )
   const seconds = telemetry.histogram('signalbox_redis_script_seconds', 'Time of a Lua script.', ['script'])
-  const store = createStore(redis, {
+  const place = {
     prefix: config.AUTH__REDIS__PREFIX,
-    wait_replicas: config.SESSION__REDIS__WAIT_REPLICAS,
-    observe: (script, time) => seconds.observe({ script }, time),
-  })
+    observe: (script: string, time: number) => seconds.observe({ script }, time),
+  }
+  const store = createStore(redis, { ...place, wait_replicas: config.SESSION__REDIS__WAIT_REPLICAS })
+  const nameOf = createKeyNames(config.auth_secrets)
   const providers = providersOf(config, telemetry)
   const audit = createAudit({ store, secrets: config.secrets, clock, log: telemetry.log })
 
@@ -76,6 +78,7 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
     redis,
     store,
     flows: createFlows(redis, config.AUTH__REDIS__PREFIX),
+    deviceGrants: createDeviceGrants(redis, { ...place, nameOf }),
     providers,
     connections: createConnections(telemetry.log),
     audit,
@@ -104,7 +107,7 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
       config.GATEWAY__HTTP__PUBLIC_ORIGIN,
       config.TOKEN__CORS__ENABLED ? config.TOKEN__CORS__ALLOW_ORIGINS : [],
     ),
-    nameOf: createKeyNames(config.auth_secrets),
+    nameOf,
     pages: createPages([deriveKey(config.secrets[0], 'page')]),
     counts: createCounts(telemetry),
     close: async () => {

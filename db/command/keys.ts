@@ -1,8 +1,8 @@
-import { and, eq, isNull, sql } from 'drizzle-orm'
+import { and, isNull, sql } from 'drizzle-orm'
 import { index, integer, jsonb, type PgSchema, primaryKey, text, timestamp, uuid } from 'drizzle-orm/pg-core'
 import { canonicalJson, hmacSha256 } from '../../apps/shared/data/digest.ts'
 import { AppError } from '../../apps/shared/errors.ts'
-import type { Db, Queryable, Tx } from '../client.ts'
+import { type Db, equals, type Queryable, type Tx } from '../client.ts'
 import { bytea } from '../columns.ts'
 import { pruneRows } from '../prune.ts'
 
@@ -118,4 +118,4 @@ export const pruneKeys = (db: Db, table: IdempotencyTable): Promise<number> =>
   pruneRows(db, table, sql`created_at < clock_timestamp() - interval '7 days'`)
 
 const sameKey = (table: IdempotencyTable, { caller, route, key }: IdempotentRequest) =>
-  and(eq(table.caller, caller), eq(table.route, route), eq(table.key, key))
+  equals(table, { caller, route, key })

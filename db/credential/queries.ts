@@ -1,5 +1,5 @@
 import { and, eq, isNull, lt, sql } from 'drizzle-orm'
-import { type Db, first, type Queryable, type Tx } from '../client.ts'
+import { type Db, equals, first, type Queryable, type Tx } from '../client.ts'
 import { pruneRows } from '../prune.ts'
 import { credentials, type EnrolmentTokenRow, enrolment_tokens } from './tables.ts'
 
@@ -24,7 +24,7 @@ export const replaceCredential = (
   tx
     .update(credentials)
     .set({ ...row, version: version + 1, changed_at: sql`clock_timestamp()` })
-    .where(and(eq(credentials.user_id, row.user_id), eq(credentials.version, version)))
+    .where(equals(credentials, { user_id: row.user_id, version }))
     .returning()
     .then(first)
 
@@ -33,7 +33,7 @@ export const rehashCredential = (db: Queryable, user_id: string, from: string, t
   db
     .update(credentials)
     .set({ password_hash: to })
-    .where(and(eq(credentials.user_id, user_id), eq(credentials.password_hash, from)))
+    .where(equals(credentials, { user_id, password_hash: from }))
 
 /** Adds an enrolment token, or returns the one that the same change made before. */
 export const addEnrolmentToken = async (tx: Tx, row: Omit<EnrolmentTokenRow, 'used_at' | 'used_by'>) => {

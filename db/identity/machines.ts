@@ -1,5 +1,5 @@
 import { and, asc, count, eq, gt, inArray, isNull, lt, or, sql } from 'drizzle-orm'
-import { first, type Queryable, type Tx } from '../client.ts'
+import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { pruneRows } from '../prune.ts'
 import { type MachineCredentialRow, machine_assertions, machine_credentials, machine_owners, users } from './tables.ts'
 
@@ -56,25 +56,20 @@ export const getCredential = (db: Queryable, id: string) =>
 
 /** The credential, locked, if it is one of this machine. */
 export const lockCredential = (tx: Tx, machine_id: string, id: string) =>
-  tx
-    .select()
-    .from(machine_credentials)
-    .where(and(eq(machine_credentials.id, id), eq(machine_credentials.machine_id, machine_id)))
-    .for('update')
-    .then(first)
+  tx.select().from(machine_credentials).where(equals(machine_credentials, { id, machine_id })).for('update').then(first)
 
 /** What can prove this machine now, of one kind. */
 export const liveCredentials = (db: Queryable, machine_id: string, kind: MachineCredentialRow['kind']) =>
   db
     .select()
     .from(machine_credentials)
-    .where(and(eq(machine_credentials.machine_id, machine_id), eq(machine_credentials.kind, kind), live))
+    .where(and(equals(machine_credentials, { machine_id, kind }), live))
 
 export const countLive = (db: Queryable, machine_id: string, kind: MachineCredentialRow['kind']): Promise<number> =>
   db
     .select({ n: count() })
     .from(machine_credentials)
-    .where(and(eq(machine_credentials.machine_id, machine_id), eq(machine_credentials.kind, kind), live))
+    .where(and(equals(machine_credentials, { machine_id, kind }), live))
     .then((rows) => rows[0]?.n ?? 0)
 
 /** Spends an assertion. False: it was used before. */

@@ -1,5 +1,5 @@
 import { and, asc, eq, gt, ilike, inArray, isNull, or, type SQL, sql } from 'drizzle-orm'
-import { first, type Queryable, type Tx } from '../client.ts'
+import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { lockOf } from '../locks.ts'
 import { dual_control, grants, group_members, groups, outbox, type UserRow, type UserStatus, users } from './tables.ts'
 
@@ -131,7 +131,7 @@ export const shownUsers = (db: Queryable): Promise<string[]> =>
   db
     .select({ id: users.id })
     .from(users)
-    .where(and(eq(users.status, 'ACTIVE'), eq(users.link_shown, true)))
+    .where(equals(users, { status: 'ACTIVE', link_shown: true }))
     .then((rows) => rows.map(({ id }) => id))
 
 /** The roles that a group gives its members now. */
@@ -141,8 +141,7 @@ export const rolesOfGroup = (db: Queryable, group_key: string): Promise<string[]
     .from(grants)
     .where(
       and(
-        eq(grants.subject_type, 'group'),
-        eq(grants.subject_id, group_key),
+        equals(grants, { subject_type: 'group', subject_id: group_key }),
         or(isNull(grants.expires_at), gt(grants.expires_at, sql`clock_timestamp()`)),
       ),
     )

@@ -1,6 +1,6 @@
 import { and, asc, count, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import { foldUsername } from '../../apps/shared/auth/username.ts'
-import { first, type Queryable, type Tx } from '../client.ts'
+import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { type ScimRow, scim_members, scim_resources, type UserRow, users } from './tables.ts'
 
 export type ScimType = ScimRow['type']
@@ -30,8 +30,7 @@ export const FILTERS: Record<ScimType, typeof BOTH> = {
 
 const known = (db: Queryable) =>
   db.select({ row: scim_resources, user: users }).from(scim_resources).leftJoin(users, eq(users.id, scim_resources.id))
-const ofType = (provider: string, type: ScimType) =>
-  and(eq(scim_resources.provider, provider), eq(scim_resources.type, type))
+const ofType = (provider: string, type: ScimType) => equals(scim_resources, { provider, type })
 
 /** People or groups that the directory of a provider has not removed, from the oldest on. */
 export const listScim = async (db: Queryable, provider: string, type: ScimType, { terms, offset, limit }: Page) => {

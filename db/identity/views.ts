@@ -1,8 +1,8 @@
 import { and, asc, count, eq, sql } from 'drizzle-orm'
-import { first, type Queryable, type Tx } from '../client.ts'
+import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { saved_views } from './tables.ts'
 
-const of = (user_id: string, id: string) => and(eq(saved_views.user_id, user_id), eq(saved_views.id, id))
+const of = (user_id: string, id: string) => equals(saved_views, { user_id, id })
 
 /** The views of a person, by name. */
 export const viewsOf = (db: Queryable, user_id: string) =>

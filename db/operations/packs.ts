@@ -1,5 +1,4 @@
-import { and, eq } from 'drizzle-orm'
-import type { Tx } from '../client.ts'
+import { equals, type Tx } from '../client.ts'
 import { packs } from './tables/index.ts'
 
 export type PackRecord = { pack: string; version: string; digest: string; document: Record<string, unknown> }
@@ -8,10 +7,7 @@ export type PackRecord = { pack: string; version: string; digest: string; docume
 export const recordPacks = async (tx: Tx, records: readonly PackRecord[]): Promise<PackRecord | undefined> => {
   for (const { pack, version, digest, document } of records) {
     await tx.insert(packs).values({ pack, version, digest, document }).onConflictDoNothing()
-    const [known] = await tx
-      .select({ digest: packs.digest })
-      .from(packs)
-      .where(and(eq(packs.pack, pack), eq(packs.version, version)))
+    const [known] = await tx.select({ digest: packs.digest }).from(packs).where(equals(packs, { pack, version }))
     if (known?.digest !== digest) return { pack, version, digest, document }
   }
   return undefined

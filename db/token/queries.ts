@@ -1,5 +1,5 @@
 import { and, eq, isNotNull, lte, sql } from 'drizzle-orm'
-import { first, type Queryable, type Tx } from '../client.ts'
+import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { lockOf } from '../locks.ts'
 import { type KeyRow, type KeyStatus, keys } from './tables.ts'
 
@@ -19,7 +19,7 @@ export const moveKey = (tx: Tx, kid: string, from: KeyStatus, change: Partial<Ke
   tx
     .update(keys)
     .set(change)
-    .where(and(eq(keys.kid, kid), eq(keys.status, from)))
+    .where(equals(keys, { kid, status: from }))
     .returning()
     .then(first)
 

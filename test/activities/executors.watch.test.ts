@@ -94,6 +94,7 @@ describe('a watch', () => {
     expect(result).toEqual({
       status: 'succeeded',
       raw: {
+        passed: true,
         samples: 3,
         checks: {
           health: { samples: 3, failed: 0, last: 200, min: 200, max: 200 },
@@ -111,6 +112,7 @@ describe('a watch', () => {
       status: 'failed',
       class: 'condition_failed',
       message: expect.stringContaining('1 of 3 samples are bad, 0 tolerated; sample 3 of 11 503'),
+      raw: { passed: false, samples: 3, checks: { health: { samples: 3, failed: 1, last: 503, min: 200, max: 503 } } },
     })
     expect(asked).toHaveLength(3)
   })

@@ -10,6 +10,7 @@ import { benchKeys } from './auth/keys.ts'
 import { benchLogins } from './auth/logins.ts'
 import { benchRefresh, forkChain } from './auth/refresh.ts'
 import { benchRevocation } from './auth/revocation.ts'
+import { benchSso, startCorp } from './auth/sso.ts'
 import { benchTiming } from './auth/timing.ts'
 import { forkBare } from './lib/fork.ts'
 
@@ -27,9 +28,12 @@ type Figure = (bench: Bench, sessions: Tokens[], access_token: string) => Promis
 const option = (name: string) =>
   process.argv.find((argument) => argument.startsWith(`--${name}=`))?.slice(name.length + 3)
 
+const corp = await startCorp()
+
 /** In the order in which they are taken: the last ones leave keys and users changed. */
 const FIGURES: Record<string, Figure> = {
   refresh: benchRefresh,
+  sso: benchSso(corp.issuer),
   gateway: (bench, _sessions, access_token) => benchGateway(bench, access_token),
   logins: benchLogins,
   flood: benchFlood,
@@ -43,7 +47,8 @@ const run = async (bench: Bench, wanted: string[]) => {
   while (sessions.length < REFRESHERS)
     sessions.push(...(await Promise.all([0, 1, 2, 3].map((at) => signIn(bench, at)))))
   const { access_token } = await signIn(bench, 0)
-  if (wanted.includes('refresh') || wanted.includes('flood')) await warmUp(refresher(bench, sessions))
+  if (wanted.includes('refresh') || wanted.includes('sso') || wanted.includes('flood'))
+    await warmUp(refresher(bench, sessions))
   const rows: Row[] = []
   for (const name of wanted) rows.push(...((await FIGURES[name]?.(bench, sessions, access_token)) ?? []))
   console.log(`\n${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)}, medians of ${ROUNDS} rounds\n`)
@@ -63,6 +68,9 @@ const stack = await startStack({
     GATEWAY__UPSTREAM__CATALOG_URL: `http://127.0.0.1:${upstream.first}`,
     GATEWAY__HTTP__TRUSTED_PROXIES: '["127.0.0.0/8"]',
     GATEWAY__LIMITS__API: LIMIT,
+    GATEWAY__LIMITS__DEVICE: LIMIT,
+    GATEWAY__LIMITS__MACHINE: LIMIT,
+    AUTH__PROVIDERS__FILE: corp.file,
     GATEWAY__LIMITS__REFRESH_IP: LIMIT,
     GATEWAY__LIMITS__LOGIN_NAME: LIMIT,
     SESSION__LIMITS__REFRESH: LIMIT,
@@ -94,4 +102,5 @@ try {
 } finally {
   for (const bare of [upstream, proxy, counting, crypto, ...Object.values(chain)]) bare.stop()
   await stack.stop()
+  await corp.stop()
 }

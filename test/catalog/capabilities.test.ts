@@ -613,7 +613,7 @@ describe('capabilities', () => {
       await c.rows(`update catalog.pack set load_no = load_no + 1 where pack = 'infra'`)
       await c.deps.registry.reload()
       expect((await send(vm, uses(near, {}))).status).toBe(200)
-      // Said again it makes no change: the server keeps its choice.
+      // Said again it changes nothing: the server keeps its choice.
       expect((await send(vm, uses(near, {}))).body).toMatchObject({ applied: false })
     })
 

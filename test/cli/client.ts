@@ -85,5 +85,18 @@ export const atTerminal = (who: string, args: string[], env: Record<string, stri
 }
 
 export const login = (who: string) => signalbox(who, ['login', who, '--password-stdin'], `${passwords.get(who)}\n`)
+/** What this person does with the code of a device that waits: approves or refuses it in a browser elsewhere. */
+export const decideDevice = async (who: string, act: 'approve' | 'deny', said: string): Promise<number> => {
+  const post = (path: string, body: object, token?: string) =>
+    fetch(`${stack.gateway_url}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) },
+      body: JSON.stringify(body),
+    })
+  const signed_in = await post('/auth/login', { username: who, password: passwords.get(who) })
+  const { access_token } = (await signed_in.json()) as { access_token: string }
+  const user_code = /enter the code ([A-Z]{4}-[A-Z]{4})/.exec(said)?.[1]
+  return (await post(`/v1/device/${act}`, { user_code }, access_token)).status
+}
 export const json = <T>({ out }: Ran): T => JSON.parse(out) as T
 export const credentials = (who: string) => join(home, who, 'signalbox/credentials.json')

@@ -1,10 +1,21 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ROOT } from '../../apps/platform/base/paths.ts'
-import { home, json, login, passwords, type Ran, signalbox, stack, startPlatform, stopPlatform } from './client.ts'
+import {
+  decideDevice,
+  home,
+  json,
+  login,
+  passwords,
+  type Ran,
+  signalbox,
+  stack,
+  startPlatform,
+  stopPlatform,
+} from './client.ts'
 
 vi.setConfig({ testTimeout: 180_000 })
 
@@ -23,7 +34,11 @@ const nodes = (): string[] => {
 }
 
 const ENV = { HOME: folder, NO_COLOR: '1' }
-const installed = (node: string, args: string[], { input = '', env = {} } = {}): Promise<Ran> =>
+const installed = (
+  node: string,
+  args: string[],
+  { input = '', env = {}, said = (_: string) => {} } = {},
+): Promise<Ran> =>
   new Promise((resolve) => {
     const child = spawn(join(bin, 'signalbox'), args, {
       cwd: folder,
@@ -31,7 +46,10 @@ const installed = (node: string, args: string[], { input = '', env = {} } = {}):
     })
     const ran: Ran = { code: null, out: '', err: '' }
     child.stdout.on('data', (chunk: Buffer) => (ran.out += chunk))
-    child.stderr.on('data', (chunk: Buffer) => (ran.err += chunk))
+    child.stderr.on('data', (chunk: Buffer) => {
+      ran.err += chunk
+      said(ran.err)
+    })
     child.on('close', (code) => resolve({ ...ran, code }))
     child.stdin.end(input)
   })
@@ -104,6 +122,31 @@ describe('the packed client', () => {
     expect(await run('logout')).toMatchObject({ code: 0 })
   })
 
+  it.each(nodes())('signs in by a code that is approved elsewhere, and stays a known device, by %s', async (node) => {
+    const config = mkdtempSync(join(folder, 'config-'))
+    const env = { XDG_CONFIG_HOME: config, SIGNALBOX_URL: stack.gateway_url }
+    let approved: Promise<number> | undefined
+    const said = (text: string) => {
+      if (text.includes('Waiting')) approved ??= decideDevice('eva', 'approve', text)
+    }
+    const done = await installed(node, ['login', '--device'], { env, said })
+    expect(await approved).toBe(204)
+    expect(done).toMatchObject({ code: 0, err: expect.stringContaining(`Signed in at ${stack.gateway_url} as eva.`) })
+    expect((await installed(node, ['whoami', '-o', 'id'], { env })).out).toBe('eva\n')
+    expect(readFileSync(join(config, 'signalbox/devices.json'), 'utf8')).toContain('"eva": "d1.')
+    expect((await installed(node, ['session', 'list'], { env })).out).toContain('this one')
+  })
+
+  it('leaves a vote that a passkey must sign to the console, and names its page', async () => {
+    const id = await startBehindGate({ signature: 'required' })
+    await login('eva')
+    const gate = ['go', '--op', id.slice(-8)]
+    const digest = (await signalbox('eva', ['gate', 'show', ...gate, '--select', 'digest'])).out.trim()
+    const refused = await signalbox('eva', ['gate', 'approve', ...gate, '--yes', '--digest', digest])
+    expect(refused).toMatchObject({ code: 4, err: expect.stringContaining('signature_required') })
+    expect(refused.err).toContain(`\nopen     ${stack.gateway_url}/operations/${id}/gates/go\n`)
+  })
+
   it('completes words in bash as it is installed', () => {
     const script = [
       'eval "$(signalbox completion bash)"',
@@ -115,11 +158,16 @@ describe('the packed client', () => {
 })
 
 /** An operation of olga that waits for eva at its gate. */
-const startBehindGate = async (): Promise<string> => {
+const startBehindGate = async (approvals: object = {}): Promise<string> => {
   mkdirSync(join(home, 'olga'), { recursive: true })
   await login('olga')
   const node = { kind: 'task', executor: 'noop', with: { delay_ms: 0 }, idempotent: true }
-  const gate = { gate_id: 'go', question: 'Go on?', policy: { approvals: { quorum: 1, groups: [] } }, guards: ['only'] }
+  const gate = {
+    gate_id: 'go',
+    question: 'Go on?',
+    policy: { approvals: { quorum: 1, groups: [], ...approvals } },
+    guards: ['only'],
+  }
   const graph = { nodes: [{ ...node, node_id: 'only' }], gates: [gate] }
   const intent = { kind: 'graph', title: 'packed', reason: 'cli', targets: [], graph }
   const created = await signalbox('olga', ['intent', 'create', '-f', '-', '-o', 'id'], JSON.stringify(intent))

@@ -81,8 +81,11 @@ const unknownId = (name: string) =>
 const OPEN_QUERY = new Set(['GET /v1/sso/{provider}/callback'])
 /** OpenID Connect Back-Channel Logout (2.5) has unknown members ignored. */
 const OPEN_BODY = new Set(['POST /v1/sso/{provider}/backchannel-logout'])
+/** Its signature is judged before all else, and covers whatever bytes came: `test/operations/schedules.test.ts`. */
+const HOOK = 'POST /api/v1/hooks/{schedule_id}'
+const SIGNED = new Set([HOOK, HOOK.replace('/api', '')])
 /** The routes that a case leaves out. */
-export const EXCEPTED = [...OPEN_QUERY, ...OPEN_BODY]
+export const EXCEPTED = [...OPEN_QUERY, ...OPEN_BODY, HOOK]
 /** Chosen by who calls: a PUT makes what is not there, and a DELETE of nothing is done already. A pool has a name and no id. */
 const CHOSEN = new Set(['freeze_id', 'pool'])
 const DOCUMENTED_4XX = [400, 401, 403, 404, 405, 409, 412, 413, 414, 415, 422, 428]
@@ -179,7 +182,7 @@ export const CASES: readonly Case[] = [
     name: 'an unknown id',
     breaks: (endpoint, call) =>
       parametersOf(endpoint, 'path').flatMap(({ name }) => {
-        if (CHOSEN.has(name)) return []
+        if (CHOSEN.has(name) || SIGNED.has(endpoint.name)) return []
         const before = call()
         const value = unknownId(name)
         const text = JSON.stringify(before.body ?? null).replaceAll(
@@ -250,7 +253,10 @@ export const CASES: readonly Case[] = [
   {
     name: 'an unknown member of the body',
     breaks: (endpoint, call) =>
-      WRITES.includes(endpoint.method) && isServed(endpoint.operation) && !OPEN_BODY.has(endpoint.name)
+      WRITES.includes(endpoint.method) &&
+      isServed(endpoint.operation) &&
+      !OPEN_BODY.has(endpoint.name) &&
+      !SIGNED.has(endpoint.name)
         ? [
             {
               what: 'colour',
@@ -266,7 +272,7 @@ export const CASES: readonly Case[] = [
     behind: true,
     breaks: (endpoint, call) => {
       const schema = bodyOf(endpoint)
-      if (!schema) return []
+      if (!schema || SIGNED.has(endpoint.name)) return []
       const { body } = call()
       const members = schema.properties ?? Object.fromEntries(Object.keys(body as object).map((name) => [name, {}]))
       const status = [400, 422]
@@ -306,7 +312,7 @@ export const CASES: readonly Case[] = [
     name: 'what is no JSON object',
     behind: true,
     breaks: (endpoint, call) => {
-      if (!WRITES.includes(endpoint.method) || !isServed(endpoint.operation)) return []
+      if (!WRITES.includes(endpoint.method) || !isServed(endpoint.operation) || SIGNED.has(endpoint.name)) return []
       const taken = bodyOf(endpoint)
       const deep = `${'{"a":'.repeat(60)}1${'}'.repeat(60)}`
       const texts = ['{', '[]', '"x"', '{"a":1}}', '{"a":1e999}', '{"a":1,"a":2}', '{"__proto__":{"a":1}}', deep]
@@ -320,7 +326,7 @@ export const CASES: readonly Case[] = [
   {
     name: 'another content type',
     breaks: (endpoint, call) => {
-      if (!WRITES.includes(endpoint.method) || !isServed(endpoint.operation)) return []
+      if (!WRITES.includes(endpoint.method) || !isServed(endpoint.operation) || SIGNED.has(endpoint.name)) return []
       const taken = Object.keys(endpoint.operation.requestBody?.content ?? { 'application/json': 1 })
       const types = ['text/plain', 'application/xml', 'multipart/form-data; boundary=x', 'application/json; charset=x']
       const patches = ['application/merge-patch+json', 'application/json-patch+json', 'application/json']

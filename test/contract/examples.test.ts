@@ -29,7 +29,9 @@ const AT_WORK = ['POST /v1/pools/{pool}/work', 'GET /internal/v1/artifacts/{sha2
 /** What needs an authenticator: `test/session/passkeys.test.ts` and `test/session/totp.test.ts` have one. */
 const WITH_PASSKEY = ['POST /v1/users/me/passkeys', 'DELETE /v1/users/me/passkeys/{passkey_id}']
 const WITH_APP = ['PUT /v1/users/me/totp', 'DELETE /v1/users/me/totp']
-const ELSEWHERE = new Set([...AT_WORK, ...WITH_PASSKEY, ...WITH_APP])
+/** Signed by whoever sends it: `test/operations/schedules.test.ts`. */
+const SIGNED = ['POST /v1/hooks/{schedule_id}']
+const ELSEWHERE = new Set([...AT_WORK, ...WITH_PASSKEY, ...WITH_APP, ...SIGNED])
 /** How an operation may succeed: browsers are led on by 303, on the few routes that the gateway lets redirect. */
 const successOf = ({ name }: Endpoint) => (REDIRECTS.has(name) ? /^(2\d\d|303)$/ : /^2\d\d$/)
 
@@ -89,7 +91,7 @@ afterAll(async () => {
   await corp?.stop()
 }, 60_000)
 
-const AT_ROOT = /^\/(auth\/|oauth\/|v1\/token|v1\/providers|v1\/sso\/|\.well-known\/|health\/|api\/)/
+const AT_ROOT = /^\/(auth\/|oauth\/|v1\/token|v1\/device|v1\/providers|v1\/sso\/|\.well-known\/|health\/|api\/)/
 /** Clients come through the gateway; services to the internal listener; verifiers to token itself. */
 const baseOf = (api: Api, { path }: Endpoint): string => {
   if (api.name.endsWith('-internal')) return world.stack.internal(api.name.replace('-internal', ''))

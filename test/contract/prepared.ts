@@ -33,6 +33,12 @@ const newcomer = async ({ ada }: World) => {
 }
 const forNewcomer: Prepare = async (world) => ({ ids: { user_id: (await newcomer(world)).user_id } })
 
+/** A device that waits to be signed in. */
+const forDevice: Prepare = async ({ call }, token) => {
+  const { body } = await call(token, 'POST', '/v1/device', { client_id: 'signalbox-cli', host: 'ci-7' })
+  return { body: { user_code: body.user_code } }
+}
+
 let jobs = 0
 /** An import that its own account has begun. */
 const forJob: Prepare = async ({ call }, token) => {
@@ -113,17 +119,21 @@ const forPatch: Prepare = async (world, token) => {
   const proposed = await world.call(access_token, 'POST', `${path}/patches`, body)
   return { ids: { ...ids, patch_id: proposed.body.patch_id }, body: { reviewed_digest: proposed.body.digest } }
 }
-const forSchedule: Prepare = async ({ call }, token) => {
-  const graph = { nodes: [{ node_id: 'only', executor: 'noop', with: {} }] }
-  const intent = { kind: 'graph', title: 'an example', reason: 'to see', graph }
-  const { body } = await call(token, 'POST', '/api/v1/schedules', { when: { every_s: 86_400 }, intent })
-  return { ids: { schedule_id: body.schedule_id } }
-}
+const scheduledBy =
+  (when: object): Prepare =>
+  async ({ call }, token) => {
+    const graph = { nodes: [{ node_id: 'only', executor: 'noop', with: {} }] }
+    const intent = { kind: 'graph', title: 'an example', reason: 'to see', graph }
+    const { body } = await call(token, 'POST', '/api/v1/schedules', { when, intent })
+    return { ids: { schedule_id: body.schedule_id } }
+  }
+const forSchedule = scheduledBy({ every_s: 86_400 })
 const schedules = {
   'GET /v1/schedules/{schedule_id}': forSchedule,
   ...Object.fromEntries(
     ['pause', 'resume', 'run', 'end'].map((act) => [`POST /v1/schedules/{schedule_id}/${act}`, forSchedule]),
   ),
+  'POST /v1/schedules/{schedule_id}/secret': scheduledBy({ webhook: { signature: 'standard' } }),
 }
 /** The name has no address: its messages are tried in vain. */
 const CHAT = { kind: 'webhook', name: 'chat', address: 'https://hooks.invalid/in' }
@@ -136,6 +146,16 @@ const forDestination: Prepare = async ({ call }, token) => {
 }
 const notifications = {
   'POST /v1/notifications/destinations': async () => ({ body: CHAT }),
+  'PUT /v1/notifications/push': async () => ({
+    body: {
+      name: 'browser',
+      endpoint: 'https://fcm.googleapis.com/fcm/send/d1x',
+      keys: {
+        p256dh: 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',
+        auth: 'BTBZMqHH6r4Tts7J_aSIgg',
+      },
+    },
+  }),
   'PUT /v1/notifications/rules': async () => ({ body: { steps: [] } }),
   ...Object.fromEntries(
     ['GET %/secret', 'DELETE %', 'POST %/confirm', 'POST %/test'].map((name) => [
@@ -215,6 +235,10 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
   'POST /v1/admin/machines/{machine_id}/credentials/{credential_id}/rotate': forKey,
   'DELETE /v1/admin/machines/{machine_id}/credentials/{credential_id}': forKey,
   'POST /oauth/token': async (world, token) => ({ body: { client_secret: (await withKey(world, token)).key } }),
+
+  'POST /v1/device/find': forDevice,
+  'POST /v1/device/approve': forDevice,
+  'POST /v1/device/deny': forDevice,
 
   // What the provider sends back with, in the browser that began.
   'GET /v1/sso/{provider}/callback': async ({ stack }) => {

@@ -6,6 +6,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { ensurePerson, readDemo } from '../../apps/platform/demo/accounts.ts'
 import type { Account, Person } from '../../apps/platform/demo/client.ts'
 import { startOperation } from '../../apps/platform/demo/operations.ts'
+import { startPushService } from '../operations/support/push-service.ts'
 import { startMailServer } from '../operations/support/receivers.ts'
 import { carryOut, type Job, listenForWork } from '../support/agent/agent.ts'
 import { complaintsOf, launchBrowser, signInAs } from '../support/browser.ts'
@@ -20,6 +21,8 @@ export let stack: Stack
 export let browser: Browser
 /** Where the platform sends mail. */
 export let mail: Awaited<ReturnType<typeof startMailServer>>
+/** Where its browsers have their pushes taken. */
+export let pushes: Awaited<ReturnType<typeof startPushService>>
 export let people: Record<'ada' | 'olga' | 'eva', Person>
 export const accounts = new Map<string, Account>()
 /** What pages complained about until they were closed. */
@@ -48,6 +51,7 @@ export const openDesk = async (): Promise<void> => {
   target.url = `http://127.0.0.1:${(target.server.address() as AddressInfo).port}/work`
   agent = await listenForWork((work) => carryOut(work, jobs[work.job]))
   mail = await startMailServer()
+  pushes = await startPushService()
   stack = await startStack({
     console: true,
     apps: APPS,
@@ -59,6 +63,10 @@ export const openDesk = async (): Promise<void> => {
       NOTIFY__SMTP__TLS: 'none',
       NOTIFY__SMTP__FROM: 'signalbox@example.org',
       NOTIFY__GATHER_S: '0',
+      NOTIFY__PUSH__HOSTS: '["127.0.0.1"]',
+      NOTIFY__EGRESS__ALLOW: JSON.stringify([
+        { scheme: 'http', host: '127.0.0.1', networks: ['127.0.0.0/8'], ports: [String(pushes.port)] },
+      ]),
     },
   })
   people = await stack.people()
@@ -77,6 +85,7 @@ export const closeDesk = async (): Promise<void> => {
   await browser?.close()
   await stack?.stop()
   await mail.close()
+  pushes.close()
 }
 
 export const openTab = async (context: BrowserContext): Promise<Page> => {

@@ -144,6 +144,72 @@ describe('a gate that asks for a passkey', () => {
   })
 })
 
+describe('a patch that touches such a gate', () => {
+  const proposed = async () => {
+    const { operation_id, path, seen } = await waiting()
+    const changes = [{ op: 'update_node', node_id: 'behind', set: { with: { delay_ms: 1 } } }]
+    const made = await p.as('olga').post(`${path}/patches`, { base_revision: 1, reason: 'a test', changes })
+    const { patch_id: id, digest, required } = must(made, 201).body
+    const ballot = async (changed: object = {}, who: 'eva' | 'ada' = 'eva') => {
+      const body = { type: 'patch', id, round: null, digest, ...changed }
+      return challengeOf(must(await p.as(who).post(`${path}/ballots`, body), 200).body.ballot as Ballot)
+    }
+    const approve = (assertion?: object, options = {}) =>
+      p.as('eva').post(`${path}/patches/${id}/approve`, { reviewed_digest: digest, assertion }, options)
+    const votes = async () => (await p.as('eva').get(`${path}/patches/${id}`)).body.votes as unknown[]
+    return { operation_id, path, seen, required, ballot, approve, votes }
+  }
+  const invalid = { status: 403, body: { code: 'assertion_invalid' } }
+
+  it('asks for a signature as the gate does, and records it: a changed one is named offline', async () => {
+    const { path, required, ballot, approve, votes } = await proposed()
+    expect(required).toMatchObject({ policies: ['go'], signature: 'required' })
+    expect(await approve()).toMatchObject({ status: 403, body: { code: 'signature_required' } })
+    const assertion = eva.assert(await ballot())
+    const options = { key: 'signed-patch-0123456789' }
+    must(await approve(assertion, options), 200, 202)
+    // The same request again is answered; the same answer of the passkey in another request counts no more.
+    must(await approve(assertion, options), 200, 202)
+    expect((await approve(assertion)).status).toBeGreaterThanOrEqual(400)
+    expect(await votes()).toHaveLength(1)
+    const records = await evidenceOf(path)
+    expect(verifyWith(records, (signature) => signature)).toMatchObject({ signed: 1 })
+    const digest = `sha256:${'0'.repeat(64)}`
+    const moved = verifyWith(records, (s) => ({ ...s, ballot: { ...s.ballot, digest } }))
+    expect(moved).toMatchObject({ fault: { why: expect.stringMatching(/names another digest/) } })
+    expect(verifyWith(records, (s) => ({ ...s, jwk: p.enrol('x').jwk() }))).toMatchObject({
+      fault: { why: expect.stringMatching(/does not hold/) },
+    })
+  })
+
+  it.each<[string, Bend, object]>([
+    ['another signature', { tamper: true }, {}],
+    ['another origin', { origin: 'https://evil.test' }, {}],
+    ['no verified person', { flags: 1 }, {}],
+    ['another digest', {}, { digest: `sha256:${'0'.repeat(64)}` }],
+    ['another patch', {}, { id: '0195f0c2-0000-7000-8000-000000000001' }],
+  ])('refuses %s, and records no vote', async (_name, bend, changed) => {
+    const { ballot, approve, votes } = await proposed()
+    expect(await approve(eva.assert(await ballot(changed), bend))).toMatchObject(invalid)
+    expect(await votes()).toEqual([])
+  })
+
+  it('refuses a ballot of its gate, of another person, of another operation, and one that has expired', async () => {
+    const { operation_id, seen, ballot, approve, votes } = await proposed()
+    const of_gate = await ballot({ type: 'gate', id: 'go', round: seen.round, digest: seen.reviewed_digest })
+    expect(await approve(eva.assert(of_gate))).toMatchObject(invalid)
+    expect(await approve(eva.assert(await ballot({}, 'ada')))).toMatchObject(invalid)
+    const elsewhere = await proposed()
+    expect(await approve(eva.assert(await elsewhere.ballot()))).toMatchObject(invalid)
+    const late = eva.assert(await ballot())
+    await p.query(`update operations.ballots set expires_at = clock_timestamp() where ballot ->> 'operation_id' = $1`, [
+      operation_id,
+    ])
+    expect(await approve(late)).toMatchObject({ status: 409, body: { code: 'challenge_expired' } })
+    expect(await votes()).toEqual([])
+  })
+})
+
 describe('the offline verifier', () => {
   const other = { digest: `sha256:${'0'.repeat(64)}` }
   it.each<[string, (signature: VoteSignature) => VoteSignature | undefined, RegExp]>([

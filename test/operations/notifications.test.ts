@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { findNotices } from '../../apps/operations/notifications/find.ts'
-import { quietUntil } from '../../apps/operations/notifications/quiet.ts'
+import { quietUntil } from '../../apps/operations/notifications/messages/quiet.ts'
 import { sendDue } from '../../apps/operations/notifications/send.ts'
 import type { NotifyRules } from '../../apps/shared/contracts/notifications/notifications.ts'
 import { gated, must, type Person, type Platform, person, type Reply, startPlatform } from './support/platform.ts'

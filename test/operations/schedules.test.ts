@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
@@ -283,5 +283,130 @@ describe('a schedule', () => {
     await new Promise((resolve) => setTimeout(resolve, 1600))
     expect(problem(await create({ when }))).toBe('400 validation_error/schema_violation')
     expect((await create({ when }, 'olga', { key })).text).toBe(first.text)
+  })
+})
+
+describe('a schedule that waits for a webhook', () => {
+  const hooked = (webhook: Record<string, unknown> = { signature: 'standard' }) => made({ when: { webhook } })
+  const secretOf = async (id: string, body = {}, options = {}) =>
+    must(await p.as('olga').post(`/v1/schedules/${id}/secret`, body, options), 200).body
+  const bytes = (secret: string) => Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
+  const deliver = async (id: string, body: string, headers: Record<string, string>) => {
+    const url = `${p.running[0]?.url}/v1/hooks/${id}`
+    const response = await fetch(url, {
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'application/json', ...headers },
+    })
+    const reply = (await response.json()) as Record<string, string>
+    return response.ok ? reply.status : `${response.status} ${reply.category}/${reply.code}`
+  }
+  const standard = (secret: string, body: string, id: string = randomUUID(), at = Date.now()) => {
+    const timestamp = String(Math.floor(at / 1000))
+    const signature = createHmac('sha256', bytes(secret)).update(`${id}.${timestamp}.${body}`).digest('base64')
+    return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,other v1,${signature}` }
+  }
+  const refused = '401 policy_denied/signature_invalid'
+
+  it('runs once for each signed delivery, as its owner may, however often and wherever it comes', async () => {
+    const { schedule_id } = await hooked()
+    const { secret, url, previous_until } = await secretOf(schedule_id)
+    expect([url, previous_until]).toEqual([`/api/v1/hooks/${schedule_id}`, null])
+    const headers = standard(secret, '{"ref":"a"}')
+    const answers = await Promise.all([1, 2, 3, 4].map(() => deliver(schedule_id, '{"ref":"a"}', headers)))
+    expect(answers.toSorted()).toEqual(['accepted', 'duplicate', 'duplicate', 'duplicate'])
+    await fire()
+    expect(await runsOf(schedule_id)).toMatchObject([{ state: 'planned' }])
+    // The same id under another time and signature is the same delivery.
+    const again = standard(secret, '{"ref":"a"}', headers['webhook-id'])
+    expect(await deliver(schedule_id, '{"ref":"a"}', again)).toBe('duplicate')
+    const stored = await p.query(
+      `select key from operations.idempotency where position(convert_to($1, 'utf8') in body) > 0`,
+      [secret],
+    )
+    expect(stored).toEqual([])
+  })
+
+  it('refuses what is not signed as it asks, too old, or meant for another, all alike', async () => {
+    const { schedule_id } = await hooked()
+    const body = '{"a":1}'
+    expect(await deliver(schedule_id, body, standard('whsec_AAAA', body))).toBe(refused)
+    const { secret } = await secretOf(schedule_id)
+    const other = await hooked()
+    await secretOf(other.schedule_id)
+    expect(await deliver(other.schedule_id, body, standard(secret, body))).toBe(refused)
+    expect(await deliver(randomUUID(), body, standard(secret, body))).toBe(refused)
+    const plain = await made()
+    expect(await deliver(plain.schedule_id, body, standard(secret, body))).toBe(refused)
+    expect(await deliver(schedule_id, '{"a":2}', standard(secret, body))).toBe(refused)
+    for (const minutes of [-6, 6])
+      expect(await deliver(schedule_id, body, standard(secret, body, 'm', Date.now() + minutes * 60_000))).toBe(refused)
+    expect(await deliver(schedule_id, body, {})).toBe(refused)
+    const forge = `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
+    expect(await deliver(schedule_id, body, { 'x-hub-signature-256': forge })).toBe(refused)
+    expect(problem(await p.as('both').post(`/v1/schedules/${schedule_id}/secret`, {}))).toBe(
+      '403 policy_denied/not_your_schedule',
+    )
+    await fire()
+    expect(await runsOf(schedule_id)).toEqual([])
+    expect(await deliver(schedule_id, body, standard(secret, body))).toBe('accepted')
+  })
+
+  it('takes the signature of a forge over the body, each body once, and only what meets its condition', async () => {
+    const { schedule_id } = await hooked({ signature: 'forge', if: "body.ref == 'refs/heads/main'" })
+    const { secret } = await secretOf(schedule_id)
+    const push = (ref: string, delivery = randomUUID()) => {
+      const body = JSON.stringify({ ref })
+      const signature = `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
+      return deliver(schedule_id, body, { 'x-hub-signature-256': signature, 'x-github-delivery': delivery })
+    }
+    expect(await push('refs/heads/other')).toBe('ignored')
+    expect(await push('refs/heads/main')).toBe('accepted')
+    expect(await push('refs/heads/main')).toBe('duplicate')
+    await fire()
+    expect(await runsOf(schedule_id)).toHaveLength(1)
+    const broken = await create({ when: { webhook: { signature: 'forge', if: 'body.(' } } })
+    expect([broken.status, broken.body.violations[0].pointer]).toEqual([400, '/when/webhook/if'])
+  })
+
+  it('has a new secret beside the old one for as long as it is told, and none of it when paused', async () => {
+    const { schedule_id } = await hooked()
+    const key = randomUUID()
+    const first = await secretOf(schedule_id, {}, { key })
+    expect(await secretOf(schedule_id, {}, { key })).toEqual(first)
+    const second = await secretOf(schedule_id, { overlap_s: 60 })
+    for (const { secret } of [first, second])
+      expect(await deliver(schedule_id, '{}', standard(secret, '{}'))).toBe('accepted')
+    const third = await secretOf(schedule_id, { overlap_s: 0 })
+    expect(await deliver(schedule_id, '{}', standard(second.secret, '{}'))).toBe(refused)
+    must(await act(schedule_id, 'pause'), 200)
+    expect(await deliver(schedule_id, '{}', standard(third.secret, '{}'))).toBe('ignored')
+    must(await act(schedule_id, 'resume'), 200)
+    expect(await deliver(schedule_id, '{}', standard(third.secret, '{}'))).toBe('accepted')
+    for (let n = 0; n < 60; n++) await deliver(schedule_id, '{}', standard(third.secret, '{}'))
+    expect(await deliver(schedule_id, '{}', standard(third.secret, '{}'))).toBe('503 internal_error/overloaded')
+  })
+
+  it('waits for the end of what runs, and makes one run of all that came meanwhile', async () => {
+    const { schedule_id } = must(
+      await create({ when: { webhook: { signature: 'standard' } }, proceed: 'start' }),
+      201,
+    ).body
+    const { secret } = await secretOf(schedule_id)
+    const send = () => deliver(schedule_id, '{}', standard(secret, '{}'))
+    await send()
+    await fire()
+    const [run] = await runsOf(schedule_id)
+    expect(run.state).toBe('started')
+    await send()
+    await fire()
+    await send()
+    expect((await runsOf(schedule_id)).map(({ state }: { state: string }) => state)).toEqual(['begun', 'started'])
+    await p.query('update operations.operations set ended_at = clock_timestamp() where operation_id = $1', [
+      run.operation_id,
+    ])
+    await p.query(`update operations.schedule_runs set leased_until = null where schedule_id = $1`, [schedule_id])
+    await fire()
+    expect((await runsOf(schedule_id))[0]).toMatchObject({ state: 'started', detail: null })
   })
 })

@@ -1,344 +1,229 @@
-import { randomUUID } from "node:crypto";
-import { eq, sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { enrolHere } from "../../apps/identity/users/bootstrap.ts";
-import { lossOf } from "../../apps/operations/policies/lost-rights.ts";
-import { principalOf } from "../../apps/shared/auth/principals.ts";
-import { joinHalves } from "../../apps/shared/contracts/client/enrolment.ts";
-import { Identity } from "../../apps/shared/contracts/gen/auth_pb.ts";
-import { createRpcClient } from "../../apps/shared/rpc/client.ts";
-import { passkeys, user_events, users } from "../../db/identity/tables.ts";
-import {
-	type Authenticator,
-	createAuthenticator,
-} from "../support/authenticator.ts";
-import { codeAt } from "../support/totp.ts";
-import { until } from "../support/until.ts";
-import {
-	type Auth,
-	bearer,
-	ORIGIN,
-	PASSWORD,
-	send,
-	startAuth,
-} from "./support/auth.ts";
+import { randomUUID } from 'node:crypto'
+import { eq, sql } from 'drizzle-orm'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { enrolHere } from '../../apps/identity/users/bootstrap.ts'
+import { lossOf } from '../../apps/operations/policies/lost-rights.ts'
+import { principalOf } from '../../apps/shared/auth/principals.ts'
+import { joinHalves } from '../../apps/shared/contracts/client/enrolment.ts'
+import { Identity } from '../../apps/shared/contracts/gen/auth_pb.ts'
+import { createRpcClient } from '../../apps/shared/rpc/client.ts'
+import { passkeys, user_events, users } from '../../db/identity/tables.ts'
+import { type Authenticator, createAuthenticator } from '../support/authenticator.ts'
+import { codeAt } from '../support/totp.ts'
+import { until } from '../support/until.ts'
+import { type Auth, bearer, ORIGIN, PASSWORD, send, startAuth } from './support/auth.ts'
 
 /** federation.md 8: whoever lost every passkey comes back by two administrators, and by no other way. */
 
-const NEW_PASSWORD = "Winter-Otter-88-Lantern";
-const SITE = { origin: ORIGIN, rp_id: "console.test" };
-let auth: Auth;
-let url: string;
-let [ada, carl]: { id: string; access: string }[] = [];
+const NEW_PASSWORD = 'Winter-Otter-88-Lantern'
+const SITE = { origin: ORIGIN, rp_id: 'console.test' }
+let auth: Auth
+let url: string
+let [ada, carl]: { id: string; access: string }[] = []
 
 beforeAll(async () => {
-	auth = await startAuth({ SESSION__SECOND_FACTOR__ROLES: '["approver"]' });
-	url = (await auth.addGateway()).url;
-	await auth.addRelay();
-	const admin = async (username: string) => {
-		const { id } = await auth.addUser(username, ["admin"]);
-		return { id, access: String((await signIn(username)).body.access_token) };
-	};
-	ada = await admin("ada");
-	carl = await admin("carl");
-	// No administrator saw the links of these two: they check each other.
-	await auth.identity_deps.db.update(users).set({ link_shown: false });
-});
-afterAll(() => auth?.stop());
+  auth = await startAuth({ SESSION__SECOND_FACTOR__ROLES: '["approver"]' })
+  url = (await auth.addGateway()).url
+  await auth.addRelay()
+  const admin = async (username: string) => {
+    const { id } = await auth.addUser(username, ['admin'])
+    return { id, access: String((await signIn(username)).body.access_token) }
+  }
+  ada = await admin('ada')
+  carl = await admin('carl')
+  // No administrator saw the links of these two: they check each other.
+  await auth.identity_deps.db.update(users).set({ link_shown: false })
+})
+afterAll(() => auth?.stop())
 
-const token = (body: object) =>
-	send(`${url}/v1/token`, { body, headers: { origin: ORIGIN } });
-const signIn = (username: string, password = PASSWORD) =>
-	token({ username, password });
-const keyed = (access: unknown) => ({
-	...bearer(access),
-	"idempotency-key": randomUUID(),
-});
+const token = (body: object) => send(`${url}/v1/token`, { body, headers: { origin: ORIGIN } })
+const signIn = (username: string, password = PASSWORD) => token({ username, password })
+const keyed = (access: unknown) => ({ ...bearer(access), 'idempotency-key': randomUUID() })
 const post = (path: string, access: unknown, body: object = {}) =>
-	send(`${url}/api/v1${path}`, { body, headers: keyed(access) });
-const challenge = async () =>
-	String(
-		(await send(`${url}/v1/token/passkey-options`, { body: {} })).body
-			.challenge,
-	);
+  send(`${url}/api/v1${path}`, { body, headers: keyed(access) })
+const challenge = async () => String((await send(`${url}/v1/token/passkey-options`, { body: {} })).body.challenge)
 const add = async (access: unknown, key: Authenticator, id: string) =>
-	post("/users/me/passkeys", access, {
-		name: "phone",
-		attestation: key.attest(await challenge(), id),
-	});
+  post('/users/me/passkeys', access, { name: 'phone', attestation: key.attest(await challenge(), id) })
 const byPasskey = async (key: Authenticator) =>
-	token({ grant_type: "passkey", assertion: key.assert(await challenge()) });
-const me = (access: unknown) =>
-	send(`${url}/api/v1/users/me`, { headers: bearer(access) });
+  token({ grant_type: 'passkey', assertion: key.assert(await challenge()) })
+const me = (access: unknown) => send(`${url}/api/v1/users/me`, { headers: bearer(access) })
 
 /** A person whose role asks for a passkey, and who has one. */
-const person = async (roles = ["approver"]) => {
-	const username = `p-${randomUUID().slice(0, 8)}`;
-	const { id } = await auth.addUser(username, roles);
-	await auth.identity_deps.db
-		.update(users)
-		.set({ link_shown: false })
-		.where(eq(users.id, id));
-	const { access_token, refresh_token } = (await signIn(username)).body;
-	const key = createAuthenticator(SITE);
-	expect((await add(access_token, key, id)).status).toBe(201);
-	return { id, username, key, access: access_token, refresh_token };
-};
-const request = async (user_id: string, by = ada, path = "recovery") => {
-	const asked = await post(`/admin/users/${user_id}/${path}`, by?.access);
-	expect(asked.status).toBe(202);
-	return (asked.body.change as { id: string }).id;
-};
+const person = async (roles = ['approver']) => {
+  const username = `p-${randomUUID().slice(0, 8)}`
+  const { id } = await auth.addUser(username, roles)
+  await auth.identity_deps.db.update(users).set({ link_shown: false }).where(eq(users.id, id))
+  const { access_token, refresh_token } = (await signIn(username)).body
+  const key = createAuthenticator(SITE)
+  expect((await add(access_token, key, id)).status).toBe(201)
+  return { id, username, key, access: access_token, refresh_token }
+}
+const request = async (user_id: string, by = ada, path = 'recovery') => {
+  const asked = await post(`/admin/users/${user_id}/${path}`, by?.access)
+  expect(asked.status).toBe(202)
+  return (asked.body.change as { id: string }).id
+}
 const digestOf = async (id: string) => {
-	const { body } = await send(`${url}/api/v1/admin/changes?page_size=500`, {
-		headers: bearer(carl?.access),
-	});
-	return (body.items as { id: string; digest: string }[]).find(
-		(one) => one.id === id,
-	)?.digest;
-};
+  const { body } = await send(`${url}/api/v1/admin/changes?page_size=500`, { headers: bearer(carl?.access) })
+  return (body.items as { id: string; digest: string }[]).find((one) => one.id === id)?.digest
+}
 const confirm = async (id: string, by = carl, digest?: string) =>
-	post(`/admin/changes/${id}/confirm`, by?.access, {
-		digest: digest ?? (await digestOf(id)),
-	});
+  post(`/admin/changes/${id}/confirm`, by?.access, { digest: digest ?? (await digestOf(id)) })
 const linkOf = async (id: string) => {
-	const [first = "", second = ""] = await Promise.all(
-		[ada, carl].map(
-			async (by) =>
-				(
-					(await post(`/admin/changes/${id}/half`, by?.access)).body.half as {
-						token: string;
-					}
-				).token,
-		),
-	);
-	return joinHalves(first, second) ?? joinHalves(second, first) ?? "";
-};
+  const [first = '', second = ''] = await Promise.all(
+    [ada, carl].map(
+      async (by) => ((await post(`/admin/changes/${id}/half`, by?.access)).body.half as { token: string }).token,
+    ),
+  )
+  return joinHalves(first, second) ?? joinHalves(second, first) ?? ''
+}
 const enrol = (enrolment_token: string, new_password = NEW_PASSWORD) =>
-	send(`${url}/api/v1/users/enrol`, {
-		body: { enrolment_token, new_password },
-		headers: { "idempotency-key": randomUUID() },
-	});
+  send(`${url}/api/v1/users/enrol`, {
+    body: { enrolment_token, new_password },
+    headers: { 'idempotency-key': randomUUID() },
+  })
 const recovered = async (user_id: string) => {
-	const id = await request(user_id);
-	expect((await confirm(id)).status).toBe(200);
-	return id;
-};
-const NOBODY = { status: 401, body: { code: "invalid_credentials" } };
+  const id = await request(user_id)
+  expect((await confirm(id)).status).toBe(200)
+  return id
+}
+const NOBODY = { status: 401, body: { code: 'invalid_credentials' } }
 
-describe("a person who lost every passkey", () => {
-	it("comes back by two administrators: every way in ends, one link opens the account, a new passkey closes it", async () => {
-		const eva = await person();
-		const begun = (await post("/users/me/totp/setup", eva.access)).body as {
-			secret: string;
-			setup: string;
-		};
-		const body = { setup: begun.setup, code: codeAt(begun.secret, new Date()) };
-		const app = await send(`${url}/api/v1/users/me/totp`, {
-			method: "PUT",
-			body,
-			headers: keyed(eva.access),
-		});
-		expect(app.status).toBe(200);
-		expect(await signIn(eva.username)).toMatchObject({
-			status: 403,
-			body: { code: "second_factor_required", factors: ["passkey", "totp"] },
-		});
-		const id = await request(eva.id);
-		expect((await me(eva.access)).status).toBe(200);
-		expect((await confirm(id)).status).toBe(200);
-		await until(async () => (await me(eva.access)).status === 401, {
-			what: "the session to end",
-		});
-		expect(
-			(
-				await token({
-					grant_type: "refresh_token",
-					refresh_token: eva.refresh_token,
-				})
-			).status,
-		).toBe(401);
-		expect(await byPasskey(eva.key)).toMatchObject({
-			status: 403,
-			body: { code: "assertion_invalid" },
-		});
-		expect(await signIn(eva.username)).toMatchObject(NOBODY);
+describe('a person who lost every passkey', () => {
+  it('comes back by two administrators: every way in ends, one link opens the account, a new passkey closes it', async () => {
+    const eva = await person()
+    const begun = (await post('/users/me/totp/setup', eva.access)).body as { secret: string; setup: string }
+    const body = { setup: begun.setup, code: codeAt(begun.secret, new Date()) }
+    const app = await send(`${url}/api/v1/users/me/totp`, { method: 'PUT', body, headers: keyed(eva.access) })
+    expect(app.status).toBe(200)
+    expect(await signIn(eva.username)).toMatchObject({
+      status: 403,
+      body: { code: 'second_factor_required', factors: ['passkey', 'totp'] },
+    })
+    const id = await request(eva.id)
+    expect((await me(eva.access)).status).toBe(200)
+    expect((await confirm(id)).status).toBe(200)
+    await until(async () => (await me(eva.access)).status === 401, { what: 'the session to end' })
+    expect((await token({ grant_type: 'refresh_token', refresh_token: eva.refresh_token })).status).toBe(401)
+    expect(await byPasskey(eva.key)).toMatchObject({ status: 403, body: { code: 'assertion_invalid' } })
+    expect(await signIn(eva.username)).toMatchObject(NOBODY)
 
-		const link = await linkOf(id);
-		expect((await enrol(link)).status).toBe(204);
-		expect(await signIn(eva.username)).toMatchObject(NOBODY);
-		// Neither the passkey nor the app is asked for: both are gone.
-		const back = await signIn(eva.username, NEW_PASSWORD);
-		expect(back).toMatchObject({ status: 200 });
-		const key = createAuthenticator(SITE);
-		expect((await add(back.body.access_token, key, eva.id)).status).toBe(201);
-		const halved = await signIn(eva.username, NEW_PASSWORD);
-		expect(halved).toMatchObject({
-			status: 403,
-			body: { code: "second_factor_required" },
-		});
-		const { factor_token } = halved.body;
-		const done = await token({
-			grant_type: "second_factor",
-			factor_token,
-			assertion: key.assert(await challenge()),
-		});
-		expect(done.status).toBe(200);
+    const link = await linkOf(id)
+    expect((await enrol(link)).status).toBe(204)
+    expect(await signIn(eva.username)).toMatchObject(NOBODY)
+    // Neither the passkey nor the app is asked for: both are gone.
+    const back = await signIn(eva.username, NEW_PASSWORD)
+    expect(back).toMatchObject({ status: 200 })
+    const key = createAuthenticator(SITE)
+    expect((await add(back.body.access_token, key, eva.id)).status).toBe(201)
+    const halved = await signIn(eva.username, NEW_PASSWORD)
+    expect(halved).toMatchObject({ status: 403, body: { code: 'second_factor_required' } })
+    const { factor_token } = halved.body
+    const done = await token({ grant_type: 'second_factor', factor_token, assertion: key.assert(await challenge()) })
+    expect(done.status).toBe(200)
 
-		const [notice] = await auth.identity_deps.db
-			.select()
-			.from(user_events)
-			.where(
-				sql`${user_events.object} = ${`user:${eva.id}`} and ${user_events.action} = 'user.recovery_started'`,
-			);
-		expect(notice).toMatchObject({
-			actor: `user:${carl?.id}`,
-			on_behalf_of: `user:${ada?.id}`,
-			reason: "1 passkeys ended",
-		});
-		expect((await enrol(link, PASSWORD)).body).toMatchObject({
-			status: 422,
-			code: "enrolment_token_invalid",
-		});
-	});
+    const [notice] = await auth.identity_deps.db
+      .select()
+      .from(user_events)
+      .where(sql`${user_events.object} = ${`user:${eva.id}`} and ${user_events.action} = 'user.recovery_started'`)
+    expect(notice).toMatchObject({
+      actor: `user:${carl?.id}`,
+      on_behalf_of: `user:${ada?.id}`,
+      reason: '1 passkeys ended',
+    })
+    expect((await enrol(link, PASSWORD)).body).toMatchObject({ status: 422, code: 'enrolment_token_invalid' })
+  })
 
-	it("gets none by one administrator, be it twice, nor by confirming it herself", async () => {
-		const eva = await person(["approver", "admin"]);
-		const [one, other] = [await request(eva.id), await request(eva.id)];
-		for (const id of [one, other])
-			expect(await confirm(id, ada)).toMatchObject({
-				status: 403,
-				body: { code: "second_admin" },
-			});
-		const own = { id: eva.id, access: String(eva.access) };
-		expect(await confirm(one, own)).toMatchObject({
-			status: 403,
-			body: { code: "second_admin" },
-		});
-		expect(
-			(await post(`/admin/users/${eva.id}/recovery`, own.access)).body.code,
-		).toBe("self_action");
-		expect((await byPasskey(eva.key)).status).toBe(200);
-	});
+  it('gets none by one administrator, be it twice, nor by confirming it herself', async () => {
+    const eva = await person(['approver', 'admin'])
+    const [one, other] = [await request(eva.id), await request(eva.id)]
+    for (const id of [one, other])
+      expect(await confirm(id, ada)).toMatchObject({ status: 403, body: { code: 'second_admin' } })
+    const own = { id: eva.id, access: String(eva.access) }
+    expect(await confirm(one, own)).toMatchObject({ status: 403, body: { code: 'second_admin' } })
+    expect((await post(`/admin/users/${eva.id}/recovery`, own.access)).body.code).toBe('self_action')
+    expect((await byPasskey(eva.key)).status).toBe(200)
+  })
 
-	it("is let in by no link that is over", async () => {
-		const eva = await person();
-		const early = await request(eva.id, ada, "enrolment-token");
-		expect((await confirm(early)).status).toBe(200);
-		const old = await linkOf(early);
-		const id = await recovered(eva.id);
-		// The older link opens nothing, before and after the new one was read.
-		await enrol(old);
-		expect((await signIn(eva.username, NEW_PASSWORD)).status).toBe(401);
-		const link = await linkOf(id);
-		expect((await enrol(old)).status).toBe(422);
-		await auth.credential_deps.db.execute(
-			sql`update credential.enrolment_tokens set expires_at = clock_timestamp()`,
-		);
-		expect((await enrol(link)).body).toMatchObject({
-			status: 422,
-			code: "enrolment_token_invalid",
-		});
-		expect(await signIn(eva.username)).toMatchObject(NOBODY);
-	});
+  it('is let in by no link that is over', async () => {
+    const eva = await person()
+    const early = await request(eva.id, ada, 'enrolment-token')
+    expect((await confirm(early)).status).toBe(200)
+    const old = await linkOf(early)
+    const id = await recovered(eva.id)
+    // The older link opens nothing, before and after the new one was read.
+    await enrol(old)
+    expect((await signIn(eva.username, NEW_PASSWORD)).status).toBe(401)
+    const link = await linkOf(id)
+    expect((await enrol(old)).status).toBe(422)
+    await auth.credential_deps.db.execute(sql`update credential.enrolment_tokens set expires_at = clock_timestamp()`)
+    expect((await enrol(link)).body).toMatchObject({ status: 422, code: 'enrolment_token_invalid' })
+    expect(await signIn(eva.username)).toMatchObject(NOBODY)
+  })
 
-	it("has one recovery, and one new password, when two race", async () => {
-		const eva = await person();
-		const [one, other] = [
-			await request(eva.id, ada),
-			await request(eva.id, carl),
-		];
-		const [reviewed, too] = [await digestOf(one), await digestOf(other)];
-		const both = await Promise.all([
-			confirm(one, carl, reviewed),
-			confirm(other, ada, too),
-		]);
-		expect(both.map(({ status }) => status).sort()).toEqual([200, 412]);
-		expect(both.find(({ status }) => status === 412)?.body.code).toBe(
-			"digest_moved",
-		);
-		const link = await linkOf(both[0]?.status === 200 ? one : other);
-		const passwords = [NEW_PASSWORD, `${NEW_PASSWORD}-2`];
-		const used = await Promise.all(
-			passwords.map((password) => enrol(link, password)),
-		);
-		expect(used.map(({ status }) => status).sort()).toEqual([204, 422]);
-		const winner = passwords[used.findIndex(({ status }) => status === 204)];
-		expect((await signIn(eva.username, winner)).status).toBe(200);
-	});
+  it('has one recovery, and one new password, when two race', async () => {
+    const eva = await person()
+    const [one, other] = [await request(eva.id, ada), await request(eva.id, carl)]
+    const [reviewed, too] = [await digestOf(one), await digestOf(other)]
+    const both = await Promise.all([confirm(one, carl, reviewed), confirm(other, ada, too)])
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 412])
+    expect(both.find(({ status }) => status === 412)?.body.code).toBe('digest_moved')
+    const link = await linkOf(both[0]?.status === 200 ? one : other)
+    const passwords = [NEW_PASSWORD, `${NEW_PASSWORD}-2`]
+    const used = await Promise.all(passwords.map((password) => enrol(link, password)))
+    expect(used.map(({ status }) => status).sort()).toEqual([204, 422])
+    const winner = passwords[used.findIndex(({ status }) => status === 204)]
+    expect((await signIn(eva.username, winner)).status).toBe(200)
+  })
 
-	it("adds no passkey meanwhile, whatever session is left", async () => {
-		const eva = await person();
-		await auth.identity_deps.db
-			.update(users)
-			.set({ recovering: true })
-			.where(eq(users.id, eva.id));
-		expect(
-			await add(eva.access, createAuthenticator(SITE), eva.id),
-		).toMatchObject({
-			status: 403,
-			body: { code: "assertion_invalid" },
-		});
-	});
+  it('adds no passkey meanwhile, whatever session is left', async () => {
+    const eva = await person()
+    await auth.identity_deps.db.update(users).set({ recovering: true }).where(eq(users.id, eva.id))
+    expect(await add(eva.access, createAuthenticator(SITE), eva.id)).toMatchObject({
+      status: 403,
+      body: { code: 'assertion_invalid' },
+    })
+  })
 
-	it("votes by no right that those who let her in could use", async () => {
-		const eva = await person();
-		const identity = createRpcClient(Identity, {
-			url: auth.vars.AUTH__RPC__IDENTITY_URL ?? "",
-			signer: auth.services.signer("operations"),
-			audience: "identity-internal",
-		});
-		const since = new Date().toISOString();
-		await recovered(eva.id);
-		const { principal } = await identity.getPrincipal({ userId: eva.id });
-		const loss = (involved: (string | undefined)[]) =>
-			lossOf(principal && principalOf(principal), {
-				permissions: ["gate:decide"],
-				places: [{}],
-				groups: undefined,
-				taint: { involved: involved.map(String), since },
-			});
-		expect([loss([ada?.id]), loss([carl?.id]), loss(["olga"])]).toEqual([
-			"voter_tainted",
-			"voter_tainted",
-			undefined,
-		]);
-	});
-});
+  it('votes by no right that those who let her in could use', async () => {
+    const eva = await person()
+    const identity = createRpcClient(Identity, {
+      url: auth.vars.AUTH__RPC__IDENTITY_URL ?? '',
+      signer: auth.services.signer('operations'),
+      audience: 'identity-internal',
+    })
+    const since = new Date().toISOString()
+    await recovered(eva.id)
+    const { principal } = await identity.getPrincipal({ userId: eva.id })
+    const loss = (involved: (string | undefined)[]) =>
+      lossOf(principal && principalOf(principal), {
+        permissions: ['gate:decide'],
+        places: [{}],
+        groups: undefined,
+        taint: { involved: involved.map(String), since },
+      })
+    expect([loss([ada?.id]), loss([carl?.id]), loss(['olga'])]).toEqual(['voter_tainted', 'voter_tainted', undefined])
+  })
+})
 
-describe("a renewed account", () => {
-	it("has lost its passkeys to the link that the machine gave the last administrator", async () => {
-		const boss = await person(["admin", "approver"]);
-		const { db, keys, credential } = auth.identity_deps;
-		const { token: link } = await enrolHere(
-			{ db, audit_key: keys.audit, credential },
-			boss.username,
-			undefined,
-		);
-		expect((await byPasskey(boss.key)).status).toBe(200);
-		expect((await enrol(link)).status).toBe(204);
-		expect((await byPasskey(boss.key)).status).toBe(403);
-		expect((await signIn(boss.username, NEW_PASSWORD)).status).toBe(200);
-	});
+describe('a renewed account', () => {
+  it('has lost its passkeys to the link that the machine gave the last administrator', async () => {
+    const boss = await person(['admin', 'approver'])
+    const { db, keys, credential } = auth.identity_deps
+    const { token: link } = await enrolHere({ db, audit_key: keys.audit, credential }, boss.username, undefined)
+    expect((await byPasskey(boss.key)).status).toBe(200)
+    expect((await enrol(link)).status).toBe(204)
+    expect((await byPasskey(boss.key)).status).toBe(403)
+    expect((await signIn(boss.username, NEW_PASSWORD)).status).toBe(200)
+  })
 
-	it("keeps no passkey from when an administrator could sign in as it", async () => {
-		const eva = await person(["viewer"]);
-		await auth.identity_deps.db
-			.update(users)
-			.set({ link_shown: true })
-			.where(eq(users.id, eva.id));
-		const id = await request(eva.id, ada, "enrolment-token");
-		expect((await confirm(id)).status).toBe(200);
-		expect((await enrol(await linkOf(id))).status).toBe(204);
-		expect(await byPasskey(eva.key)).toMatchObject({
-			status: 403,
-			body: { code: "assertion_invalid" },
-		});
-		expect(
-			await auth.identity_deps.db
-				.select()
-				.from(passkeys)
-				.where(eq(passkeys.user_id, eva.id)),
-		).toEqual([]);
-	});
-});
+  it('keeps no passkey from when an administrator could sign in as it', async () => {
+    const eva = await person(['viewer'])
+    await auth.identity_deps.db.update(users).set({ link_shown: true }).where(eq(users.id, eva.id))
+    const id = await request(eva.id, ada, 'enrolment-token')
+    expect((await confirm(id)).status).toBe(200)
+    expect((await enrol(await linkOf(id))).status).toBe(204)
+    expect(await byPasskey(eva.key)).toMatchObject({ status: 403, body: { code: 'assertion_invalid' } })
+    expect(await auth.identity_deps.db.select().from(passkeys).where(eq(passkeys.user_id, eva.id))).toEqual([])
+  })
+})

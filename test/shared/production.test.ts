@@ -122,7 +122,10 @@ describe('the production profile', () => {
         ['GATEWAY__HTTP__PUBLIC_ORIGIN', 'AUTH__TOKENS__ISSUER', 'AUTH__JWKS__URL', 'GATEWAY__UPSTREAM__SESSION_URL'],
       ],
       ['catalog', [...believing, 'CATALOG__SERVICE__KEY_FILE', 'CATALOG__OPERATIONS__URL']],
-      ['operations', [...believing, 'OPERATIONS__EVIDENCE__KEY_FILE', 'OPERATIONS__CATALOG__URL']],
+      [
+        'operations',
+        [...believing, 'OPERATIONS__EVIDENCE__KEY_FILE', 'OPERATIONS__CATALOG__URL', 'AUTH__RPC__SESSION_URL'],
+      ],
       ['worker', ['WORKER__SERVICE__KEY_FILE', 'WORKER__OPERATIONS__URL', 'WORKER__TEMPORAL__ADDRESS']],
     ]
     for (const [app, names] of needed) {

@@ -1,5 +1,5 @@
 import { AxeBuilder } from '@axe-core/playwright'
-import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
+import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core'
 import { createScreen } from '../../apps/platform/base/screen.ts'
 import type { Account } from '../../apps/platform/demo/client.ts'
 import { locateChromium } from '../../apps/platform/servers/chromium.ts'
@@ -14,12 +14,28 @@ const ARGS = [
   '--disable-gpu',
 ]
 
-/** A real, headless browser: the system's, or the one that set-up installed. */
-export const launchBrowser = async (): Promise<Browser> => {
-  const executablePath = await locateChromium(createScreen())
+const optionsOf = async () => {
   const asRoot = process.getuid?.() === 0
-  return chromium.launch({ executablePath, headless: true, args: asRoot ? ['--no-sandbox', ...ARGS] : ARGS })
+  return {
+    executablePath: await locateChromium(createScreen()),
+    headless: true,
+    args: asRoot ? ['--no-sandbox', ...ARGS] : ARGS,
+  }
 }
+
+/** A real, headless browser: the system's, or the one that set-up installed. */
+export const launchBrowser = async (): Promise<Browser> => chromium.launch(await optionsOf())
+
+/** A phone with a profile of its own in this folder: apps are installed in no other. */
+export const launchPhone = async (folder: string): Promise<BrowserContext> =>
+  chromium.launchPersistentContext(folder, {
+    ...(await optionsOf()),
+    viewport: { width: 390, height: 844 },
+    isMobile: true,
+    hasTouch: true,
+    deviceScaleFactor: 2,
+    reducedMotion: 'reduce',
+  })
 
 /** How many words a part of a page shows; signs alone are none. */
 export const wordsIn = async (part: Locator): Promise<number> =>

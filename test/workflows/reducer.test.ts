@@ -44,6 +44,7 @@ const graphs = fc.record({
   }),
   max_parallel: fc.integer({ min: 1, max: 4 }),
   pause_on_failure: fc.boolean(),
+  failure_budget: fc.option(fc.integer({ min: 0, max: 2 }), { nil: null }),
   deadline: fc.option(fc.integer({ min: 1000, max: 300_000 }), { nil: null }),
 })
 type GraphSpec = typeof graphs extends fc.Arbitrary<infer T> ? T : never
@@ -88,6 +89,7 @@ const pageOf = (spec: GraphSpec): GraphPage => {
       on_deadline: 'compensate',
       not_before: null,
       pause_on_failure: spec.pause_on_failure,
+      failure_budget: spec.failure_budget,
       force_grace_s: 30,
     },
   }
@@ -502,7 +504,9 @@ describe('reducer', () => {
   it('keeps signals that no node waits for yet, but not without end', () => {
     const one = { deps: [], gates: [], join: 'all', on_failure: 'hold', kind: 'task', tries: 1 } as const
     const spec = { nodes: [{ ...one, deps: [], gates: [], when: false, catalog: false, undo: false }], gates: [] }
-    const world = new World([pageOf({ ...spec, max_parallel: 1, pause_on_failure: false, deadline: null })])
+    const world = new World([
+      pageOf({ ...spec, max_parallel: 1, pause_on_failure: false, failure_budget: null, deadline: null }),
+    ])
     const s = start('op', world.pages, world.command('start', {}), world.now)
     for (let n = 0; n < 300; n++)
       step(s, { type: 'command', at: world.now, command: world.command('node_signal', { name: `s${n}` }) })
@@ -513,7 +517,9 @@ describe('reducer', () => {
   it('starts nothing before the rows of a refused command are put back', () => {
     const one = { deps: [], gates: [], join: 'all', on_failure: 'hold', kind: 'task', tries: 1 } as const
     const spec = { nodes: [{ ...one, deps: [], gates: [], when: false, catalog: false, undo: false }], gates: [] }
-    const world = new World([pageOf({ ...spec, max_parallel: 1, pause_on_failure: false, deadline: null })])
+    const world = new World([
+      pageOf({ ...spec, max_parallel: 1, pause_on_failure: false, failure_budget: null, deadline: null }),
+    ])
     const s = start('op', world.pages, world.command('start', {}), world.now)
     const take = (...events: Event[]) => world.accept(step(s, ...events).effects)
     const taken = <K extends Task['kind']>(kind: K) => {
@@ -544,7 +550,9 @@ describe('reducer', () => {
   it('asks a claim again that was refused by a calendar of before, and waits for one of now', () => {
     const one = { deps: [], gates: [], join: 'all', on_failure: 'hold', kind: 'task', tries: 1 } as const
     const spec = { nodes: [{ ...one, deps: [], gates: [], when: false, catalog: false, undo: false }], gates: [] }
-    const world = new World([pageOf({ ...spec, max_parallel: 1, pause_on_failure: false, deadline: null })])
+    const world = new World([
+      pageOf({ ...spec, max_parallel: 1, pause_on_failure: false, failure_budget: null, deadline: null }),
+    ])
     const run = (s: State, ...events: Event[]) => step(s, ...events).effects.filter(({ type }) => type === 'run')
     const s = start('op', world.pages, world.command('start', {}), world.now)
     const [begun] = run(s, { type: 'due', at: world.now })

@@ -93,12 +93,16 @@ const watch = async (context: ExecutorContext, values: With, agent: Agent): Prom
         return failed(
           'condition_failed',
           `${name}: ${tally.failed} of ${tally.samples} samples are bad, ${tolerate} tolerated; sample ${state.rounds} of ${rounds} ${said(reading)}`,
+          { raw: found(state, false) },
         )
     }
-    if (state.rounds >= rounds) return { status: 'succeeded', raw: { samples: state.rounds, checks: state.checks } }
+    if (state.rounds >= rounds) return { status: 'succeeded', raw: found(state, true) }
     if (!(await context.checkpoint(state))) return cancelled
   }
 }
+
+/** The numbers that a gate shows and a condition reads, whichever way it ended. */
+const found = ({ rounds, checks }: Resume, passed: boolean) => ({ passed, samples: rounds, checks: { ...checks } })
 
 const timeoutOf = (check: Check): number =>
   ('request' in check ? check.request.timeout_s : check.timeout_s) ?? TIMEOUT_S

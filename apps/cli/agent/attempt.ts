@@ -8,6 +8,9 @@ import { previewPlaybook, runPlaybook } from './jobs/ansible.ts'
 import { command } from './jobs/command.ts'
 import { merge, previewCommit, push } from './jobs/git.ts'
 import { ssh } from './jobs/ssh.ts'
+import { applySet } from './kubernetes/apply.ts'
+import { previewSet } from './kubernetes/preview.ts'
+import { undoSet } from './kubernetes/undo.ts'
 import { createReporter } from './report.ts'
 import { apply } from './tofu/apply.ts'
 import { preview } from './tofu/preview.ts'
@@ -18,6 +21,7 @@ const TOOLS: Record<string, Tool> = {
   ...{ command, ssh, 'opentofu.preview': preview, 'opentofu.apply': apply },
   ...{ 'git.preview': previewCommit, 'git.push': push, 'git.merge': merge },
   ...{ 'ansible.preview': previewPlaybook, 'ansible.run': runPlaybook },
+  ...{ 'kubernetes.preview': previewSet, 'kubernetes.apply': applySet, 'kubernetes.undo': undoSet },
 }
 
 /** Sooner than it must be: a cancel is heard by the answer to a beat. */

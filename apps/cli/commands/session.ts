@@ -5,6 +5,7 @@ import { type Command, readDocument, readText, text, wholeId } from '../command.
 import { usageError } from '../errors.ts'
 import type { Api, AskCode } from '../session/api.ts'
 import { codeByBrowser } from '../session/browser.ts'
+import type { DeviceCodes } from '../session/device.ts'
 import { isApiKey } from '../session/machine.ts'
 import { ask, readPassword } from '../terminal/ask.ts'
 import { minute, short, zoned } from '../terminal/output.ts'
@@ -21,6 +22,13 @@ const onlyProvider = async ({ open }: Pick<Api, 'open'>): Promise<string> => {
     ? usageError('There are several identity providers.', `Name one of: ${ids}`)
     : usageError('This installation has no identity provider.', 'Run: signalbox login NAME')
 }
+
+const invitation = ({ user_code, verification_uri, verification_uri_complete, expires_in }: DeviceCodes): string =>
+  [
+    `Open ${verification_uri} in a browser on any machine and enter the code ${user_code}`,
+    `or open ${verification_uri_complete}`,
+    `Give the code to no one. It ends in ${Math.round(expires_in / 60)} min. Waiting …`,
+  ].join('\n')
 
 const keyIn = (file: string): string => {
   const key = readText(file).trim()
@@ -43,20 +51,26 @@ export const sessionCommands: Command[] = [
       'login eva --password-stdin < password.txt',
       'login --sso',
       'login --sso corp',
+      'login --device',
       'login --machine key.txt',
     ],
     options: {
       'password-stdin': { type: 'boolean', about: 'read the password from stdin' },
       sso: { type: 'boolean', about: 'sign in through a provider in the browser; NAME is then its id' },
+      device: { type: 'boolean', about: 'sign in by a code that you enter in a browser on another machine' },
       machine: { type: 'string', value: 'FILE', about: 'sign in as the machine whose API key is in this file' },
     },
     run: async ({ api, out }, [given], values) => {
       if (values.sso === true) {
         const provider = given ?? (await onlyProvider(api))
         const grant = await codeByBrowser(api.url, provider, (address) =>
-          out.note(`Sign in with a browser on this machine:\n${address}`),
+          out.note(`Sign in with a browser on this machine:\n${address}\nNo browser here? signalbox login --device`),
         )
         return out.note(`Signed in at ${api.url} as ${await api.redeem(grant)}.`)
+      }
+      if (values.device === true) {
+        const name = await api.loginDevice((codes) => out.note(invitation(codes)))
+        return out.note(`Signed in at ${api.url} as ${name}.`)
       }
       const file = text(values, 'machine')
       if (file !== undefined) {

@@ -1,6 +1,7 @@
 import type { Preview } from '../../shared/contracts/client/preview.ts'
 import type { Gate, GateSummary, InboxItem } from '../../shared/contracts/operations/gates.ts'
 import type { GateSubject } from '../../shared/contracts/operations/graph.ts'
+import { isWatch, type Watch, watchRows } from '../../shared/contracts/watch.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
@@ -77,7 +78,7 @@ export const gateCommands: Command[] = [
       const reviewed_digest = await reviewed(context, subject, text(values, 'digest'))
       const comment = text(values, 'comment')
       const body = { reviewed_digest, round: gate.round, ...(comment !== undefined && { comment }) }
-      tell(context, await context.api.post<Decided>(`${path}/approve`, withDryRun(context, body)))
+      tell(context, await approve<Decided>(context, path, body))
     },
   },
   {
@@ -99,6 +100,17 @@ export const gateCommands: Command[] = [
 ]
 
 type Decided = Gate & { dry_run?: true; effect?: Record<string, unknown> }
+
+/** Approves; a vote that a passkey must sign is a person's, in the console: the error names its page (exit code 4). */
+export const approve = async <T>(context: Context, path: string, body: Record<string, unknown>): Promise<T> => {
+  try {
+    return await context.api.post<T>(`${path}/approve`, withDryRun(context, body))
+  } catch (error) {
+    if (error instanceof CliError && error.exit === EXIT.person)
+      error.lines.push(`open     ${context.api.url}${path.replace('/api/v1', '')}`)
+    throw error
+  }
+}
 
 /** With `--dry-run` the server answers with the effect and changes no state. */
 export const withDryRun = ({ dry_run }: Context, body: Record<string, unknown>) =>
@@ -150,22 +162,29 @@ export const reviewed = async (
   return shown
 }
 
+const BINDINGS = {
+  exact: 'Exactly this is carried out.',
+  checked: 'Read again before the change; refused if it differs.',
+  forecast: 'A forecast: the tool may do otherwise.',
+}
 /** What a tool would do, as an agent previewed it: marked as plans are, sensitive values never. */
 const previewLines = (value: unknown): string[] => {
   const preview = value as Preview | null
   if (preview?.format !== 'signalbox/preview@1') return []
   const { binding, changes, changes_count, plan, base, commit, unforeseen = [], no_change } = preview
-  const lines = changes.flatMap(({ id, action, fields }) => [
-    `  ${action.padEnd(8)} ${id}`,
-    ...fields.map(({ path, before, after, unknown, sensitive }) =>
-      sensitive
-        ? `           ${path}   (sensitive, changes)`
-        : `           ${path}   ${JSON.stringify(before ?? null)} -> ${unknown ? '(known after apply)' : JSON.stringify(after ?? null)}`,
-    ),
+  const lines = changes.flatMap(({ id, action, note, fields }) => [
+    `  ${action.padEnd(8)} ${id}${note ? `   ${note}` : ''}`,
+    ...fields
+      .filter(({ noise }) => !noise)
+      .map(({ path, before, after, unknown, sensitive }) =>
+        sensitive
+          ? `           ${path}   (sensitive, changes)`
+          : `           ${path}   ${JSON.stringify(before ?? null)} -> ${unknown ? '(known after apply)' : JSON.stringify(after ?? null)}`,
+      ),
   ])
   const more = changes_count > changes.length || lines.length > MAX_SHOWN
   return [
-    `  ${no_change ? 'No changes.' : `${changes_count} changes`}${base ? ` on serial ${base.serial}` : ''}. ${binding === 'exact' ? 'Exactly this is carried out.' : 'A forecast: the tool may do otherwise.'}`,
+    `  ${no_change ? 'No changes.' : `${changes_count} changes`}${base ? ` on serial ${base.serial}` : ''}. ${BINDINGS[binding]}`,
     ...lines.slice(0, MAX_SHOWN),
     ...(more ? [dim('  … more: -o json shows all')] : []),
     ...unforeseen.map((task) => `  unforeseen  ${task}`),
@@ -173,6 +192,14 @@ const previewLines = (value: unknown): string[] => {
     ...(commit ? [`  commit ${commit}`] : []),
   ]
 }
+
+const watchLines = (pointer: string, watch: Watch): string[] => [
+  `  ${pointer.split('/')[1]} ${watch.passed ? 'passed' : 'failed'} after ${watch.samples} samples`,
+  ...watchRows(watch).map(
+    ({ name, failed, samples, last, min, max, baseline }) =>
+      `    ${name}   ${failed} of ${samples} bad   last ${last ?? '-'}   min ${min ?? '-'}   max ${max ?? '-'}${baseline === undefined ? '' : `   rest ${baseline ?? '-'}`}`,
+  ),
+]
 
 const gateLines = (gate: Gate): string[] => {
   const { releases, releases_count = releases.length, changes, bound_outputs } = gate.subject as GateSubject
@@ -189,7 +216,9 @@ const gateLines = (gate: Gate): string[] => {
     `  ${releases_count} node${releases_count === 1 ? '' : 's'} behind it, ${changes.length} resource${changes.length === 1 ? '' : 's'} change`,
     ...fields.slice(0, MAX_SHOWN),
     ...(fields.length > MAX_SHOWN ? [dim(`  … ${fields.length - MAX_SHOWN} more: -o json shows all`)] : []),
-    ...bound_outputs.flatMap(({ value }) => previewLines(value)),
+    ...bound_outputs.flatMap(({ pointer, value }) =>
+      isWatch(value) ? watchLines(pointer, value) : previewLines(value),
+    ),
     ...affectedLines(gate.context.affected).map((line) => `  ${line}`),
     ...(gate.decided
       ? [`  decided by ${gate.decided.by.name} at ${moment(gate.decided.at)}`]

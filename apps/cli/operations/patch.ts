@@ -3,7 +3,7 @@ import { type Command, type Context, needed, readDocument, text, type Values, wh
 import { usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { dim, minute, moment, short, word, zoned } from '../terminal/output.ts'
-import { COMMENT, reviewed, withDryRun } from './gate.ts'
+import { approve, COMMENT, reviewed, withDryRun } from './gate.ts'
 import { operationId } from './operation.ts'
 
 const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the patch' } } as const
@@ -78,7 +78,7 @@ export const patchCommands: Command[] = [
       const reviewed_digest = await reviewed(context, subjectOf(patch), text(values, 'digest'))
       const comment = text(values, 'comment')
       const body = { reviewed_digest, ...(comment !== undefined && { comment }) }
-      tell(context, await context.api.post<Decided>(`${path}/approve`, withDryRun(context, body)))
+      tell(context, await approve<Decided>(context, path, body))
     },
   },
   {

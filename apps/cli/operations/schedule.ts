@@ -1,4 +1,4 @@
-import type { ScheduleRow, ScheduleView } from '../../shared/contracts/operations/schedules.ts'
+import type { HookSecretView, ScheduleRow, ScheduleView } from '../../shared/contracts/operations/schedules.ts'
 import { type Command, type Context, needed, readDocument, wholeId } from '../command.ts'
 import { confirm } from '../terminal/ask.ts'
 import { minute, short, word, zoned } from '../terminal/output.ts'
@@ -15,7 +15,9 @@ const whenOf = ({ when }: Pick<ScheduleRow, 'when'>): string =>
       ? `at ${minute(when.at)}`
       : 'cron' in when
         ? `${when.cron} (${when.timezone})`
-        : `every ${when.every_s} s`
+        : 'webhook' in when
+          ? `on a webhook (${when.webhook.signature})${when.webhook.if ? `: ${when.webhook.if}` : ''}`
+          : `every ${when.every_s} s`
 
 const lastOf = ({ last_run }: Pick<ScheduleRow, 'last_run'>): string =>
   last_run ? `${word(last_run.state)} ${minute(last_run.due_at)}` : 'never'
@@ -86,6 +88,36 @@ export const scheduleCommands: Command[] = [
     run: async (context, [given = '']) => {
       const path = `/api/v1/schedules/${await scheduleId(context, given)}`
       context.out.one(await context.api.get<ScheduleView>(path), 'schedule_id', linesOf)
+    },
+  },
+  {
+    name: 'schedule secret',
+    takes: 'SCHEDULE',
+    about: 'Makes the secret of a webhook and shows it, once; --overlap keeps the one before it for so many seconds.',
+    examples: ['schedule secret 91c2e4', 'schedule secret 91c2e4 --overlap 0'],
+    options: {
+      overlap: { type: 'string', value: 'SECONDS', about: 'how long the old secret counts; a day unless said' },
+    },
+    run: async (context, [given = ''], { overlap }) => {
+      const id = await scheduleId(context, given)
+      const body = {
+        ...(typeof overlap === 'string' && { overlap_s: Number(overlap) }),
+        ...(context.dry_run && { dry_run: true }),
+      }
+      const made = await context.api.post<HookSecretView & { effect?: Record<string, unknown> }>(
+        `/api/v1/schedules/${id}/secret`,
+        body,
+      )
+      context.out.one(made, 'schedule_id', ({ url, secret, previous_until, effect }) =>
+        effect
+          ? [`Would be: ${JSON.stringify(effect)}`]
+          : [
+              `address  ${url}`,
+              `secret   ${secret}`,
+              'It is not shown again.',
+              ...(previous_until ? [`The secret before it counts until ${minute(previous_until)}.`] : []),
+            ],
+      )
     },
   },
   act('pause', 'Pauses a schedule: no further run begins.'),

@@ -4,8 +4,9 @@ import { problemFrom } from '../../shared/contracts/client/problem.ts'
 import { CliError, EXIT, failure, refused, usageError } from '../errors.ts'
 import type { BrowserCode } from './browser.ts'
 import type { Credentials } from './credentials.ts'
+import { type DeviceCodes, tokensByDevice } from './device.ts'
 import { isApiKey, tokensOfKey } from './machine.ts'
-import { createRefresh, type TokenReply } from './refresh.ts'
+import { createRefresh, nameIn, type TokenReply } from './refresh.ts'
 
 const TIMEOUT_MS = 30_000
 /** A sign-in waits longer for its turn than other requests do. */
@@ -77,6 +78,13 @@ export const createApi = ({
     })
   }
 
+  const enter = (username: string, tokens: TokenReply): Promise<string> =>
+    credentials.alone(async () => {
+      refresh.keep(username, tokens)
+      if (tokens.device_token !== undefined) credentials.saveDevice(url, username, tokens.device_token)
+      return username
+    })
+
   const get = <T>(path: string) => send<T>('GET', path).then(({ body }) => body)
 
   return {
@@ -107,19 +115,18 @@ export const createApi = ({
           byCode(error, askCode, (more) => signIn({ grant_type: 'second_factor', ...more })),
         ),
       )
-      await credentials.alone(async () => {
-        refresh.keep(username, tokens)
-        if (tokens.device_token !== undefined) credentials.saveDevice(url, username, tokens.device_token)
-      })
+      await enter(username, tokens)
     },
     /** Signs in with the code that a browser brought; answers as whom. */
     redeem: async (grant: BrowserCode): Promise<string> => {
       const body = { grant_type: 'authorization_code' as const, ...grant }
       const tokens: TokenReply = await told(url, () => read(connect({ times: 0 }).POST('/v1/token', { body })))
-      const claims = Buffer.from(tokens.access_token.split('.')[1] ?? '', 'base64url').toString('utf8')
-      const { username } = JSON.parse(claims) as { username: string }
-      await credentials.alone(async () => void refresh.keep(username, tokens))
-      return username
+      return enter(nameIn(tokens.access_token), tokens)
+    },
+    /** Signs in by an approval in a browser elsewhere; answers as whom. */
+    loginDevice: async (show: (codes: DeviceCodes) => void): Promise<string> => {
+      const tokens = await told(url, () => tokensByDevice(connect({ times: 0 }), show))
+      return enter(nameIn(tokens.access_token), tokens)
     },
     /** Keeps the API key of a machine; answers its name. */
     loginMachine: (key: string): Promise<string> =>

@@ -1,5 +1,5 @@
 import { type Display, setDisplay, useDisplay } from '../kit/prefs.ts'
-import { Heading, Page } from '../ui/page.tsx'
+import { Page, PageHead } from '../ui/page.tsx'
 import { tAccount } from '../words/account.ts'
 
 /** How this browser shows the console; saved in this browser only. */
@@ -7,10 +7,7 @@ export const DisplayPage = () => {
   const display = useDisplay()
   return (
     <Page>
-      <div>
-        <Heading title={tAccount.display.title}>{tAccount.display.title}</Heading>
-        <p className="text-muted">{tAccount.display.note}</p>
-      </div>
+      <PageHead title={tAccount.display.title} note={tAccount.display.note} />
       <div className="card flex max-w-wide flex-col gap-6 p-6">
         <Choice name="theme" label={tAccount.display.theme} words={tAccount.display.themes} value={display.theme} />
         <Choice

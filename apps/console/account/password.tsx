@@ -1,5 +1,5 @@
 import { PasswordField } from '../forms/password.tsx'
-import { Heading, Page } from '../ui/page.tsx'
+import { Page, PageHead } from '../ui/page.tsx'
 import { tAccount } from '../words/account.ts'
 import { LinkProvider } from './link-provider.tsx'
 import { changePassword, newPasswordErrors } from './password.api.ts'
@@ -14,10 +14,7 @@ export const PasswordPage = () => {
   const wrong = problem?.code === 'current_password_wrong'
   return (
     <Page>
-      <div>
-        <Heading title={tAccount.password.title}>{tAccount.password.title}</Heading>
-        <p className="text-muted">{tAccount.password.note}</p>
-      </div>
+      <PageHead title={tAccount.password.title} note={tAccount.password.note} />
       <form noValidate onSubmit={submit} className="card flex w-full max-w-96 flex-col gap-4 p-6">
         <PasswordField
           id="current-password"

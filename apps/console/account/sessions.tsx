@@ -1,31 +1,20 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
-import type { Problem } from '../../shared/contracts/client/problem.ts'
+import { useQuery } from '@tanstack/react-query'
 import type { SessionRow } from '../api/types.ts'
 import { sessionsQuery } from '../queries/me.ts'
-import { ProblemText } from '../ui/failure.tsx'
-import { Heading, Page } from '../ui/page.tsx'
+import { Page, PageHead } from '../ui/page.tsx'
 import { type Column, DataTable, Listing } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAccount } from '../words/account.ts'
+import { send, Told, useChanges } from './changes.tsx'
 import { deviceWords } from './device-words.ts'
-import { endOtherSessions, endSession } from './sessions.api.ts'
+
+const PATH = '/api/v1/sessions'
 
 /** The active sessions, this device marked; any other may be signed out from here. */
 export const SessionsPage = () => {
   const list = useQuery(sessionsQuery())
-  const client = useQueryClient()
-  const [busy, setBusy] = useState(false)
-  const [said, setSaid] = useState<string | Problem | null>(null)
+  const { busy, said, act } = useChanges('sessions')
   const rows = list.data?.items ?? []
-  const act = async (work: () => Promise<Problem | null>, done: string) => {
-    if (busy) return
-    setBusy(true)
-    const problem = await work()
-    setSaid(problem ?? done)
-    await client.invalidateQueries({ queryKey: ['sessions'] })
-    setBusy(false)
-  }
   const columns: Column<SessionRow>[] = [
     { name: tAccount.sessions.device, kind: 'lead', cell: (row) => <Device row={row} /> },
     { name: tAccount.sessions.address, className: 'mono', cell: ({ ip_address }) => ip_address },
@@ -40,7 +29,7 @@ export const SessionsPage = () => {
             className="button"
             aria-disabled={busy}
             aria-label={tAccount.sessions.end_one(deviceOf(row))}
-            onClick={() => void act(() => endSession(row.id), tAccount.sessions.ended)}
+            onClick={() => void act(() => send('DELETE', `${PATH}/${row.id}`), tAccount.sessions.ended)}
           >
             {tAccount.sessions.end}
           </button>
@@ -49,11 +38,8 @@ export const SessionsPage = () => {
   ]
   return (
     <Page>
-      <div>
-        <Heading title={tAccount.sessions.title}>{tAccount.sessions.title}</Heading>
-        <p className="text-muted">{tAccount.sessions.note}</p>
-      </div>
-      <div role="status">{typeof said === 'string' ? <p>{said}</p> : said ? <ProblemText problem={said} /> : null}</div>
+      <PageHead title={tAccount.sessions.title} note={tAccount.sessions.note} />
+      <Told said={said} />
       <Listing list={list} empty={undefined}>
         <DataTable caption={tAccount.sessions.title} columns={columns} rows={rows} keyOf={({ id }) => id} />
       </Listing>
@@ -63,7 +49,7 @@ export const SessionsPage = () => {
             type="button"
             className="button"
             aria-disabled={busy}
-            onClick={() => void act(endOtherSessions, tAccount.sessions.ended_others)}
+            onClick={() => void act(() => send('POST', `${PATH}/revoke-others`), tAccount.sessions.ended_others)}
           >
             {tAccount.sessions.end_others}
           </button>
@@ -73,8 +59,10 @@ export const SessionsPage = () => {
   )
 }
 
-const deviceOf = ({ user_agent }: SessionRow): string =>
-  deviceWords(user_agent, tAccount.sessions.on) ?? tAccount.sessions.unknown
+const deviceOf = ({ user_agent, metadata }: SessionRow): string => {
+  const client = deviceWords(user_agent, tAccount.sessions.on) ?? tAccount.sessions.unknown
+  return typeof metadata?.host === 'string' ? tAccount.sessions.on(client, metadata.host) : client
+}
 
 const Device = ({ row }: { row: SessionRow }) => (
   <span className="wrap-anywhere">

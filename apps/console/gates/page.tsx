@@ -7,8 +7,8 @@ import { clockTime } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
 import { gateQuery } from '../queries/operations.ts'
 import { Card } from '../ui/card.tsx'
-import { Failure } from '../ui/failure.tsx'
-import { Heading, Loading, Page } from '../ui/page.tsx'
+import { UnreadPage } from '../ui/failure.tsx'
+import { Heading, Page } from '../ui/page.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { isMe, nameOf } from '../values/person.tsx'
 import { Status } from '../values/status.tsx'
@@ -26,24 +26,13 @@ import { GateSubjectView } from './subject.tsx'
 export const GatePage = () => {
   const { operation_id, gate_id } = useParams({ from: '/shell/operations/$operation_id/gates/$gate_id' })
   useTopic(`operation:${operation_id}`)
-  const {
-    data: gate,
-    error,
-    isPending,
-    refetch,
-  } = useQuery({
+  const query = useQuery({
     ...gateQuery(operation_id, gate_id),
     refetchInterval: ({ state }) => (state.data?.status === 'waiting' ? CONTEXT_AGES_MS : false),
   })
+  const gate = query.data
   const [deciding, setDeciding] = useState<Verdict | null>(null)
-  if (gate === undefined) {
-    return (
-      <Page>
-        <Heading title={tDecide.gate.page}>{tDecide.gate.page}</Heading>
-        {isPending ? <Loading /> : <Failure error={error} retry={() => void refetch()} noun={t.noun.gate} />}
-      </Page>
-    )
-  }
+  if (gate === undefined) return <UnreadPage title={tDecide.gate.page} query={query} noun={t.noun.gate} />
   const waiting = gate.status === 'waiting'
   return (
     <Page>

@@ -8,13 +8,13 @@ const words = tDecide.gate.preview
 export const PreviewView = ({ preview }: { preview: Preview }) => (
   <section className="flex flex-col gap-2">
     <h3 className="font-semibold">{preview.no_change ? words.none : words.changes(preview.changes_count)}</h3>
-    <p>{preview.plan ? words.exact : words[preview.binding === 'exact' ? 'commit' : 'forecast']}</p>
+    <p>{words[preview.binding === 'exact' && !preview.plan ? 'commit' : preview.binding]}</p>
     <ul className="releases">
-      {preview.changes.map(({ id, action, fields, fields_count }) => (
+      {preview.changes.map(({ id, action, note, fields, fields_count }) => (
         <li key={id}>
           <details open={action === 'delete' || action === 'replace'}>
             <summary>
-              <ChangeMark change={action} /> <code>{id}</code>
+              <ChangeMark change={action} /> <code>{id}</code> {note}
             </summary>
             <FieldDiffs fields={fields.map(shown)} />
             {fields_count === undefined ? null : (
@@ -50,8 +50,9 @@ export const PreviewView = ({ preview }: { preview: Preview }) => (
   </section>
 )
 
-const shown = ({ path, before, after, unknown, sensitive }: PreviewField) => ({
+const shown = ({ path, before, after, unknown, sensitive, noise }: PreviewField) => ({
   path,
+  ...(noise && { noise }),
   before: sensitive ? words.sensitive : (before ?? null),
   after: sensitive ? words.sensitive_changes : unknown ? words.unknown : (after ?? null),
 })

@@ -1,3 +1,4 @@
+import { isWatch } from '../../shared/contracts/watch.ts'
 import type { GateSubject } from '../api/types.ts'
 import { ChangeList, isPreview, valueText } from '../values/diff.tsx'
 import { inOrder, stepOf } from '../votes/releases.ts'
@@ -5,6 +6,7 @@ import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { PreviewView } from './preview.tsx'
+import { WatchView } from './watch.tsx'
 
 const FIRST = 12
 
@@ -13,7 +15,8 @@ type Named = { subject: GateSubject; names: Readonly<Record<string, string>>; or
 /** The whole subject of a decision, in folds: previews of tools, the changes, the released nodes, the bound outputs. */
 export const GateSubjectView = ({ subject, names, order }: Named) => {
   const previews = subject.bound_outputs.flatMap(({ pointer, value }) => (isPreview(value) ? [{ pointer, value }] : []))
-  const outputs = subject.bound_outputs.filter(({ value }) => !isPreview(value))
+  const watches = subject.bound_outputs.flatMap(({ pointer, value }) => (isWatch(value) ? [{ pointer, value }] : []))
+  const outputs = subject.bound_outputs.filter(({ value }) => !isPreview(value) && !isWatch(value))
   const count = subject.releases_count ?? subject.releases.length
   if (subject.intervention)
     return (
@@ -27,6 +30,9 @@ export const GateSubjectView = ({ subject, names, order }: Named) => {
         <div key={pointer} className="border-b border-line p-4 last:border-0">
           <PreviewView preview={value} />
         </div>
+      ))}
+      {watches.map(({ pointer, value }) => (
+        <WatchView key={pointer} node_id={pointer.split('/')[1] ?? ''} watch={value} />
       ))}
       {subject.changes.length > 0 ? (
         <Fold title={tDecide.gate.brief.changes(subject.changes.length)}>

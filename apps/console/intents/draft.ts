@@ -67,12 +67,23 @@ const changedOf = (fields: readonly SchemaField[], values: Record<string, string
     }),
   )
 
-const limitsOf = ({ window_id, not_before, deadline, max_parallel, risk_ceiling }: Record<string, string>) => ({
+const limitsOf = ({
+  window_id,
+  not_before,
+  deadline,
+  max_parallel,
+  risk_ceiling,
+  ...waves
+}: Record<string, string>) => ({
   ...(window_id && { window_id }),
   ...(not_before && { not_before: new Date(not_before).toISOString() }),
   ...(deadline && { deadline_s: Math.round(Number(deadline) * 3600) }),
   ...(max_parallel && { max_parallel: Number(max_parallel) }),
   ...(risk_ceiling && { risk_ceiling }),
+  ...((waves.wave || waves.canary) && {
+    batch: { ...(waves.wave && { size: Number(waves.wave) }), ...(waves.canary && { canary: Number(waves.canary) }) },
+  }),
+  ...(waves.failure_budget && { failure_budget: Number(waves.failure_budget) }),
 })
 
 /** The targets as a request names them; a runbook of the whole plan has none. */

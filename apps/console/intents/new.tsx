@@ -7,8 +7,8 @@ import { SchemaForm } from '../forms/schema.tsx'
 import { TicketField } from '../forms/ticket.tsx'
 import { proceduresQuery } from '../queries/changes.ts'
 import { resourceQuery } from '../queries/resources.ts'
-import { Failure } from '../ui/failure.tsx'
-import { Heading, Loading, Page } from '../ui/page.tsx'
+import { UnreadPage } from '../ui/failure.tsx'
+import { Heading, Page } from '../ui/page.tsx'
 import { t } from '../words/index.ts'
 import { tPlan } from '../words/plan.ts'
 import { Ahead, useAhead } from './ahead.tsx'
@@ -23,17 +23,13 @@ export const NewPage = () => {
   const { kind, type: wanted, procedure: name, resource: resource_id } = useSearch({ from: '/shell/new' })
   const procedures = useQuery(proceduresQuery())
   const resource = useQuery({ ...resourceQuery(resource_id), enabled: resource_id !== '' })
-  const failed = [procedures, resource].find(({ isError }) => isError)
   if (procedures.data === undefined || (resource_id !== '' && resource.data === undefined))
     return (
-      <Page>
-        <Heading title={tPlan.intent.new_title}>{tPlan.intent.new_title}</Heading>
-        {failed ? (
-          <Failure error={failed.error} retry={() => void failed.refetch()} noun={t.noun.resource} />
-        ) : (
-          <Loading />
-        )}
-      </Page>
+      <UnreadPage
+        title={tPlan.intent.new_title}
+        query={procedures.isError ? procedures : resource}
+        noun={t.noun.resource}
+      />
     )
   const choices = choicesOf(procedures.data.items, wanted || resource.data?.type_key)
   const picked = choices.find(({ what }) =>

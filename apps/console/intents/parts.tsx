@@ -34,6 +34,9 @@ export const Limits = ({ limits, change }: { limits: Typed['limits']; change: (l
         />
         <Text label={words.deadline} value={limits.deadline ?? ''} change={set('deadline')} type="number" />
         <Text label={words.parallel} value={limits.max_parallel ?? ''} change={set('max_parallel')} type="number" />
+        {(['wave', 'canary', 'failure_budget'] as const).map((name) => (
+          <Text key={name} label={words[name]} value={limits[name] ?? ''} change={set(name)} type="number" />
+        ))}
         <Field id={`${id}-risk`} label={words.risk}>
           <Select
             id={`${id}-risk`}

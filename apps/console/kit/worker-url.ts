@@ -4,8 +4,10 @@ type Factory = { createPolicy: (name: string, rules: { createScriptURL: (url: st
 const check = (url: string): string => {
   const whole = new URL(url, location.href)
   // The development server serves workers from its own places; there the browser enforces no policy.
-  const ours = whole.origin === location.origin && (import.meta.env.DEV || whole.pathname.startsWith('/assets/'))
-  if (!ours) throw new TypeError(`a worker may be loaded from /assets/ of this origin only, not from ${whole.href}`)
+  const ours =
+    whole.origin === location.origin &&
+    (import.meta.env.DEV || whole.pathname.startsWith('/assets/') || whole.href === `${location.origin}/sw.js`)
+  if (!ours) throw new TypeError(`a worker may be /sw.js or below /assets/ of this origin, not from ${whole.href}`)
   return whole.href
 }
 
@@ -14,5 +16,5 @@ const policy: Policy = factory?.createPolicy('signalbox-worker', { createScriptU
   createScriptURL: check,
 }
 
-/** The one Trusted Types policy of the console: a worker's URL of this origin, below /assets/. */
+/** The one Trusted Types policy of the console: a worker's URL of this origin, below /assets/, and exactly /sw.js. */
 export const workerUrl = (url: string): string => policy.createScriptURL(url) as string

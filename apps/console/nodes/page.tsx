@@ -8,7 +8,7 @@ import { Select } from '../forms/select.tsx'
 import { interventionsOfNode } from '../interventions/offered.ts'
 import { ArtifactTable } from '../proof/list.tsx'
 import { nodeQuery, operationQuery } from '../queries/operations.ts'
-import { Failure } from '../ui/failure.tsx'
+import { UnreadPage } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
 import { valueText } from '../values/diff.tsx'
@@ -33,15 +33,9 @@ export const NodePage = () => {
   const { tab, attempt: wanted } = useSearch({ from: '/shell/operations/$operation_id/nodes/$node_id' })
   useTopic(`operation:${operation_id}`)
   const operation = useQuery(operationQuery(operation_id)).data
-  const { data: node, error, isPending, refetch } = useQuery(nodeQuery(operation_id, node_id))
-  if (node === undefined) {
-    return (
-      <Page>
-        <Heading title={node_id}>{node_id}</Heading>
-        {isPending ? <Loading /> : <Failure error={error} retry={() => void refetch()} noun={t.noun.node} />}
-      </Page>
-    )
-  }
+  const query = useQuery(nodeQuery(operation_id, node_id))
+  const node = query.data
+  if (node === undefined) return <UnreadPage title={node_id} query={query} noun={t.noun.node} />
   return <Shown node={node} operation={operation} tab={tab} attempt={wanted} />
 }
 

@@ -1,55 +1,36 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Problem } from '../../shared/contracts/client/problem.ts'
 import type {
   DeliveryView,
   DestinationKind,
   DestinationView,
 } from '../../shared/contracts/notifications/notifications.ts'
-import { send } from '../account/sessions.api.ts'
+import { send, Told, useChanges } from '../account/changes.tsx'
 import { Field } from '../forms/field.tsx'
 import { deliveriesQuery, destinationsQuery } from '../queries/me.ts'
-import { ProblemText } from '../ui/failure.tsx'
-import { Heading, Page } from '../ui/page.tsx'
+import { Page, PageHead } from '../ui/page.tsx'
 import { type Column, DataTable, Listing } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAccount } from '../words/account.ts'
+import { ThisDevice } from './device.tsx'
 
 const PATH = '/api/v1/notifications/destinations'
 const words = tAccount.notifications
-const KINDS = Object.keys(words.kinds) as DestinationKind[]
+/** A browser is no address that a person types. */
+const KINDS = (Object.keys(words.kinds) as DestinationKind[]).filter((kind) => kind !== 'push')
 
-/** Sends one change at a time. Returns whether it was done. */
-type Act = (method: 'POST' | 'DELETE', path: string, body: object | undefined, done: string) => Promise<boolean>
-
-const useChanges = () => {
-  const client = useQueryClient()
-  const [busy, setBusy] = useState(false)
-  const [said, setSaid] = useState<string | Problem | null>(null)
-  const act: Act = async (method, path, body, done) => {
-    if (busy) return false
-    setBusy(true)
-    const refused = await send(method, path, body)
-    setSaid(refused ?? done)
-    await client.invalidateQueries({ queryKey: ['notifications'] })
-    setBusy(false)
-    return refused === null
-  }
-  return { busy, said, act }
-}
+type Act = ReturnType<typeof useChanges>['act']
 
 /** Where one is told of decisions, and whether the messages arrived. */
 export const NotificationsPage = () => {
   const list = useQuery(destinationsQuery())
-  const { busy, said, act } = useChanges()
+  const { busy, said, act } = useChanges('notifications')
   const rows = list.data?.items ?? []
   return (
     <Page>
-      <div>
-        <Heading title={words.title}>{words.title}</Heading>
-        <p className="text-muted">{words.note}</p>
-      </div>
-      <div role="status">{typeof said === 'string' ? <p>{said}</p> : said ? <ProblemText problem={said} /> : null}</div>
+      <PageHead title={words.title} note={words.note} />
+      <Told said={said} />
+      <ThisDevice />
       <Listing list={list} empty={rows.length === 0 ? words.empty : undefined}>
         <DataTable
           caption={words.title}
@@ -69,19 +50,22 @@ export const NotificationsPage = () => {
   )
 }
 
+/** All browsers of one vendor have one origin: a name tells them apart. */
+const labelOf = ({ kind, name, address }: DestinationView) => (kind === 'push' ? name : address)
+
 const columnsFor = (act: Act, busy: boolean): Column<DestinationView>[] => [
-  { name: words.to, kind: 'lead', cell: ({ address }) => address },
+  { name: words.to, kind: 'lead', cell: labelOf },
   { name: words.kind, cell: ({ kind }) => words.kinds[kind] },
   { name: words.status, cell: ({ status, status_reason }) => status_reason ?? words.statuses[status] },
   {
     name: words.test,
-    cell: ({ destination_id, address, status }) =>
-      status === 'active' ? (
+    cell: (row) =>
+      row.status === 'active' ? (
         <RowButton
           name={words.test}
-          label={words.test_one(address)}
+          label={words.test_one(labelOf(row))}
           busy={busy}
-          act={() => act('POST', `${PATH}/${destination_id}/test`, {}, words.tested)}
+          act={() => act(() => send('POST', `${PATH}/${row.destination_id}/test`, {}), words.tested)}
         />
       ) : (
         '–'
@@ -89,12 +73,12 @@ const columnsFor = (act: Act, busy: boolean): Column<DestinationView>[] => [
   },
   {
     name: words.remove,
-    cell: ({ destination_id, address }) => (
+    cell: (row) => (
       <RowButton
         name={words.remove}
-        label={words.remove_one(address)}
+        label={words.remove_one(labelOf(row))}
         busy={busy}
-        act={() => act('DELETE', `${PATH}/${destination_id}`, undefined, words.removed)}
+        act={() => act(() => send('DELETE', `${PATH}/${row.destination_id}`), words.removed)}
       />
     ),
   },
@@ -115,7 +99,8 @@ const CodeForm = ({ row, act, busy }: { row: DestinationView; act: Act; busy: bo
     event.preventDefault()
     const valid = /^[0-9]{8}$/.test(code.trim())
     setWrong(!valid)
-    if (valid) void act('POST', `${PATH}/${row.destination_id}/confirm`, { code: code.trim() }, words.confirmed)
+    if (valid)
+      void act(() => send('POST', `${PATH}/${row.destination_id}/confirm`, { code: code.trim() }), words.confirmed)
   }
   return (
     <form noValidate onSubmit={submit} className="flex max-w-96 flex-col gap-3">
@@ -148,7 +133,8 @@ const AddForm = ({ act, busy }: { act: Act; busy: boolean }) => {
     const given = address.trim()
     setMissing(given === '')
     if (given === '') return
-    if (await act('POST', PATH, { kind, name: words.kinds[kind], address: given }, words.added)) setAddress('')
+    const body = { kind, name: words.kinds[kind], address: given }
+    if (await act(() => send('POST', PATH, body), words.added)) setAddress('')
   }
   return (
     <form noValidate onSubmit={(event) => void submit(event)} className="flex max-w-96 flex-col gap-3">

@@ -6,8 +6,8 @@ import type { Operation } from '../api/types.ts'
 import { coarse, shortId } from '../kit/format.ts'
 import { operationQuery } from '../queries/operations.ts'
 import { CopyButton } from '../ui/copy.tsx'
-import { Failure } from '../ui/failure.tsx'
-import { Heading, Loading, Page } from '../ui/page.tsx'
+import { UnreadPage } from '../ui/failure.tsx'
+import { Heading, Page } from '../ui/page.tsx'
 import { ProgressBar } from '../ui/progress.tsx'
 import { nameOf } from '../values/person.tsx'
 import { OperationStatusMark } from '../values/status.tsx'
@@ -21,17 +21,17 @@ import { OperationSentence } from './sentence.tsx'
 export const OperationPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
   useTopic(`operation:${operation_id}`)
-  const { data: operation, error, isPending, refetch } = useQuery(operationQuery(operation_id))
-  if (operation === undefined) {
+  const query = useQuery(operationQuery(operation_id))
+  const operation = query.data
+  if (operation === undefined)
     return (
-      <Page>
-        <Heading title={t.noun.operation}>
-          {t.noun.operation} {shortId(operation_id)}
-        </Heading>
-        {isPending ? <Loading /> : <Failure error={error} retry={() => void refetch()} noun={t.noun.operation} />}
-      </Page>
+      <UnreadPage
+        title={t.noun.operation}
+        heading={`${t.noun.operation} ${shortId(operation_id)}`}
+        query={query}
+        noun={t.noun.operation}
+      />
     )
-  }
   return (
     <Page wide>
       <header className="flex flex-col gap-3">

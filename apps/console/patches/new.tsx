@@ -7,9 +7,9 @@ import { actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
 import { TicketField, ticketOf } from '../forms/ticket.tsx'
 import { patchQuery } from '../queries/changes.ts'
 import { graphQuery, operationQuery } from '../queries/operations.ts'
-import { Failure } from '../ui/failure.tsx'
+import { UnreadPage } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
-import { Heading, Loading, Page } from '../ui/page.tsx'
+import { Heading, Page } from '../ui/page.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
@@ -30,17 +30,8 @@ export const PatchNewPage = () => {
   const earlier = useQuery({ ...patchQuery(operation_id, from ?? ''), enabled: from !== undefined })
   const ready = graph.data && operation.data && (from === undefined || earlier.data)
   if (!ready || !graph.data || !operation.data) {
-    const failed = [graph, operation, earlier].find(({ isError }) => isError)
-    return (
-      <Page>
-        <Heading title={tChange.patch.editor.title}>{tChange.patch.editor.title}</Heading>
-        {failed ? (
-          <Failure error={failed.error} retry={() => void failed.refetch()} noun={t.noun.operation} />
-        ) : (
-          <Loading />
-        )}
-      </Page>
-    )
+    const query = [graph, operation, earlier].find(({ isError }) => isError) ?? graph
+    return <UnreadPage title={tChange.patch.editor.title} query={query} noun={t.noun.operation} />
   }
   const rebase = earlier.data?.rebase ?? earlier.data
   return (

@@ -9,8 +9,8 @@ import { useDisplay } from '../kit/prefs.ts'
 import { patchQuery } from '../queries/changes.ts'
 import { graphQuery, operationQuery } from '../queries/operations.ts'
 import { Card } from '../ui/card.tsx'
-import { Failure } from '../ui/failure.tsx'
-import { Heading, Loading, Page } from '../ui/page.tsx'
+import { UnreadPage } from '../ui/failure.tsx'
+import { Heading, Page } from '../ui/page.tsx'
 import { NodeLink, OperationLink } from '../values/links.tsx'
 import { nameOf } from '../values/person.tsx'
 import { ShapeIcon, Status, statusWord } from '../values/status.tsx'
@@ -29,28 +29,16 @@ import { nodeNames } from './words.ts'
 export const PatchPage = () => {
   const { operation_id, patch_id } = useParams({ from: '/shell/operations/$operation_id/patches/$patch_id' })
   useTopic(`operation:${operation_id}`)
-  const {
-    data: patch,
-    error,
-    isPending,
-    refetch,
-    dataUpdatedAt,
-  } = useQuery({
+  const query = useQuery({
     ...patchQuery(operation_id, patch_id),
     refetchInterval: ({ state }) => (state.data?.status === 'awaiting_approval' ? CONTEXT_AGES_MS : false),
   })
+  const patch = query.data
   const operation = useQuery(operationQuery(operation_id)).data
   const graph = useQuery(graphQuery(operation_id)).data
   const title = tChange.patch.title(shortId(patch_id))
   const at = useTimeWords()
-  if (patch === undefined) {
-    return (
-      <Page>
-        <Heading title={title}>{title}</Heading>
-        {isPending ? <Loading /> : <Failure error={error} retry={() => void refetch()} noun={t.noun.patch} />}
-      </Page>
-    )
-  }
+  if (patch === undefined) return <UnreadPage title={title} query={query} noun={t.noun.patch} />
   const nodeName = nodeNames(graph?.nodes, patch.changes)
   return (
     <Page>
@@ -69,7 +57,7 @@ export const PatchPage = () => {
       </div>
       <div className="gate-columns">
         <div className="flex min-w-0 flex-col gap-4">
-          <Brief patch={patch} read_at={dataUpdatedAt} nodeName={nodeName} />
+          <Brief patch={patch} read_at={query.dataUpdatedAt} nodeName={nodeName} />
           <Section title={tChange.patch.result} note={tChange.patch.result_note(patch.base_revision)}>
             <PatchGraph
               operation_id={patch.operation_id}

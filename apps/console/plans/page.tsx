@@ -8,9 +8,9 @@ import { ActionButton, actionOf, WhyNot } from '../command/allowed.tsx'
 import { duration } from '../kit/format.ts'
 import { planQuery } from '../queries/changes.ts'
 import { CopyButton } from '../ui/copy.tsx'
-import { Failure, Refused } from '../ui/failure.tsx'
+import { Refused, UnreadPage } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
-import { Heading, Loading, Page } from '../ui/page.tsx'
+import { Heading, Page } from '../ui/page.tsx'
 import { ChangeList } from '../values/diff.tsx'
 import { OperationLink, ResourceLink } from '../values/links.tsx'
 import { ShapeIcon, Status } from '../values/status.tsx'
@@ -30,16 +30,10 @@ const TABS = ['changes', 'graph', 'gates', 'checks', 'rehearsal'] as const
 export const PlanPage = () => {
   const { plan_id } = useParams({ from: '/shell/plans/$plan_id' })
   const { tab } = useSearch({ from: '/shell/plans/$plan_id' })
-  const { data: plan, error, isPending, refetch } = useQuery(planQuery(plan_id))
+  const query = useQuery(planQuery(plan_id))
+  const plan = query.data
   const navigate = useNavigate()
-  if (plan === undefined) {
-    return (
-      <Page>
-        <Heading title={tPlan.plan.title}>{tPlan.plan.title}</Heading>
-        {isPending ? <Loading /> : <Failure error={error} retry={() => void refetch()} noun={t.noun.plan} />}
-      </Page>
-    )
-  }
+  if (plan === undefined) return <UnreadPage title={tPlan.plan.title} query={query} noun={t.noun.plan} />
   return (
     <Page>
       <div className="flex flex-wrap items-start justify-between gap-3">

@@ -26,6 +26,10 @@ export const totpQuery = () => queryOptions({ queryKey: ['totp'], queryFn: readi
 export const destinationsQuery = () =>
   queryOptions({ queryKey: ['notifications', 'destinations'], queryFn: reading('/v1/notifications/destinations') })
 
+/** How this browser is told of decisions. */
+export const pushQuery = () =>
+  queryOptions({ queryKey: ['notifications', 'push'], queryFn: reading('/v1/notifications/push') })
+
 /** The latest messages to the person; one that is queued changes by itself. */
 export const deliveriesQuery = () =>
   queryOptions({

@@ -7,8 +7,8 @@ import { meQuery } from '../queries/me.ts'
 import { healthQuery, resourceOperationsQuery, resourceQuery } from '../queries/resources.ts'
 import { Card } from '../ui/card.tsx'
 import { CopyButton } from '../ui/copy.tsx'
-import { Failure } from '../ui/failure.tsx'
-import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
+import { Failure, UnreadPage } from '../ui/failure.tsx'
+import { Empty, Heading, Page } from '../ui/page.tsx'
 import { type Column, DataTable, ListTable } from '../ui/table.tsx'
 import { valueText } from '../values/diff.tsx'
 import { OperationLink } from '../values/links.tsx'
@@ -32,16 +32,10 @@ export const ResourcePage = () => {
   const { resource_id } = useParams({ from: '/shell/resources/$resource_id' })
   const { tab, view } = useSearch({ from: '/shell/resources/$resource_id' })
   useTopic(`resource:${resource_id}`)
-  const { data: resource, error, isPending, refetch } = useQuery(resourceQuery(resource_id))
+  const query = useQuery(resourceQuery(resource_id))
+  const resource = query.data
   const me = useQuery(meQuery()).data
-  if (resource === undefined) {
-    return (
-      <Page>
-        <Heading title={resource_id}>{resource_id}</Heading>
-        {isPending ? <Loading /> : <Failure error={error} retry={() => void refetch()} noun={t.noun.resource} />}
-      </Page>
-    )
-  }
+  if (resource === undefined) return <UnreadPage title={resource_id} query={query} noun={t.noun.resource} />
   return (
     <Page>
       <div className="flex flex-col gap-1">

@@ -47,6 +47,10 @@ export const When = ({ when }: Pick<ScheduleRow, 'when'>) =>
     </>
   ) : 'cron' in when ? (
     tPlan.schedule.cron(when.cron, when.timezone)
+  ) : 'webhook' in when ? (
+    <>
+      {tPlan.schedule.webhook[when.webhook.signature]} {when.webhook.if ? <code>{when.webhook.if}</code> : null}
+    </>
   ) : (
     tPlan.schedule.every(when.every_s)
   )

@@ -6,8 +6,8 @@ import { ActionButton, actionOf, WhyNot } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
 import { scheduleQuery } from '../queries/changes.ts'
 import { Card } from '../ui/card.tsx'
-import { Failure } from '../ui/failure.tsx'
-import { Heading, Loading, Page } from '../ui/page.tsx'
+import { UnreadPage } from '../ui/failure.tsx'
+import { Heading, Page } from '../ui/page.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { Person } from '../values/person.tsx'
@@ -27,16 +27,7 @@ export const SchedulePage = () => {
   const [act, setAct] = useState<Act>()
   const schedule = query.data
   if (schedule === undefined)
-    return (
-      <Page>
-        <Heading title={tPlan.schedule.title}>{tPlan.schedule.title}</Heading>
-        {query.isError ? (
-          <Failure error={query.error} retry={() => void query.refetch()} noun={tPlan.schedule.columns.schedule} />
-        ) : (
-          <Loading />
-        )}
-      </Page>
-    )
+    return <UnreadPage title={tPlan.schedule.title} query={query} noun={tPlan.schedule.columns.schedule} />
   const offered = ACTS.filter((one) =>
     one === 'pause' ? schedule.status === 'active' : one !== 'resume' || schedule.status === 'paused',
   )

@@ -4,6 +4,7 @@ import { problemOf } from '../api/client.ts'
 import { ShapeIcon } from '../values/status.tsx'
 import { t } from '../words/index.ts'
 import { CopyButton } from './copy.tsx'
+import { Heading, Loading, Page } from './page.tsx'
 
 type Violation = { pointer: string; message: string }
 
@@ -77,3 +78,18 @@ export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => 
     </div>
   )
 }
+
+type UnreadPageProps = {
+  title: string
+  heading?: string
+  query: { isError: boolean; error: unknown; refetch: () => unknown }
+  noun: string
+}
+
+/** A page whose object is not there yet: it is being read, or could not be read. */
+export const UnreadPage = ({ title, heading = title, query, noun }: UnreadPageProps) => (
+  <Page>
+    <Heading title={title}>{heading}</Heading>
+    {query.isError ? <Failure error={query.error} retry={() => void query.refetch()} noun={noun} /> : <Loading />}
+  </Page>
+)

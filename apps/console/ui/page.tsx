@@ -27,6 +27,14 @@ export const Heading = ({ children, title }: { children: React.ReactNode; title:
   )
 }
 
+/** The name of a page, and one sentence about it. */
+export const PageHead = ({ title, note }: { title: string; note: string }) => (
+  <div>
+    <Heading title={title}>{title}</Heading>
+    <p className="text-muted">{note}</p>
+  </div>
+)
+
 export const Page = ({ children, wide = false }: { children: React.ReactNode; wide?: boolean }) => (
   <div className={`mx-auto flex w-full flex-col gap-4 p-4 sm:p-6 ${wide ? '' : 'max-w-page'}`}>{children}</div>
 )

@@ -52,7 +52,11 @@ const FORWARDED = [
   'user-agent',
   'x-csrf-token',
 ]
+/** What signs a webhook. */
+const FOR_OPERATIONS = ['webhook-id', 'webhook-signature', 'webhook-timestamp', 'x-hub-signature-256']
 const FOR_SESSION = ['cookie', 'origin', 'sec-fetch-site']
+
+const FOR_UPSTREAM: Partial<Record<Upstream, string[]>> = { session: FOR_SESSION, operations: FOR_OPERATIONS }
 
 export type Identity = { user_id: string; jwt_payload: string }
 
@@ -71,7 +75,7 @@ export const upstreamHeaders = (
 ): Record<string, string> => {
   const named = connectionNames(headers.connection)
   const made: Record<string, string> = {}
-  for (const name of more.upstream === 'session' ? [...FORWARDED, ...FOR_SESSION] : FORWARDED) {
+  for (const name of [...FORWARDED, ...(FOR_UPSTREAM[more.upstream] ?? [])]) {
     const value = headers[name]
     if (typeof value === 'string' && !named.has(name)) made[name] = value
   }

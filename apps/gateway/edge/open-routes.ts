@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { foldUsername } from '../../shared/auth/username.ts'
+import { DEVICE_GRANT } from '../../shared/contracts/session/devices.ts'
 import { AppError, loginBusy } from '../../shared/errors.ts'
 import { onlyCookie } from '../../shared/web/cookies.ts'
 import { deviceCookie } from '../../shared/web/devices.ts'
@@ -25,7 +26,10 @@ export const chargeOpenRoute = async (
 ): Promise<Buffer | undefined> => {
   const { guard, limits, nameOf } = deps
   const address = nameOf(`address:${client.key}`)
-  const by = (limit: 'refresh' | 'jwks' | 'enrol' | 'machine') => ({ key: `${limit}:${address}`, rate: limits[limit] })
+  const by = (limit: 'refresh' | 'jwks' | 'enrol' | 'machine' | 'device') => ({
+    key: `${limit}:${address}`,
+    rate: limits[limit],
+  })
   if (route.class === 'none') return undefined
   if (route.class !== 'token' && route.class !== 'login') {
     const limit = route.class as Parameters<typeof by>[0]
@@ -37,12 +41,14 @@ export const chargeOpenRoute = async (
   refuseLongBody(req, AUTH_BODY)
   const body = await readBody(req, AUTH_BODY)
   const login = readLogin(body)
-  if (route.class === 'token' && login.username === undefined) await guard.charge('refresh', [by('refresh')])
+  // Polls are many by their nature: they leave the refreshes of those beside them alone.
+  const renewal = login.polls ? 'machine' : 'refresh'
+  if (route.class === 'token' && login.username === undefined) await guard.charge(renewal, [by(renewal)])
   else await chargeLogin(deps, exchange, login, address)
   return body
 }
 
-type Login = { username: string | undefined; device_token: string | undefined }
+type Login = { username: string | undefined; device_token: string | undefined; polls: boolean }
 
 /**
  * Charges one attempt. A device that has signed in with this name before has a bucket of its own and no other: no one
@@ -101,11 +107,17 @@ const refuseMediaType = (req: IncomingMessage) => {
 
 /** The name and the device of a login, as far as the body can be read; session refuses what is not valid. */
 const readLogin = (body: Buffer): Login => {
-  const none = { username: undefined, device_token: undefined }
+  const none = { username: undefined, device_token: undefined, polls: false }
   try {
-    const value = JSON.parse(body.toString('utf8')) as { username?: unknown; device_token?: unknown } | null
+    const value = JSON.parse(body.toString('utf8')) as { [member: string]: unknown } | null
     const textOf = (member: unknown, most: number) => (typeof member === 'string' ? member.slice(0, most) : undefined)
-    return value ? { username: textOf(value.username, 256), device_token: textOf(value.device_token, 512) } : none
+    if (!value) return none
+    const { username, device_token, grant_type } = value
+    return {
+      username: textOf(username, 256),
+      device_token: textOf(device_token, 512),
+      polls: grant_type === DEVICE_GRANT,
+    }
   } catch {
     return none
   }

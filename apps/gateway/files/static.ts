@@ -20,6 +20,9 @@ export const CONSOLE_POLICY = [
   'trusted-types signalbox-worker',
 ].join('; ')
 
+/** What the service worker itself may do: no script of another, and requests to us alone. */
+const WORKER_POLICY = "default-src 'none'; connect-src 'self'"
+
 const TYPES: Record<string, string> = {
   html: 'text/html; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
@@ -43,7 +46,7 @@ export type StaticFile = {
   headers: Record<string, string>
   bytes: Buffer
   gzip: Buffer | undefined
-  /** The content policy of a page; files without one get that of API answers. */
+  /** The content policy of a page or of the service worker; other files without one get that of API answers. */
   policy: string | undefined
 }
 
@@ -108,7 +111,7 @@ export const fileOf = (path: string, bytes: Buffer, page_policy = CONSOLE_POLICY
   return {
     bytes,
     gzip: COMPRESSED.test(type) && bytes.length > 1024 ? gzipSync(bytes) : undefined,
-    policy: html ? page_policy : undefined,
+    policy: html ? page_policy : path === '/sw.js' ? WORKER_POLICY : undefined,
     headers: {
       'content-type': type,
       etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 27)}"`,

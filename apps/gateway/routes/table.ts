@@ -7,7 +7,17 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 /** R read, W write, A arming, S stopping: what is still served while a part is away (auth.md 6). */
 export type Kind = 'R' | 'W' | 'A' | 'S'
 /** Which limits a request is charged to. `token` is login or refresh, by the body; `none` is not charged. */
-export type LimitClass = 'api' | 'stream' | 'token' | 'login' | 'refresh' | 'jwks' | 'enrol' | 'machine' | 'none'
+export type LimitClass =
+  | 'api'
+  | 'stream'
+  | 'token'
+  | 'login'
+  | 'refresh'
+  | 'jwks'
+  | 'enrol'
+  | 'machine'
+  | 'device'
+  | 'none'
 
 /** One endpoint of the public API. The service asks for `permission`; the gateway only tells none from the rest. */
 export type Route = {
@@ -38,6 +48,7 @@ const table = (upstream: Upstream, prefix: string, rows: Row[]): Route[] =>
   }))
 
 const REDIRECTS = new Set(['/v1/sso/{provider}/start', '/v1/sso/{provider}/callback'])
+const OPEN = new Set<LimitClass>(['token', 'login', 'refresh', 'device'])
 /** Who signs in, and what a person needs before anything else. */
 const ENTER = new Set(['GET /api/v1/me', 'GET /api/v1/users/me', 'POST /v1/token/reauth', 'POST /api/v1/users/enrol'])
 /** Reads of a person who is about to decide. */
@@ -58,7 +69,7 @@ const BATCH = new Set([
 
 const priorityOfRow = (name: string, kind: Kind, limit: LimitClass): Priority => {
   if (limit === 'none' || limit === 'jwks') return 'exempt'
-  if (limit === 'token' || limit === 'login' || limit === 'refresh' || ENTER.has(name)) return 'enter'
+  if (OPEN.has(limit) || ENTER.has(name)) return 'enter'
   if (BATCH.has(name)) return 'batch'
   if (DECIDE.has(name)) return 'decide'
   return { S: 'stop', A: 'decide', W: 'write', R: 'read' }[kind] as Priority
@@ -78,6 +89,8 @@ const session = table('session', '', [
   ['GET', '/v1/token/csrf', 'R', 'none', 'refresh'],
   ['POST', '/v1/token/reauth', 'W', 'self'],
   ['POST', '/v1/token/passkey-options', 'R', 'none', 'refresh'],
+  ['POST', '/v1/device', 'R', 'none', 'device'],
+  ...['find', 'approve', 'deny'].map((act): Row => ['POST', `/v1/device/${act}`, 'W', 'self']),
   ['GET', '/v1/providers', 'R', 'none', 'refresh'],
   ['GET', '/v1/sso/{provider}/start', 'R', 'none', 'refresh'],
   ['POST', '/v1/sso/{provider}/start', 'W', 'self'],
@@ -226,6 +239,8 @@ const operations = table('operations', '', [
   ...['pause', 'end'].map(
     (act): Row => ['POST', `/api/v1/schedules/{schedule_id}/${act}`, 'S', ['intent:create', 'operation:control']],
   ),
+  ['POST', '/api/v1/schedules/{schedule_id}/secret', 'W', 'intent:create'],
+  ['POST', '/api/v1/hooks/{schedule_id}', 'W', 'none', 'machine'],
   ['GET', `${OP}/nodes/{node_id}/logs`, 'R', 'log:read'],
   ['GET', `${OP}/nodes/{node_id}/logs/raw`, 'R', 'log:read'],
   ['GET', '/api/v1/events', 'R', 'operation:read', 'stream'],
@@ -238,9 +253,12 @@ const operations = table('operations', '', [
     `${NOTIFY}/deliveries`,
     DESTINATIONS,
     `${DESTINATIONS}/{destination_id}/secret`,
+    `${NOTIFY}/push`,
   ]),
   ['PUT', `${NOTIFY}/rules`, 'W', 'self'],
   ['DELETE', `${NOTIFY}/rules`, 'W', 'self'],
+  ['PUT', `${NOTIFY}/push`, 'W', 'self'],
+  ['DELETE', `${NOTIFY}/push`, 'W', 'self'],
   ['POST', DESTINATIONS, 'W', 'self'],
   ['DELETE', `${DESTINATIONS}/{destination_id}`, 'W', 'self'],
   ['POST', `${DESTINATIONS}/{destination_id}/confirm`, 'W', 'self'],

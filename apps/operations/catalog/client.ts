@@ -53,7 +53,7 @@ export const createCatalogClient = (base_url: string, signer: ServiceSigner) => 
       call<SnapshotPage>(
         `/internal/v1/snapshot?limit=${PAGE}${after === null ? '' : `&after=${encodeURIComponent(after)}`}`,
       ),
-    /** What these resources, at most 1,000, stand at in the catalog itself. */
+    /** What these resources, at most 5,000, stand at in the catalog itself. */
     versions: async (resource_ids: readonly string[]) =>
       (await call<{ items: ResourceVersion[] }>('/internal/v1/resources:versions', { resource_ids })).items,
     /** What depends on these resources together; null where the catalog keeps no graph. */

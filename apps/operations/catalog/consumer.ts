@@ -15,20 +15,16 @@ const RETRY_MS = 500
 const WATERMARK_WAIT_MS = 2000
 const WATERMARK_POLL_MS = 50
 
-/** Follows the catalog by NATS, and by its log for the events that NATS lost. Ready once the projection is filled. */
-export const startCatalogConsumer = ({
-  projection,
-  log,
-  prefix,
-  fence,
-  watch_ms = WATCH_MS,
-}: {
+type CatalogConsumerDeps = {
   projection: CatalogProjection
   fence?: ReadFence
   log: Logger
   prefix: string
   watch_ms?: number
-}) => {
+}
+
+/** Follows the catalog by NATS, and by its log for the events that NATS lost. Ready once the projection is filled. */
+export const startCatalogConsumer = ({ projection, log, prefix, fence, watch_ms = WATCH_MS }: CatalogConsumerDeps) => {
   const stopping = new AbortController()
   let ready = false
   let consumer: { stop: () => Promise<void> } | undefined

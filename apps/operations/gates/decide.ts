@@ -25,27 +25,20 @@ import { bypass, type Cast, castVote, type GateCommand, NOBODY, type Tallied, ta
 import { readGate } from './read.ts'
 import { refuseAuthor, refuseBypass } from './view.ts'
 
+/** What deciding a gate takes. */
+export type DecideDeps = CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'trust'>
+
 /**
  * Approves a gate: a vote, and the decision when it completes the quorum. The row is where the race ends: approve,
  * reject, expiry and cancel swap the same `waiting` row, and exactly one wins.
  */
-export const approveGate = (
-  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'trust'>,
-  command: GateCommand,
-  body: ApproveBody,
-) =>
+export const approveGate = (deps: DecideDeps, command: GateCommand, body: ApproveBody) =>
   withProof(deps.trust, command.caller, body.assertion, (proof) =>
     withPeople(deps.trust, (people) => approveKnowing(deps, command, body, people, proof)),
   )
 
 /** Approves, knowing of these people what identity said a moment ago: those whose votes complete the quorum. */
-const approveKnowing = (
-  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'trust'>,
-  command: GateCommand,
-  body: ApproveBody,
-  people: People,
-  proof: Proof,
-) =>
+const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBody, people: People, proof: Proof) =>
   decideGate(deps, command, async (tx, { row, facts, subject, command_id }) => {
     const action = body.break_glass ? 'gate.break_glass' : 'gate.approve'
     if (body.break_glass) throwIfRefused(refuseBypass(row.gate))
@@ -75,11 +68,7 @@ const approveKnowing = (
   })
 
 /** Rejects a gate; one who approved may take that back while no node behind the gate has started. */
-export const rejectGate = (
-  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'trust'>,
-  command: GateCommand,
-  body: RejectBody,
-) =>
+export const rejectGate = (deps: DecideDeps, command: GateCommand, body: RejectBody) =>
   decideGate(deps, command, async (tx, { row, facts, subject, command_id }) => {
     checkPolicy(deps, command, { row, subject }, 'gate.reject', undefined)
     throwIfRefused(externalOnly(row.gate.kind))

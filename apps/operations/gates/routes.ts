@@ -22,12 +22,12 @@ import { CommandHeaders, errorReplies, ReadHeaders, type TypedApp, VersionedHead
 import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import { issueBallot } from '../command/vote-signature.ts'
-import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
+import type { OperationsDeps } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
 import { placesFor, visibleSql } from '../policies/visibility.ts'
 import { decidableBy } from '../waiting/mine.ts'
 import { aloneOf } from './bulk.ts'
-import { approveGate, rejectGate } from './decide.ts'
+import { approveGate, type DecideDeps, rejectGate } from './decide.ts'
 import { readGate } from './read.ts'
 import { changeCounts, viewGate } from './view.ts'
 
@@ -35,9 +35,10 @@ const read = allow('operation:read', { kind: 'R' })
 const tags = ['gates']
 
 /** Gates: the inbox, gates of an operation, and the decision on one. */
-export const gatesRoutes: FastifyPluginAsyncTypebox<{
-  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'pages' | 'trust'>
-}> = async (app, { deps }) => {
+export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: DecideDeps & Pick<OperationsDeps, 'pages'> }> = async (
+  app,
+  { deps },
+) => {
   listWaitingGatesRoute(app, deps)
   listGatesRoute(app, deps)
   getGateRoute(app, deps)
@@ -158,10 +159,7 @@ const getGateRoute = (
   )
 }
 
-const approveGateRoute = (
-  app: TypedApp,
-  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'trust'>,
-) => {
+const approveGateRoute = (app: TypedApp, deps: DecideDeps) => {
   app.post(
     '/v1/operations/:operation_id/gates/:gate_id/approve',
     {
@@ -189,10 +187,7 @@ const approveGateRoute = (
   )
 }
 
-const rejectGateRoute = (
-  app: TypedApp,
-  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'trust'>,
-) => {
+const rejectGateRoute = (app: TypedApp, deps: DecideDeps) => {
   app.post(
     '/v1/operations/:operation_id/gates/:gate_id/reject',
     {

@@ -1,5 +1,5 @@
-import { and, eq, sql } from 'drizzle-orm'
-import type { Tx } from '../../../db/client.ts'
+import { sql } from 'drizzle-orm'
+import { equals, type Tx } from '../../../db/client.ts'
 import { giveUpExecution } from '../../../db/operations/agents/executions.ts'
 import { askAgain } from '../../../db/operations/gates/ask.ts'
 import { listRebound } from '../../../db/operations/gates/bind.ts'
@@ -127,10 +127,7 @@ const CHANGES: Record<NodeIntervention, Change> = {
   mark_compensated: end(() => ({ exception: 'mark_compensated' })),
   set_output: async (_deps, tx, { subject: { operation_id }, node: { node_id }, payload: { outputs = {} } }) => {
     const before = await readUndo(tx, operation_id, [node_id])
-    await tx
-      .update(nodes)
-      .set({ outputs })
-      .where(and(eq(nodes.operation_id, operation_id), eq(nodes.node_id, node_id)))
+    await tx.update(nodes).set({ outputs }).where(equals(nodes, { operation_id, node_id }))
     const rebound = await listRebound(tx, operation_id, { status: ['waiting', 'approved', 'bypassed'] })
     const { gates } = await readRunning(tx, operation_id)
     return { before, gates: await askAgain(tx, operation_id, gates, rebound, () => []) }

@@ -1,5 +1,5 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
-import type { Tx } from '../../../db/client.ts'
+import { equals, type Tx } from '../../../db/client.ts'
 import { getGate, swapGate } from '../../../db/operations/gates/rows.ts'
 import { releaseLeases, setLeaseState } from '../../../db/operations/leases/rows.ts'
 import { executions, gates, node_attempts, operation_control, operations } from '../../../db/operations/tables/index.ts'
@@ -161,12 +161,7 @@ const EXTEND: Record<NonNullable<Payload['of']>, Act> = {
       .update(gates)
       .set({ deadline_at: sql`${gates.deadline_at} + make_interval(secs => ${add_s})` as never })
       .where(
-        and(
-          eq(gates.operation_id, operation_id),
-          eq(gates.gate_id, id),
-          eq(gates.status, 'waiting'),
-          sql`${gates.deadline_at} is not null`,
-        ),
+        and(equals(gates, { operation_id, gate_id: id, status: 'waiting' }), sql`${gates.deadline_at} is not null`),
       )
       .returning({ round: gates.round, deadline_at: sql<string>`operations.iso(${gates.deadline_at})` })
     if (!moved) throw notApplicable(`Gate "${id}" waits without a deadline.`)
@@ -184,7 +179,7 @@ const EXTEND: Record<NonNullable<Payload['of']>, Act> = {
     const [moved] = await tx
       .update(executions)
       .set({ deadline_at: sql`${executions.deadline_at} + ${more}` as never })
-      .where(and(eq(executions.operation_id, operation_id), eq(executions.node_id, id), isNull(executions.closed_at)))
+      .where(and(equals(executions, { operation_id, node_id: id }), isNull(executions.closed_at)))
       .returning({
         role: executions.role,
         attempt: executions.attempt,
@@ -194,14 +189,7 @@ const EXTEND: Record<NonNullable<Payload['of']>, Act> = {
     await tx
       .update(node_attempts)
       .set({ deadline_at: sql`${node_attempts.deadline_at} + ${more}` as never })
-      .where(
-        and(
-          eq(node_attempts.operation_id, operation_id),
-          eq(node_attempts.node_id, id),
-          eq(node_attempts.role, moved.role),
-          eq(node_attempts.attempt, moved.attempt),
-        ),
-      )
+      .where(equals(node_attempts, { operation_id, node_id: id, role: moved.role, attempt: moved.attempt }))
     return { payload: null, node_id: id, ...extended(`the attempt of node ${id}`, add_s, moved.deadline_at) }
   },
 }

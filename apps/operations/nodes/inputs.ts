@@ -1,5 +1,5 @@
-import { and, eq, sql } from 'drizzle-orm'
-import type { Tx } from '../../../db/client.ts'
+import { sql } from 'drizzle-orm'
+import { equals, type Tx } from '../../../db/client.ts'
 import { type Asked, askAgain } from '../../../db/operations/gates/ask.ts'
 import { nodes } from '../../../db/operations/tables/index.ts'
 import { mergeDiff } from '../../shared/data/merge-patch.ts'
@@ -41,6 +41,6 @@ export const overrideInputs = async (
       spec_digest: specDigest(node),
       updated_at: sql`clock_timestamp()` as never,
     })
-    .where(and(eq(nodes.operation_id, subject.operation_id), eq(nodes.node_id, node_id)))
+    .where(equals(nodes, { operation_id: subject.operation_id, node_id }))
   return askAgain(tx, subject.operation_id, outlook.rows.gates, outlook.gates, () => [node_id])
 }

@@ -1,5 +1,5 @@
-import { and, eq, sql } from 'drizzle-orm'
-import type { Tx } from '../../../db/client.ts'
+import { sql } from 'drizzle-orm'
+import { equals, type Tx } from '../../../db/client.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
 import { ASKED_AGAIN } from '../../../db/operations/gates/ask.ts'
 import { listRebound } from '../../../db/operations/gates/bind.ts'
@@ -193,7 +193,7 @@ const rearmGates = async (tx: Tx, operation_id: string, node_ids: readonly strin
       await tx
         .update(gates)
         .set({ ...change, updated_at: sql`clock_timestamp()` as never })
-        .where(and(eq(gates.operation_id, operation_id), eq(gates.gate_id, gate.gate_id), eq(gates.round, gate.round)))
+        .where(equals(gates, { operation_id, gate_id: gate.gate_id, round: gate.round }))
     const armed = change === again
     rearmed.push({
       gate_id: gate.gate_id,

@@ -25,13 +25,13 @@ import { uuidv7 } from '../../shared/ids.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { refuseZone } from '../schedules/when.ts'
-import type { Channels } from './channels.ts'
+import type { Channels } from './channels/channels.ts'
 import { newSecret } from './keys.ts'
 import type { Owned } from './view.ts'
 
 type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
-const MOST = 10
+export const MOST_DESTINATIONS = 10
 /** Codes and tests within a day: no one floods an address of another person. */
 const MOST_ASKED = 20
 const MOST_TRIES = 5
@@ -42,7 +42,7 @@ export const destinationView = (destination: Destination): DestinationView => ({
   address: destination.shown,
 })
 
-const invalid = (pointer: string, message: string) =>
+export const invalid = (pointer: string, message: string) =>
   new AppError('validation_error', 'schema_violation', `${pointer} ${message}.`, {
     status: 422,
     violations: [{ pointer, code: 'schema_violation', message }],
@@ -72,7 +72,8 @@ export const addDestination = (deps: Deps, { owner, ...mutation }: Owned, { dry_
     const machine = refuseMachine(mutation.caller)
     if (machine) throw machine
     const { address, shown } = addressOf(deps.channels, body)
-    if ((await listDestinations(tx, owner)).length >= MOST) throw tooMany(`There are ${MOST} destinations.`)
+    if ((await listDestinations(tx, owner)).length >= MOST_DESTINATIONS)
+      throw tooMany(`There are ${MOST_DESTINATIONS} destinations.`)
     const mail = body.kind === 'email'
     if (mail) await refuseFlood(tx, owner)
     const destination_id = uuidv7()
@@ -91,7 +92,7 @@ export const addDestination = (deps: Deps, { owner, ...mutation }: Owned, { dry_
     return { effect: { kind: body.kind, address: shown }, keep }
   })
 
-const tooMany = (detail: string) => new AppError('validation_error', 'too_many_destinations', detail)
+export const tooMany = (detail: string) => new AppError('validation_error', 'too_many_destinations', detail)
 
 const refuseFlood = async (tx: Tx, owner: string): Promise<void> => {
   if ((await countAsked(tx, owner)) >= MOST_ASKED)
@@ -104,7 +105,7 @@ const lockOwn = async (tx: Tx, { owner }: Owned, destination_id: string): Promis
   return found
 }
 
-const shownAfter = async (tx: Tx, destination_id: string) => ({
+export const shownAfter = async (tx: Tx, destination_id: string) => ({
   status: 200,
   body: destinationView((await getDestination(tx, destination_id)) as Destination),
 })
@@ -177,9 +178,9 @@ export const changeRules = (deps: Deps, { owner, ...mutation }: Owned, body: Rul
     return { effect: rules, keep }
   })
 
-/** Never an address whole: that of a webhook may be a secret. */
-const audit = (
-  { keys }: Deps,
+/** Never an address whole: that of a webhook or a browser is a secret. */
+export const audit = (
+  { keys }: Pick<OperationsDeps, 'keys'>,
   tx: Tx,
   { request, caller, request_id }: Mutation,
   action: string,

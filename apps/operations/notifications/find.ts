@@ -1,4 +1,11 @@
-import { type NewNotice, queueNotices } from '../../../db/operations/notifications/deliveries.ts'
+import {
+  anyShown,
+  listShown,
+  type NewNotice,
+  queueNotices,
+  queueOutcome,
+  queuePushes,
+} from '../../../db/operations/notifications/deliveries.ts'
 import {
   claimOwners,
   type Destination,
@@ -8,7 +15,7 @@ import {
 import { anyWaits, listWaiting, type Waiting } from '../../../db/operations/notifications/waiting.ts'
 import { type NotifyEvent, type NotifyRules, RISKS } from '../../shared/contracts/notifications/notifications.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { quietUntil } from './quiet.ts'
+import { quietUntil } from './messages/quiet.ts'
 import { viewOf } from './view.ts'
 
 type Deps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'telemetry' | 'trust'>
@@ -18,7 +25,7 @@ const BATCH = 100
 
 /** Looks which decisions wait for those who want to be told, and queues what they have not been told. */
 export const findNotices = async (deps: Deps): Promise<void> => {
-  if (!(await anyWaits(deps.db))) return
+  if (!(await anyWaits(deps.db)) && !(await anyShown(deps.db))) return
   for (const { owner, rules } of await claimOwners(deps.db, EVERY_S, BATCH))
     await findFor(deps, owner, rules).catch((err: unknown) =>
       deps.telemetry.log.warn({ err, owner }, 'a person could not be looked for'),
@@ -32,13 +39,25 @@ const findFor = async (deps: Deps, owner: string, rules: NotifyRules): Promise<v
   const waiting = view ? await listWaiting(deps.db, view) : []
   const now = deps.clock.now().getTime()
   for (const destination of destinations) {
+    if (destination.kind === 'push') await closeShown(deps, destination, waiting)
     const notices = waiting.flatMap((one) => noticeOf(rules, destination, one, now))
     if (notices.length === 0) continue
     await deps.db.transaction(async (tx) => {
       const locked = await lockDestination(tx, destination.destination_id)
+      if (locked?.status !== 'active' || locked.owner !== owner) return
       const times = { gather_s: deps.config.NOTIFY__GATHER_S, digest_s: rules.digest_s }
-      if (locked?.status === 'active') await queueNotices(tx, locked, notices, times)
+      if (locked.kind === 'push') await queuePushes(tx, locked, notices, times.gather_s)
+      else await queueNotices(tx, locked, notices, times)
     })
+  }
+}
+
+/** What the device shows and no longer waits is replaced by its outcome; the next round of a gate replaces it by itself. */
+const closeShown = async ({ db }: Deps, destination: Destination, waiting: readonly Waiting[]): Promise<void> => {
+  for (const shown of await listShown(db, destination.destination_id)) {
+    const now = waiting.find((one) => one.operation_id === shown.operation_id && one.object === shown.object)
+    if (now?.round !== shown.round)
+      await db.transaction((tx) => queueOutcome(tx, destination, shown, now === undefined))
   }
 }
 
@@ -53,10 +72,17 @@ export const eventOf = ({
 }
 
 /** What this destination is told of a decision now: one notice or none. */
-const noticeOf = (rules: NotifyRules, { destination_id }: Destination, one: Waiting, now: number): NewNotice[] => {
+const noticeOf = (
+  rules: NotifyRules,
+  { destination_id, kind }: Destination,
+  one: Waiting,
+  now: number,
+): NewNotice[] => {
   const event = eventOf(one)
   const { operation_id, object, round, escalation, risk_level, waiting_since, deadline_at } = one
-  const steps = rules.steps.length === 0 ? [{ destination_id, after_s: 0 }] : rules.steps
+  // Devices come and go with sessions: one that no step names is told at once.
+  const named = rules.steps.some((step) => step.destination_id === destination_id)
+  const steps = rules.steps.length === 0 || (kind === 'push' && !named) ? [{ destination_id, after_s: 0 }] : rules.steps
   const due = steps.some(
     (step) => step.destination_id === destination_id && Date.parse(waiting_since) + step.after_s * 1000 <= now,
   )

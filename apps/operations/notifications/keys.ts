@@ -9,6 +9,7 @@ export const createNotifyKeys = (secrets: readonly Uint8Array[]) => {
   const keys = secrets.map((secret) => ({
     seal: deriveKey(secret, 'notify-seal'),
     code: deriveKey(secret, 'notify-code'),
+    hook: deriveKey(secret, 'schedule-hook'),
   }))
   const [newest] = keys
   if (!newest) throw new Error('a key is needed')
@@ -27,6 +28,9 @@ export const createNotifyKeys = (secrets: readonly Uint8Array[]) => {
       }
       throw new Error(`destination ${destination_id} is sealed under a key that is gone`)
     },
+    /** The secrets of a schedule's webhook under each key, the newest first: they are made again, and kept nowhere. */
+    hookSecrets: (schedule_id: string, number: number): string[] =>
+      keys.map(({ hook }) => `whsec_${createHmac('sha256', hook).update(`${schedule_id}:${number}`).digest('base64')}`),
     codeOf: (destination_id: string): string => codeBy(newest.code, destination_id),
     isCode: (destination_id: string, code: string): boolean =>
       keys.some((key) => timingSafeEqual(Buffer.from(codeBy(key.code, destination_id)), Buffer.from(code))),

@@ -1,3 +1,5 @@
+import { deleteDevice } from '../../../db/operations/notifications/destinations.ts'
+import { prefixed } from '../../shared/events/events.ts'
 import { type Loop, startLoop } from '../../shared/process/repeat.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { findNotices } from './find.ts'
@@ -6,7 +8,7 @@ import { countMessages, sendDue } from './send.ts'
 
 type Deps = Pick<
   OperationsDeps,
-  'channels' | 'clock' | 'config' | 'db' | 'fence' | 'notifyKeys' | 'telemetry' | 'trust'
+  'channels' | 'clock' | 'config' | 'db' | 'fence' | 'nats' | 'notifyKeys' | 'telemetry' | 'trust'
 >
 
 /** Tells people of decisions that wait for them and of changes to their accounts, until it is stopped; only if NOTIFY__ENABLED. */
@@ -18,6 +20,7 @@ export const startNotifier = (deps: Deps): Loop => {
     every_ms: deps.config.OPERATIONS__SWEEP__INTERVAL_MS,
     failed: (err: unknown) => deps.telemetry.log.warn({ err }, 'a turn of the notifier failed'),
   }
+  forgetDevices(deps)
   const finder = startLoop('find notices', () => findNotices(deps), options)
   const security = startLoop('tell of accounts', () => queueSecurity(deps), options)
   const sender = startLoop('send messages', () => sendDue({ ...deps, channels }), options)
@@ -28,3 +31,16 @@ export const startNotifier = (deps: Deps): Loop => {
     },
   }
 }
+
+/** A browser goes from its owner's list with its session. If this is missed, it goes before the next push to it. */
+const forgetDevices = ({ config, db, nats, telemetry }: Deps) =>
+  nats.onConnect((nc) => {
+    nc.subscribe(prefixed(config.SIGNALBOX__NATS__PREFIX, 'auth.session.revoked.v1'), {
+      callback: (error, message) => {
+        if (error) return
+        deleteDevice(db, message.json<{ session_id: string }>().session_id).catch((err: unknown) =>
+          telemetry.log.warn({ err }, 'the browser of an ended session stays until the next push'),
+        )
+      },
+    })
+  })

@@ -4,22 +4,34 @@ import {
   endDelivery,
   leaseDeliveries,
   listNotices,
+  markShown,
   putOff,
 } from '../../../db/operations/notifications/deliveries.ts'
 import {
   type Destination,
+  deleteDestination,
   getDestination,
   getRules,
   moveDestination,
 } from '../../../db/operations/notifications/destinations.ts'
-import { listWaiting } from '../../../db/operations/notifications/waiting.ts'
+import { getDecision, listWaiting } from '../../../db/operations/notifications/waiting.ts'
+import type { DecisionKey } from '../../../db/operations/tables/index.ts'
 import type { Telemetry } from '../../shared/telemetry.ts'
 import type { OperationsDeps } from '../deps.ts'
-import type { Channels, Sent } from './channels.ts'
+import type { Channels } from './channels/channels.ts'
+import type { Sent } from './channels/reach.ts'
 import { eventOf } from './find.ts'
-import { codeMessage, decisionsMessage, type Message, type Told, testMessage } from './messages/decisions.ts'
+import {
+  codeMessage,
+  decisionsMessage,
+  type Message,
+  outcomeMessage,
+  type Style,
+  type Told,
+  testMessage,
+} from './messages/decisions.ts'
+import { quietUntil } from './messages/quiet.ts'
 import { securityMessage } from './messages/security.ts'
-import { quietUntil } from './quiet.ts'
 import { viewOf } from './view.ts'
 
 type SendDeps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'fence' | 'notifyKeys' | 'telemetry' | 'trust'> & {
@@ -45,7 +57,8 @@ const sendOne = async (deps: SendDeps, delivery: Delivery): Promise<void> => {
   try {
     const destination = await getDestination(deps.db, delivery.destination_id)
     const wanted = delivery.purpose === 'code' ? 'unconfirmed' : 'active'
-    if (destination?.status !== wanted) {
+    const usable = destination?.status === wanted && destination.owner === delivery.owner
+    if (!usable || !(await isOfSession(deps, destination))) {
       await deps.db.transaction((tx) => endDelivery(tx, delivery.delivery_id, 'obsolete'))
       return
     }
@@ -57,6 +70,13 @@ const sendOne = async (deps: SendDeps, delivery: Delivery): Promise<void> => {
   }
 }
 
+/** A browser is told as long as its session lasts, and forgotten then. */
+const isOfSession = async ({ db, trust }: SendDeps, { destination_id, owner, session_id }: Destination) => {
+  if (session_id === null || (await trust.isActive(owner.slice('user:'.length), session_id))) return true
+  await db.transaction((tx) => deleteDestination(tx, destination_id))
+  return false
+}
+
 const carry = async (deps: SendDeps, delivery: Delivery, destination: Destination, message: Message): Promise<void> => {
   const { channels, notifyKeys, clock } = deps
   const { destination_id, kind, address, secret } = destination
@@ -66,7 +86,7 @@ const carry = async (deps: SendDeps, delivery: Delivery, destination: Destinatio
     address: notifyKeys.open(destination_id, address),
     secret: secret ? notifyKeys.open(destination_id, secret) : undefined,
   }
-  await settle(deps, delivery, await channels.send(reach, message, clock.now()))
+  await settle(deps, delivery, { kind, message }, await channels.send(reach, message, clock.now()))
 }
 
 /** What became of tries to send a message. */
@@ -74,12 +94,19 @@ export const countMessages = (telemetry: Telemetry) =>
   telemetry.counter('signalbox_notifications_total', 'Messages to people, by the result of a try.', ['result'])
 
 /** Sent, to be tried again after a time that grows, or given up. */
-const settle = ({ db, config, clock, telemetry }: SendDeps, delivery: Delivery, { error, final, gone }: Sent) =>
+const settle = (
+  { db, config, clock, telemetry }: SendDeps,
+  delivery: Delivery,
+  { kind, message }: { kind: Destination['kind']; message: Message },
+  { error, final, gone }: Sent,
+) =>
   db.transaction(async (tx) => {
     const { delivery_id, destination_id, attempts, created_at } = delivery
     const count = (result: 'sent' | 'again' | 'dead') => countMessages(telemetry).inc({ result })
     if (error === undefined) {
       await endDelivery(tx, delivery_id, 'sent')
+      if (kind === 'push' && delivery.purpose === 'notices' && message.items.length === 1)
+        await markShown(tx, delivery_id)
       return count('sent')
     }
     const wait_s = Math.min(FIRST_S * 4 ** attempts, LONGEST_S)
@@ -91,15 +118,18 @@ const settle = ({ db, config, clock, telemetry }: SendDeps, delivery: Delivery, 
     telemetry.log.warn({ delivery_id, error }, 'a message was given up')
     await endDelivery(tx, delivery_id, 'dead', error)
     count('dead')
-    if (gone) await moveDestination(tx, destination_id, { status: 'disabled', status_reason: error })
+    if (gone && kind === 'push') await deleteDestination(tx, destination_id)
+    else if (gone) await moveDestination(tx, destination_id, { status: 'disabled', status_reason: error })
   })
 
 /** What it says now; undefined if it is not sent now. */
 const messageOf = async (deps: SendDeps, delivery: Delivery): Promise<Message | undefined> => {
   const { console_url } = deps.channels
+  const style = { console_url, content: deps.config.NOTIFY__CONTENT }
   if (delivery.purpose === 'code') return codeMessage(deps.notifyKeys.codeOf(delivery.destination_id), console_url)
   if (delivery.purpose === 'test') return testMessage(console_url)
-  if (delivery.fact) return securityMessage(delivery.fact, { console_url, content: deps.config.NOTIFY__CONTENT })
+  if (delivery.fact) return securityMessage(delivery.fact, style)
+  if (delivery.decision) return outcomeOf(deps, delivery, delivery.decision, style)
   const now = deps.clock.now().getTime()
   const { told, over, urgent } = await stillWaiting(deps, delivery)
   const rules = await getRules(deps.db, delivery.owner)
@@ -110,7 +140,25 @@ const messageOf = async (deps: SendDeps, delivery: Delivery): Promise<Message | 
     else if (quiet !== undefined) await putOff(tx, delivery.delivery_id, (quiet - now) / 1000)
   })
   if (told.length === 0 || quiet !== undefined) return undefined
-  return decisionsMessage(told, { console_url, content: deps.config.NOTIFY__CONTENT })
+  return decisionsMessage(told, style)
+}
+
+/** How a decision ended; undefined, and the message is over, if it is gone or waits for its owner again. */
+const outcomeOf = async (
+  { db, trust }: SendDeps,
+  { delivery_id, owner }: Delivery,
+  decision: DecisionKey,
+  style: Style,
+): Promise<Message | undefined> => {
+  const view = await viewOf(owner, trust.principals.ask)
+  const decided = await getDecision(db, decision, view?.visible)
+  const waiting = view && decided?.status === 'waiting' ? await listWaiting(db, view) : []
+  const again = waiting.some(
+    ({ operation_id, object }) => operation_id === decision.operation_id && object === decision.object,
+  )
+  if (decided && !again) return outcomeMessage(decided, style, view !== undefined && decided.readable)
+  await db.transaction((tx) => endDelivery(tx, delivery_id, 'obsolete'))
+  return undefined
 }
 
 /** Which of its decisions still wait for its owner, whose rights identity states now. */

@@ -1,5 +1,5 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
-import type { Queryable, Tx } from '../../../db/client.ts'
+import { equals, type Queryable, type Tx } from '../../../db/client.ts'
 import { type Asked, askAgain } from '../../../db/operations/gates/ask.ts'
 import { listMovedTargets, listPatchedNodes, type MovedTarget } from '../../../db/operations/leases/drift.ts'
 import { getIntent } from '../../../db/operations/plans/rows.ts'
@@ -137,7 +137,7 @@ export const takeDrift = async (deps: PlanningDeps, tx: Tx, subject: Subject, dr
 }
 
 const setSpec = async (tx: Tx, operation_id: string, node_id: string, spec: PlanNode): Promise<void> => {
-  const own = and(eq(nodes.operation_id, operation_id), eq(nodes.node_id, node_id))
+  const own = equals(nodes, { operation_id, node_id })
   const [row] = await tx.select({ overrides: nodes.input_overrides }).from(nodes).where(own)
   const runs = row?.overrides ? { ...spec, with: mergePatch(spec.with, row.overrides) as PlanNode['with'] } : spec
   await tx

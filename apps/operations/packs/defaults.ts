@@ -11,6 +11,11 @@ const RUN_S = 60
 
 export const STEP_DEFAULTS = { on_failure: 'hold', join: 'all', skippable: true } as const
 
+/** What a watch found out is told whether it passed or failed, also where its author names no outputs. */
+const WATCH_OUTPUTS = { passed: '/passed', samples: '/samples', checks: '/checks' }
+const outputsOf = (executor: string, outputs: Record<string, string> | undefined) =>
+  outputs ?? (executor === 'watch' ? WATCH_OUTPUTS : undefined)
+
 const COMPENSATION_KEYS = ['executor', 'with', 'idempotent'] as const
 
 /** A step of a pack with the procedure's defaults under it and under its compensation. */
@@ -20,6 +25,7 @@ export const stepOf = (file: StepFile, defaults: ProcedureFile['defaults'] = {})
   const base = Object.fromEntries(
     COMPENSATION_KEYS.flatMap((key) => (merged[key] === undefined || key === 'with' ? [] : [[key, merged[key]]])),
   )
+  const outputs = outputsOf(executor, merged.outputs)
   const undo = compensate && (mergePatch({ ...base, with: defaults.with ?? {} }, compensate) as Partial<Compensation>)
   return {
     ...STEP_DEFAULTS,
@@ -31,6 +37,7 @@ export const stepOf = (file: StepFile, defaults: ProcedureFile['defaults'] = {})
     idempotent: merged.idempotent ?? EXECUTORS.get(executor)?.idempotent(values) ?? false,
     timeouts: { ...timeouts, run_s: timeouts?.run_s ?? RUN_S },
     retry: { ...RETRY, ...retry },
+    ...(outputs && { outputs }),
     ...(undo && { compensate: { executor, ...undo, with: undo.with ?? {} } }),
   }
 }
@@ -51,6 +58,7 @@ export const nodeOf = (given: GraphNode): PlanNode => {
   const kind = given.kind ?? 'task'
   const executor = kind === 'task' ? (given.executor ?? '') : ''
   const values = (given.with ?? {}) as Record<string, unknown>
+  const outputs = outputsOf(executor, given.outputs)
   return {
     ...STEP_DEFAULTS,
     ...rest,
@@ -62,6 +70,7 @@ export const nodeOf = (given: GraphNode): PlanNode => {
     idempotent: given.idempotent ?? EXECUTORS.get(executor)?.idempotent(values) ?? false,
     timeouts: { ...timeouts, run_s: timeouts?.run_s ?? RUN_S },
     retry: { ...RETRY, ...retry },
+    ...(outputs && { outputs }),
     ...(compensate && {
       compensate: { executor, idempotent: given.idempotent ?? false, ...compensate, with: compensate.with ?? {} },
     }),

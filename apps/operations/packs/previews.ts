@@ -39,3 +39,19 @@ export const bindPreviews = (gates: PlanGate[], nodes: readonly PlanNode[], warn
       })
   return bound
 }
+
+const MOST_WATCHES = 20
+
+/** A gate behind watches binds what they found, the nearest first: whoever decides sees the numbers (operations.md 7.2). */
+export const bindWatches = (gates: PlanGate[], nodes: readonly PlanNode[]): PlanGate[] => {
+  if (!nodes.some(({ executor }) => executor === 'watch')) return gates
+  const byId = new Map(nodes.map((node) => [node.node_id, node]))
+  return gates.map((gate) => {
+    const before = new Set(gate.guards)
+    for (const id of before) for (const dep of byId.get(id)?.depends_on ?? []) before.add(dep)
+    const cone = coneOf(nodes, gate.guards)
+    const watches = [...before].filter((id) => !cone.has(id) && byId.get(id)?.executor === 'watch')
+    const binds = watches.slice(0, MOST_WATCHES).map((id) => `nodes/${id}/outputs`)
+    return binds.length === 0 ? gate : { ...gate, policy: withBinds(gate.policy, binds) }
+  })
+}

@@ -4,7 +4,7 @@ import { coneOf, ranksOf } from '../graph/graph.ts'
 import { byText } from '../graph/order.ts'
 import type { Library, PlannerInput, TargetDiff, Warning } from '../graph/types.ts'
 import { rejectingInTime } from '../packs/defaults.ts'
-import { bindPreviews } from '../packs/previews.ts'
+import { bindPreviews, bindWatches } from '../packs/previews.ts'
 import type { JudgedPlan, PlanFacts } from '../policies/plans.ts'
 import {
   entryPlace,
@@ -119,7 +119,7 @@ export const gatesFor = (
   ].flatMap((gate) => uncovered(gate, gates, nodes).map((left) => withBarriers(left, nodes)))
   const ranks = ranksOf(nodes)
   const named = nameGates(wanted, gates, (id) => ranks.get(id) ?? 0, spent)
-  return bindPreviews(refuseSilence(named, risk.level, warnings), nodes, warnings)
+  return bindWatches(bindPreviews(refuseSilence(named, risk.level, warnings), nodes, warnings), nodes)
 }
 
 /** A wanted gate without the nodes that a gate of the same rule holds already; no gate if none are left. */

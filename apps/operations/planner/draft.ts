@@ -98,12 +98,16 @@ export const changesDraft = (input: PlannerInput, violations: Violation[]): Draf
   }
   const laneOf = new Map(lanes.flatMap((lane) => lane.targets.map((target) => [target.resource_id, lane] as const)))
   const plan = planRoot(input.intent, targets)
+  const budget = Number(input.intent.constraints.failure_budget ?? 0)
   const expanded = new Map<string, Expanded>()
-  const expand = (lane: Lane, target: Target, entry: string[], batch: object, group: string | undefined): Expanded => {
+  const expand: Expand = (lane, target, entry, root, batch) => {
     const after = changes.get(target.resource_id)?.after ?? {}
-    const roots = { target, ...(lane.procedure.kind === 'change' && { after }), params: lane.params, plan, batch }
-    const tolerant = (lane.batch?.max_failures ?? 0) > 0
-    const done = expandUnit({ procedure: lane.procedure, target, roots, entry, group, tolerant }, violations)
+    const roots = { target, ...(lane.procedure.kind === 'change' && { after }), params: lane.params, plan, batch: root }
+    const tolerant = !batch?.canary && (budget > 0 || (lane.batch?.max_failures ?? 0) > 0)
+    const done = expandUnit(
+      { procedure: lane.procedure, target, roots, entry, group: batch?.group_id, tolerant },
+      violations,
+    )
     draft.nodes.push(...done.nodes)
     expanded.set(target.resource_id, done)
     return done
@@ -116,7 +120,7 @@ export const changesDraft = (input: PlannerInput, violations: Violation[]): Draf
     const prefix = lanes.length > 1 ? lane.procedure.key : ''
     const batches = batchesOf(lane, order, prefix)
     draft.places.push(
-      batches.length > 0 ? expandBatches(lane, batches, draft, expand) : expandFreely(lane, order, expand),
+      batches.length > 0 ? expandBatches(lane, batches, budget, draft, expand) : expandFreely(lane, order, expand),
     )
   }
   linkOrder(order, laneOf, expanded, draft)
@@ -124,7 +128,7 @@ export const changesDraft = (input: PlannerInput, violations: Violation[]): Draf
   return draft
 }
 
-type Expand = (lane: Lane, target: Target, entry: string[], batch: object, group: string | undefined) => Expanded
+type Expand = (lane: Lane, target: Target, entry: string[], root: object, batch?: Batch) => Expanded
 
 export const planRoot = (
   { intent_id, kind, labels }: Pick<PlannerInput['intent'], 'intent_id' | 'labels'> & { kind: string },
@@ -148,7 +152,7 @@ const expandOnce = (lane: Lane, plan: object, draft: Draft, violations: Violatio
 }
 
 const expandFreely = (lane: Lane, order: Order, expand: Expand): Places => {
-  const all = lane.targets.map((target) => ({ target, ...expand(lane, target, [], {}, undefined) }))
+  const all = lane.targets.map((target) => ({ target, ...expand(lane, target, [], {}) }))
   const own = new Set(lane.targets.map((target) => target.resource_id))
   const waits = (target: Target) => (order.before.get(target.resource_id) ?? []).some((id) => own.has(id))
   return {
@@ -161,7 +165,7 @@ const expandFreely = (lane: Lane, order: Order, expand: Expand): Places => {
 }
 
 /** One batch after the other: its targets wait for the barrier that closes the one before. */
-const expandBatches = (lane: Lane, batches: Batch[], draft: Draft, expand: Expand): Places => {
+const expandBatches = (lane: Lane, batches: Batch[], budget: number, draft: Draft, expand: Expand): Places => {
   const byId = new Map(lane.targets.map((target) => [target.resource_id, target]))
   const { max_failures = 0 } = lane.batch ?? {}
   const all: Expanded[] = []
@@ -173,15 +177,13 @@ const expandBatches = (lane: Lane, batches: Batch[], draft: Draft, expand: Expan
     const root = { group_id, name, index, size: target_ids.length }
     const members = target_ids
       .flatMap((id) => byId.get(id) ?? [])
-      .map((target) => expand(lane, target, entry, root, group_id))
+      .map((target) => expand(lane, target, entry, root, batch))
     all.push(...members)
     starts.push(members.flatMap((one) => one.roots))
-    const barrier = barrierOf(
-      lane,
-      batch,
-      members.flatMap((one) => one.lasts),
-      max_failures,
-    )
+    // A failed canary holds whatever comes after it; a budget of the whole plan leaves the rest to the pause.
+    const allowed = canary ? 0 : max_failures || (budget > 0 ? members.length : 0)
+    const lasts = members.flatMap((one) => one.lasts)
+    const barrier = barrierOf(lane, batch, lasts, allowed)
     draft.nodes.push(barrier)
     entry = [barrier.node_id]
   }

@@ -107,8 +107,13 @@ export const findRunbook = (
   return named.find(({ kind }) => kind === 'runbook') ?? `The procedure ${name} is no runbook.`
 }
 
-const batchOf = ({ batch, scope }: Procedure, asked: Partial<BatchRule> | undefined): BatchRule | undefined =>
-  scope === 'plan' ? undefined : asked ? { canary: 0, size: 1000, max_failures: 0, ...batch, ...asked } : batch
+/** An intent may cut its targets otherwise, but not drop the canary of the author. */
+const batchOf = ({ batch, scope }: Procedure, asked: Partial<BatchRule> | undefined): BatchRule | undefined => {
+  if (scope === 'plan') return undefined
+  if (!asked) return batch
+  const canary = Math.max(batch?.canary ?? 0, asked.canary ?? 0)
+  return { size: 1000, max_failures: 0, ...batch, ...asked, canary }
+}
 
 export const laneName = ({ pack, version, key }: Procedure): string => `${pack}@${version}/${key}`
 

@@ -13,7 +13,7 @@ import {
 import { type Caller, refuseMachine } from '../../shared/auth/caller.ts'
 import { missingWords } from '../../shared/auth/permissions.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
-import type { ScheduleBody, ScheduleView } from '../../shared/contracts/operations/schedules.ts'
+import { isTriggered, type ScheduleBody, type ScheduleView } from '../../shared/contracts/operations/schedules.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
@@ -129,7 +129,7 @@ const changeOf = ({ when, created_at }: Schedule, act: ScheduleAct, now: number)
   if (act === 'run') return {}
   const next = nextTime(when, Date.parse(created_at), now)
   return {
-    status: next === undefined && !('on' in when) ? ('ended' as const) : ('active' as const),
+    status: next === undefined && !isTriggered(when) ? ('ended' as const) : ('active' as const),
     next_at: timeOf(next),
   }
 }
@@ -164,7 +164,7 @@ const refuseAct = async (
   return undefined
 }
 
-const sees = async (db: Queryable, caller: Caller, { requester_id, resource_ids }: Schedule) =>
+export const sees = async (db: Queryable, caller: Caller, { requester_id, resource_ids }: Schedule) =>
   isVisible(caller, requester_id, await placesFor(db, caller, resource_ids))
 
 /** The schedule with its last runs; 404 when the caller may not see it. */
@@ -205,7 +205,7 @@ export const rowOf = (schedule: Schedule, last: ReturnType<typeof runOf> | undef
 
 const timeOf = (at: number | undefined): string | null => (at === undefined ? null : new Date(at).toISOString())
 
-const audit = (
+export const audit = (
   { keys }: Pick<OperationsDeps, 'keys'>,
   tx: Tx,
   { request, caller, request_id }: Mutation,

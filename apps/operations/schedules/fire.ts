@@ -62,8 +62,13 @@ const makeRun = async (deps: OperationsDeps, run: Run): Promise<boolean> => {
   const made: RunEnd = {}
   try {
     const running = await findRunning(deps.db, run.schedule_id)
+    if (running && 'webhook' in schedule.when) {
+      // What came meanwhile is one run, after that.
+      await endRun(deps.db, run, 'begun', { detail: `${running.title} still runs.` })
+      return false
+    }
     const state = running ? 'skipped' : await proceed(deps, schedule, run, made)
-    await endRun(deps.db, run, state, running ? { detail: `${running.title} still runs.` } : made)
+    await endRun(deps.db, run, state, running ? { detail: `${running.title} still runs.` } : { detail: null, ...made })
     return true
   } catch (error) {
     const refused = error instanceof AppError && error.status < 500

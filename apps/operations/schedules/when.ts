@@ -1,10 +1,11 @@
 import { Cron } from 'croner'
-import type { When } from '../../shared/contracts/operations/schedules.ts'
+import { isTriggered, type When } from '../../shared/contracts/operations/schedules.ts'
 import { AppError } from '../../shared/errors.ts'
+import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 
 /** The first time after `after`, by a schedule made at `made`; undefined when none comes. Both in milliseconds. */
 export const nextTime = (when: When, made: number, after: number): number | undefined => {
-  if ('on' in when) return undefined
+  if ('on' in when || 'webhook' in when) return undefined
   if ('at' in when) return Date.parse(when.at) > after ? Date.parse(when.at) : undefined
   if ('cron' in when) return cronOf(when).nextRun(new Date(after))?.getTime()
   const every = when.every_s * 1000
@@ -24,7 +25,8 @@ export const nextTimes = (when: When, made: number, after: number, count: number
 
 /** Refuses times that cannot be, and those that never come. */
 export const refuseWhen = (when: When, now: number): void => {
-  if ('on' in when) return
+  if ('webhook' in when && when.webhook.if !== undefined) refuseCondition(when.webhook.if)
+  if (isTriggered(when)) return
   if ('timezone' in when) refuseZone(when.timezone, '/when/timezone')
   let next: number | undefined
   try {
@@ -33,6 +35,15 @@ export const refuseWhen = (when: When, now: number): void => {
     wrong('/when/cron', 'must have five fields: minute, hour, day of month, month, day of week')
   }
   if (next === undefined) wrong('at' in when ? '/when/at' : '/when/cron', 'must lie ahead')
+}
+
+const refuseCondition = (source: string) => {
+  try {
+    compileCel(source, ['body'])
+  } catch (error) {
+    if (error instanceof CelError) throw wrong('/when/webhook/if', `cannot be read: ${error.message}`)
+    throw error
+  }
 }
 
 const wrong = (pointer: string, message: string) => {

@@ -1,5 +1,5 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
-import type { Db, Tx } from '../../../db/client.ts'
+import { type Db, equals, type Tx } from '../../../db/client.ts'
 import { pruneKeys } from '../../../db/command/keys.ts'
 import { pruneInbox } from '../../../db/inbox.ts'
 import { tryLockOf } from '../../../db/locks.ts'
@@ -133,9 +133,7 @@ const listOverdue = (tx: Tx) =>
     .from(operation_commands)
     .where(
       and(
-        eq(operation_commands.status, 'pending'),
-        eq(operation_commands.attempts, 0),
-        eq(operation_commands.class, 'start'),
+        equals(operation_commands, { status: 'pending', attempts: 0, class: 'start' }),
         sql`${operation_commands.not_after} < clock_timestamp()`,
       ),
     )

@@ -227,6 +227,7 @@ const special = (name: string, context: AppContext): Record<string, string | und
       OPERATIONS__TEMPORAL__UI_URL: servers.temporal.ui_url,
       OPERATIONS__EVIDENCE__KEY_FILE: keys.evidence_key_file,
       OPERATIONS__ARTIFACTS__DIR: join(dir, 'artifacts'),
+      NOTIFY__PUSH__KEY_FILE: keys.push_key_file,
       // On a network of its own the deployer decides whether anything calls out.
       NOTIFY__ENABLED: context.network ? undefined : 'true',
     },

@@ -26,6 +26,8 @@ export type Keys = {
   services_file: string
   evidence_key_file: string
   audit_key_file: string
+  /** The P-256 key that Web Push is signed with (RFC 8292). */
+  push_key_file: string
   /** The token that the demo fleet asks of writers, as a secret of the executors. */
   fleet_token_file: string
   secrets_dir: string
@@ -69,6 +71,7 @@ export const ensureKeys = (dir: string, demo = true): Keys => {
     services_file,
     evidence_key_file: signingKey(join(keys, 'evidence.json')),
     audit_key_file: signingKey(join(keys, 'audit.json')),
+    push_key_file: signingKey(join(keys, 'push.json'), () => generateKeyPairSync('ec', { namedCurve: 'P-256' })),
     fleet_token_file,
     secrets_dir,
     secretKeys: (app) => JSON.stringify([stored.apps[app]]),
@@ -86,8 +89,8 @@ const keep = (file: string, make: () => string): void => {
   if (!existsSync(file)) writeFileSync(file, make(), { mode: 0o600, flag: 'wx' })
 }
 
-const signingKey = (file: string): string => {
-  keep(file, () => JSON.stringify(generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })))
+const signingKey = (file: string, make = () => generateKeyPairSync('ed25519')): string => {
+  keep(file, () => JSON.stringify(make().privateKey.export({ format: 'jwk' })))
   return file
 }
 

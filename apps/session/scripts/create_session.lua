@@ -37,6 +37,10 @@ for _, name in ipairs({ 'user_agent', 'ip_address', 'metadata', 'ua_hash', 'ua_f
     record[#record + 1] = input[name]
   end
 end
+if input.indexes then
+  record[#record + 1] = 'indexes'
+  record[#record + 1] = cjson.encode(input.indexes)
+end
 local sess = sess_key(input.user_id, input.session_id)
 redis.call('HSET', sess, unpack(record))
 redis.call('EXPIRE', sess, LIFETIME_S)

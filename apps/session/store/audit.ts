@@ -21,6 +21,7 @@ export type AuthEvent = {
     | 'reauth'
     | 'unlock'
     | 'link_identity'
+    | 'device_grant'
     | 'provider_logout'
     | 'forbidden'
     | 'data_loss'

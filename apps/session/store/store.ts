@@ -62,6 +62,10 @@ export type SessionRecord = {
   metadata: Record<string, unknown> | null
   ua_family: string | null
   ip_prefix: string | null
+  /** Keys of `osid:`, of a session that began at a provider. */
+  indexes: string[] | null
+  /** Of the password that it proved, if it began with one. */
+  password_version: number | null
 }
 
 export type NewSession = Pick<SessionRecord, 'session_id' | 'user_id' | 'username'> & {
@@ -274,5 +278,7 @@ const recordOf = (fields: Record<string, string>): SessionRecord | undefined => 
     metadata: fields.metadata ? (JSON.parse(fields.metadata) as Record<string, unknown>) : null,
     ua_family: fields.ua_family ?? null,
     ip_prefix: fields.ip_prefix ?? null,
+    indexes: fields.indexes ? (JSON.parse(fields.indexes) as string[]) : null,
+    password_version: fields.password_version ? Number(fields.password_version) : null,
   }
 }

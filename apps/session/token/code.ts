@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto'
+import { foldUsername } from '../../shared/auth/username.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Client } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
+import { claimDevice, pollRefused } from '../device/grant.ts'
 import { endSession } from '../sessions/end.ts'
 import type { SignedIn } from '../store/flows.ts'
 import type { TokenPair } from './issue.ts'
-import { openSession } from './login.ts'
+import { deviceWord, type Login, openSession } from './login.ts'
 
 type Request = { client: Client; request_id: string }
 export type CodeGrant = { code: string; code_verifier: string; redirect_uri: string }
@@ -55,6 +57,62 @@ export const redeemCode = async (deps: SessionDeps, grant: CodeGrant, request: R
   if (!opened) throw codeRefused()
   await deps.flows.spend(grant.code, { user_id: signed_in.user_id, session_id: opened.session_id })
   return opened
+}
+
+/**
+ * Signs in a device that its person has approved (RFC 8628). Its session takes over what the approving one has: the
+ * provider and its logout, the proof of the person, and the end. If that session is gone, so is the approval.
+ */
+export const redeemDevice = async (
+  deps: SessionDeps,
+  { device_code, device_token }: { device_code: string; device_token: string | undefined },
+  request: Request,
+): Promise<Login> => {
+  const claimed = await claimDevice(deps, device_code)
+  try {
+    const opened = await openApproved(deps, claimed, device_token, request)
+    if (opened) return opened
+  } catch (error) {
+    await deps.deviceGrants.release(device_code).catch(() => {})
+    throw error
+  }
+  throw pollRefused('access_denied')
+}
+
+const openApproved = async (
+  deps: SessionDeps,
+  { user_id, session_id, host }: { user_id: string; session_id: string; host: string },
+  device_token: string | undefined,
+  { client, request_id }: Request,
+): Promise<Login | undefined> => {
+  const approving = await deps.store.get(user_id, session_id)
+  const rest_s = Math.floor(((approving?.expires_at ?? 0) / 1000 - deps.clock.now().getTime()) / 1000)
+  if (approving?.state !== 'active' || rest_s < 1) return undefined
+  const { username, auth_time, amr, indexes, password_version } = approving
+  const metadata = { ...approving.metadata, host }
+  const owner = {
+    ...{ user_id, username, mode: 'json' as const, metadata: JSON.stringify(metadata), max_s: rest_s },
+    ...{ auth_time, amr },
+    ...(indexes && { indexes }),
+    ...(password_version !== null && { password_version }),
+  }
+  const opened = await openSession(deps, owner, client, request_id)
+  if (!opened) return undefined
+  deps.counts.logins.inc()
+  const folded_name = foldUsername(username)
+  const device = deviceWord(deps.devices.knownFor(device_token, folded_name))
+  await deps.audit({
+    action: 'login',
+    outcome: 'done',
+    actor: `user:${user_id}`,
+    user_id,
+    session_id: opened.session_id,
+    request_id,
+    ip_address: client.ip_address,
+    user_agent: client.user_agent,
+    details: { ...metadata, grant: 'device_code', device },
+  })
+  return { ...opened, user_id, folded_name, known_device: device === 'known' }
 }
 
 const codeRefused = () =>

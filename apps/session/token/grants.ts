@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
+import { DEVICE_GRANT } from '../../shared/contracts/session/devices.ts'
 import { Assertion } from '../../shared/contracts/session/passkeys.ts'
 import { TotpCode } from '../../shared/contracts/session/totp.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
@@ -38,12 +39,14 @@ const closed = (example: unknown) => ({ additionalProperties: false, examples: [
 export const TokenBody = Type.Object(
   {
     grant_type: Type.Optional(
-      Type.Enum(['password', 'refresh_token', 'authorization_code', 'passkey', 'second_factor']),
+      Type.Enum(['password', 'refresh_token', 'authorization_code', 'passkey', 'second_factor', DEVICE_GRANT]),
     ),
     username: Type.Optional(Username),
     password: Type.Optional(Password),
     refresh_token: Type.Optional(RefreshToken),
     ...Code,
+    device_code: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+    client_id: Type.Optional(Type.Enum(['signalbox-cli'])),
     assertion: Type.Optional(Assertion),
     totp: Type.Optional(TotpCode),
     factor_token: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
@@ -107,6 +110,15 @@ export const codeGrantOf = (body: Grant, mode: Mode): CodeGrant | undefined => {
   if (code === undefined || code_verifier === undefined || redirect_uri === undefined)
     throw invalid('missing_grant', 'code, code_verifier and redirect_uri belong together.', 'Send all three.')
   return { code, code_verifier, redirect_uri }
+}
+
+/** The poll of a device without a browser, which keeps its own tokens as an app does; undefined for the other grants. */
+export const deviceCodeOf = (body: Grant, mode: Mode): string | undefined => {
+  if (body.grant_type !== DEVICE_GRANT) return undefined
+  if (body.username !== undefined || body.refresh_token !== undefined || mode === 'cookie')
+    throw invalid('ambiguous_grant', 'A device code is sent by itself, in JSON mode.', 'Send the device code alone.')
+  if (body.device_code === undefined) throw invalid('missing_grant', 'device_code is missing.', 'Send it.')
+  return body.device_code
 }
 
 /** A passkey by itself, or a second factor after a password. */

@@ -9,9 +9,10 @@ import { TokenRejected } from '../../shared/jwt/verifier.ts'
 import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { endSession } from '../sessions/end.ts'
-import { redeemCode } from './code.ts'
+import { redeemCode, redeemDevice } from './code.ts'
 import {
   codeGrantOf,
+  deviceCodeOf,
   type FactorGrant,
   factorGrantOf,
   grantKind,
@@ -67,6 +68,8 @@ const grantRoutes: Routes = async (app, { deps }) => {
       if (mode === 'cookie') refuseForeign(deps, req)
       const code = codeGrantOf(req.body, mode)
       if (code) return sendTokens(deps, reply, await redeemCode(deps, code, contextOf(req)), mode)
+      const device_code = deviceCodeOf(req.body, mode)
+      if (device_code !== undefined) return withDevice(deps, req, reply, device_code)
       const factor = factorGrantOf(req.body)
       if (factor) return byFactor(deps, req, reply, factor, mode)
       return grantKind(req.body, mode) === 'password'
@@ -242,6 +245,12 @@ const byFactor = async (
       ? await signInByPasskey(deps, grant.assertion, request)
       : await completeLogin(deps, grant.factor_token, grant.factor, request)
   return sendLogin(deps, reply, done, mode, { device_token, remember_device: body.remember_device })
+}
+
+const withDevice = async (deps: SessionDeps, req: FastifyRequest, reply: FastifyReply, device_code: string) => {
+  const { device_token, remember_device } = req.body as { device_token?: string; remember_device?: boolean }
+  const done = await redeemDevice(deps, { device_code, device_token }, contextOf(req))
+  return sendLogin(deps, reply, done, 'json', { device_token, remember_device })
 }
 
 type Device = { device_token: string | undefined; remember_device: boolean | undefined }

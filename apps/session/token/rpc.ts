@@ -42,6 +42,7 @@ export const sessionRpc = (deps: SessionDeps): RpcService =>
       refreshTokens: 'sessions:refresh',
       revokeSession: 'sessions:revoke',
       revokeUserSessions: 'sessions:revoke',
+      getSessionState: 'sessions:read',
     },
     {
       createSession: (request, context) => createSession(deps, request, context),
@@ -53,6 +54,11 @@ export const sessionRpc = (deps: SessionDeps): RpcService =>
         return {}
       },
       revokeUserSessions: (request, context) => revokeUserSessions(deps, request, context),
+      getSessionState: async ({ userId, sessionId }) => {
+        deps.revocations.assertApplied()
+        const found = await deps.store.get(uuidOf(userId, 'user_id'), uuidOf(sessionId, 'session_id'))
+        return { active: found?.state === 'active' && found.expires_at > deps.clock.now().getTime() * 1000 }
+      },
     },
   )
 

@@ -54,7 +54,7 @@ export const acceptJson = (app: FastifyInstance, limits: JsonLimits, codes: Code
   })
 }
 
-/** Why the parser does not take a text; it is not repeated, for it may hold a secret. */
+/** Why the parser does not take a text; none of it is repeated, for it may hold a secret. */
 const faultOf = (text: string): string => {
   try {
     JSON.parse(text)

@@ -8,7 +8,7 @@ export const SERVICE_SCOPES: Readonly<Record<string, Readonly<Record<string, rea
   identity: { credential: ['password:set', 'enrolment:create', 'totp:remove'] },
   gateway: { identity: ['identity:read'] },
   catalog: { identity: ['identity:read'], operations: ['events:read'] },
-  operations: { identity: ['identity:read', 'passkeys:verify'], catalog: ['catalog:read'] },
+  operations: { identity: ['identity:read', 'passkeys:verify'], catalog: ['catalog:read'], session: ['sessions:read'] },
   worker: {
     catalog: ['results:apply', 'capabilities:report', 'health:report', 'catalog:read'],
     operations: ['artifacts:write', 'gates:recheck'],

@@ -15,16 +15,13 @@ const RENEW_AT_S = LIFETIME_S * 0.6
 
 export type ServiceSigner = (audience: string) => string
 
+type ServiceSignerDeps = { name: string; key_file: string; scopes?: string[]; clock?: Clock }
+
 /**
  * Signs an app's own service tokens, one per target, again at 60 % of their life. The scopes are those that
  * SERVICE_SCOPES gives the app at the target, or `scopes` for every target.
  */
-export const createServiceSigner = (options: {
-  name: string
-  key_file: string
-  scopes?: string[]
-  clock?: Clock
-}): ServiceSigner => {
+export const createServiceSigner = (options: ServiceSignerDeps): ServiceSigner => {
   const { name, clock = systemClock } = options
   const key = readKeyFile(`${name.toUpperCase().replaceAll('-', '_')}__SERVICE__KEY_FILE`, options.key_file)
   const scopesAt = new Map(

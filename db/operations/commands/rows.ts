@@ -3,7 +3,7 @@ import type { CommandView } from '../../../apps/shared/contracts/operations/comm
 import type { Actor, CancelMode, Control } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
-import { first, type Queryable, type Tx, together } from '../../client.ts'
+import { equals, first, type Queryable, type Tx, together } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import { SYSTEM } from '../facts/timeline.ts'
 import { lease_waits, nodes, operation_commands, operation_control, operations } from '../tables/index.ts'
@@ -199,14 +199,7 @@ export const lockUnsentStarts = (tx: Tx, operation_id: string) =>
   tx
     .select()
     .from(operation_commands)
-    .where(
-      and(
-        eq(operation_commands.operation_id, operation_id),
-        eq(operation_commands.class, 'start'),
-        eq(operation_commands.status, 'pending'),
-        eq(operation_commands.attempts, 0),
-      ),
-    )
+    .where(equals(operation_commands, { operation_id, class: 'start', status: 'pending', attempts: 0 }))
     .orderBy(sql`${operation_commands.seq} desc`)
     .for('update')
 /** One start-class command that is still unsent and past its time; undefined if it was sent meanwhile. */
@@ -216,10 +209,7 @@ export const lockOverdueStart = (tx: Tx, command_id: string) =>
     .from(operation_commands)
     .where(
       and(
-        eq(operation_commands.command_id, command_id),
-        eq(operation_commands.class, 'start'),
-        eq(operation_commands.status, 'pending'),
-        eq(operation_commands.attempts, 0),
+        equals(operation_commands, { command_id, class: 'start', status: 'pending', attempts: 0 }),
         sql`${operation_commands.not_after} < clock_timestamp()`,
       ),
     )

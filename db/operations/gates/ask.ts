@@ -1,6 +1,6 @@
 import { and, eq, gt, inArray, ne, sql } from 'drizzle-orm'
 import type { GateStatus, GateSubject } from '../../../apps/shared/contracts/operations/graph.ts'
-import type { Tx } from '../../client.ts'
+import { equals, type Tx } from '../../client.ts'
 import type { TimelineEvent } from '../facts/timeline.ts'
 import { gates, nodes } from '../tables/index.ts'
 import type { RunningGate } from './rows.ts'
@@ -54,7 +54,7 @@ export const askAgain = async (
         updated_at: sql`clock_timestamp()` as never,
         ...(again && { ...(used ? ASKED_AGAIN : afresh(policy.deadline_s)), status, round: row.round + 1 }),
       })
-      .where(and(eq(gates.operation_id, operation_id), eq(gates.gate_id, gate_id)))
+      .where(equals(gates, { operation_id, gate_id }))
       .returning({ round: gates.round, deadline_at: sql<string | null>`operations.iso(${gates.deadline_at})` })
     if (!again || !moved) continue
     asked.gates[gate_id] = { status, ...moved }

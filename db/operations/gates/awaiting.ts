@@ -1,5 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm'
-import { first, type Queryable, type Tx } from '../../client.ts'
+import { equals, first, type Queryable, type Tx } from '../../client.ts'
 import { SYSTEM, type TimelineEvent } from '../facts/timeline.ts'
 import { gates, operation_commands, operation_control } from '../tables/index.ts'
 
@@ -13,7 +13,7 @@ export const getAwaiting = (tx: Tx, command_id: string) =>
   tx
     .select()
     .from(operation_commands)
-    .where(and(eq(operation_commands.command_id, command_id), eq(operation_commands.status, AWAITING)))
+    .where(equals(operation_commands, { command_id, status: AWAITING }))
     .for('update')
     .then(first)
 
@@ -51,21 +51,21 @@ export const withdrawAwaiting = (tx: Tx, command_id: string) =>
   tx
     .update(operation_commands)
     .set({ status: 'withdrawn', outcome_at: sql`clock_timestamp()` as never })
-    .where(and(eq(operation_commands.command_id, command_id), eq(operation_commands.status, AWAITING)))
+    .where(equals(operation_commands, { command_id, status: AWAITING }))
 
 /** The operation is cancelled or over: nobody has to see them any more. */
 export const supersedeAwaiting = (tx: Tx, operation_id: string) =>
   tx
     .update(operation_commands)
     .set({ status: 'superseded', outcome_at: sql`clock_timestamp()` as never })
-    .where(and(eq(operation_commands.operation_id, operation_id), eq(operation_commands.status, AWAITING)))
+    .where(equals(operation_commands, { operation_id, status: AWAITING }))
 
 export const listOverdueInterventions = (db: Queryable, limit: number) =>
   db
     .select({ operation_id: gates.operation_id, gate_id: gates.gate_id })
     .from(gates)
     .where(
-      and(eq(gates.kind, 'intervention'), eq(gates.status, 'waiting'), sql`${gates.deadline_at} <= clock_timestamp()`),
+      and(equals(gates, { kind: 'intervention', status: 'waiting' }), sql`${gates.deadline_at} <= clock_timestamp()`),
     )
     .limit(limit)
 
@@ -75,12 +75,7 @@ export const expireIntervention = async (tx: Tx, operation_id: string, gate_id: 
     .update(gates)
     .set({ status: 'expired', decided_by: SYSTEM, decided_at: sql`clock_timestamp()` as never })
     .where(
-      and(
-        eq(gates.operation_id, operation_id),
-        eq(gates.gate_id, gate_id),
-        eq(gates.status, 'waiting'),
-        sql`${gates.deadline_at} <= clock_timestamp()`,
-      ),
+      and(equals(gates, { operation_id, gate_id, status: 'waiting' }), sql`${gates.deadline_at} <= clock_timestamp()`),
     )
     .returning({ round: gates.round, digest: gates.digest })
   if (!expired) return []

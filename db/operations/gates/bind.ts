@@ -2,7 +2,7 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { GateStatus, GateSubject } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import { readPointer } from '../../../apps/shared/data/pointer.ts'
-import type { Queryable, Tx } from '../../client.ts'
+import { equals, type Queryable, type Tx } from '../../client.ts'
 import { gates, nodes } from '../tables/index.ts'
 import type { NewSubject } from './ask.ts'
 
@@ -59,5 +59,5 @@ export const bindOutputs = async (tx: Tx, operation_id: string, gate_id: string)
     await tx
       .update(gates)
       .set({ subject, digest: now })
-      .where(and(eq(gates.operation_id, operation_id), eq(gates.gate_id, gate_id), eq(gates.status, 'armed')))
+      .where(equals(gates, { operation_id, gate_id, status: 'armed' }))
 }

@@ -8,7 +8,7 @@ import type {
   PlanGate,
 } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
-import { first, type Queryable, type Tx } from '../../client.ts'
+import { equals, first, type Queryable, type Tx } from '../../client.ts'
 import { PLANNED_AT } from '../commands/rows.ts'
 import { iso } from '../expressions.ts'
 import { gates, operation_control, operations, votes } from '../tables/index.ts'
@@ -77,9 +77,7 @@ export const listGates = (db: Queryable, operation_id: string, where: SQL | unde
     .limit(limit)
 
 export const getGate = (db: Queryable, operation_id: string, gate_id: string) =>
-  selectGates(db)
-    .where(and(eq(gates.operation_id, operation_id), eq(gates.gate_id, gate_id)))
-    .then(first)
+  selectGates(db).where(equals(gates, { operation_id, gate_id })).then(first)
 
 /** Sort key of the inbox as text: by deadline (none last), then oldest. */
 const DEADLINE_KEY = sql<string>`coalesce(operations.iso(${gates.deadline_at}), '9999')`
@@ -155,8 +153,7 @@ export const swapGate = async (
     .set({ ...set, updated_at: sql`clock_timestamp()` as never })
     .where(
       and(
-        eq(gates.operation_id, operation_id),
-        eq(gates.gate_id, gate_id),
+        equals(gates, { operation_id, gate_id }),
         eq(gates.status, from.status),
         eq(gates.round, from.round),
         used ? undefined : isNull(gates.consumed_at),
@@ -191,14 +188,7 @@ export const voidVotes = (
   tx
     .update(votes)
     .set({ voided: true })
-    .where(
-      and(
-        eq(votes.operation_id, operation_id),
-        eq(votes.gate_id, gate_id),
-        eq(votes.round, round),
-        inArray(votes.user_id, [...user_ids]),
-      ),
-    )
+    .where(and(equals(votes, { operation_id, gate_id, round }), inArray(votes.user_id, [...user_ids])))
 
 /** Of a gate `g` put back to `r`: it has begun to wait meanwhile, in the same round; that stays. */
 const keptOpen = (column: string) =>

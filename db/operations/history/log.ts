@@ -1,6 +1,6 @@
-import { and, asc, eq, gt, isNotNull, sql } from 'drizzle-orm'
+import { and, asc, gt, isNotNull, sql } from 'drizzle-orm'
 import { pick } from '../../../apps/shared/data/pick.ts'
-import type { Queryable } from '../../client.ts'
+import { equals, type Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import { outbox } from '../tables/index.ts'
 
@@ -24,8 +24,7 @@ export const listMessages = async (db: Queryable, { after, aggregate, limit }: L
     .where(
       aggregate
         ? and(
-            eq(outbox.agg_type, aggregate.agg_type),
-            eq(outbox.agg_id, aggregate.agg_id),
+            equals(outbox, { agg_type: aggregate.agg_type, agg_id: aggregate.agg_id }),
             gt(outbox.agg_version, aggregate.after_version),
           )
         : and(isNotNull(outbox.pub_seq), gt(outbox.pub_seq, BigInt(after))),

@@ -1,6 +1,6 @@
-import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, type SQL, sql } from 'drizzle-orm'
 import type { LogLineView } from '../../../apps/shared/contracts/operations/nodes.ts'
-import { first, type Queryable } from '../../client.ts'
+import { equals, first, type Queryable } from '../../client.ts'
 import { anyCase } from '../expressions.ts'
 import { log_chunks, node_attempts, operation_job_log_index } from '../tables/index.ts'
 import { openChunk } from './archive.ts'
@@ -9,21 +9,14 @@ import { openChunk } from './archive.ts'
 export type LogRef = { operation_id: string; node_id: string; role: 'run' | 'undo'; attempt: number }
 
 const i = operation_job_log_index
-const ofLog = ({ operation_id, node_id, role, attempt }: LogRef) =>
-  and(eq(i.operation_id, operation_id), eq(i.node_id, node_id), eq(i.role, role), eq(i.attempt, attempt))
+const ofLog = ({ operation_id, node_id, role, attempt }: LogRef) => equals(i, { operation_id, node_id, role, attempt })
 
 /** The newest attempt of a node; undefined if it never began. */
 export const latestAttempt = async (db: Queryable, operation_id: string, node_id: string, role: 'run' | 'undo') => {
   const [row] = await db
     .select({ attempt: node_attempts.attempt })
     .from(node_attempts)
-    .where(
-      and(
-        eq(node_attempts.operation_id, operation_id),
-        eq(node_attempts.node_id, node_id),
-        eq(node_attempts.role, role),
-      ),
-    )
+    .where(equals(node_attempts, { operation_id, node_id, role }))
     .orderBy(desc(node_attempts.attempt))
     .limit(1)
   return row?.attempt
@@ -43,12 +36,12 @@ export const getLogHead = (db: Queryable, ref: LogRef) =>
     })
     .from(node_attempts)
     .where(
-      and(
-        eq(node_attempts.operation_id, ref.operation_id),
-        eq(node_attempts.node_id, ref.node_id),
-        eq(node_attempts.role, ref.role),
-        eq(node_attempts.attempt, ref.attempt),
-      ),
+      equals(node_attempts, {
+        operation_id: ref.operation_id,
+        node_id: ref.node_id,
+        role: ref.role,
+        attempt: ref.attempt,
+      }),
     )
     .then(first)
 
@@ -165,14 +158,7 @@ export const listWholeLog = async (
   const rows = await db
     .select({ lines: log_chunks.lines, packed: log_chunks.packed })
     .from(log_chunks)
-    .where(
-      and(
-        eq(log_chunks.operation_id, operation_id),
-        eq(log_chunks.node_id, node_id),
-        eq(log_chunks.role, role),
-        eq(log_chunks.attempt, attempt),
-      ),
-    )
+    .where(equals(log_chunks, { operation_id, node_id, role, attempt }))
     .orderBy(asc(log_chunks.chunk))
   return opened(rows as { lines: LogLineView[]; packed: Buffer | null }[])
 }

@@ -1,7 +1,7 @@
 import { and, asc, eq, or, sql } from 'drizzle-orm'
 import type { Actor, BlockedOn } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
-import { type Db, first, type Queryable, type Tx, together } from '../../client.ts'
+import { type Db, equals, first, type Queryable, type Tx, together } from '../../client.ts'
 import { lockOf } from '../../locks.ts'
 import { tellEngine } from '../commands/rows.ts'
 import { textArray } from '../expressions.ts'
@@ -227,13 +227,7 @@ const grantOne = async (tx: Tx, operation_id: string, deadline_s: number): Promi
   const starts = await tx
     .update(operation_commands)
     .set({ next_try_at: null, not_after: sql`clock_timestamp() + make_interval(secs => ${deadline_s})` as never })
-    .where(
-      and(
-        eq(operation_commands.operation_id, operation_id),
-        eq(operation_commands.kind, 'start'),
-        eq(operation_commands.status, 'pending'),
-      ),
-    )
+    .where(equals(operation_commands, { operation_id, kind: 'start', status: 'pending' }))
     .returning({ command_id: operation_commands.command_id })
   // One that runs already is told; its start was never held back.
   if (starts.length === 0) await tellGranted(tx, operation_id)

@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { GateStatus, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
-import { first, type Queryable, type Tx } from '../../client.ts'
+import { equals, first, type Queryable, type Tx } from '../../client.ts'
 import { iso, operation_node_run_summary as run } from '../expressions.ts'
 import { gates, node_attempts, nodes, operation_artifact_index } from '../tables/index.ts'
 
@@ -51,7 +51,7 @@ export const getNode = (db: Queryable, operation_id: string, node_id: string) =>
     })
     .from(nodes)
     .innerJoin(run, and(eq(run.operation_id, nodes.operation_id), eq(run.node_id, nodes.node_id)))
-    .where(and(eq(nodes.operation_id, operation_id), eq(nodes.node_id, node_id)))
+    .where(equals(nodes, { operation_id, node_id }))
     .then(first)
 export type NodeRow = NonNullable<Awaited<ReturnType<typeof getNode>>>
 
@@ -68,13 +68,7 @@ export const listAttempts = (db: Queryable, operation_id: string, node_id: strin
       log: { lines: a.log_lines, bytes: a.log_bytes, complete: a.log_complete },
     })
     .from(a)
-    .where(
-      and(
-        eq(a.operation_id, operation_id),
-        eq(a.node_id, node_id),
-        attempt === undefined ? undefined : eq(a.attempt, attempt),
-      ),
-    )
+    .where(and(equals(a, { operation_id, node_id }), attempt === undefined ? undefined : eq(a.attempt, attempt)))
     .orderBy(asc(a.started_at), asc(a.attempt))
 
 export const listGatesOfNode = (db: Queryable, operation_id: string, gate_ids: string[]) =>
@@ -117,7 +111,7 @@ export const getArtifact = (db: Queryable, operation_id: string, artifact_id: st
   db
     .select({ ...pick(f, 'name', 'media_type', 'size', 'sha256', 'status', 'uri', 'content') })
     .from(f)
-    .where(and(eq(f.operation_id, operation_id), eq(f.artifact_id, artifact_id)))
+    .where(equals(f, { operation_id, artifact_id }))
     .then(first)
 
 /** The nodes of an operation as the rules of commands read them, locked against other commands by the control row. */
@@ -138,7 +132,7 @@ export const listNodeFacts = (tx: Queryable, operation_id: string) =>
       has_compensation: sql<boolean>`${nodes.spec} -> 'compensate' is not null`,
     })
     .from(nodes)
-    .where(and(eq(nodes.operation_id, operation_id), eq(nodes.removed, false)))
+    .where(equals(nodes, { operation_id, removed: false }))
     .orderBy(asc(nodes.ordinal))
 
 /** Rows as they are before a command changes them: what its undo puts back. */
@@ -211,11 +205,5 @@ export const listCompensations = (tx: Queryable, operation_id: string) =>
   tx
     .select({ node_id: nodes.node_id, name: nodes.name })
     .from(nodes)
-    .where(
-      and(
-        eq(nodes.operation_id, operation_id),
-        eq(nodes.state, 'succeeded'),
-        sql`${nodes.spec} -> 'compensate' is not null`,
-      ),
-    )
+    .where(and(equals(nodes, { operation_id, state: 'succeeded' }), sql`${nodes.spec} -> 'compensate' is not null`))
     .orderBy(desc(nodes.ended_at), desc(nodes.ordinal))

@@ -2,9 +2,15 @@ import { and, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
-import { type Db, first, type Queryable, type Tx } from '../../client.ts'
+import { type Db, equals, first, type Queryable, type Tx } from '../../client.ts'
 import { iso } from '../expressions.ts'
-import { notify_deliveries, notify_notices, notify_security, type SecurityFact } from '../tables/index.ts'
+import {
+  type DecisionKey,
+  notify_deliveries,
+  notify_notices,
+  notify_security,
+  type SecurityFact,
+} from '../tables/index.ts'
 
 export type Delivery = Awaited<ReturnType<typeof leaseDeliveries>>[number]
 export type NewNotice = Omit<typeof notify_notices.$inferInsert, 'destination_id' | 'delivery_id'>
@@ -21,6 +27,7 @@ const columns = {
     'owner',
     'purpose',
     'fact',
+    'decision',
     'state',
     'attempts',
     'last_error',
@@ -105,6 +112,88 @@ export const queueNotices = async (
   return added.length
 }
 
+/** More than so many new decisions at once are one notification. */
+const MOST_ALONE = 5
+
+/**
+ * Tells a device of these, each once for ever: a notification for each, because its outcome replaces it; one for all of
+ * too many. Returns how many are new.
+ */
+export const queuePushes = async (
+  tx: Tx,
+  { destination_id, owner }: { destination_id: string; owner: string },
+  notices: readonly NewNotice[],
+  gather_s: number,
+): Promise<number> => {
+  const added = await tx
+    .insert(notify_notices)
+    .values(notices.map((notice) => ({ ...notice, destination_id, delivery_id: uuidv7() })))
+    .onConflictDoNothing()
+    .returning(pick(notify_notices, 'delivery_id'))
+  const ids = added.map(({ delivery_id }) => delivery_id)
+  const [one] = ids
+  if (one === undefined) return 0
+  const together = ids.length > MOST_ALONE
+  if (together)
+    await tx.update(notify_notices).set({ delivery_id: one }).where(inArray(notify_notices.delivery_id, ids))
+  await tx
+    .insert(notify_deliveries)
+    .values(
+      (together ? [one] : ids).map((delivery_id) => ({
+        ...{ delivery_id, destination_id, owner },
+        purpose: 'notices' as const,
+        next_at: inSeconds(gather_s),
+      })),
+    )
+  return ids.length
+}
+
+/** A device shows this message, which tells of one decision. */
+export const markShown = (tx: Tx, delivery_id: string) =>
+  tx.update(notify_notices).set({ shown: true }).where(eq(notify_notices.delivery_id, delivery_id))
+
+/** Whether any device shows a decision. */
+export const anyShown = async (db: Queryable): Promise<boolean> =>
+  (await db.select({ one: sql`1` }).from(notify_notices).where(sql`${notify_notices.shown}`).limit(1)).length > 0
+
+/** What a device shows. */
+export const listShown = (db: Queryable, destination_id: string) =>
+  db
+    .selectDistinct(pick(notify_notices, 'operation_id', 'object', 'round'))
+    .from(notify_notices)
+    .where(and(eq(notify_notices.destination_id, destination_id), notify_notices.shown))
+
+/** Replaces what a device shows of a decision by its outcome, once; without `told`, another notification did. */
+export const queueOutcome = async (
+  tx: Tx,
+  { destination_id, owner }: { destination_id: string; owner: string },
+  decision: DecisionKey,
+  told: boolean,
+): Promise<void> => {
+  const { operation_id, object, round } = decision
+  const closed = await tx
+    .update(notify_notices)
+    .set({ shown: false })
+    .where(
+      and(
+        eq(notify_notices.destination_id, destination_id),
+        eq(notify_notices.operation_id, operation_id),
+        eq(notify_notices.object, object),
+        eq(notify_notices.round, round),
+        notify_notices.shown,
+      ),
+    )
+    .returning(pick(notify_notices, 'round'))
+  if (told && closed.length > 0)
+    await tx
+      .insert(notify_deliveries)
+      .values({
+        ...{ delivery_id: uuidv7(), destination_id, owner, decision },
+        purpose: 'outcome',
+        next_at: sql`clock_timestamp()`,
+      })
+}
+
 /** Takes messages that are due and that no process sends, for as long as the lease lasts. */
 export const leaseDeliveries = (db: Db, limit: number) =>
   db
@@ -142,7 +231,7 @@ const moveDelivery = (tx: Tx, delivery_id: string, set: PgUpdateSetSource<typeof
   tx
     .update(notify_deliveries)
     .set({ ...set, leased_until: null })
-    .where(and(eq(notify_deliveries.delivery_id, delivery_id), eq(notify_deliveries.state, 'queued')))
+    .where(equals(notify_deliveries, { delivery_id, state: 'queued' }))
 
 export const listNotices = (db: Queryable, delivery_ids: readonly string[]) =>
   db
@@ -193,14 +282,5 @@ export const dropNotices = async (
   notices: readonly { delivery_id: string; operation_id: string; object: string; round: number }[],
 ): Promise<void> => {
   for (const { delivery_id, operation_id, object, round } of notices)
-    await tx
-      .delete(notify_notices)
-      .where(
-        and(
-          eq(notify_notices.delivery_id, delivery_id),
-          eq(notify_notices.operation_id, operation_id),
-          eq(notify_notices.object, object),
-          eq(notify_notices.round, round),
-        ),
-      )
+    await tx.delete(notify_notices).where(equals(notify_notices, { delivery_id, operation_id, object, round }))
 }

@@ -3,12 +3,12 @@ import { DEFAULT_RULES, type NotifyRules } from '../../../apps/shared/contracts/
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { type Db, first, type Queryable, type Tx } from '../../client.ts'
 import { iso } from '../expressions.ts'
-import { notify_deliveries, notify_destinations, notify_rules } from '../tables/index.ts'
+import { notify_deliveries, notify_destinations, notify_notices, notify_rules } from '../tables/index.ts'
 
 export type Destination = NonNullable<Awaited<ReturnType<typeof getDestination>>>
 
 const columns = {
-  ...pick(notify_destinations, 'destination_id', 'owner', 'kind', 'name', 'address', 'shown', 'secret'),
+  ...pick(notify_destinations, 'destination_id', 'owner', 'kind', 'name', 'session_id', 'address', 'shown', 'secret'),
   ...pick(notify_destinations, 'status', 'status_reason', 'tries'),
   created_at: iso(notify_destinations.created_at),
 }
@@ -46,6 +46,41 @@ export const moveDestination = (
   destination_id: string,
   set: Partial<Pick<Destination, 'status' | 'status_reason' | 'tries'>>,
 ) => tx.update(notify_destinations).set(set).where(eq(notify_destinations.destination_id, destination_id))
+
+/** The browser of this session. */
+export const getDevice = (db: Queryable, session_id: string) =>
+  db.select(columns).from(notify_destinations).where(eq(notify_destinations.session_id, session_id)).then(first)
+
+/**
+ * Gives a browser to the session that subscribed it last, whoever had it; another browser of that session ends. Another
+ * owner is told all anew.
+ */
+export const saveDevice = async (
+  tx: Tx,
+  given: Omit<typeof notify_destinations.$inferInsert, 'created_at' | 'tries' | 'kind' | 'status'> & {
+    session_id: string
+  },
+): Promise<void> => {
+  const { destination_id, owner, session_id } = given
+  await tx.insert(notify_rules).values({ owner, rules: DEFAULT_RULES }).onConflictDoNothing()
+  // One at a time for each owner, so that a session has one browser.
+  await tx.select(pick(notify_rules, 'owner')).from(notify_rules).where(eq(notify_rules.owner, owner)).for('update')
+  const other = sql`${notify_destinations.session_id} = ${session_id} and ${notify_destinations.destination_id} <> ${destination_id}`
+  await tx.delete(notify_destinations).where(other)
+  await tx.delete(notify_notices).where(
+    sql`${notify_notices.destination_id} = ${destination_id} and exists (select 1 from ${notify_destinations}
+        where ${notify_destinations.destination_id} = ${destination_id} and ${notify_destinations.owner} <> ${owner})`,
+  )
+  const state = { ...given, kind: 'push' as const, status: 'active' as const, status_reason: null }
+  await tx
+    .insert(notify_destinations)
+    .values(state)
+    .onConflictDoUpdate({ target: notify_destinations.destination_id, set: state })
+}
+
+/** A session ended, and its browser with it. */
+export const deleteDevice = (db: Db | Tx, session_id: string) =>
+  db.delete(notify_destinations).where(eq(notify_destinations.session_id, session_id))
 
 export const deleteDestination = (tx: Tx, destination_id: string) =>
   tx.delete(notify_destinations).where(eq(notify_destinations.destination_id, destination_id))

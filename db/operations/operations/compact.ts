@@ -47,10 +47,11 @@ export const compactHead = (
   constraints: Record<string, unknown>,
   limits: HeadLimits,
 ): NonNullable<GraphPage['head']> => {
-  const { on_deadline, not_before, pause_on_failure } = constraints as Partial<{
+  const { on_deadline, not_before, pause_on_failure, failure_budget } = constraints as Partial<{
     on_deadline: 'graceful' | 'compensate'
     not_before: string
     pause_on_failure: boolean
+    failure_budget: number
   }>
   return {
     gates: gates.map(
@@ -66,6 +67,7 @@ export const compactHead = (
     on_deadline: on_deadline ?? 'graceful',
     not_before: not_before ?? null,
     pause_on_failure: pause_on_failure ?? false,
+    failure_budget: failure_budget ?? null,
   }
 }
 

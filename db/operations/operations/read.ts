@@ -2,7 +2,7 @@ import { and, asc, desc, eq, gt, inArray, isNull, type SQL, sql } from 'drizzle-
 import type { BlockedOn, CancelMode, Control } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { OperationListQuery } from '../../../apps/shared/contracts/operations/operations.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
-import { first, type Queryable } from '../../client.ts'
+import { equals, first, type Queryable } from '../../client.ts'
 import { anyCase, iso, operation_summary_view as summary } from '../expressions.ts'
 import { votableBy } from '../gates/rows.ts'
 import {
@@ -196,5 +196,5 @@ export const listWaitingGates = (db: Queryable, operation_id: string) =>
       deadline_at: iso(gates.deadline_at),
     })
     .from(gates)
-    .where(and(eq(gates.operation_id, operation_id), eq(gates.status, 'waiting')))
+    .where(equals(gates, { operation_id, status: 'waiting' }))
     .orderBy(gates.gate_id)

@@ -1,7 +1,7 @@
 import { and, eq, isNull, ne, sql } from 'drizzle-orm'
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
-import type { Tx } from '../../client.ts'
+import { equals, type Tx } from '../../client.ts'
 import { tellEngine } from '../commands/rows.ts'
 import { SYSTEM, type TimelineEvent } from '../facts/timeline.ts'
 import { FIRST_ESCALATION } from '../gates/ask.ts'
@@ -89,13 +89,7 @@ const undoStart: Undo = async (tx, { operation_id }) => {
   await tx
     .update(operation_commands)
     .set({ status: 'superseded', outcome_at: sql`clock_timestamp()` })
-    .where(
-      and(
-        eq(operation_commands.operation_id, operation_id),
-        eq(operation_commands.status, 'pending'),
-        ne(operation_commands.kind, 'start'),
-      ),
-    )
+    .where(and(equals(operation_commands, { operation_id, status: 'pending' }), ne(operation_commands.kind, 'start')))
   const data = { status: 'cancelled', end_reason: 'start_withdrawn' }
   return [
     { type: 'operation.cancelled', data },
@@ -129,15 +123,7 @@ const undoDecision: Undo = async (tx, { operation_id, payload }) => {
       next_escalation_at: FIRST_ESCALATION,
       updated_at: sql`clock_timestamp()`,
     })
-    .where(
-      and(
-        eq(gates.operation_id, operation_id),
-        eq(gates.gate_id, gate_id),
-        eq(gates.round, round),
-        eq(gates.status, status),
-        isNull(gates.consumed_at),
-      ),
-    )
+    .where(and(equals(gates, { operation_id, gate_id, round, status }), isNull(gates.consumed_at)))
     .returning({ round: gates.round, digest: gates.digest })
   if (again.length > 0)
     await tx
@@ -162,7 +148,7 @@ const undoResume: Undo = async (tx, { operation_id, undo }) => {
   const rows = await tx
     .update(operation_control)
     .set({ control: 'pause', pause_reason, revision: sql`${operation_control.revision} + 1` })
-    .where(and(eq(operation_control.operation_id, operation_id), eq(operation_control.control, 'run')))
+    .where(equals(operation_control, { operation_id, control: 'run' }))
     .returning({ operation_id: operation_control.operation_id })
   return rows.map(() => ({ type: 'operation.pausing', data: { pause_reason } }))
 }
@@ -200,13 +186,7 @@ const undoRows: Undo = async (tx, command) => {
     await tx
       .update(gates)
       .set({ deadline_at: sql`${gates.deadline_at} - make_interval(secs => ${gate_time.added_s})` })
-      .where(
-        and(
-          eq(gates.operation_id, operation_id),
-          eq(gates.gate_id, gate_time.gate_id),
-          eq(gates.round, gate_time.round),
-        ),
-      )
+      .where(equals(gates, { operation_id, gate_id: gate_time.gate_id, round: gate_time.round }))
   await tx
     .update(operations)
     .set({

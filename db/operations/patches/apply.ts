@@ -1,6 +1,6 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { PlanGate, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
-import type { Tx } from '../../client.ts'
+import { equals, type Tx } from '../../client.ts'
 import type { TimelineEvent } from '../facts/timeline.ts'
 import { FIRST_ESCALATION } from '../gates/ask.ts'
 import { nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
@@ -195,7 +195,7 @@ const moveGates = async (tx: Tx, revision: Revision, used: Map<string, UsedGate>
           next_escalation_at: FIRST_ESCALATION as never,
         }),
       })
-      .where(and(eq(gates.operation_id, operation_id), eq(gates.gate_id, gate_id)))
+      .where(equals(gates, { operation_id, gate_id }))
       .returning({ round: gates.round, deadline_at: sql<string>`operations.iso(${gates.deadline_at})` })
     if (asking) await decided(asking)
     if (!again || !moved) continue
@@ -209,7 +209,7 @@ const moveGates = async (tx: Tx, revision: Revision, used: Map<string, UsedGate>
     await tx
       .update(gates)
       .set({ status: 'cancelled', updated_at: sql`clock_timestamp()` as never })
-      .where(and(eq(gates.operation_id, operation_id), eq(gates.gate_id, gate_id)))
+      .where(equals(gates, { operation_id, gate_id }))
     events.push({ type: 'gate.cancelled', gate_id, patch_id, data: { round: row.round } })
   }
   const added = now.flatMap(({ gate_id }) => (known.has(gate_id) ? [] : [gate_id]))

@@ -10,7 +10,7 @@ import type {
 } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { PatchChange, PatchStatus } from '../../../apps/shared/contracts/operations/patches.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
-import { first, type Queryable, type Tx } from '../../client.ts'
+import { equals, first, type Queryable, type Tx } from '../../client.ts'
 import { iso, textArray } from '../expressions.ts'
 import type { TimelineEvent } from '../facts/timeline.ts'
 import { readRunningGates } from '../gates/rows.ts'
@@ -55,9 +55,7 @@ export const listPatches = (db: Queryable, operation_id: string, where: SQL | un
     .limit(limit)
 
 export const getPatch = (db: Queryable, operation_id: string, patch_id: string) =>
-  select(db)
-    .where(and(eq(patches.operation_id, operation_id), eq(patches.patch_id, patch_id)))
-    .then(first)
+  select(db).where(equals(patches, { operation_id, patch_id })).then(first)
 
 /** Failed nodes that a patch names or holds, or whose target it works on: the first three in the order of the plan. */
 export const listMended = (db: Queryable, { operation_id, changes, held_nodes }: PatchRow) => {
@@ -79,8 +77,7 @@ export const listMended = (db: Queryable, { operation_id, changes, held_nodes }:
     .from(nodes)
     .where(
       and(
-        eq(nodes.operation_id, operation_id),
-        eq(nodes.removed, false),
+        equals(nodes, { operation_id, removed: false }),
         inArray(nodes.state, ['failed', 'outcome_unknown', 'compensation_failed']),
         sql`(${nodes.node_id} in ${ids} or ${nodes.target_id} in ${targets} or ${nodes.target_id} in (
           select other.target_id from ${nodes} other where other.operation_id = ${operation_id} and other.node_id in ${ids}))`,
@@ -93,7 +90,7 @@ export const listMended = (db: Queryable, { operation_id, changes, held_nodes }:
 /** Patches that wait for a decision; whoever changes them holds the control row. */
 export const listOpenPatches = (db: Queryable, operation_id: string) =>
   select(db)
-    .where(and(eq(patches.operation_id, operation_id), eq(patches.status, 'awaiting_approval')))
+    .where(equals(patches, { operation_id, status: 'awaiting_approval' }))
     .orderBy(asc(patches.patch_id))
 
 export const insertPatch = (tx: Tx, patch: typeof patches.$inferInsert) => tx.insert(patches).values(patch)
@@ -111,13 +108,7 @@ export const saveVote = (tx: Tx, vote: typeof patch_votes.$inferInsert) =>
 export const removeVotes = (tx: Tx, operation_id: string, patch_id: string, user_ids: readonly string[]) =>
   tx
     .delete(patch_votes)
-    .where(
-      and(
-        eq(patch_votes.operation_id, operation_id),
-        eq(patch_votes.patch_id, patch_id),
-        inArray(patch_votes.user_id, [...user_ids]),
-      ),
-    )
+    .where(and(equals(patch_votes, { operation_id, patch_id }), inArray(patch_votes.user_id, [...user_ids])))
 
 /** Moves a patch on from one status; false: another change was faster. */
 export const movePatch = async (
@@ -130,7 +121,7 @@ export const movePatch = async (
   const rows = await tx
     .update(patches)
     .set({ ...set, updated_at: sql`clock_timestamp()` as never })
-    .where(and(eq(patches.operation_id, operation_id), eq(patches.patch_id, patch_id), eq(patches.status, from)))
+    .where(equals(patches, { operation_id, patch_id, status: from }))
     .returning({ patch_id: patches.patch_id })
   return rows.length === 1
 }
@@ -155,7 +146,7 @@ export const liftHolds = (tx: Tx, operation_id: string, patch_id: string) =>
   tx
     .update(nodes)
     .set({ hold_patch_id: null, updated_at: sql`clock_timestamp()` as never })
-    .where(and(eq(nodes.operation_id, operation_id), eq(nodes.hold_patch_id, patch_id)))
+    .where(equals(nodes, { operation_id, hold_patch_id: patch_id }))
 
 /** Ends every open patch of an operation that is cancelled or over. */
 export const closePatches = async (
@@ -166,7 +157,7 @@ export const closePatches = async (
   const rows = await tx
     .update(patches)
     .set({ status: 'not_applicable', status_reason: why, updated_at: sql`clock_timestamp()` as never })
-    .where(and(eq(patches.operation_id, operation_id), eq(patches.status, 'awaiting_approval')))
+    .where(equals(patches, { operation_id, status: 'awaiting_approval' }))
     .returning({ patch_id: patches.patch_id })
   for (const { patch_id } of rows) await liftHolds(tx, operation_id, patch_id)
   return rows.map(({ patch_id }) => ({ type: 'patch.not_applicable', patch_id, data: { why } }))

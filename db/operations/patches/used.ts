@@ -1,9 +1,9 @@
-import { and, asc, eq, sql } from 'drizzle-orm'
+import { asc, sql } from 'drizzle-orm'
 import type { PlanGate } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { coneOf } from '../../../workflows/operation/rules/nodes.ts'
 import { fillGate } from '../../../workflows/operation/rules/quorum.ts'
-import type { Tx } from '../../client.ts'
+import { equals, type Tx } from '../../client.ts'
 import type { TimelineEvent } from '../facts/timeline.ts'
 import { ASKED_AGAIN } from '../gates/ask.ts'
 import { gates, patch_votes, votes } from '../tables/index.ts'
@@ -31,13 +31,7 @@ export const usedGates = async (tx: Tx, revision: Revision): Promise<Map<string,
   const approvals = await tx
     .select()
     .from(patch_votes)
-    .where(
-      and(
-        eq(patch_votes.operation_id, operation_id),
-        eq(patch_votes.patch_id, patch_id),
-        eq(patch_votes.decision, 'approve'),
-      ),
-    )
+    .where(equals(patch_votes, { operation_id, patch_id, decision: 'approve' }))
     .orderBy(asc(patch_votes.at), asc(patch_votes.user_id))
   return new Map(
     moved.map(({ gate, round }) => {

@@ -2,7 +2,7 @@ import { and, asc, eq, lt, ne, sql } from 'drizzle-orm'
 import { isFrozen } from '../../../apps/shared/data/calendar.ts'
 import { canonicalJson } from '../../../apps/shared/data/digest.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
-import { first, type Queryable, type Tx } from '../../client.ts'
+import { equals, first, type Queryable, type Tx } from '../../client.ts'
 import { lockOf } from '../../locks.ts'
 import { iso } from '../expressions.ts'
 import { calendar_entries, type FreezeEntry, operation_control } from '../tables/index.ts'
@@ -59,7 +59,7 @@ export const withdrawFreeze = async (tx: Tx, freeze_id: string): Promise<PutFree
   const [row] = await tx
     .update(calendar_entries)
     .set({ withdrawn: true, ...MOVED })
-    .where(and(eq(calendar_entries.freeze_id, freeze_id), eq(calendar_entries.withdrawn, false)))
+    .where(equals(calendar_entries, { freeze_id, withdrawn: false }))
     .returning(columns)
   return row && flat(row as never)
 }

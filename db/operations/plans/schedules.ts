@@ -1,9 +1,9 @@
 import { and, desc, eq, inArray, ne, type SQL, sql } from 'drizzle-orm'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
-import { type Db, first, type Queryable, type Tx } from '../../client.ts'
+import { type Db, equals, first, type Queryable, type Tx } from '../../client.ts'
 import { iso } from '../expressions.ts'
-import { operations, schedule_runs, schedules } from '../tables/index.ts'
+import { operations, schedule_deliveries, schedule_runs, schedules } from '../tables/index.ts'
 
 export type Schedule = NonNullable<Awaited<ReturnType<typeof getSchedule>>>
 export type NewSchedule = Omit<typeof schedules.$inferInsert, 'schedule_id' | 'created_at' | 'updated_at'>
@@ -17,7 +17,8 @@ const LEASE_S = 120
 
 const columns = {
   ...pick(schedules, 'schedule_id', 'status', 'status_reason', 'owner', 'requester_id', 'when', 'intent', 'proceed'),
-  ...pick(schedules, 'resource_ids', 'matched'),
+  ...pick(schedules, 'resource_ids', 'matched', 'secret_number'),
+  previous_until: iso(schedules.previous_until),
   next_at: iso(schedules.next_at),
   created_at: iso(schedules.created_at),
   updated_at: iso(schedules.updated_at),
@@ -74,7 +75,9 @@ export const listRuns = async (db: Queryable, schedule_ids: readonly string[], e
 export const moveSchedule = (
   tx: Tx,
   schedule_id: string,
-  set: Partial<Pick<NewSchedule, 'status' | 'status_reason' | 'next_at' | 'matched' | 'seen'>>,
+  set: Partial<
+    Pick<NewSchedule, 'status' | 'status_reason' | 'next_at' | 'matched' | 'seen' | 'secret_number' | 'previous_until'>
+  >,
 ) =>
   tx
     .update(schedules)
@@ -111,6 +114,41 @@ export const beginRun = async (tx: Tx, schedule_id: string, due_at: string, targ
   return begun.length > 0
 }
 
+/** Whether a run waits that nobody has taken yet: what comes meanwhile is part of it. */
+export const isRunWaiting = async (tx: Tx, schedule_id: string): Promise<boolean> =>
+  (
+    await tx
+      .select(pick(schedule_runs, 'schedule_id'))
+      .from(schedule_runs)
+      .where(
+        and(
+          eq(schedule_runs.schedule_id, schedule_id),
+          eq(schedule_runs.state, 'begun'),
+          sql`${schedule_runs.intent_id} is null and (${schedule_runs.leased_until} is null or ${schedule_runs.leased_until} < clock_timestamp() + interval '11 s')`,
+        ),
+      )
+      .limit(1)
+  ).length > 0
+
+/** Writes a delivery down; false: it came before. Those that a schedule had within a minute are counted. */
+export const saveDelivery = async (tx: Tx, schedule_id: string, delivery_id: string) => {
+  const saved = await tx
+    .insert(schedule_deliveries)
+    .values({ schedule_id, delivery_id })
+    .onConflictDoNothing()
+    .returning(pick(schedule_deliveries, 'at'))
+  const [lately] = await tx
+    .select({ n: sql<number>`count(*)::int` })
+    .from(schedule_deliveries)
+    .where(
+      and(
+        eq(schedule_deliveries.schedule_id, schedule_id),
+        sql`${schedule_deliveries.at} > clock_timestamp() - interval '1 min'`,
+      ),
+    )
+  return { is_new: saved.length > 0, lately: lately?.n ?? 0 }
+}
+
 /** Takes runs that nobody works on, the oldest first, for as long as the lease lasts. */
 export const leaseRuns = (db: Db, limit: number) => {
   const open = sql`(select schedule_id, due_at from operations.schedule_runs
@@ -135,9 +173,8 @@ export const endRun = (
     .set({ ...end, state, leased_until: sql`clock_timestamp() + make_interval(secs => 10)` })
     .where(
       and(
-        eq(schedule_runs.schedule_id, schedule_id),
+        equals(schedule_runs, { schedule_id, state: 'begun' }),
         sql`${schedule_runs.due_at} = ${due_at}::timestamptz`,
-        eq(schedule_runs.state, 'begun'),
       ),
     )
 

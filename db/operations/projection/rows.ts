@@ -8,7 +8,7 @@ import type {
 import type { ResourceDocument } from '../../../apps/shared/contracts/catalog/resources.ts'
 import type { RelationshipType, ResourceType } from '../../../apps/shared/contracts/catalog/types.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
-import type { Queryable, Tx } from '../../client.ts'
+import { equals, type Queryable, type Tx } from '../../client.ts'
 import { lockVersion, parkLetter, receive, setVersion } from '../../inbox.ts'
 import { keyedLockOf } from '../../locks.ts'
 import {
@@ -77,12 +77,7 @@ export const foldResource = async (tx: Tx, event: ResourceEvent): Promise<void> 
         version_to: sql`greatest(${resource_operation_index.version_to}, ${event.version}::bigint)`,
         last_command_id: event.command_id,
       })
-      .where(
-        and(
-          eq(resource_operation_index.resource_id, event.agg_id),
-          eq(resource_operation_index.operation_id, event.operation_id),
-        ),
-      )
+      .where(equals(resource_operation_index, { resource_id: event.agg_id, operation_id: event.operation_id }))
 }
 
 export const saveResource = async (tx: Tx, document: ResourceDocument): Promise<void> => {
@@ -250,7 +245,11 @@ export const firstHeld = async (db: Queryable, resource_ids: readonly string[]):
     .from(v)
     .leftJoin(d, mine)
     .where(
-      and(eq(v.consumer, CATALOG_CONSUMER), eq(v.agg_type, 'resource'), v.held, inArray(v.agg_id, [...resource_ids])),
+      and(
+        equals(v, { consumer: CATALOG_CONSUMER, agg_type: 'resource' }),
+        v.held,
+        inArray(v.agg_id, [...resource_ids]),
+      ),
     )
     .groupBy(v.agg_id, v.ver)
     .orderBy(v.agg_id)

@@ -19,6 +19,8 @@ export const notify_destinations = t(
     owner: text('owner').notNull(),
     kind: text('kind').$type<DestinationKind>().notNull(),
     name: text('name').notNull(),
+    /** Of kind push: the session of its browser, with which it ends. */
+    session_id: uuid('session_id'),
     address: bytea('address').notNull(),
     /** What of the address is shown: a mail address, or the origin of a URL. */
     shown: text('shown').notNull(),
@@ -31,7 +33,7 @@ export const notify_destinations = t(
     tries: count('tries'),
     created_at: now('created_at'),
   },
-  (c) => [index().on(c.owner)],
+  (c) => [index().on(c.owner), index().on(c.session_id)],
 )
 
 /** One row for each owner of a destination; the notifier locks it, so one process at a time looks for them. */
@@ -58,6 +60,9 @@ export const notify_security = t('notify_security', {
   added_at: now('added_at'),
 })
 
+/** A decision as notices name it; `object` is gate:<id> or patch:<id>. */
+export type DecisionKey = { operation_id: string; object: string; round: number }
+
 /** One message to one destination. `leased_until`: a process sends it. */
 export const notify_deliveries = t(
   'notify_deliveries',
@@ -65,9 +70,11 @@ export const notify_deliveries = t(
     delivery_id: uuid('delivery_id').primaryKey(),
     destination_id: uuid('destination_id').notNull(),
     owner: text('owner').notNull(),
-    purpose: text('purpose').$type<'notices' | 'code' | 'test' | 'security'>().notNull(),
+    purpose: text('purpose').$type<'notices' | 'outcome' | 'code' | 'test' | 'security'>().notNull(),
     /** Of a message of purpose `security`: what it tells. */
     fact: json<SecurityFact | null>('fact'),
+    /** Of a message of purpose `outcome`: whose notification it replaces. */
+    decision: json<DecisionKey | null>('decision'),
     state: text('state').$type<'queued' | 'sent' | 'dead' | 'obsolete'>().notNull().default('queued'),
     attempts: count('attempts'),
     last_error: text('last_error'),
@@ -97,9 +104,12 @@ export const notify_notices = t(
     event: text('event').$type<NotifyEvent>().notNull(),
     /** It does not wait for the end of quiet hours. */
     urgent: boolean('urgent').notNull(),
+    /** A device shows a notification of it alone, which its outcome replaces. */
+    shown: boolean('shown').notNull().default(false),
   },
   (c) => [
     primaryKey({ columns: [c.destination_id, c.operation_id, c.object, c.round, c.escalation] }),
     index().on(c.delivery_id),
+    index('notify_notices_shown').on(c.destination_id).where(sql`shown`),
   ],
 )

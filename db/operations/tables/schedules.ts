@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { index, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
+import { index, integer, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { ScheduleBody, When } from '../../../apps/shared/contracts/operations/schedules.ts'
 import { at, big, json, now } from '../../columns.ts'
@@ -27,6 +27,9 @@ export const schedules = t(
     seen: big('seen').notNull().default(-1),
     /** Null while it is not active, and for a condition. */
     next_at: at('next_at'),
+    /** Which secret its webhook is signed with, none before 1; the one before it counts until then. */
+    secret_number: integer('secret_number').notNull().default(0),
+    previous_until: at('previous_until'),
     created_at: now('created_at'),
     updated_at: now('updated_at'),
   },
@@ -49,4 +52,11 @@ export const schedule_runs = t(
     leased_until: at('leased_until'),
   },
   (c) => [primaryKey({ columns: [c.schedule_id, c.due_at] }), index('schedule_runs_state').on(c.state, c.due_at)],
+)
+
+/** Webhooks that came, each counted once. */
+export const schedule_deliveries = t(
+  'schedule_deliveries',
+  { schedule_id: uuid('schedule_id').notNull(), delivery_id: text('delivery_id').notNull(), at: now('at') },
+  (c) => [primaryKey({ columns: [c.schedule_id, c.delivery_id] }), index().on(c.schedule_id, c.at)],
 )

@@ -1,6 +1,6 @@
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { credentials, login, passwords, signalbox, stack } from '../client.ts'
+import { atTerminal, credentials, decideDevice, login, passwords, signalbox, stack } from '../client.ts'
 
 describe('signing in', () => {
   it('keeps a session that only its owner can read, and ends it', async () => {
@@ -27,6 +27,16 @@ describe('signing in', () => {
     const away = await signalbox('nobody', ['login', 'olga', '--password-stdin', '--url', 'http://127.0.0.1:1'], 'x\n')
     expect(away).toMatchObject({ code: 1, err: expect.stringContaining('did not answer') })
     for (const { err } of [wrong, away]) expect(err).not.toMatch(/\n\s+at /)
+  })
+
+  it('by the code of a device that its person refuses, ends and says what to do', async () => {
+    const terminal = atTerminal('refused', ['login', '--device'])
+    await terminal.shows('Waiting')
+    expect(terminal.screen()).toContain(`${stack.gateway_url}/device?code=`)
+    expect(await decideDevice('eva', 'deny', terminal.screen())).toBe(204)
+    expect(await terminal.code).toBe(9)
+    expect(terminal.screen()).toContain('The sign-in was refused. Start again: signalbox login --device')
+    expect((await signalbox('refused', ['whoami'])).code).toBe(9)
   })
 
   it('a token or a sign-in that has ended is named with its remedy, and the sign-in is removed', async () => {

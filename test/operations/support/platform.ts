@@ -219,6 +219,7 @@ export const startPlatform = async ({
   const jwks = { get: (kid: string) => (kid === 'k1' ? publicKey : undefined), find: async () => 'unknown' }
   const { private_jwk } = createServiceKey()
   const evidence_key = { kid: private_jwk.kid, private_key: createPrivateKey({ key: private_jwk, format: 'jwk' }) }
+  const ended = new Set<string>()
   const trustOf = (): Trust => ({
     verifier: createAccessVerifier({
       jwks: jwks as never,
@@ -229,6 +230,7 @@ export const startPlatform = async ({
     }),
     principals: createPrincipals({ identityClient: identity as never, ttl_ms: 50, outage: 'internal_error' }),
     passkeys,
+    isActive: async (_user_id, session_id) => !ended.has(session_id),
     approvers: createApprovers(identity as never),
     registry: loadRegistry(services.registry_file),
     evidence_key,
@@ -381,6 +383,8 @@ export const startPlatform = async ({
     identity,
     /** Gives a person a passkey. */
     enrol,
+    /** What session says of a session from now on: it is over. */
+    endSession: (session_id: string) => void ended.add(session_id),
     evidence_key,
     config,
     prefix,

@@ -60,6 +60,8 @@ export type GraphPage = {
     on_deadline: 'graceful' | 'compensate'
     not_before: string | null
     pause_on_failure: boolean
+    /** How many tasks may fail before the operation pauses; absent in graphs of older code. */
+    failure_budget?: number | null
     force_grace_s: number
   }
 }

@@ -202,8 +202,8 @@ export const fail = (s: State, i: number, error: NodeError, at: number, extra: E
   enter(s, i, 'failed', at, { ...extra, error, ...(passedOver && { exception: on_failure }) })
   if (s.control === 'cancel') return
   if (passedOver) s.attention.delete(i)
-  if (on_failure === 'tolerate') settle(s, i, GOOD)
-  else if (on_failure === 'skip_dependents') settle(s, i, BAD)
+  if (on_failure === 'tolerate') return settle(s, i, GOOD)
+  if (on_failure === 'skip_dependents') settle(s, i, BAD)
   else if (on_failure === 'hold') holdBack(s, i, drifted)
   else if (s.wanted?.to !== 'cancel') {
     const mode = on_failure === 'compensate' ? 'compensate' : 'graceful'
@@ -216,6 +216,19 @@ export const fail = (s: State, i: number, error: NodeError, at: number, extra: E
       after_seq: 0,
     }
   }
+  overspend(s, i)
+}
+
+/** Pauses once more tasks have failed, or ended unknown, than the plan allows; what a step tolerates is not counted. */
+const overspend = (s: State, i: number) => {
+  if (s.failure_budget === null || s.control !== 'run' || s.wanted !== null) return
+  const spent = s.nodes.filter(
+    ({ state, settled }, at) =>
+      (state === 'outcome_unknown' || (state === 'failed' && settled !== GOOD)) &&
+      item(s.graph.profiles, at).kind === 'task',
+  ).length
+  if (spent > s.failure_budget)
+    s.wanted = { to: 'pause', reason: 'failure_budget', node: i, asked: false, after_seq: 0 }
 }
 
 const holdBack = (s: State, i: number, drifted: boolean) => {
@@ -227,6 +240,7 @@ const holdBack = (s: State, i: number, drifted: boolean) => {
 export const loseSight = (s: State, i: number, error: NodeError, at: number, extra: Extra = {}) => {
   item(s.nodes, i).error = error
   enter(s, i, 'outcome_unknown', at, { ...extra, error })
+  overspend(s, i)
 }
 
 /** Cancelled before it was begun; one that had begun may have taken effect, and nobody will repeat it. */

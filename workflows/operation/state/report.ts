@@ -107,6 +107,7 @@ const waitingForCatalog = (s: State): BlockedOn[] =>
 const PAUSED: Record<string, string> = {
   operator: 'Paused by an operator.',
   failed_node: 'Paused because a node failed.',
+  failure_budget: 'Paused because more nodes failed than the plan allows.',
   catalog_drift: 'Paused because a target changed in the catalog.',
   target_drift: 'Paused because a target is not as it was planned.',
   engine_lost: 'Paused because the workflow engine lost this operation.',

@@ -118,6 +118,7 @@ export type State = {
   on_deadline: 'graceful' | 'compensate'
   not_before: number
   pause_on_failure: boolean
+  failure_budget: number | null
   force_grace_ms: number
   force_at: number
   /** When the first cancel came; 0: none has. */

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { Value } from 'typebox/value'
 import { SavedPlan } from '../../../shared/contracts/client/preview.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
+import { seal, unseal } from '../tools/seal.ts'
 import { Ended, failed, type Job, refusedBy, stale, type Tool, type Verdict } from '../tools/types.ts'
 import { baseOf, type Module, openModule } from './module.ts'
-import { seal, unseal } from './seal.ts'
 
 const LOCK_WAIT_S = 30
 

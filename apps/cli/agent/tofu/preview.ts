@@ -3,10 +3,10 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SavedPlan } from '../../../shared/contracts/client/preview.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
+import { seal } from '../tools/seal.ts'
 import { failed, refusedBy, type Tool } from '../tools/types.ts'
 import { changesOf } from './changes.ts'
 import { baseOf, openModule } from './module.ts'
-import { seal } from './seal.ts'
 
 /**
  * `opentofu.preview`: plans, keeps the plan file sealed under its digest, and answers what it would do without its

@@ -70,6 +70,26 @@ const AgentFile = Closed({
       ),
     }),
   ),
+  kubernetes: Type.Optional(
+    Closed({
+      /** kubectl. */
+      program: Path,
+      helm: Type.Optional(Path),
+      /** Folders with manifests, kustomizations and charts. */
+      sources: Type.Optional(Type.Record(Name, Closed({ path: Path }))),
+      clusters: Type.Record(
+        Name,
+        Closed({
+          kubeconfig: Path,
+          context: Type.Optional(Type.String({ minLength: 1, maxLength: 253 })),
+          /** Namespaces that jobs may change; * is any text. */
+          namespaces: Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 1000 }),
+          /** Kinds outside of namespaces that they may change. */
+          cluster_kinds: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 1000 })),
+        }),
+      ),
+    }),
+  ),
   /** Variables of the environment of jobs that name the credential: each from a file. */
   credentials: Type.Optional(
     Type.Record(

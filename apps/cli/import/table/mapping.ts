@@ -2,68 +2,53 @@ import { readFileSync } from 'node:fs'
 import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
+import { Closed } from '../../../shared/contracts/closed.ts'
 import { SourceError } from '../source.ts'
 
 /** A text with columns in braces: `rack/{site}/{rack}`. */
 const Template = Type.String({ minLength: 1, maxLength: 1000 })
-const closed = { additionalProperties: false } as const
 const Field = Type.Union([
   Template,
-  Type.Object(
-    {
-      column: Type.String({ minLength: 1 }),
-      as: Type.Optional(Type.Enum(['text', 'integer', 'number', 'boolean', 'list', 'json'])),
-      separator: Type.Optional(Type.String({ minLength: 1, maxLength: 8 })),
-      values: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    },
-    closed,
-  ),
+  Closed({
+    column: Type.String({ minLength: 1 }),
+    as: Type.Optional(Type.Enum(['text', 'integer', 'number', 'boolean', 'list', 'json'])),
+    separator: Type.Optional(Type.String({ minLength: 1, maxLength: 8 })),
+    values: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  }),
 ])
-const Item = Type.Object(
-  {
-    id: Template,
-    type: Template,
-    name: Template,
-    when: Type.Optional(Type.String({ minLength: 1 })),
-    display_name: Type.Optional(Template),
-    parent: Type.Optional(Template),
-    parent_id: Type.Optional(Template),
-    owner: Type.Optional(Template),
-    lifecycle_status: Type.Optional(Template),
-    fields: Type.Optional(
-      Type.Record(
-        Type.String({ pattern: '^/(labels|annotations|desired_state|observed_state)/[^/]+(/[^/]+)*$' }),
-        Field,
-      ),
+const Item = Closed({
+  id: Template,
+  type: Template,
+  name: Template,
+  when: Type.Optional(Type.String({ minLength: 1 })),
+  display_name: Type.Optional(Template),
+  parent: Type.Optional(Template),
+  parent_id: Type.Optional(Template),
+  owner: Type.Optional(Template),
+  lifecycle_status: Type.Optional(Template),
+  fields: Type.Optional(
+    Type.Record(Type.String({ pattern: '^/(labels|annotations|desired_state|observed_state)/[^/]+(/[^/]+)*$' }), Field),
+  ),
+  relations: Type.Optional(
+    Type.Array(
+      Closed({
+        type: Type.String({ minLength: 1 }),
+        to: Type.Optional(Template),
+        to_id: Type.Optional(Template),
+        separator: Type.Optional(Type.String({ minLength: 1, maxLength: 8 })),
+      }),
+      { maxItems: 100 },
     ),
-    relations: Type.Optional(
-      Type.Array(
-        Type.Object(
-          {
-            type: Type.String({ minLength: 1 }),
-            to: Type.Optional(Template),
-            to_id: Type.Optional(Template),
-            separator: Type.Optional(Type.String({ minLength: 1, maxLength: 8 })),
-          },
-          closed,
-        ),
-        { maxItems: 100 },
-      ),
-    ),
-    rest: Type.Optional(Type.Enum(['annotations', 'attributes'])),
-  },
-  closed,
-)
-const Mapping = Type.Object(
-  {
-    format: Type.Literal('signalbox.mapping/v1'),
-    delimiter: Type.Optional(Type.String({ minLength: 1, maxLength: 1 })),
-    rows: Type.Optional(Type.String({ pattern: '^(/[^/]*)*$' })),
-    ignore: Type.Optional(Type.Array(Type.String())),
-    items: Type.Array(Item, { minItems: 1, maxItems: 100 }),
-  },
-  closed,
-)
+  ),
+  rest: Type.Optional(Type.Enum(['annotations', 'attributes'])),
+})
+const Mapping = Closed({
+  format: Type.Literal('signalbox.mapping/v1'),
+  delimiter: Type.Optional(Type.String({ minLength: 1, maxLength: 1 })),
+  rows: Type.Optional(Type.String({ pattern: '^(/[^/]*)*$' })),
+  ignore: Type.Optional(Type.Array(Type.String())),
+  items: Type.Array(Item, { minItems: 1, maxItems: 100 }),
+})
 /** How rows become items: `--mapping FILE` (catalog.md 13). */
 export type Mapping = Static<typeof Mapping>
 export type ItemRule = Static<typeof Item>

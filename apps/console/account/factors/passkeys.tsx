@@ -1,18 +1,16 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Problem } from '../../../shared/contracts/client/problem.ts'
 import type { PasskeyView } from '../../../shared/contracts/session/passkeys.ts'
 import { PasswordAgain } from '../../command/fields.tsx'
 import { Field } from '../../forms/field.tsx'
 import { passkeysQuery } from '../../queries/me.ts'
 import { makeKey } from '../../session/passkeys.ts'
 import { currentUser } from '../../session/token.ts'
-import { ProblemText } from '../../ui/failure.tsx'
-import { Heading, Page } from '../../ui/page.tsx'
+import { Page, PageHead } from '../../ui/page.tsx'
 import { type Column, DataTable, Listing } from '../../ui/table.tsx'
 import { TimeText } from '../../values/time.tsx'
 import { tAccount } from '../../words/account.ts'
-import { send } from '../sessions.api.ts'
+import { send, Told, useChanges } from '../changes.tsx'
 import { TotpSection } from './totp.tsx'
 
 const PATH = '/api/v1/users/me/passkeys'
@@ -22,20 +20,14 @@ const words = tAccount.passkeys
 /** One's own passkeys: added by the browser's dialog, removed one by one; both need a fresh sign-in. */
 export const PasskeysPage = () => {
   const list = useQuery(passkeysQuery())
-  const client = useQueryClient()
   const [name, setName] = useState('')
   const [missing, setMissing] = useState(false)
-  const [busy, setBusy] = useState(false)
-  const [said, setSaid] = useState<string | Problem | null>(null)
+  const { busy, said, setSaid, act } = useChanges('passkeys')
   const rows = list.data?.items ?? []
-  const act = async (work: () => Promise<Problem | string | null>, done: string) => {
-    if (busy) return
-    setBusy(true)
-    const answer = await work()
-    setSaid(answer ?? done)
-    if (answer === null) setName('')
-    await client.invalidateQueries({ queryKey: ['passkeys'] })
-    setBusy(false)
+  const change: typeof act = async (work, done) => {
+    const ok = await act(work, done)
+    if (ok) setName('')
+    return ok
   }
   const add = async () => {
     const user = currentUser()
@@ -46,7 +38,7 @@ export const PasskeysPage = () => {
   const submit = (event: React.FormEvent) => {
     event.preventDefault()
     setMissing(name.trim() === '')
-    if (name.trim() !== '') void act(add, words.added)
+    if (name.trim() !== '') void change(add, words.added)
   }
   const columns: Column<PasskeyView>[] = [
     { name: words.title, kind: 'lead', cell: (row) => row.name },
@@ -60,7 +52,7 @@ export const PasskeysPage = () => {
           className="button"
           aria-disabled={busy}
           aria-label={words.remove_one(row.name)}
-          onClick={() => void act(() => send('DELETE', `${PATH}/${row.id}`), words.removed)}
+          onClick={() => void change(() => send('DELETE', `${PATH}/${row.id}`), words.removed)}
         >
           {words.remove}
         </button>
@@ -70,13 +62,8 @@ export const PasskeysPage = () => {
   const stale = typeof said === 'object' && said?.code === 'reauth_required'
   return (
     <Page>
-      <div>
-        <Heading title={words.title}>{words.title}</Heading>
-        <p className="text-muted">{words.note}</p>
-      </div>
-      <div role="status">
-        {typeof said === 'string' ? <p>{said}</p> : said && !stale ? <ProblemText problem={said} /> : null}
-      </div>
+      <PageHead title={words.title} note={words.note} />
+      <Told said={stale ? null : said} />
       {stale ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
       <Listing list={list} empty={rows.length === 0 ? words.empty : undefined}>
         <DataTable caption={words.title} columns={columns} rows={rows} keyOf={({ id }) => id} />

@@ -12,7 +12,7 @@ import { ProblemText } from '../../ui/failure.tsx'
 import { TimeText } from '../../values/time.tsx'
 import { tAccount } from '../../words/account.ts'
 import { t } from '../../words/index.ts'
-import { send } from '../sessions.api.ts'
+import { send } from '../changes.tsx'
 
 const PATH = '/api/v1/users/me/totp'
 const words = tAccount.totp

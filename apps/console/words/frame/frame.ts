@@ -1,6 +1,5 @@
-import { plural } from './plural.ts'
+import { count } from './plural.ts'
 
-const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
 const list = new Intl.ListFormat('en', { type: 'conjunction' })
 
 const CHANGED = { create: 'added', update: 'changed', replace: 'replaced', delete: 'removed' }

@@ -1,6 +1,4 @@
-import { plural } from './plural.ts'
-
-const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
+import { count } from './plural.ts'
 
 type Counts = { gates_mine: number; gates_all: number; patches_mine: number; failures_mine: number }
 

@@ -10,3 +10,6 @@ export const plural = (language: string, n: number, forms: { one: string; other:
   const form = rule.select(n) === 'one' ? forms.one : forms.other
   return form.replaceAll('{n}', new Intl.NumberFormat(language).format(n))
 }
+
+/** The English form for a number. */
+export const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })

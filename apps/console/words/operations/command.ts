@@ -1,6 +1,5 @@
-import { plural } from '../frame/plural.ts'
+import { count } from '../frame/plural.ts'
 
-const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
 const finishing = (running: number): string =>
   running === 0 ? 'No node is running' : count(running, 'One running node finishes', '{n} running nodes finish')
 const list = new Intl.ListFormat('en', { type: 'conjunction' })

@@ -1,6 +1,5 @@
-import { plural } from '../frame/plural.ts'
+import { count } from '../frame/plural.ts'
 
-const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
 const list = new Intl.ListFormat('en', { type: 'conjunction' })
 
 /** Words of gates and votes. */
@@ -95,14 +94,25 @@ export const gate = {
   releases_cut: (shown: number, whole: number) =>
     `The first ${shown} of ${whole} nodes are listed; the digest covers all of them.`,
   outputs: 'Bound outputs',
+  observed: {
+    title: 'Observed by',
+    check: 'Check',
+    bad: 'Bad samples',
+    of: (n: number, all: number) => `${n} of ${all}`,
+    last: 'Last',
+    min: 'Lowest',
+    max: 'Highest',
+    baseline: 'The rest',
+  },
   preview: {
     none: 'The preview shows no changes',
     changes: (n: number) => count(n, 'The preview shows 1 change', 'The preview shows {n} changes'),
     exact: 'This plan file runs, byte for byte.',
     commit: 'Exactly this commit is pushed.',
     commit_id: 'The commit is',
+    checked: 'Read again before the change; refused if it differs.',
     forecast: 'A forecast: the tool may do otherwise.',
-    unforeseen: (n: number) => count(n, '1 task cannot be foreseen', '{n} tasks cannot be foreseen'),
+    unforeseen: (n: number) => count(n, '1 part cannot be foreseen', '{n} parts cannot be foreseen'),
     base: (serial: number) => `Made on serial ${serial} of the state; the plan file is`,
     cut: (shown: number, count: number) => `The first ${shown} of ${count} changes; the digest covers all.`,
     fields: (shown: number, count: number) => `The first ${shown} of ${count} fields.`,

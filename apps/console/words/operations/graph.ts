@@ -1,6 +1,4 @@
-import { plural } from '../frame/plural.ts'
-
-const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
+import { count } from '../frame/plural.ts'
 
 /** Words of the graph. */
 export const graph = {

@@ -1,4 +1,4 @@
-import { plural } from '../frame/plural.ts'
+import { count } from '../frame/plural.ts'
 
 /** Words of intents: the desired state, and why. */
 export const intent = {
@@ -74,18 +74,21 @@ export const intent = {
     submit: 'Create schedule',
   },
   limits: {
-    title: 'Window and limits',
+    title: 'Window, waves and limits',
     window: 'Maintenance window (ID)',
     not_before: 'Not before',
     deadline: 'Deadline (hours)',
     parallel: 'Nodes at a time',
+    wave: 'Resources in a wave',
+    canary: 'Canaries before the first wave',
+    failure_budget: 'Failed nodes before it pauses',
     risk: 'Highest risk',
     any: 'any',
   },
   ahead: {
     title: 'Preview',
     asking: 'Checking …',
-    targets: (n: number) => plural('en', n, { one: '{n} resource', other: '{n} resources' }),
+    targets: (n: number) => count(n, '{n} resource', '{n} resources'),
     left_out: (n: number, more: boolean) => `${n}${more ? '+' : ''} left out: the conditions do not match`,
     risk: 'Risk',
   },

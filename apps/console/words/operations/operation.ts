@@ -1,6 +1,4 @@
-import { plural } from '../frame/plural.ts'
-
-const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
+import { count } from '../frame/plural.ts'
 
 /** Words of operations and of their list. */
 export const operations = {
@@ -85,6 +83,7 @@ export const operation = {
     gate_expired: 'A gate expired without a decision.',
     deadline: 'Its deadline passed.',
     failed_node: 'A node failed.',
+    failure_budget: 'More nodes failed than the plan allows.',
     target_drift: 'A target is not as it was planned; its node says what differs.',
     catalog_drift: 'Targets have changed in the catalog since the plan.',
     engine_lost: 'The workflow engine lost it.',

@@ -1,6 +1,5 @@
-import { plural } from '../frame/plural.ts'
+import { count } from '../frame/plural.ts'
 
-const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
 const list = new Intl.ListFormat('en', { type: 'conjunction' })
 
 /** Words of plans: the changes of an intent, and how they are carried out. */

@@ -14,6 +14,7 @@ export const schedule = {
         ? `every ${seconds / 3600} h`
         : `every ${seconds / 60} min`,
   cron: (fields: string, zone: string) => `${fields} (${zone})`,
+  webhook: { standard: 'on a signed webhook', forge: 'on a webhook of a forge' },
   plan: 'Plans only: a person starts each plan.',
   start: 'Starts each plan by itself, up to its first gate.',
   upcoming: 'Next times',

@@ -1,4 +1,4 @@
-import type { Waiting } from '../../../../db/operations/notifications/waiting.ts'
+import type { Decided, Waiting } from '../../../../db/operations/notifications/waiting.ts'
 import type { NotifyEvent, SecurityEvent } from '../../../shared/contracts/notifications/notifications.ts'
 
 /** A message before its channel gives it a shape: plain words and one link each, no markup. */
@@ -6,6 +6,8 @@ export type Message = {
   /** What a webhook is told that it is, if it is not about decisions. */
   type: 'test' | SecurityEvent | undefined
   subject: string
+  /** How the one decision of its items ended: it replaces the notification that asked for it. */
+  outcome?: string
   /** Ids, words and a link of each decision; a program reads these. */
   items: MessageItem[]
   text: string
@@ -69,6 +71,21 @@ export const decisionsMessage = (told: readonly Told[], { console_url, content }
     text: [subject, ...shown, ...rest].join('\n\n'),
     link: items.length === 1 ? (items[0]?.link ?? '') : `${console_url}/inbox?for=me`,
   }
+}
+
+const VERDICTS: Record<string, string> = { approved: 'Approved', rejected: 'Rejected', expired: 'Expired' }
+
+/** That a decision no longer waits, and why; without words for a reader who may no longer read it. */
+export const outcomeMessage = (decided: Decided, { console_url, content }: Style, readable: boolean): Message => {
+  const { items, link } = decisionsMessage([{ ...decided, event: 'gate.waiting' }], {
+    console_url,
+    content: readable ? content : 'minimal',
+  })
+  const verdict = VERDICTS[decided.status]
+  const by = verdict && decided.decided_by?.kind === 'user' ? ` by ${line(decided.decided_by.name)}` : ''
+  const outcome =
+    verdict && readable && content === 'titles' ? `${verdict}${by}.` : 'A decision no longer waits for you.'
+  return { type: undefined, subject: outcome, outcome, items, text: outcome, link }
 }
 
 const ABOUT: Record<NotifyEvent, string> = {

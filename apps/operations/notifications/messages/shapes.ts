@@ -1,7 +1,7 @@
 import type { DestinationKind } from '../../../shared/contracts/notifications/notifications.ts'
 import type { Message, MessageItem } from './decisions.ts'
 
-type Webhook = Exclude<DestinationKind, 'email'>
+export type Webhook = Exclude<DestinationKind, 'email' | 'push'>
 
 /** The body of a message for each kind of webhook. No shape reads markup out of a title. */
 export const bodyOf = (kind: Webhook, message: Message, at: string): string => JSON.stringify(SHAPES[kind](message, at))

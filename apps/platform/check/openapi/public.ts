@@ -8,6 +8,7 @@ import { refusalOf } from '../../../shared/http/refusals.ts'
 const TAGS: Record<string, string> = {
   tokens: 'Sign in, renew and end tokens; the keys that verify them.',
   sso: 'Sign in through an identity provider, and be signed out by it.',
+  devices: 'Sign in a machine without a browser, with an approval in another one.',
   sessions: 'Your own sessions.',
   password: 'Your own password.',
   passkeys: 'Your own passkeys, and the challenge that one answers.',

@@ -1,11 +1,12 @@
 import Type, { type Static } from 'typebox'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
-import { closed, nullable } from './common.ts'
+import { nullable } from './common.ts'
 import { Health } from './resources.ts'
 
-export const AffectedQuery = Type.Object(
-  { resource_ids: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { maxItems: 1000 }) },
-  { ...closed, examples: [{ resource_ids: ['eu1-db-01'] }] },
+export const AffectedQuery = Closed(
+  { resource_ids: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { maxItems: 5000 }) },
+  { examples: [{ resource_ids: ['eu1-db-01'] }] },
 )
 export type AffectedQuery = Static<typeof AffectedQuery>
 

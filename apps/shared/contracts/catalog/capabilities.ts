@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
-import { closed, FreshnessQuery, JsonObject, many, nullable, PageQuery, pageOf, ReadAsOf, Time } from './common.ts'
+import { FreshnessQuery, JsonObject, many, nullable, PageQuery, pageOf, ReadAsOf, Time } from './common.ts'
 import { Scope } from './resources.ts'
 import { Capability } from './types.ts'
 
@@ -18,17 +19,14 @@ export const CapabilityDefinition = Type.Object({
 })
 export type CapabilityDefinition = Static<typeof CapabilityDefinition>
 export const DefinitionList = pageOf(CapabilityDefinition)
-export const DefinitionsQuery = Type.Object(
-  {
-    ...PageQuery,
-    category: Type.Optional(Type.String({ maxLength: 64 })),
-    status: Type.Optional(Type.Enum(['active', 'deprecated'])),
-    ...FreshnessQuery,
-  },
-  closed,
-)
+export const DefinitionsQuery = Closed({
+  ...PageQuery,
+  category: Type.Optional(Type.String({ maxLength: 64 })),
+  status: Type.Optional(Type.Enum(['active', 'deprecated'])),
+  ...FreshnessQuery,
+})
 export const DefinitionParams = Type.Object({ capability_key: text('compute.slots', { minLength: 1, maxLength: 64 }) })
-export const DefinitionQuery = Type.Object({ version: Type.Optional(Type.String({ maxLength: 64 })) }, closed)
+export const DefinitionQuery = Closed({ version: Type.Optional(Type.String({ maxLength: 64 })) })
 
 export const Provider = Type.Object({
   provider_id: text('prv_0195f0c27c1d7e389d552b1c8a'),
@@ -82,7 +80,7 @@ export const ProviderList = Type.Object({
   rejected_count: Type.Optional(Rejected),
 })
 
-export const ProvidersQuery = Type.Object(
+export const ProvidersQuery = Closed(
   {
     ...PageQuery,
     capability_key: Type.Optional(Type.String({ maxLength: 64 })),
@@ -105,7 +103,6 @@ export const ProvidersQuery = Type.Object(
     ...FreshnessQuery,
   },
   {
-    ...closed,
     patternProperties: {
       '^attr\\.[A-Za-z0-9_.-]{1,64}$': { type: 'array', items: { type: 'string', maxLength: 500 } },
     },
@@ -147,14 +144,11 @@ export const ResourceCapabilities = Type.Object({
   ),
   as_of: ReadAsOf,
 })
-export const ResourceCapabilitiesQuery = Type.Object(
-  {
-    status: many('Only provided capabilities of these statuses; all but withdrawn unless said.'),
-    allow_degraded: Type.Optional(Type.Boolean({ description: 'Degraded providers meet requirements, too.' })),
-    at: Type.Optional(
-      Type.String({ format: 'date-time', maxLength: 40, description: 'As it was at this time; without health.' }),
-    ),
-    ...FreshnessQuery,
-  },
-  closed,
-)
+export const ResourceCapabilitiesQuery = Closed({
+  status: many('Only provided capabilities of these statuses; all but withdrawn unless said.'),
+  allow_degraded: Type.Optional(Type.Boolean({ description: 'Degraded providers meet requirements, too.' })),
+  at: Type.Optional(
+    Type.String({ format: 'date-time', maxLength: 40, description: 'As it was at this time; without health.' }),
+  ),
+  ...FreshnessQuery,
+})

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
-import { closed, EvidenceRef, InputTime, JsonObject, nullable, Uuid } from './common.ts'
+import { EvidenceRef, InputTime, JsonObject, nullable, Uuid } from './common.ts'
 import { RelationshipChange } from './relationships.ts'
 import { Health } from './resources.ts'
 
@@ -17,23 +18,17 @@ const EXAMPLE = {
   resource_id: 'eu1-web-01',
 }
 
-export const CapabilityChange = Type.Object(
-  {
-    op: Type.Enum(['add', 'update', 'remove']),
-    capability_key: text('compute.slots', { minLength: 1, maxLength: 64 }),
-    version: text('1.0.0', { minLength: 1, maxLength: 64 }),
-    attributes: Type.Optional(JsonObject),
-    capacity: Type.Optional(
-      Type.Object(
-        { total: Type.Optional(Type.Number({ minimum: 0 })), used: Type.Optional(Type.Number({ minimum: 0 })) },
-        closed,
-      ),
-    ),
-    priority: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000 })),
-    expires_at: Type.Optional(nullable(InputTime)),
-  },
-  closed,
-)
+export const CapabilityChange = Closed({
+  op: Type.Enum(['add', 'update', 'remove']),
+  capability_key: text('compute.slots', { minLength: 1, maxLength: 64 }),
+  version: text('1.0.0', { minLength: 1, maxLength: 64 }),
+  attributes: Type.Optional(JsonObject),
+  capacity: Type.Optional(
+    Closed({ total: Type.Optional(Type.Number({ minimum: 0 })), used: Type.Optional(Type.Number({ minimum: 0 })) }),
+  ),
+  priority: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000 })),
+  expires_at: Type.Optional(nullable(InputTime)),
+})
 export type CapabilityChange = Static<typeof CapabilityChange>
 
 export const EXAMPLE_RESULT = {
@@ -44,29 +39,26 @@ export const EXAMPLE_RESULT = {
 }
 
 /** ResourceUpdateCommand of the specification: the result of an operation. Patches are merge patches. */
-export const ResourceUpdateCommand = Type.Object(
+export const ResourceUpdateCommand = Closed(
   {
     ...CommandBase,
     operation_id: Uuid,
     expected_version: Type.Integer({ minimum: 0 }),
-    changes: Type.Object(
-      {
-        lifecycle_status: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
-        health_status: Type.Optional(Health),
-        desired_state_patch: Type.Optional(JsonObject),
-        observed_state_patch: Type.Optional(JsonObject),
-        relationship_changes: Type.Optional(Type.Array(RelationshipChange, { maxItems: 100 })),
-        provided_capability_changes: Type.Optional(Type.Array(CapabilityChange, { maxItems: 100 })),
-      },
-      closed,
-    ),
+    changes: Closed({
+      lifecycle_status: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+      health_status: Type.Optional(Health),
+      desired_state_patch: Type.Optional(JsonObject),
+      observed_state_patch: Type.Optional(JsonObject),
+      relationship_changes: Type.Optional(Type.Array(RelationshipChange, { maxItems: 100 })),
+      provided_capability_changes: Type.Optional(Type.Array(CapabilityChange, { maxItems: 100 })),
+    }),
     evidence_refs: Type.Optional(Type.Array(EvidenceRef, { maxItems: 50 })),
   },
-  { ...closed, examples: [EXAMPLE_RESULT] },
+  { examples: [EXAMPLE_RESULT] },
 )
 export type ResourceUpdateCommand = Static<typeof ResourceUpdateCommand>
 
-export const CapabilitiesCommand = Type.Object(
+export const CapabilitiesCommand = Closed(
   {
     ...CommandBase,
     operation_id: Type.Optional(Uuid),
@@ -76,7 +68,6 @@ export const CapabilitiesCommand = Type.Object(
     evidence_refs: Type.Optional(Type.Array(EvidenceRef, { maxItems: 50 })),
   },
   {
-    ...closed,
     examples: [
       {
         ...EXAMPLE,
@@ -90,7 +81,7 @@ export const CapabilitiesCommand = Type.Object(
 )
 export type CapabilitiesCommand = Static<typeof CapabilitiesCommand>
 
-export const HealthObservation = Type.Object(
+export const HealthObservation = Closed(
   {
     ...CommandBase,
     operation_id: Type.Optional(Uuid),
@@ -105,7 +96,6 @@ export const HealthObservation = Type.Object(
     evidence_refs: Type.Optional(Type.Array(EvidenceRef, { maxItems: 20 })),
   },
   {
-    ...closed,
     examples: [
       {
         ...EXAMPLE,

@@ -1,4 +1,5 @@
 import Type, { type Static, type TSchema } from 'typebox'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 
 /** Names, bounds and envelopes that every message of the catalog uses (catalog.md 1, 7). */
@@ -36,18 +37,15 @@ export const Annotations = Type.Unsafe<Texts>({
 export const TextMap = Type.Unsafe<Texts>({ type: 'object', additionalProperties: { type: 'string' } })
 export const JsonObject = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true })
 
-export const EvidenceRef = Type.Object(
-  {
-    uri: text('https://ci.example/runs/412', { minLength: 1, maxLength: 2000 }),
-    kind: text('change', { minLength: 1, maxLength: 63 }),
-    digest: Type.Optional(Type.String({ pattern: '^sha256:[0-9a-f]{64}$' })),
-    media_type: Type.Optional(Type.String({ maxLength: 127 })),
-    size: Type.Optional(Type.Integer({ minimum: 0 })),
-    created_at: Type.Optional(InputTime),
-    label: Type.Optional(Type.String({ maxLength: 253 })),
-  },
-  closed,
-)
+export const EvidenceRef = Closed({
+  uri: text('https://ci.example/runs/412', { minLength: 1, maxLength: 2000 }),
+  kind: text('change', { minLength: 1, maxLength: 63 }),
+  digest: Type.Optional(Type.String({ pattern: '^sha256:[0-9a-f]{64}$' })),
+  media_type: Type.Optional(Type.String({ maxLength: 127 })),
+  size: Type.Optional(Type.Integer({ minimum: 0 })),
+  created_at: Type.Optional(InputTime),
+  label: Type.Optional(Type.String({ maxLength: 253 })),
+})
 export type EvidenceRef = Static<typeof EvidenceRef>
 
 /** How old an answer of a read model is. */

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
-import { closed, EvidenceRef, nullable } from './common.ts'
+import { EvidenceRef, nullable } from './common.ts'
 import { Relationship } from './relationships.ts'
 import { ResourceDocument } from './resources.ts'
 
@@ -67,27 +68,21 @@ export type IntentRequestedPayload = {
   reason: string
 }
 
-export const EventsQuery = Type.Object(
-  {
-    after: Type.Optional(
-      Type.String({ pattern: '^\\d{1,19}$', description: 'pub_seq of the last event that is known.' }),
-    ),
-    agg_type: Type.Optional(Type.String({ maxLength: 64 })),
-    agg_id: Type.Optional(Type.String({ maxLength: 128 })),
-    after_version: Type.Optional(Type.Integer({ minimum: 0 })),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 500 })),
-  },
-  closed,
-)
+export const EventsQuery = Closed({
+  after: Type.Optional(
+    Type.String({ pattern: '^\\d{1,19}$', description: 'pub_seq of the last event that is known.' }),
+  ),
+  agg_type: Type.Optional(Type.String({ maxLength: 64 })),
+  agg_id: Type.Optional(Type.String({ maxLength: 128 })),
+  after_version: Type.Optional(Type.Integer({ minimum: 0 })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 500 })),
+})
 export const EventsPage = Type.Object({ items: Type.Array(CatalogEvent), last_pub_seq: text('1042') })
 
-export const SnapshotQuery = Type.Object(
-  {
-    after: Type.Optional(Type.String({ maxLength: 128, description: 'The last resource_id that is known.' })),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 500 })),
-  },
-  closed,
-)
+export const SnapshotQuery = Closed({
+  after: Type.Optional(Type.String({ maxLength: 128, description: 'The last resource_id that is known.' })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 500 })),
+})
 export const Snapshot = Type.Object({
   items: Type.Array(
     Type.Object({
@@ -101,9 +96,9 @@ export const Snapshot = Type.Object({
   watermark: text('1042', { description: 'Events after this pub_seq may be newer than this page.' }),
 })
 
-export const VersionsQuery = Type.Object(
-  { resource_ids: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { minItems: 1, maxItems: 1000 }) },
-  { ...closed, examples: [{ resource_ids: ['eu1-web-01'] }] },
+export const VersionsQuery = Closed(
+  { resource_ids: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { minItems: 1, maxItems: 5000 }) },
+  { examples: [{ resource_ids: ['eu1-web-01'] }] },
 )
 export type VersionsQuery = Static<typeof VersionsQuery>
 export const Versions = Type.Object(

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
-import { closed, EvidenceRef, FreshnessQuery, nullable, PageQuery, ReadAsOf, Time } from './common.ts'
+import { EvidenceRef, FreshnessQuery, nullable, PageQuery, ReadAsOf, Time } from './common.ts'
 import { Health } from './resources.ts'
 
 /** Where a roll-up comes from: the way from the resource to one that is not well itself. */
@@ -35,23 +36,16 @@ const HistoryItem = Type.Object({
   operation_id: nullable(Type.String()),
 })
 
-export const HealthQuery = Type.Object(
-  {
-    ...PageQuery,
-    at: Type.Optional(
-      Type.String({ format: 'date-time', maxLength: 40, description: 'Own health as it was; kept for 30 days.' }),
-    ),
-    history_since: Type.Optional(
-      Type.String({
-        format: 'date-time',
-        maxLength: 40,
-        description: 'Adds what was observed since, the newest first.',
-      }),
-    ),
-    ...FreshnessQuery,
-  },
-  closed,
-)
+export const HealthQuery = Closed({
+  ...PageQuery,
+  at: Type.Optional(
+    Type.String({ format: 'date-time', maxLength: 40, description: 'Own health as it was; kept for 30 days.' }),
+  ),
+  history_since: Type.Optional(
+    Type.String({ format: 'date-time', maxLength: 40, description: 'Adds what was observed since, the newest first.' }),
+  ),
+  ...FreshnessQuery,
+})
 export type HealthQuery = Static<typeof HealthQuery>
 
 /** Own health of one resource: the worst of its unexpired checks, by source. */

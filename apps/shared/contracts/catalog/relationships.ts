@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
-import { closed, FreshnessQuery, JsonObject, many, PageQuery, pageOf, Time } from './common.ts'
+import { FreshnessQuery, JsonObject, many, PageQuery, pageOf, Time } from './common.ts'
 import { Health } from './resources.ts'
 
 /** An edge as it is stored and told: once, from one end to the other. */
@@ -27,30 +28,24 @@ export const RelationshipItem = Type.Object({
 })
 export const RelationshipList = pageOf(RelationshipItem)
 
-export const RelationshipQuery = Type.Object(
-  {
-    ...PageQuery,
-    direction: Type.Optional(Type.Enum(['out', 'in', 'both'])),
-    relationship_types: many('Relationship type keys.'),
-    peer_types: many('Types of the other end; derived types count.'),
-    at: Type.Optional(
-      Type.String({ format: 'date-time', maxLength: 40, description: 'The edges as they were at this time.' }),
-    ),
-    ...FreshnessQuery,
-  },
-  closed,
-)
+export const RelationshipQuery = Closed({
+  ...PageQuery,
+  direction: Type.Optional(Type.Enum(['out', 'in', 'both'])),
+  relationship_types: many('Relationship type keys.'),
+  peer_types: many('Types of the other end; derived types count.'),
+  at: Type.Optional(
+    Type.String({ format: 'date-time', maxLength: 40, description: 'The edges as they were at this time.' }),
+  ),
+  ...FreshnessQuery,
+})
 export type RelationshipQuery = Static<typeof RelationshipQuery>
 
 /** One change of an edge inside a command; `direction` is seen from the commanded resource. */
-export const RelationshipChange = Type.Object(
-  {
-    op: Type.Enum(['add', 'remove', 'update']),
-    type_key: text('fleet.host', { minLength: 1, maxLength: 64 }),
-    direction: Type.Optional(Type.Enum(['out', 'in'])),
-    target_id: Type.String({ minLength: 1, maxLength: 128 }),
-    properties: Type.Optional(JsonObject),
-  },
-  closed,
-)
+export const RelationshipChange = Closed({
+  op: Type.Enum(['add', 'remove', 'update']),
+  type_key: text('fleet.host', { minLength: 1, maxLength: 64 }),
+  direction: Type.Optional(Type.Enum(['out', 'in'])),
+  target_id: Type.String({ minLength: 1, maxLength: 128 }),
+  properties: Type.Optional(JsonObject),
+})
 export type RelationshipChange = Static<typeof RelationshipChange>

@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 import {
   Annotations,
-  closed,
   EvidenceRef,
   FreshnessQuery,
   JsonObject,
@@ -164,53 +164,50 @@ export const Selection = {
 /** A team or person of pack `org`. */
 export const OwnerId = Type.String({ maxLength: 128, description: 'A team or person: what is owned_by it.' })
 
-export const ResourceListQuery = Type.Object(
-  {
-    ...PageQuery,
-    type_key: many('Types; derived types count.'),
-    region_id: Type.Optional(Type.String({ maxLength: 128 })),
-    datacenter_id: Type.Optional(Type.String({ maxLength: 128 })),
-    layer_id: Type.Optional(Type.String({ maxLength: 128 })),
-    layer_kind: Type.Optional(Type.String({ maxLength: 32 })),
-    segment_id: Type.Optional(Type.String({ maxLength: 128 })),
-    parent_id: Type.Optional(Type.String({ maxLength: 128 })),
-    owned_by: Type.Optional(OwnerId),
-    lifecycle_status: many('Naming a terminal state includes retired resources.'),
-    health_status: manyHealths,
-    label: many('`key` or `key=value`; all must hold.'),
-    drift: Type.Optional(Type.Enum(['in_sync', 'drifted', 'unknown'])),
-    ids: many('At most 200 resource ids.'),
-    include_retired: Type.Optional(Type.Boolean()),
-    filter: Type.Optional(
-      Type.String({
-        maxLength: 2048,
-        description: 'AIP-160 style: name:web AND labels.env=prod AND NOT health_status=healthy.',
-      }),
-    ),
-    sort: Type.Optional(
-      Type.String({
-        maxLength: 200,
-        description:
-          'At most 3 of resource_id, type_key, name, created_at, updated_at, lifecycle_status, health_status; `-` = descending.',
-      }),
-    ),
-    stale_since: Type.Optional(
-      Type.String({ format: 'date-time', maxLength: 40, description: 'Only what was last changed before this time.' }),
-    ),
-    at: Type.Optional(
-      Type.String({
-        format: 'date-time',
-        maxLength: 40,
-        description:
-          'Resources as they were at this time: sorted by resource_id, name or created_at only; a page may be short.',
-      }),
-    ),
-    ...Selection,
-    ...FreshnessQuery,
-    count: Type.Optional(Type.Enum(['none', 'capped', 'exact'])),
-  },
-  closed,
-)
+export const ResourceListQuery = Closed({
+  ...PageQuery,
+  type_key: many('Types; derived types count.'),
+  region_id: Type.Optional(Type.String({ maxLength: 128 })),
+  datacenter_id: Type.Optional(Type.String({ maxLength: 128 })),
+  layer_id: Type.Optional(Type.String({ maxLength: 128 })),
+  layer_kind: Type.Optional(Type.String({ maxLength: 32 })),
+  segment_id: Type.Optional(Type.String({ maxLength: 128 })),
+  parent_id: Type.Optional(Type.String({ maxLength: 128 })),
+  owned_by: Type.Optional(OwnerId),
+  lifecycle_status: many('Naming a terminal state includes retired resources.'),
+  health_status: manyHealths,
+  label: many('`key` or `key=value`; all must hold.'),
+  drift: Type.Optional(Type.Enum(['in_sync', 'drifted', 'unknown'])),
+  ids: many('At most 200 resource ids.'),
+  include_retired: Type.Optional(Type.Boolean()),
+  filter: Type.Optional(
+    Type.String({
+      maxLength: 2048,
+      description: 'AIP-160 style: name:web AND labels.env=prod AND NOT health_status=healthy.',
+    }),
+  ),
+  sort: Type.Optional(
+    Type.String({
+      maxLength: 200,
+      description:
+        'At most 3 of resource_id, type_key, name, created_at, updated_at, lifecycle_status, health_status; `-` = descending.',
+    }),
+  ),
+  stale_since: Type.Optional(
+    Type.String({ format: 'date-time', maxLength: 40, description: 'Only what was last changed before this time.' }),
+  ),
+  at: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      maxLength: 40,
+      description:
+        'Resources as they were at this time: sorted by resource_id, name or created_at only; a page may be short.',
+    }),
+  ),
+  ...Selection,
+  ...FreshnessQuery,
+  count: Type.Optional(Type.Enum(['none', 'capped', 'exact'])),
+})
 export type ResourceListQuery = Static<typeof ResourceListQuery>
 
 const Name = Type.String({ minLength: 1, maxLength: 253, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]+$' })
@@ -221,15 +218,12 @@ const writable = {
   owner: Type.Optional(Type.String({ minLength: 1, maxLength: 128, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]+$' })),
 }
 
-export const RelationshipInput = Type.Object(
-  {
-    type_key: text('fleet.host', { minLength: 1, maxLength: 64 }),
-    direction: Type.Optional(Type.Enum(['out', 'in'])),
-    target_id: Type.String({ minLength: 1, maxLength: 128 }),
-    properties: Type.Optional(JsonObject),
-  },
-  closed,
-)
+export const RelationshipInput = Closed({
+  type_key: text('fleet.host', { minLength: 1, maxLength: 64 }),
+  direction: Type.Optional(Type.Enum(['out', 'in'])),
+  target_id: Type.String({ minLength: 1, maxLength: 128 }),
+  properties: Type.Optional(JsonObject),
+})
 
 /** A state as it comes in: its bounds are checked on the whole state that a write leads to. */
 const State = Type.Optional(
@@ -241,7 +235,7 @@ const State = Type.Optional(
   }),
 )
 
-export const ResourceCreate = Type.Object(
+export const ResourceCreate = Closed(
   {
     resource_id: Type.Optional(ResourceId),
     type_key: TypeKey,
@@ -256,7 +250,6 @@ export const ResourceCreate = Type.Object(
     observed_state: State,
   },
   {
-    ...closed,
     examples: [
       {
         type_key: 'infra.service',
@@ -269,28 +262,25 @@ export const ResourceCreate = Type.Object(
 )
 export type ResourceCreate = Static<typeof ResourceCreate>
 
-export const WriteQuery = Type.Object(
-  {
-    mode: Type.Optional(
-      Type.Enum(['record_only'], { description: 'States facts about what exists; permission catalog:record.' }),
-    ),
-    validate_only: Type.Optional(Type.Boolean({ description: 'All checks, nothing is stored.' })),
-    expected_version: Type.Optional(Type.Integer({ minimum: 0 })),
-    reason: Type.Optional(Type.String({ maxLength: 2000 })),
-    manager: Type.Optional(
-      text('site-config', {
-        pattern: '^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$',
-        description: 'Owns the fields that it sets; 409 field_owned if another manager set one to another value.',
-      }),
-    ),
-    force: Type.Optional(
-      Type.Boolean({
-        description: 'Takes over fields of other managers; false refuses to, also where no manager is named.',
-      }),
-    ),
-  },
-  closed,
-)
+export const WriteQuery = Closed({
+  mode: Type.Optional(
+    Type.Enum(['record_only'], { description: 'States facts about what exists; permission catalog:record.' }),
+  ),
+  validate_only: Type.Optional(Type.Boolean({ description: 'All checks, nothing is stored.' })),
+  expected_version: Type.Optional(Type.Integer({ minimum: 0 })),
+  reason: Type.Optional(Type.String({ maxLength: 2000 })),
+  manager: Type.Optional(
+    text('site-config', {
+      pattern: '^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$',
+      description: 'Owns the fields that it sets; 409 field_owned if another manager set one to another value.',
+    }),
+  ),
+  force: Type.Optional(
+    Type.Boolean({
+      description: 'Takes over fields of other managers; false refuses to, also where no manager is named.',
+    }),
+  ),
+})
 export type WriteQuery = Static<typeof WriteQuery>
 
 /** Not closed: RFC 6902 has members that an operation does not define ignored. */

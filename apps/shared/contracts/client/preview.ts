@@ -9,10 +9,14 @@ const Field = Type.Object({
   unknown: Type.Optional(Type.Boolean()),
   /** It changes, and its value is shown to nobody. */
   sensitive: Type.Optional(Type.Boolean()),
+  /** The server sets it by itself: folded, and part of the digest. */
+  noise: Type.Optional(Type.Boolean()),
 })
 const Change = Type.Object({
   id: Type.String(),
   action: Type.String(),
+  /** What else a reader must know, such as whose fields it takes. */
+  note: Type.Optional(Type.String()),
   fields: Type.Array(Field),
   fields_count: Type.Optional(Type.Integer()),
   /** Over the whole diff, also the part that is not shown. */
@@ -20,8 +24,8 @@ const Change = Type.Object({
 })
 export const Preview = Type.Object({
   format: Type.Literal('signalbox/preview@1'),
-  /** `exact`: the very thing that was read is carried out. `forecast`: the tool cannot promise it. */
-  binding: Type.Enum(['exact', 'forecast']),
+  /** `exact`: the very thing that was read is carried out. `checked`: it is read again first. `forecast`: no promise. */
+  binding: Type.Enum(['exact', 'checked', 'forecast']),
   tool: Type.String(),
   source_digest: Type.String(),
   changes: Type.Array(Change),
@@ -52,10 +56,20 @@ export const CheckRun = Type.Object({
   /** Tasks that check mode skips, by the words of the tool. */
   unforeseen: Type.Array(Type.String()),
 })
+/** kubernetes: the sealed objects, and the cluster that checked them. */
+export const ObjectSet = Type.Object({
+  ...Preview.properties,
+  cluster: Type.String(),
+  set: Type.String(),
+  plan: SavedPlan.properties.plan,
+  /** Objects that the server could not check yet. */
+  unforeseen: CheckRun.properties.unforeseen,
+})
 export type SavedPlan = Static<typeof SavedPlan>
 export type CommitPreview = Static<typeof CommitPreview>
 export type CheckRun = Static<typeof CheckRun>
+export type ObjectSet = Static<typeof ObjectSet>
 /** Each kind has members of its own. */
-export type Preview = Static<typeof Preview> & Partial<SavedPlan & CommitPreview & CheckRun>
+export type Preview = Static<typeof Preview> & Partial<SavedPlan & CommitPreview & CheckRun & ObjectSet>
 export type PreviewChange = Static<typeof Change>
 export type PreviewField = Static<typeof Field>

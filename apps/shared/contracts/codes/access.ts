@@ -20,6 +20,10 @@ export const ACCESS = {
   },
   policy_denied: {
     no_account: ['You have no account here, and this provider makes none for you.', 'Ask an administrator.'],
+    device_grant_off: [
+      'This installation signs no device in by a code.',
+      'Sign in with a password or through a provider.',
+    ],
     account_disabled: ['The account is disabled.', 'Ask an administrator.'],
     email_unverified: [
       'The provider has not verified your e-mail address.',
@@ -79,6 +83,11 @@ export const ACCESS = {
       'Approve it in the console, which asks for the passkey. Without one, add it under Passkeys first.',
     ],
     tainted_right: ['Someone who takes part in the operation gave you this right.', 'Another person must decide.'],
+    signature_invalid: [
+      'The webhook is not signed as its schedule asks, or too old.',
+      'Sign it with the secret of the schedule; make a new one if it is lost.',
+      401,
+    ],
     hard_policy: ['A policy forbids this.', 'Read the policy named in the detail.'],
     risk_ceiling: ['The plan is riskier than its intent allows.', 'Raise the ceiling, or change less.'],
     secret_not_allowed: [

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 import { CredentialKind, type CredentialRequest, Jwk, ShownKey, Trust } from './machines.ts'
 import { GrantScope, NewGrant, type NewSubjectGrant, type NewUser, pageOf } from './users.ts'
@@ -94,9 +95,9 @@ export const Changes = Type.Object({
 })
 export const DecidedChange = Type.Object({ change: ChangeView })
 
-export const Reviewed = Type.Object(
+export const Reviewed = Closed(
   { digest: text(SHA256, { minLength: 1, maxLength: 128 }) },
-  { additionalProperties: false, examples: [{ digest: SHA256 }] },
+  { examples: [{ digest: SHA256 }] },
 )
 /** One half of an enrolment link: the person who enrols needs the other half too. */
 export const EnrolmentHalf = Type.Object({

@@ -1,11 +1,11 @@
 import Type from 'typebox'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 import { GrantScope, pageOf } from './users.ts'
 
 const id = () => Type.String({ format: 'uuid' })
 const time = () => Type.String({ format: 'date-time' })
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
-const closed = (example: unknown) => ({ additionalProperties: false, examples: [example] })
 
 /** What a credential may permit: what some role of a machine gives, or the file of providers (scim:write). */
 export const MachinePermission = Type.Enum([
@@ -24,7 +24,7 @@ export const MachinePermission = Type.Enum([
 ])
 export const CredentialKind = Type.Enum(['key', 'jwk', 'trust'])
 
-export const Trust = Type.Object(
+export const Trust = Closed(
   {
     issuer: text('https://token.actions.githubusercontent.com', { maxLength: 512 }),
     audience: text('https://signalbox.example', { minLength: 1, maxLength: 512 }),
@@ -39,9 +39,9 @@ export const Trust = Type.Object(
       },
     ),
   },
-  { additionalProperties: false, description: 'Tokens of a CI system that stand for the machine.' },
+  { description: 'Tokens of a CI system that stand for the machine.' },
 )
-export const Jwk = Type.Object(
+export const Jwk = Closed(
   {
     kty: Type.Enum(['OKP', 'EC', 'RSA']),
     kid: text('ci-2026', { pattern: '^[A-Za-z0-9_-]{1,64}$' }),
@@ -53,17 +53,17 @@ export const Jwk = Type.Object(
     e: Type.Optional(Type.String({ maxLength: 16 })),
     use: Type.Optional(Type.Literal('sig')),
   },
-  { additionalProperties: false, description: 'The public half of a signing key.' },
+  { description: 'The public half of a signing key.' },
 )
 
-export const NewMachine = Type.Object(
+export const NewMachine = Closed(
   {
     name: text('ci-deploy', { pattern: '^[a-z][a-z0-9-]{0,49}$' }),
     owners: Type.Array(id(), { minItems: 1, maxItems: 5, uniqueItems: true, description: 'People who answer for it.' }),
   },
-  closed({ name: 'ci-deploy', owners: ['0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'] }),
+  { examples: [{ name: 'ci-deploy', owners: ['0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'] }] },
 )
-export const NewCredential = Type.Object(
+export const NewCredential = Closed(
   {
     kind: CredentialKind,
     name: text('GitHub', { minLength: 1, maxLength: 100 }),
@@ -73,14 +73,16 @@ export const NewCredential = Type.Object(
     jwk: Type.Optional(Jwk),
     trust: Type.Optional(Trust),
   },
-  closed({ kind: 'key', name: 'deploy', permissions: ['operation:read', 'intent:create'], expires_in_days: 90 }),
+  {
+    examples: [{ kind: 'key', name: 'deploy', permissions: ['operation:read', 'intent:create'], expires_in_days: 90 }],
+  },
 )
-export const Rotation = Type.Object(
+export const Rotation = Closed(
   {
     overlap_s: Type.Integer({ minimum: 0, maximum: 604_800, default: 86_400 }),
     expires_in_days: Type.Integer({ minimum: 1, maximum: 365, default: 90 }),
   },
-  closed({ overlap_s: 3600, expires_in_days: 90 }),
+  { examples: [{ overlap_s: 3600, expires_in_days: 90 }] },
 )
 
 export const CredentialView = Type.Object({

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 
 const id = () => Type.String({ format: 'uuid' })
@@ -14,7 +15,7 @@ export const PageQuery = Type.Object({
 export const pageOf = <T extends Type.TSchema>(item: T) =>
   Type.Object({ items: Type.Array(item), next_page_token: nullable(Type.String()), as_of: time() })
 
-export const GrantScope = Type.Object(
+export const GrantScope = Closed(
   {
     region_id: Type.Optional(place(128)),
     datacenter_id: Type.Optional(place(128)),
@@ -22,10 +23,7 @@ export const GrantScope = Type.Object(
     segment_id: Type.Optional(place(128)),
     type_key: Type.Optional(place(64)),
   },
-  {
-    additionalProperties: false,
-    description: 'Where a grant holds: all given fields must match; none given means everywhere.',
-  },
+  { description: 'Where a grant holds: all given fields must match; none given means everywhere.' },
 )
 export const RoleName = Type.Enum(['viewer', 'planner', 'operator', 'approver', 'engineer', 'admin', 'auditor'])
 
@@ -62,32 +60,26 @@ export const Enrolment = Type.Object({
   expires_at: time(),
 })
 
-const strict = { additionalProperties: false } as const
-/** A closed body with one example, which the contract test sends. */
-const closed = (example: unknown) => ({ ...strict, examples: [example] })
 export const GroupKey = text('netops', { pattern: '^[a-z][a-z0-9-]{1,62}$' })
-export const NewGrant = Type.Object(
-  { role: RoleName, scope: Type.Optional(GrantScope), expires_at: Type.Optional(time()) },
-  strict,
-)
-export const NewUser = Type.Object(
+export const NewGrant = Closed({ role: RoleName, scope: Type.Optional(GrantScope), expires_at: Type.Optional(time()) })
+export const NewUser = Closed(
   {
     username: Type.String({ minLength: 1, maxLength: 64, pattern: '^[\\p{L}\\p{M}\\p{Nd}._@+-]+$' }),
     grants: Type.Optional(Type.Array(NewGrant, { maxItems: 20 })),
   },
-  closed({ username: 'nadia', grants: [{ role: 'operator', scope: { region_id: 'eu1' } }] }),
+  { examples: [{ username: 'nadia', grants: [{ role: 'operator', scope: { region_id: 'eu1' } }] }] },
 )
-export const Reason = Type.Object(
+export const Reason = Closed(
   { reason: text('reason', { minLength: 1, maxLength: 2000 }) },
-  closed({ reason: 'Left the team.' }),
+  { examples: [{ reason: 'Left the team.' }] },
 )
-export const NewGroup = Type.Object(
+export const NewGroup = Closed(
   {
     group_key: GroupKey,
     name: text('Network operations', { minLength: 1, maxLength: 200 }),
     description: Type.Optional(Type.String({ maxLength: 2000 })),
   },
-  closed({ group_key: 'storage', name: 'Storage team' }),
+  { examples: [{ group_key: 'storage', name: 'Storage team' }] },
 )
 export const GroupView = Type.Object({
   group_key: text('netops'),
@@ -97,20 +89,20 @@ export const GroupView = Type.Object({
   version: Type.Integer(),
   created_at: time(),
 })
-export const GroupPatch = Type.Object(
+export const GroupPatch = Closed(
   {
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
     description: Type.Optional(nullable(Type.String({ maxLength: 2000 }))),
   },
-  { ...closed({ name: 'Network operations, night shift' }), minProperties: 1 },
+  { examples: [{ name: 'Network operations, night shift' }], minProperties: 1 },
 )
-export const NewSubjectGrant = Type.Object(
+export const NewSubjectGrant = Closed(
   {
     subject_type: Type.Enum(['user', 'group']),
     subject_id: text('netops', { minLength: 1, maxLength: 64 }),
     ...NewGrant.properties,
   },
-  closed({ subject_type: 'group', subject_id: 'netops', role: 'approver' }),
+  { examples: [{ subject_type: 'group', subject_id: 'netops', role: 'approver' }] },
 )
 export const SubjectGrantView = Type.Object({
   id: id(),
@@ -120,12 +112,12 @@ export const SubjectGrantView = Type.Object({
   scope: GrantScope,
   expires_at: nullable(time()),
 })
-export const Enrol = Type.Object(
+export const Enrol = Closed(
   {
     enrolment_token: text('e1.0195f0aa…', { minLength: 1, maxLength: 512 }),
     new_password: Type.String({ minLength: 1, maxLength: 128 }),
   },
-  closed({ enrolment_token: 'e1.0195f0aa-….0195f0ab-….mYJ0…', new_password: 'Tr0mbone-Glacier-Napkin' }),
+  { examples: [{ enrolment_token: 'e1.0195f0aa-….0195f0ab-….mYJ0…', new_password: 'Tr0mbone-Glacier-Napkin' }] },
 )
 export const EventView = Type.Object({
   at: time(),

@@ -4,7 +4,9 @@ import { DryRun, GateId, ListOf, Nullable, NullableText, OperationId, PageQuery,
 import { text } from '../text.ts'
 
 /** How people are reached when a decision waits for them (federation.md 9). */
-export const DESTINATION_KINDS = ['email', 'webhook', 'slack', 'teams'] as const
+const ADDED_KINDS = ['email', 'webhook', 'slack', 'teams'] as const
+/** `push`: a browser, which its session subscribes. */
+export const DESTINATION_KINDS = [...ADDED_KINDS, 'push'] as const
 export type DestinationKind = (typeof DESTINATION_KINDS)[number]
 export const NOTIFY_EVENTS = ['gate.waiting', 'gate.reopened', 'gate.escalated', 'patch.waiting'] as const
 export type NotifyEvent = (typeof NOTIFY_EVENTS)[number]
@@ -43,7 +45,7 @@ export const DestinationParams = Type.Object({ destination_id: DestinationId })
 const Name = text('mail', { minLength: 1, maxLength: 60, pattern: '\\S' })
 
 export const DestinationBody = Closed({
-  kind: Type.Enum([...DESTINATION_KINDS]),
+  kind: Type.Enum([...ADDED_KINDS]),
   name: Name,
   address: text('eva@example.org', {
     minLength: 3,
@@ -65,6 +67,32 @@ export const DestinationView = Type.Object({
 })
 export type DestinationView = Static<typeof DestinationView>
 export const DestinationList = Type.Object({ items: Type.Array(DestinationView) })
+
+/** A browser's subscription as its `toJSON` states it, without the expiration time. */
+export const PushBody = Closed({
+  name: Name,
+  endpoint: text('https://fcm.googleapis.com/fcm/send/d1x', {
+    minLength: 8,
+    maxLength: 2000,
+    description: 'Where the browser has its pushes taken. Only its origin is shown again.',
+  }),
+  keys: Closed({
+    p256dh: text('BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4', {
+      pattern: '^[A-Za-z0-9_-]{87}=?$',
+    }),
+    auth: text('BTBZMqHH6r4Tts7J_aSIgg', { pattern: '^[A-Za-z0-9_-]{22}(==)?$' }),
+  }),
+  dry_run: DryRun,
+})
+export type PushBody = Static<typeof PushBody>
+export const PushView = Type.Object({
+  public_key: Nullable(
+    text('BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A8', {
+      description: 'What a browser subscribes with (RFC 8292); null: this installation sends no pushes.',
+    }),
+  ),
+  destination: Nullable(DestinationView),
+})
 
 export const ConfirmBody = Closed({
   code: text('48201733', { pattern: '^[0-9]{8}$', description: 'The code of the mail.' }),
@@ -130,7 +158,9 @@ export type Notice = Static<typeof Notice>
 export const DeliveryView = Type.Object({
   delivery_id: DestinationId,
   destination_id: DestinationId,
-  purpose: Type.Enum(['notices', 'code', 'test', 'security']),
+  purpose: Type.Enum(['notices', 'outcome', 'code', 'test', 'security'], {
+    description: '`outcome`: a device is told that a decision no longer waits, in place of the notification.',
+  }),
   security_event: Nullable(Type.Enum([...SECURITY_EVENTS])),
   state: Type.Enum([...DELIVERY_STATES], {
     description: '`dead`: it was given up. `obsolete`: when it was to be sent no decision of it waited for you.',

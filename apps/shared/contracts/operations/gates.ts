@@ -132,10 +132,7 @@ export const Gate = Type.Object(single)
 export type Gate = Static<typeof Gate>
 export const GateList = ListOf(GateSummary)
 export type GateList = Static<typeof GateList>
-export const GateListQuery = Type.Object(
-  { status: Type.Optional(Type.Array(GateStatusSchema)), ...PageQuery },
-  { additionalProperties: false },
-)
+export const GateListQuery = Closed({ status: Type.Optional(Type.Array(GateStatusSchema)), ...PageQuery })
 
 /** Why a gate is decided alone. */
 const ALONE = ['kind', 'signature', 'policy', 'comment', 'risk'] as const
@@ -155,17 +152,14 @@ export const InboxItem = Type.Object({
 export type InboxItem = Static<typeof InboxItem>
 export const Inbox = ListOf(InboxItem)
 export type Inbox = Static<typeof Inbox>
-export const InboxQuery = Type.Object(
-  {
-    status: Type.Optional(Type.Literal('waiting')),
-    for: Type.Optional(Type.Enum(['me', 'all'])),
-    risk: Type.Optional(Type.Array(Type.Enum(['low', 'medium', 'high', 'critical']))),
-    environment: Type.Optional(Type.String({ maxLength: 100 })),
-    sort: Type.Optional(Type.Literal('deadline')),
-    ...PageQuery,
-  },
-  { additionalProperties: false },
-)
+export const InboxQuery = Closed({
+  status: Type.Optional(Type.Literal('waiting')),
+  for: Type.Optional(Type.Enum(['me', 'all'])),
+  risk: Type.Optional(Type.Array(Type.Enum(['low', 'medium', 'high', 'critical']))),
+  environment: Type.Optional(Type.String({ maxLength: 100 })),
+  sort: Type.Optional(Type.Literal('deadline')),
+  ...PageQuery,
+})
 export type InboxQuery = Static<typeof InboxQuery>
 
 /** The text that a passkey signs: the challenge is the SHA-256 of this in canonical JSON (federation.md 8). */
@@ -192,14 +186,14 @@ export type VoteSignature = {
   authenticator_data: string
   signature: string
 }
-export const BallotBody = Type.Object(
+export const BallotBody = Closed(
   {
     type: BallotView.properties.type,
     id: Type.String({ minLength: 1, maxLength: 128 }),
     round: Nullable(Type.Integer({ minimum: 1 })),
     digest: Digest,
   },
-  { additionalProperties: false, examples: [{ type: 'gate', id: 'go', round: 1, digest: `sha256:${'0'.repeat(64)}` }] },
+  { examples: [{ type: 'gate', id: 'go', round: 1, digest: `sha256:${'0'.repeat(64)}` }] },
 )
 export type BallotBody = Static<typeof BallotBody>
 export const BallotReply = Type.Object({ ballot: BallotView, credential_ids: Type.Array(Type.String()) })
@@ -218,19 +212,18 @@ export const Batch = Closed(
   { description: 'Of a vote that is one of several decided together; evidence says so.' },
 )
 export type Batch = Static<typeof Batch>
-export const ApproveBody = Type.Object(
+export const ApproveBody = Closed(
   {
     reviewed_digest: Digest,
     round,
     comment: Type.Optional(Comment),
     as_group: Type.Optional(Type.String({ maxLength: 63 })),
     assertion: Type.Optional(Assertion),
-    break_glass: Type.Optional(Type.Object({ reason: Comment }, { additionalProperties: false })),
+    break_glass: Type.Optional(Closed({ reason: Comment })),
     batch: Type.Optional(Batch),
     dry_run: DryRun,
   },
   {
-    additionalProperties: false,
     examples: [
       {
         reviewed_digest: 'sha256:0000000000000000000000000000000000000000000000000000000000000000',
@@ -241,9 +234,9 @@ export const ApproveBody = Type.Object(
   },
 )
 export type ApproveBody = Static<typeof ApproveBody>
-export const RejectBody = Type.Object(
+export const RejectBody = Closed(
   { round, comment: Comment, batch: Type.Optional(Batch), dry_run: DryRun },
-  { additionalProperties: false, examples: [{ round: 1, comment: 'The canary loses connections.' }] },
+  { examples: [{ round: 1, comment: 'The canary loses connections.' }] },
 )
 export type RejectBody = Static<typeof RejectBody>
 export const GateReply = Type.Object({ ...single, operation_status: OperationStatusSchema, command: CommandView })

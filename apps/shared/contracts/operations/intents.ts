@@ -38,7 +38,7 @@ const Target = Type.Union([
     selector: Closed({
       type_key: text('fleet.host', { maxLength: 64, pattern: '^[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)+$' }),
       when: Type.Optional(Cel),
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 5000 })),
     }),
   }),
 ])
@@ -51,10 +51,19 @@ export const Constraints = Closed({
   max_parallel: Type.Optional(Type.Integer({ minimum: 1, maximum: 500 })),
   risk_ceiling: Type.Optional(Type.Enum(['low', 'medium', 'high'])),
   pause_on_failure: Type.Optional(Type.Boolean()),
+  failure_budget: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 5000,
+      description:
+        'How many nodes may fail or end unknown; one more pauses the operation. Above 0 a failed target is passed over, except in a canary. After a resume each further failure pauses again.',
+    }),
+  ),
   on_drift: Type.Optional(Type.Enum(['pause', 'ignore'])),
   batch: Type.Optional(
     Closed({
       size: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+      canary: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
       by: Type.Optional(Type.String({ maxLength: 200, pattern: '^[a-z_]+(/[^/]+)*$' })),
     }),
   ),
@@ -271,7 +280,7 @@ export const REHEARSED_FAILURES = [
 ] as const
 export const PreviewBody = Closed(
   {
-    exclude_targets: Type.Optional(Type.Array(ResourceId, { maxItems: 1000, uniqueItems: true })),
+    exclude_targets: Type.Optional(Type.Array(ResourceId, { maxItems: 5000, uniqueItems: true })),
     min_watermark: Type.Optional(
       Type.String({ pattern: '^\\d{1,19}$', description: "Position in the catalog's log that the plan must know." }),
     ),

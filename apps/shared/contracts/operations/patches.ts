@@ -25,8 +25,6 @@ import {
 import { GraphGate, GraphNode } from './intents.ts'
 
 /** Patches: changes to the graph of a running operation, proposed, read and decided (operations.md 2.6, 5.5). */
-const closed = { additionalProperties: false } as const
-
 export const PATCH_STATUSES = [
   'awaiting_approval',
   'approved',
@@ -52,7 +50,7 @@ export const NodeMergePatch = Type.Record(
   Type.Unknown(),
   {
     minProperties: 1,
-    ...closed,
+    additionalProperties: false,
     description: 'A merge patch on the node; not on its id, kind, target or dependencies.',
   },
 )

@@ -30,8 +30,28 @@ export const WhenCondition = Closed(
   { description: 'When resources begin to meet a condition, such as drift; those are the targets of the intent.' },
 )
 export const WhenMet = Closed({ on: WhenCondition })
-export const When = Type.Union([WhenOnce, WhenEvery, WhenCron, WhenMet])
+export const WhenHook = Closed({
+  webhook: Closed(
+    {
+      signature: Type.Enum(['standard', 'forge'], {
+        description:
+          '`standard`: Standard Webhooks, at most 5 minutes old. `forge`: X-Hub-Signature-256 over the body, as code forges sign; the same body counts once.',
+      }),
+      if: Type.Optional(
+        text("body.ref == 'refs/heads/main'", {
+          minLength: 1,
+          maxLength: 2048,
+          description: 'CEL over `body`; a delivery that does not meet it starts no run.',
+        }),
+      ),
+    },
+    { description: 'When a signed webhook comes to POST /api/v1/hooks/{schedule_id}.' },
+  ),
+})
+export const When = Type.Union([WhenOnce, WhenEvery, WhenCron, WhenMet, WhenHook])
 export type When = Static<typeof When>
+/** No clock tells when it comes. */
+export const isTriggered = (when: When): boolean => 'on' in when || 'webhook' in when
 
 export const ScheduleBody = Closed({
   when: When,
@@ -53,6 +73,31 @@ export const ScheduleChange = Closed({
   reason: Type.Optional(text('The release is held back', { minLength: 1, maxLength: 2000, pattern: '\\S' })),
   dry_run: DryRun,
 })
+
+export const HookSecretBody = Closed({
+  overlap_s: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 604_800,
+      default: 86_400,
+      description: 'So long the secret before it still counts; 0: it ends at once.',
+    }),
+  ),
+  dry_run: DryRun,
+})
+export type HookSecretBody = Static<typeof HookSecretBody>
+export const HookSecretView = Type.Object({
+  schedule_id: ScheduleParams.properties.schedule_id,
+  url: text('/api/v1/hooks/0195f0c2-0000-7000-8000-000000000001'),
+  secret: text('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', { description: 'Shown here alone.' }),
+  previous_until: Nullable(Time),
+})
+export type HookSecretView = Static<typeof HookSecretView>
+export const HookDeliveryView = Type.Object({
+  status: Type.Enum(['accepted', 'duplicate', 'ignored']),
+  detail: NullableText,
+})
+export type HookDeliveryView = Static<typeof HookDeliveryView>
 
 export const ScheduleRun = Type.Object({
   due_at: Time,

@@ -1,5 +1,5 @@
-import type { Quiet } from '../../shared/contracts/notifications/notifications.ts'
-import { nextTime } from '../schedules/when.ts'
+import type { Quiet } from '../../../shared/contracts/notifications/notifications.ts'
+import { nextTime } from '../../schedules/when.ts'
 
 const at = (clock: string, timezone: string, now: number): number => {
   const [hour, minute] = clock.split(':').map(Number)

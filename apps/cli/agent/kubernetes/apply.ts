@@ -1,0 +1,119 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Tool } from '../tools/types.ts'
+import { broughtOf, type Checked, check, movedFrom, type Rules } from './check.ts'
+import { deleteAt, type Entry, joined, readInventory, writeInventory } from './inventory.ts'
+import { type Saved, withCluster } from './preview.ts'
+import { rulesOf } from './ready.ts'
+import { type Basis, fault, heed, openSaved, type Run, waitFor, wavesOf, write } from './run.ts'
+import { eachOf, keyOf, liveAt } from './set.ts'
+
+type Item = Saved['objects'][number]
+
+/** How often a kind is asked for that has just come. */
+const LOOKS = 20
+const LOOK_MS = 500
+const MAX_LISTED = 500
+
+/**
+ * `kubernetes.apply`: applies exactly the objects that were previewed. All are checked again first; if one of them does
+ * not come out as it was shown, no object is written.
+ */
+export const applySet: Tool = (job) =>
+  withCluster(job, async (cluster) => {
+    const run = await openSaved(job, cluster)
+    const { saved } = run
+    const { wait } = job.work.inputs as { wait?: { ready_if?: unknown } }
+    rulesOf(wait ? wait.ready_if : undefined)
+    const rules: Rules = { take: saved.take, noise: saved.noise, brought: broughtOf(saved.objects) }
+    const checked = await eachOf(saved.objects, async (item) => ({ item, now: await recheck(run, item, rules) }))
+    const gone = await eachOf(saved.prune, async (one) => ({ one, live: await liveAt(cluster, one.path) }))
+    const other = gone.find(({ one, live }) => live && live.metadata.uid !== one.uid)
+    if (other) throw fault(run, 'preview_stale', `${other.one.id} is another object than the one to be deleted.`)
+    const before = await readInventory(cluster, saved.namespace, saved.set)
+    const basis = new Map(checked.map(({ item, now }) => [item, now]))
+    const entries = await applyAll(run, basis, before, rules)
+    await waitFor(run, saved.objects)
+    for (const { one, live } of gone) {
+      heed(run)
+      if (live) await prune(run, one)
+    }
+    const left = entries.filter((entry) => !saved.prune.some(({ ref }) => keyOf(ref) === keyOf(entry)))
+    if (left.length < entries.length) await list(run, left)
+    const applied = run.done.slice(0, MAX_LISTED)
+    return { status: 'succeeded', outputs: { applied, applied_count: run.done.length, cluster_uid: cluster.uid } }
+  })
+
+/** Checks an object again, against what was shown of it. */
+const recheck = async (run: Run, item: Item, rules: Rules): Promise<Checked> => {
+  const now = await check(run.cluster, item, rules)
+  if ('words' in now) throw fault(run, 'preview_stale', now.words)
+  const moved = movedFrom(item, now, rules.noise)
+  if (moved !== undefined) throw fault(run, 'preview_stale', `${item.id} moved since the preview: ${moved}.`)
+  return now
+}
+
+const basisOf = ({ live, taken }: Checked): Basis => ({
+  version: live ? String(live.metadata.resourceVersion) : '1',
+  force: taken.length > 0,
+})
+
+/** Applies all waves; the list of the set is written before the first object that it could lose. */
+const applyAll = async (run: Run, basis: Map<Item, Checked>, before: Entry[], rules: Rules): Promise<Entry[]> => {
+  const { saved } = run
+  const made: Entry[] = []
+  const intended = joined(
+    before,
+    saved.objects.map(({ ref }) => ref),
+  )
+  let listed = false
+  const waves = wavesOf(saved.objects)
+  for (const [i, wave] of waves.entries()) {
+    for (const part of wave) {
+      if (!listed && part[0]?.ref.kind !== 'Namespace') {
+        await list(run, intended)
+        listed = true
+      }
+      await eachOf(part, async (item) => {
+        const seen = basis.get(item)
+        const now = seen?.action === 'unseen' ? await firstCheck(run, item, rules) : (seen as Checked)
+        const renew = async () => basisOf(await recheck(run, item, rules))
+        const { metadata } = await write(run, item, basisOf(now), renew)
+        made.push({ ...item.ref, uid: String(metadata.uid) })
+      })
+      if (part[0]?.ref.kind === 'CustomResourceDefinition') await waitFor(run, part)
+    }
+    if (i < waves.length - 1) await waitFor(run, wave.flat())
+  }
+  const entries = joined(before, made)
+  await list(run, entries)
+  return entries
+}
+
+const list = async (run: Run, entries: Entry[]) => {
+  const words = await writeInventory(run.cluster, run.saved.namespace, run.saved.set, entries)
+  if (words !== undefined) throw fault(run, 'refused', `The server refuses the list of the set: ${words}`)
+}
+
+/** The first check of an object whose namespace or kind has come with the set: it must be new there. */
+const firstCheck = async (run: Run, item: Item, rules: Rules): Promise<Checked> => {
+  for (let look = 1; ; look += 1) {
+    heed(run)
+    const now = await check(run.cluster, item, rules)
+    if ('words' in now) throw fault(run, 'refused', now.words)
+    if (now.action === 'update') throw fault(run, 'conflict', `${item.id} exists already, and differs.`)
+    if (now.action !== 'unseen') return now
+    if (look === LOOKS) throw fault(run, 'refused', `The server still does not know the kind of ${item.id}.`)
+    await delay(LOOK_MS)
+  }
+}
+
+const prune = async (run: Run, { id, path, uid }: Saved['prune'][number]) => {
+  const live = await liveAt(run.cluster, path)
+  if (!live) return
+  if (live.metadata.uid !== uid) throw fault(run, 'conflict', `${id} is another object than the one to be deleted.`)
+  run.begun = true
+  const words = await deleteAt(run.cluster, path, live)
+  if (words !== undefined) throw fault(run, 'refused', `The server does not delete ${id}: ${words}`)
+  run.done.push(`${id} deleted`)
+  run.job.log(`${id}: deleted`)
+}

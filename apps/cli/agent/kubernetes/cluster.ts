@@ -1,0 +1,196 @@
+import { chownSync, mkdirSync, readFileSync } from 'node:fs'
+import { Agent, request as ask } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { matcherOf } from '../../../shared/data/pattern.ts'
+import { isObject } from '../../../shared/data/pointer.ts'
+import { writeOwn } from '../tools/host.ts'
+import { Ended, failed, type Job, refusedBy, runTool, type Verdict } from '../tools/types.ts'
+
+export type Answer = { code: number; body: Record<string, unknown> }
+export type Call = { body?: object; patch?: boolean; query?: Record<string, string> }
+/** A group and version of the cluster, with where each kind is. */
+type Kind = { plural: string; namespaced: boolean }
+
+/** One cluster of the agent's file, open for one attempt. */
+export type Cluster = {
+  name: string
+  /** Answers any status; throws when the cluster does not answer. */
+  request: (method: string, path: string, call?: Call) => Promise<Answer>
+  /** Undefined if the cluster has no such kind. */
+  kindOf: (apiVersion: string, kind: string) => Promise<Kind | undefined>
+  /** Why the agent's file refuses an object there. */
+  refuse: (kind: string, namespace: string | undefined) => string | undefined
+  version: string
+  /** Of its namespace kube-system: who answers under the name. */
+  uid: string
+  close: () => Promise<void>
+}
+
+const GRACE_S = 5
+const ANSWER_MS = 70_000
+const TRIES = 4
+const LATER = new Set([429, 503, 504])
+const MOST_CALLS = 8
+
+/** The cluster gave no answer: a write may have been taken. */
+export class NoAnswer extends Error {}
+
+const unreachable = (name: string, why: string): Verdict =>
+  failed('unreachable', `The cluster "${name}" does not answer: ${why} No change was made.`, true)
+
+/**
+ * Opens the cluster that the step names. kubectl holds the connection and knows every way to sign in; it serves the API
+ * on a socket in the folder of the attempt.
+ */
+export const openCluster = async (job: Job): Promise<Cluster> => {
+  const { cluster } = job.work.inputs as Record<string, unknown>
+  const name = String(cluster)
+  const rules = job.file.kubernetes
+  const found = rules?.clusters[name]
+  if (!rules || !found) throw new Ended(refusedBy(`The agent's file names no cluster "${name}".`))
+  const config = writeOwn(job, 'kubeconfig', readConfig(name, found.kubeconfig))
+  const place = join(job.folder, 'kube')
+  mkdirSync(place, { mode: 0o700 })
+  if (job.file.uid) chownSync(place, job.file.uid, job.file.uid)
+  const socketPath = join(place, 's')
+  const done = new AbortController()
+  let said = ''
+  let over = false
+  const options = ['--kubeconfig', config, ...(found.context ? ['--context', found.context] : [])]
+  // It outlives a stop of the work: the request in flight is answered first.
+  const proxy = runTool(
+    { ...job, signal: done.signal },
+    {
+      ...{
+        path: rules.program,
+        args: ['proxy', ...options, '--unix-socket', socketPath],
+        cwd: place,
+        grace_s: GRACE_S,
+      },
+      log: (text) => {
+        if (text.trim() !== '') said = text
+      },
+    },
+  ).then((end) => {
+    over = true
+    if (end.how === 'not_begun') said = end.message
+  })
+  const close = async () => {
+    done.abort()
+    await proxy
+  }
+  const agent = new Agent({ keepAlive: true, maxSockets: MOST_CALLS })
+  const once = (method: string, path: string, call: Call) => send({ agent, socketPath }, method, path, call)
+  const request: Cluster['request'] = async (method, path, call = {}) => {
+    for (let turn = 1; ; turn += 1) {
+      const answer = await once(method, path, call)
+      if (!LATER.has(answer.code) || turn === TRIES) return answer
+      await delay(500 * turn)
+    }
+  }
+  try {
+    while (!(await once('GET', '/version', {}).then(Boolean, () => false))) {
+      if (over) throw new Ended(unreachable(name, `kubectl ended: ${said}.`))
+      if (job.signal.aborted) throw new Ended(failed('cancelled', 'The work was stopped. No change was made.'))
+      if (/^(?!Starting to serve).*\berror\b/i.test(said)) throw new Ended(unreachable(name, said))
+      await delay(50)
+    }
+    const version = await request('GET', '/version')
+    const system = await request('GET', '/api/v1/namespaces/kube-system')
+    const uid = isObject(system.body.metadata) ? String(system.body.metadata.uid) : undefined
+    if (uid === undefined) throw new Ended(failed('refused', `${wordsOf(system)} No change was made.`, false))
+    const within = found.namespaces.map(matcherOf)
+    const outside = (found.cluster_kinds ?? []).map(matcherOf)
+    return {
+      ...{ name, request, uid, close, version: String(version.body.gitVersion), kindOf: discovery(request) },
+      refuse: (kind, namespace) =>
+        namespace === undefined
+          ? outside.some((fits) => fits(kind))
+            ? undefined
+            : `The agent's file lets no step change a ${kind} of "${name}".`
+          : within.some((fits) => fits(namespace))
+            ? undefined
+            : `The agent's file lets no step change the namespace "${namespace}" of "${name}".`,
+    }
+  } catch (error) {
+    await close()
+    if (error instanceof NoAnswer) throw new Ended(unreachable(name, error.message))
+    throw error
+  }
+}
+
+const readConfig = (name: string, path: string): string => {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new Ended(refusedBy(`The kubeconfig of the cluster "${name}" cannot be read: ${code}.`))
+  }
+}
+
+const send = (by: { agent: Agent; socketPath: string }, method: string, path: string, { body, patch, query }: Call) =>
+  new Promise<Answer>((resolve, reject) => {
+    const fail = (error: Error) => reject(new NoAnswer(error.message))
+    const text = body && JSON.stringify(body)
+    const headers = {
+      ...{ host: 'localhost', accept: 'application/json' },
+      // JSON is YAML.
+      ...(body && { 'content-type': patch ? 'application/apply-patch+yaml' : 'application/json' }),
+      // Node frames no body of a DELETE by itself: its preconditions would be lost.
+      ...(text !== undefined && { 'content-length': Buffer.byteLength(text) }),
+    }
+    const url = query ? `${path}?${new URLSearchParams(query)}` : path
+    const req = ask({ ...by, method, path: url, headers, timeout: ANSWER_MS }, (res) => {
+      const chunks: Buffer[] = []
+      res.on('data', (chunk: Buffer) => chunks.push(chunk))
+      res.on('error', fail)
+      res.on('end', () => {
+        const said = Buffer.concat(chunks).toString()
+        const parsed = parse(said)
+        const code = res.statusCode ?? 0
+        // What is no object is a word of kubectl, which could not reach the cluster.
+        if (!parsed && code >= 500) return fail(new Error(said.trim().slice(0, 300) || `HTTP ${code}.`))
+        resolve({ code, body: parsed ?? { message: said.trim().slice(0, 300) } })
+      })
+    })
+    req.on('error', fail)
+    req.on('timeout', () => req.destroy(new Error('it took too long.')))
+    req.end(text)
+  })
+
+const parse = (text: string): Record<string, unknown> | undefined => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** What the server said of a refused request. */
+export const wordsOf = ({ code, body }: Answer): string =>
+  typeof body.message === 'string' && body.message !== '' ? `${body.message.replace(/\.?$/, '')}.` : `HTTP ${code}.`
+
+/** The path of a group and version. */
+export const rootOf = (apiVersion: string): string =>
+  apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
+
+const discovery = (request: Cluster['request']): Cluster['kindOf'] => {
+  const known = new Map<string, Promise<Map<string, Kind>>>()
+  const load = async (apiVersion: string) => {
+    const answer = await request('GET', rootOf(apiVersion))
+    if (answer.code !== 200 && answer.code !== 404)
+      throw new Ended(failed('refused', `${wordsOf(answer)} No change was made.`, false))
+    const all = (answer.body.resources ?? []) as { name: string; kind: string; namespaced: boolean }[]
+    const kinds = all.filter(({ name }) => !name.includes('/'))
+    return new Map(kinds.map(({ name, kind, namespaced }) => [kind, { plural: name, namespaced }]))
+  }
+  return async (apiVersion, kind) => {
+    const before = (await known.get(apiVersion))?.get(kind)
+    if (before) return before
+    // A kind may have come with this very set.
+    known.set(apiVersion, load(apiVersion))
+    return (await known.get(apiVersion))?.get(kind)
+  }
+}

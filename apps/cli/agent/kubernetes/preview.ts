@@ -1,0 +1,135 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { ObjectSet, PreviewChange, PreviewField } from '../../../shared/contracts/client/preview.ts'
+import { matcherOf } from '../../../shared/data/pattern.ts'
+import { pictureOf } from '../tools/picture.ts'
+import { seal } from '../tools/seal.ts'
+import { Ended, failed, type Job, refusedBy, type Tool, type Verdict } from '../tools/types.ts'
+import { broughtOf, type Checked, check, type Found, type Refused, type Rules } from './check.ts'
+import { type Cluster, NoAnswer, openCluster } from './cluster.ts'
+import { eitherOf, type KubeObject, ownedBy, partOf } from './fields.ts'
+import { type Entry, type Pruned, prunable, readInventory } from './inventory.ts'
+import { render } from './render.ts'
+import { eachOf, type Placed, placeAll, secretsMask } from './set.ts'
+
+/** What leaves the agent sealed: all that the apply and its undo need. */
+export type Saved = {
+  /** Makes the digest say no secret. */
+  nonce: string
+  cluster_uid: string
+  namespace: string
+  set: string
+  noise: string[]
+  take: boolean
+  /** `previous` has the values of the fields that the set has or gets; undefined if the object was not there. */
+  objects: (Placed & Pick<Checked, 'action' | 'fields' | 'taken'> & { previous?: KubeObject })[]
+  prune: Pruned[]
+  inventory: Entry[]
+}
+
+const LAST_APPLIED = 'last-applied-configuration'
+const MAX_REFUSED = 10
+const MAX_PATTERNS = 100
+
+/** A list of texts among the inputs. */
+const textsOf = (job: Job, member: string): string[] => {
+  const value = (job.work.inputs as Record<string, unknown>)[member] ?? []
+  if (!Array.isArray(value) || value.length > MAX_PATTERNS || value.some((one) => typeof one !== 'string'))
+    throw new Ended(refusedBy(`"${member}" is a list of texts.`))
+  return value as string[]
+}
+
+/** Opens the cluster for as long as `act` takes. */
+export const withCluster = async (job: Job, act: (cluster: Cluster) => Promise<Verdict>): Promise<Verdict> => {
+  const cluster = await openCluster(job)
+  try {
+    return await act(cluster)
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error
+    return failed('unreachable', `The cluster "${cluster.name}" stopped answering: ${error.message}`, true)
+  } finally {
+    await cluster.close()
+  }
+}
+
+/**
+ * `kubernetes.preview`: asks the server what applying the set would do, object by object, and keeps the rendered set
+ * sealed under its digest. Every request is a read or a dry run.
+ */
+export const previewSet: Tool = (job) =>
+  withCluster(job, async (cluster) => {
+    const { conflicts = 'refuse', prune = false } = job.work.inputs as Record<string, unknown>
+    if ((conflicts !== 'refuse' && conflicts !== 'take') || typeof prune !== 'boolean')
+      return refusedBy('"conflicts" is refuse or take, and "prune" true or false.')
+    const { objects, source_digest, namespace, set } = await render(job, cluster.version)
+    const placed = await placeAll(cluster, objects, namespace, set)
+    const rules: Rules = { take: conflicts === 'take', noise: textsOf(job, 'noise'), brought: broughtOf(placed) }
+    const results = await eachOf(placed, (one) => check(cluster, one, rules))
+    const mask = secretsMask(job, [...objects, ...results.map((one) => ('live' in one ? one.live : undefined))])
+    const refused = results.filter((one): one is Refused => 'words' in one)
+    const [first] = refused
+    if (first) {
+      const words = refused.slice(0, MAX_REFUSED).map((one) => one.words)
+      const kind = refused.every((one) => one.class === 'conflict') ? 'conflict' : first.class
+      return failed(kind, mask(`${words.join(' ')} No change was made.`), false)
+    }
+    const inventory = await readInventory(cluster, namespace, set)
+    const gone = prune
+      ? await prunable(cluster, set, { entries: inventory, placed, kinds: textsOf(job, 'prune_kinds') })
+      : []
+    const checked = results as Checked[]
+    const saved: Saved = {
+      ...{ nonce: randomBytes(32).toString('hex'), cluster_uid: cluster.uid, namespace, set },
+      ...{ noise: [...rules.noise], take: rules.take, prune: gone, inventory },
+      objects: placed.map((one, i) => savedOf(one, checked[i] as Checked)),
+    }
+    const bytes = Buffer.from(JSON.stringify(saved))
+    const sealed = seal(job.file.state_dir, job.work.operation_id, bytes)
+    const about = { name: 'objects.sealed', kind: 'saved_plan', media_type: 'application/octet-stream' }
+    const { sha256 } = await job.keep(about, sealed)
+    const sensitive = textsOf(job, 'sensitive').map(matcherOf)
+    const isSensitive = (kind: string, path: string) =>
+      (kind === 'Secret' && (path.startsWith('/data') || path.includes(LAST_APPLIED))) ||
+      sensitive.some((fits) => fits(path))
+    const changes = [
+      ...gone.map(({ id, uid }) => ({ id, action: 'delete', fields: [{ path: '/metadata/uid', before: uid }] })),
+      ...saved.objects.flatMap((one) => changeOf(one, mask, (path) => isSensitive(one.ref.kind, path))),
+    ]
+    const made: ObjectSet = {
+      ...{ format: 'signalbox/preview@1', binding: 'checked', tool: `kubernetes ${cluster.version}`, drift: 0 },
+      ...{ source_digest, cluster: cluster.name, set, ...pictureOf(changes) },
+      plan: { sha256, content_sha256: createHash('sha256').update(bytes).digest('hex') },
+      unforeseen: saved.objects
+        .filter(({ action }) => action === 'unseen')
+        .map(({ id }) => `${id}: the server can check it once its namespace or kind exists`)
+        .slice(0, 200),
+    }
+    return { status: 'succeeded', outputs: { preview: made } }
+  })
+
+const savedOf = (placed: Placed, { action, fields, taken, live, after }: Checked): Saved['objects'][number] => {
+  const { manager } = placed
+  const owned = live && after && eitherOf(ownedBy(live, manager), ownedBy(after, manager))
+  return { ...placed, action, fields, taken, ...(owned && live && { previous: partOf(live, owned) }) }
+}
+
+const changeOf = (
+  { id, action, fields, taken }: Saved['objects'][number],
+  mask: (text: string) => string,
+  isSensitive: (path: string) => boolean,
+): PreviewChange[] => {
+  if (action === 'none' && taken.length === 0) return []
+  const values = (value: unknown): unknown => JSON.parse(mask(JSON.stringify(value)))
+  const shown = fields.map(({ path, before, after, unknown, noise }: Found): PreviewField => {
+    const marks = { path, ...(unknown && { unknown }), ...(noise && { noise }) }
+    if (isSensitive(path)) return { ...marks, sensitive: true }
+    return {
+      ...marks,
+      ...(before !== undefined && { before: values(before) }),
+      ...(after !== undefined && { after: values(after) }),
+    }
+  })
+  // The folded ones go last, so a bound cuts them first.
+  const ordered = [...shown.filter(({ noise }) => !noise), ...shown.filter(({ noise }) => noise)]
+  const note = taken.length > 0 ? { note: `takes ${taken.join(', ')}` } : {}
+  return [{ id, action: action === 'create' || action === 'unseen' ? 'create' : 'update', ...note, fields: ordered }]
+}

@@ -1,0 +1,150 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { extname, join } from 'node:path'
+import { parseAllDocuments } from 'yaml'
+import { digest } from '../../../shared/data/digest.ts'
+import { isObject } from '../../../shared/data/pointer.ts'
+import { writeOwn } from '../tools/host.ts'
+import { copySource, filesOf } from '../tools/source.ts'
+import { Ended, failed, type Job, refusedBy, runTool, stopped } from '../tools/types.ts'
+import { bare, type KubeObject } from './fields.ts'
+
+const INSIDE = /^(?!.*(^|\/)\.{1,2}(\/|$))[A-Za-z0-9._/-]{1,200}$/
+const NAME = /^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/
+const OBJECT_NAME = /^[a-z0-9]([a-z0-9._:-]{0,251}[a-z0-9])?$/i
+const FILES = ['.yaml', '.yml', '.json']
+const SKIPPED = /^\.git$/
+const GRACE_S = 5
+const MAX_OBJECTS = 2000
+const MAX_TEXT = 64 * 1024 * 1024
+
+/** Manifests, as a source or the step itself gives them. */
+export type Rendered = { objects: KubeObject[]; source_digest: string; namespace: string; set: string }
+
+const refuse = (message: string) => new Ended(refusedBy(message))
+const broken = (message: string) => new Ended(failed('render_failed', `${message} No change was made.`, false))
+
+/** Renders the objects of the step: plain files, a kustomization, a Helm chart, or those that the step lists. */
+export const render = async (job: Job, server: string): Promise<Rendered> => {
+  const inputs = job.work.inputs as Record<string, unknown>
+  const { source, path = '.', render: how = 'none', namespace, set, values = {}, objects } = inputs
+  for (const [member, value] of Object.entries({ namespace, set }))
+    if (typeof value !== 'string' || !NAME.test(value)) throw refuse(`"${member}" is a name of Kubernetes.`)
+  const names = { namespace: String(namespace), set: String(set) }
+  if (objects !== undefined) {
+    if (source !== undefined || !Array.isArray(objects)) throw refuse('"objects" is a list, without a "source".')
+    const own = objects.flatMap((object) => unfold(object, '"objects"'))
+    if (own.some(({ kind }) => kind === 'Secret'))
+      throw refuse('A Secret comes from a source of the agent, never from the inputs of a step.')
+    return { ...names, objects: own, source_digest: digest(own) }
+  }
+  const found = job.file.kubernetes?.sources?.[String(source)]
+  if (!found) throw refuse(`The agent's file names no source "${source}" of manifests.`)
+  if (typeof path !== 'string' || (path !== '.' && !INSIDE.test(path))) throw refuse('"path" is a path in the source.')
+  const root = join(job.folder, 'source')
+  const source_digest = copySource(job, String(source), found.path, root, SKIPPED)
+  const dir = join(root, path)
+  if (!existsSync(dir)) throw new Ended(failed('source_missing', `The source "${source}" has no "${path}".`, false))
+  const made =
+    how === 'none'
+      ? plain(dir)
+      : how === 'kustomize'
+        ? objectsOf(await outputOf(job, job.file.kubernetes?.program, ['kustomize', dir]), 'kustomize')
+        : how === 'helm' && isObject(values)
+          ? await helm(job, { dir, server, values, ...names })
+          : undefined
+  if (!made) throw refuse('"render" is none, kustomize or helm, and "values" an object.')
+  if (made.length === 0 || made.length > MAX_OBJECTS)
+    throw broken(`The source "${source}" has ${made.length} objects; a set has 1 to ${MAX_OBJECTS}.`)
+  return { ...names, objects: made, source_digest: digest({ source_digest, path, how, values }) }
+}
+
+const plain = (dir: string): KubeObject[] =>
+  filesOf(dir)
+    .filter((file) => FILES.includes(extname(file)))
+    .flatMap((file) => objectsOf(readFileSync(file, 'utf8'), file.slice(dir.length + 1)))
+
+type Chart = { dir: string; server: string; values: object; namespace: string; set: string }
+const helm = async (job: Job, { dir, server, values, namespace, set }: Chart): Promise<KubeObject[]> => {
+  const program = job.file.kubernetes?.helm
+  if (!program) throw refuse('The agent\'s file names no program "helm".')
+  const file = writeOwn(job, 'values.json', JSON.stringify(values))
+  const options = ['--namespace', namespace, '--values', file, '--include-crds', '--skip-tests']
+  const text = await outputOf(job, program, ['template', set, dir, ...options, '--kube-version', server])
+  const objects = objectsOf(text, 'the chart')
+  const hook = objects.find(({ metadata }) => isObject(metadata.annotations) && 'helm.sh/hook' in metadata.annotations)
+  if (hook)
+    throw new Ended(
+      failed(
+        'helm_hooks_unsupported',
+        `${hook.kind} ${hook.metadata.name} is a hook of Helm, which no set of objects can promise. Turn it off by a value, or make it a step of its own. No change was made.`,
+        false,
+      ),
+    )
+  return objects
+}
+
+/** What a program prints; its words are not logged, for they may hold what it renders. */
+const outputOf = async (job: Job, program: string | undefined, args: string[]): Promise<string> => {
+  const lines: string[] = []
+  let said = ''
+  const home = join(job.folder, 'render')
+  mkdirSync(home, { recursive: true })
+  const end = await runTool(job, {
+    ...{ path: program ?? '', args, cwd: job.folder, grace_s: GRACE_S, max_line: MAX_TEXT },
+    env: { HELM_CACHE_HOME: home, HELM_CONFIG_HOME: home, HELM_DATA_HOME: home },
+    log: (text, line) => {
+      if (line?.stream === 'stdout') lines.push(text)
+      else if (text.trim() !== '') said = text
+    },
+  })
+  const other = stopped(end, args[0] ?? '', ' No change was made.')
+  if (other) throw new Ended(other.status === 'unknown' ? { ...other, status: 'failed' } : other)
+  if (end.how === 'not_begun' || end.code !== 0) throw broken(`${args[0]} failed: ${said.slice(0, 500)}`)
+  return lines.join('\n')
+}
+
+/** As kubectl reads it: YAML 1.1, but for times, which stay texts (0644 is octal, and 12:30 no number). */
+const objectsOf = (text: string, place: string): KubeObject[] => {
+  const documents = parseAllDocuments(text, {
+    schema: 'yaml-1.1',
+    merge: true,
+    customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || !isTime(tag)),
+  })
+  if (!Array.isArray(documents)) return []
+  return documents.flatMap((document, i) => {
+    const [fault] = document.errors
+    if (fault) throw broken(`${place}: ${fault.message.split('\n')[0]}`)
+    const value = toValue(document, place)
+    return value === null || value === undefined ? [] : unfold(value, `${place}, document ${i + 1}`)
+  })
+}
+
+const toValue = (document: { toJS: () => unknown }, place: string): unknown => {
+  try {
+    return document.toJS()
+  } catch (error) {
+    throw broken(`${place}: ${(error as Error).message}.`)
+  }
+}
+
+const isTime = (tag: { tag: string; format?: string }) =>
+  tag.format === 'TIME' || tag.tag === 'tag:yaml.org,2002:timestamp'
+
+const unfold = (document: unknown, place: string): KubeObject[] => {
+  if (!isObject(document) || typeof document.apiVersion !== 'string' || typeof document.kind !== 'string')
+    throw broken(`${place} is no object of Kubernetes: it has no apiVersion and kind.`)
+  if (document.kind.endsWith('List') && Array.isArray(document.items))
+    return document.items.flatMap((item) => unfold(item, place))
+  const { name } = isObject(document.metadata) ? document.metadata : {}
+  if (typeof name !== 'string' || !OBJECT_NAME.test(name))
+    throw broken(`${place}: a ${document.kind} has no name. One that the server makes up cannot be approved.`)
+  return [withData(bare(document as KubeObject))]
+}
+
+/** Texts of a Secret go where the server would put them; there their removal is seen, too. */
+const withData = ({ stringData, ...object }: KubeObject): KubeObject => {
+  if (object.kind !== 'Secret' || !isObject(stringData))
+    return { ...object, ...(stringData !== undefined && { stringData }) } as KubeObject
+  const coded = Object.entries(stringData).map(([key, value]) => [key, Buffer.from(String(value)).toString('base64')])
+  return { ...object, data: { ...(isObject(object.data) && object.data), ...Object.fromEntries(coded) } } as KubeObject
+}

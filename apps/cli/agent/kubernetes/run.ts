@@ -1,0 +1,215 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Value } from 'typebox/value'
+import { ObjectSet } from '../../../shared/contracts/client/preview.ts'
+import { isObject } from '../../../shared/data/pointer.ts'
+import { unseal } from '../tools/seal.ts'
+import { Ended, failed, type Job, refusedBy, stale } from '../tools/types.ts'
+import { ownedWords } from './check.ts'
+import { type Cluster, NoAnswer, wordsOf } from './cluster.ts'
+import type { KubeObject } from './fields.ts'
+import type { Saved } from './preview.ts'
+import { type Readiness, readinessOf, rulesOf } from './ready.ts'
+import { applyAt, conflictsOf, eachOf, liveAt, type Placed, secretsMask } from './set.ts'
+
+/** One change of a cluster, and what is done of it. */
+export type Run = {
+  job: Job
+  cluster: Cluster
+  saved: Saved
+  /** Masks the data of every Secret of the set. */
+  mask: (text: string) => string
+  /** In words, as they were done. */
+  done: string[]
+  /** A write was sent. */
+  begun: boolean
+}
+
+/** The last so much of its time is for the last word. */
+const LAST_WORD_MS = 5000
+const TRIES = 3
+const PAUSE_MS = 1000
+const WAIT_S = 600
+const MAX_NAMED = 20
+
+/** The set that was approved, byte for byte; it opens for the cluster that checked it. */
+export const openSaved = async (job: Job, cluster: Cluster): Promise<Run> => {
+  const given = (job.work.inputs as Record<string, unknown>).preview
+  if (!Value.Check(ObjectSet, given))
+    throw new Ended(refusedBy('"preview" is no preview of kubernetes: pass the output of its node.'))
+  const { sha256, content_sha256 } = given.plan
+  const bytes = unseal(job.file.state_dir, job.work.operation_id, await job.fetch(sha256))
+  if (!bytes)
+    throw new Ended(
+      refusedBy('The saved objects do not open: another key sealed them, or they were changed. No change was made.'),
+    )
+  if (createHash('sha256').update(bytes).digest('hex') !== content_sha256)
+    throw new Ended(
+      refusedBy('The saved objects have another digest than the one that was approved. No change was made.'),
+    )
+  const saved = JSON.parse(bytes.toString()) as Saved
+  if (saved.cluster_uid !== cluster.uid)
+    throw new Ended(stale(`The cluster "${cluster.name}" is another one than the preview was made with.`))
+  for (const { ref, id } of [...saved.objects, ...saved.prune]) {
+    const refused = cluster.refuse(ref.kind, ref.namespace)
+    if (refused !== undefined) throw new Ended(refusedBy(`${refused} ${id} was not touched.`))
+  }
+  const secrets = [...saved.objects.flatMap(({ object, previous }) => [object, previous])]
+  return { job, cluster, saved, mask: secretsMask(job, secrets), done: [], begun: false }
+}
+
+const progressOf = ({ done, saved }: Run): string =>
+  `${done.length} of ${saved.objects.length + saved.prune.length} objects are done${done.length > 0 ? `: ${done.slice(0, MAX_NAMED).join(', ')}` : ''}.`
+
+/** Ends the run by a fault; before the first write no change was made. */
+export const fault = (run: Run, kind: string, words: string): Ended =>
+  new Ended(
+    run.begun
+      ? failed(kind === 'not_ready' ? kind : 'partial', run.mask(`${progressOf(run)} ${words}`), false)
+      : kind === 'preview_stale'
+        ? stale(run.mask(words))
+        : failed(kind, run.mask(`${words} No change was made.`), false),
+  )
+
+/** Ends the run if the work is to be stopped, or its time is nearly over: between two requests, so no outcome is unknown. */
+export const heed = (run: Run): void => {
+  const { signal, work } = run.job
+  const late = Date.now() > Date.parse(work.deadline_at) - LAST_WORD_MS
+  if (signal.aborted) throw new Ended(failed('cancelled', `The work was stopped. ${progressOf(run)}`))
+  if (late) throw new Ended(failed('timeout', `The time is over. ${progressOf(run)}`, false))
+}
+
+/** What a write is made of: the version that was read ("1" makes an object only where none is), or why there is none. */
+export type Basis = { version: string; force: boolean }
+
+/**
+ * Applies one object of the version that was checked. If it moved meanwhile it is checked again by `renew`. Returns the
+ * object as it is then.
+ */
+export const write = async (
+  run: Run,
+  placed: Placed,
+  first: Basis,
+  renew: () => Promise<Basis>,
+): Promise<KubeObject> => {
+  let basis = first
+  for (let turn = 1; ; turn += 1) {
+    heed(run)
+    run.begun = true
+    const answer = await applyAt(run.cluster, placed, basis).catch((error: unknown) => {
+      if (error instanceof NoAnswer) return error
+      throw error
+    })
+    if (!(answer instanceof NoAnswer) && (answer.code === 200 || answer.code === 201)) {
+      const made = answer.body as KubeObject
+      const verb =
+        answer.code === 201 ? 'created' : made.metadata.resourceVersion === basis.version ? 'unchanged' : 'changed'
+      run.done.push(`${placed.id} ${verb}`)
+      run.job.log(`${placed.id}: ${verb}`)
+      return made
+    }
+    const again = answer instanceof NoAnswer || answer.code === 409
+    if (!again) throw fault(run, 'refused', `The server refuses ${placed.id}: ${wordsOf(answer)}`)
+    if (turn === TRIES && answer instanceof NoAnswer) {
+      const message = run.mask(`The cluster gave no answer to ${placed.id}: ${answer.message} ${progressOf(run)}`)
+      throw new Ended({ status: 'unknown', class: 'connection_lost', message })
+    }
+    if (answer instanceof NoAnswer) await delay(PAUSE_MS)
+    else if (turn === TRIES) {
+      const owned = conflictsOf(answer)
+      const words = owned ? ownedWords(placed.id, owned) : `${placed.id} keeps moving: ${wordsOf(answer)}`
+      throw fault(run, 'conflict', words)
+    }
+    basis = await renew().catch((error: unknown) => {
+      if (error instanceof NoAnswer) return basis
+      throw error
+    })
+  }
+}
+
+const PRIORITY: [RegExp, number][] = [
+  [/^Namespace$/, 0],
+  [/^CustomResourceDefinition$/, 1],
+  [/^(ServiceAccount|(Cluster)?Role(Binding)?)$/, 2],
+  [/^(ConfigMap|Secret|PersistentVolume(Claim)?|StorageClass|ResourceQuota|LimitRange|PriorityClass)$/, 3],
+  [/^Service$/, 4],
+  [/^(Deployment|StatefulSet|DaemonSet|Job|CronJob|Pod|ReplicaSet)$/, 5],
+]
+const WAVE = 'argocd.argoproj.io/sync-wave'
+const REST = 6
+
+/** Objects in the order in which they are applied: their own waves, and in each of them by kind. */
+export const wavesOf = <T extends Placed>(placed: readonly T[]): T[][][] => {
+  const waveOf = ({ object: { metadata } }: Placed) =>
+    Number(isObject(metadata.annotations) ? (metadata.annotations[WAVE] ?? 0) : 0) || 0
+  const orderOf = ({ ref }: Placed) => PRIORITY.find(([kinds]) => kinds.test(ref.kind))?.[1] ?? REST
+  const parts = <K extends T>(list: readonly K[], by: (one: K) => number): K[][] =>
+    [...Map.groupBy(list, by)].sort(([a], [b]) => a - b).map(([, part]) => part)
+  return parts(placed, waveOf).map((wave) => parts(wave, orderOf))
+}
+
+/** Waits until each object is ready; a line of the log for each change of its state. */
+export const waitFor = async (run: Run, placed: readonly Placed[]): Promise<void> => {
+  const { wait = {} } = run.job.work.inputs as { wait?: unknown }
+  if (wait === false) return
+  const { timeout_s = WAIT_S, ready_if } = isObject(wait) ? wait : {}
+  const rules = rulesOf(ready_if)
+  // The time of the work may be shorter; the cause is told all the same.
+  const end = Math.min(Date.now() + 1000 * Number(timeout_s), Date.parse(run.job.work.deadline_at) - 2 * LAST_WORD_MS)
+  const said = new Map<string, string>()
+  let open = placed
+  for (;;) {
+    const states = await eachOf(open, async (one) => {
+      const state = await stateOf(run, one, rules)
+      if (said.get(one.id) !== state.words && (!state.ready || said.has(one.id)))
+        run.job.log(run.mask(`${one.id}: ${state.words}`), { level: state.failed ? 'error' : 'info' })
+      said.set(one.id, state.words)
+      return { one, ...state }
+    })
+    const late = Date.now() > end
+    const bad = states.filter(({ failed: broken, ready }) => broken || (late && !ready))
+    if (bad.length > 0) {
+      const events = await eachOf(bad.slice(0, 3), ({ one }) => eventsOf(run.cluster, one))
+      const words = bad.slice(0, MAX_NAMED).map(({ one, words: state }) => `${one.id}: ${state}`)
+      throw fault(run, 'not_ready', `Not ready${late ? ' in time' : ''}: ${[...words, ...events.flat()].join('; ')}.`)
+    }
+    open = states.filter(({ ready }) => !ready).map(({ one }) => one)
+    if (open.length === 0) return
+    heed(run)
+    await delay(PAUSE_MS)
+  }
+}
+
+/** A cluster that does not answer for a while is waited for, too. */
+const stateOf = async (
+  { cluster }: Run,
+  { path, ref }: Placed,
+  rules: ReturnType<typeof rulesOf>,
+): Promise<Readiness> => {
+  const live = await liveAt(cluster, path).catch((error: unknown) => {
+    if (error instanceof NoAnswer) return error
+    throw error
+  })
+  if (live instanceof NoAnswer) return { ready: false, words: 'the cluster does not answer' }
+  return live ? readinessOf(live, rules.get(ref.kind)) : { ready: false, failed: true, words: 'it is gone' }
+}
+
+type KubeEvent = {
+  type?: string
+  reason?: string
+  message?: string
+  lastTimestamp?: string
+  involvedObject?: { name?: string }
+}
+/** The newest warnings about an object and those made for it, whose names begin with its own. */
+const eventsOf = async ({ request }: Cluster, { ref }: Placed): Promise<string[]> => {
+  if (ref.namespace === undefined) return []
+  const query = { fieldSelector: 'type=Warning', limit: '500' }
+  const { body } = await request('GET', `/api/v1/namespaces/${ref.namespace}/events`, { query })
+  const items = (Array.isArray(body.items) ? body.items : []) as KubeEvent[]
+  return items
+    .filter(({ involvedObject }) => involvedObject?.name?.startsWith(ref.name))
+    .sort((a, b) => String(b.lastTimestamp).localeCompare(String(a.lastTimestamp)))
+    .slice(0, 3)
+    .map(({ reason, message }) => `${reason}: ${String(message).slice(0, 200)}`)
+}

@@ -1,0 +1,59 @@
+import type { Tool } from '../tools/types.ts'
+import { type KubeObject, ownedBy } from './fields.ts'
+import { deleteAt, type Entry, isOurs, readInventory, writeInventory } from './inventory.ts'
+import { withCluster } from './preview.ts'
+import { type Basis, fault, heed, openSaved, type Run, waitFor, wavesOf, write } from './run.ts'
+import { eachOf, keyOf, liveAt, managerOf, type Placed } from './set.ts'
+
+/**
+ * `kubernetes.undo`: the compensation of an apply, by the same preview. What stood in the fields of the set is applied
+ * again, what was made is deleted, and what was pruned is made again. Fields of other managers stay theirs.
+ */
+export const undoSet: Tool = (job) =>
+  withCluster(job, async (cluster) => {
+    const run = await openSaved(job, cluster)
+    const { saved } = run
+    const listed = await readInventory(cluster, saved.namespace, saved.set)
+    const uids = new Map(listed.map((entry) => [keyOf(entry), entry]))
+    const before = [
+      ...saved.objects.flatMap(({ previous, ...one }) => (previous ? [{ ...one, object: previous }] : [])),
+      ...saved.prune.map(({ previous, ...one }) => ({ ...one, object: previous, manager: managerOf(saved.set) })),
+    ]
+    const restored: Placed[] = []
+    const made: Entry[] = []
+    for (const part of wavesOf(before).flat())
+      await eachOf(part, async (one) => {
+        const live = await liveAt(cluster, one.path)
+        // An apply that did not get so far has not changed it.
+        if (live && ownedBy(live, one.manager) === undefined) return
+        const { metadata } = await write(run, one, basisOf(live), async () => basisOf(await liveAt(cluster, one.path)))
+        made.push({ ...one.ref, uid: String(metadata.uid) })
+        restored.push(one)
+      })
+    const created = saved.objects.filter(({ previous }) => previous === undefined)
+    for (const one of wavesOf(created).flat(2).reverse()) {
+      heed(run)
+      const live = await liveAt(cluster, one.path)
+      const entry = uids.get(keyOf(one.ref)) ?? one.ref
+      if (live && isOurs(live, entry, saved.set)) await remove(run, one, live)
+    }
+    await waitFor(run, restored)
+    const old = new Map(made.map((entry) => [keyOf(entry), entry]))
+    const entries = saved.inventory.map((entry) => old.get(keyOf(entry)) ?? entry)
+    const words = await writeInventory(cluster, saved.namespace, saved.set, entries)
+    if (words !== undefined) throw fault(run, 'refused', `The server refuses the list of the set: ${words}`)
+    return { status: 'succeeded', outputs: { undone: run.done.slice(0, 500) } }
+  })
+
+const basisOf = (live: KubeObject | undefined): Basis => ({
+  version: live ? String(live.metadata.resourceVersion) : '1',
+  force: false,
+})
+
+const remove = async (run: Run, { id, path }: Placed, live: KubeObject) => {
+  run.begun = true
+  const words = await deleteAt(run.cluster, path, live)
+  if (words !== undefined) throw fault(run, 'refused', `The server does not delete ${id}: ${words}`)
+  run.done.push(`${id} deleted`)
+  run.job.log(`${id}: deleted`)
+}

@@ -1,0 +1,46 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
+import { problemOf, withSession } from '../api/client.ts'
+import { ProblemText } from '../ui/failure.tsx'
+
+type Said = string | Problem | null
+
+/** Changes of one's own account, one at a time, and how the last one ended. `act` returns whether it was done. */
+export const useChanges = (noun: string) => {
+  const client = useQueryClient()
+  const [busy, setBusy] = useState(false)
+  const [said, setSaid] = useState<Said>(null)
+  const act = async (work: () => Promise<Said>, done: string): Promise<boolean> => {
+    if (busy) return false
+    setBusy(true)
+    const refused = await work()
+    setSaid(refused ?? done)
+    await client.invalidateQueries({ queryKey: [noun] })
+    setBusy(false)
+    return refused === null
+  }
+  return { busy, said, setSaid, act }
+}
+
+/** How the last change ended, announced. */
+export const Told = ({ said }: { said: Said }) => (
+  <div role="status">{typeof said === 'string' ? <p>{said}</p> : said ? <ProblemText problem={said} /> : null}</div>
+)
+
+/** Sends a change of one's own account. Returns the refusal, or null. */
+export const send = async (
+  method: 'POST' | 'PUT' | 'DELETE',
+  path: string,
+  body?: unknown,
+): Promise<Problem | null> => {
+  try {
+    const headers = { 'idempotency-key': crypto.randomUUID(), ...(body ? { 'content-type': 'application/json' } : {}) }
+    const given = body ? { body: JSON.stringify(body) } : {}
+    const answer = await withSession(new Request(path, { method, headers, ...given }))
+    if (answer.ok) return null
+    return problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
+  } catch (thrown) {
+    return problemOf(thrown)
+  }
+}

@@ -1,0 +1,48 @@
+import { useQuery } from '@tanstack/react-query'
+import { useSyncExternalStore } from 'react'
+import { Told, useChanges } from '../account/changes.tsx'
+import { problemOf } from '../api/client.ts'
+import { installOffer, isInstalled, onInstallOffer } from '../kit/install.ts'
+import { pushQuery } from '../queries/me.ts'
+import { tAccount } from '../words/account.ts'
+import { canPush, isSubscribed, startPush, stopPush } from './push.ts'
+
+const words = tAccount.notifications.device
+
+/** This browser: whether it shows notifications, and the console as an installed app. Both only when the person asks. */
+export const ThisDevice = () => {
+  const push = useQuery(pushQuery())
+  const here = useQuery({ queryKey: ['notifications', 'here'], queryFn: isSubscribed })
+  const { busy, said, act } = useChanges('notifications')
+  if (!push.data || here.data === undefined) return null
+  const { public_key, destination } = push.data
+  const on = destination !== null && here.data
+  const why = public_key === null ? words.off : canPush() ? null : words.unsupported
+  const change = () =>
+    act(() => (on ? stopPush() : startPush(public_key ?? '')).catch(problemOf), on ? words.stopped : words.started)
+  return (
+    <section aria-labelledby="notify-device" className="flex flex-col items-start gap-3">
+      <h2 id="notify-device">{words.title}</h2>
+      <Told said={said} />
+      {why === null ? (
+        <button type="button" className="button" aria-disabled={busy} onClick={() => void change()}>
+          {on ? words.stop : words.start}
+        </button>
+      ) : (
+        <p className="text-muted">{why}</p>
+      )}
+      <Install />
+    </section>
+  )
+}
+
+const Install = () => {
+  const offer = useSyncExternalStore(onInstallOffer, installOffer)
+  if (isInstalled()) return null
+  if (offer === undefined) return <p className="text-muted">{words.install_note}</p>
+  return (
+    <button type="button" className="button" onClick={() => void offer.prompt()}>
+      {words.install}
+    </button>
+  )
+}

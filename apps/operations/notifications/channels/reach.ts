@@ -1,0 +1,37 @@
+import { type Agent, request } from 'undici'
+import type { Destination } from '../../../../db/operations/notifications/destinations.ts'
+import { Denied } from '../../../shared/web/agent.ts'
+
+export const TIMEOUT_MS = 10_000
+
+/** How a try ended. `final`: it is not tried again; `gone`: nor is anything else sent there. */
+export type Sent = { error?: string; final?: true; gone?: true }
+/** What is opened of a destination to reach it. */
+export type Reach = { delivery_id: string; kind: Destination['kind']; address: string; secret: string | undefined }
+
+/** One POST. No redirect is followed, and no answer is kept. The statuses in `gone` end the destination. */
+export const post = async (
+  agent: Agent,
+  url: string,
+  headers: Record<string, string>,
+  body: string | Buffer,
+  gone: readonly number[],
+): Promise<Sent> => {
+  try {
+    const answer = await request(url, {
+      method: 'POST',
+      headers: { 'user-agent': 'signalbox', ...headers },
+      body,
+      dispatcher: agent,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      reset: true,
+    })
+    await answer.body.dump({ limit: 65_536 })
+    const { statusCode: status } = answer
+    if (status >= 200 && status < 300) return {}
+    return { error: `It answers ${status}.`, ...(gone.includes(status) && { final: true, gone: true }) }
+  } catch (error) {
+    if (error instanceof Denied) return { error: 'Its address may not be called.', final: true }
+    return { error: (error as Error).name === 'TimeoutError' ? 'It does not answer.' : 'It cannot be reached.' }
+  }
+}

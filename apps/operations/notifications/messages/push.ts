@@ -1,0 +1,34 @@
+import type { Message } from './decisions.ts'
+
+/**
+ * What a device is told. A notification of a tag takes the place of the one before; a later round of a gate has the tag of
+ * the earlier. `silent`: it makes no sound.
+ */
+export type PushPayload = { tag: string; title: string; body: string; url: string; silent: boolean }
+
+const URGENT: ReadonlySet<string> = new Set(['high', 'critical'])
+
+/** A push of a message, and the topic under which it replaces one that was not delivered. */
+export const pushOf = (message: Message): { topic: string; urgent: boolean; payload: PushPayload } => {
+  const { items, subject, link, outcome } = message
+  const [item] = items
+  const url = new URL(link)
+  const shown = { url: `${url.pathname}${url.search}`, silent: outcome !== undefined }
+  if (!item || items.length > 1) {
+    const tag = message.type ?? 'inbox'
+    return { topic: tag, urgent: item !== undefined, payload: { tag, title: subject, body: '', ...shown } }
+  }
+  const { operation_id, gate_id, patch_id, round, words } = item
+  const tag = `${operation_id}/${gate_id ?? patch_id}`
+  const about = words ? [words.title, ...(outcome ? [] : [`Risk: ${words.risk}`])].join(' · ') : ''
+  return {
+    topic: `${tag}/${round}`,
+    urgent: URGENT.has(words?.risk ?? ''),
+    payload: {
+      tag,
+      title: outcome ?? words?.question ?? subject,
+      body: outcome ? [words?.question, about].filter(Boolean).join('\n') : about,
+      ...shown,
+    },
+  }
+}

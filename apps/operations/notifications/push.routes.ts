@@ -1,0 +1,61 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { allow } from '../../shared/auth/http.ts'
+import { DestinationView, PushBody, PushView } from '../../shared/contracts/notifications/notifications.ts'
+import { DryRunReply } from '../../shared/contracts/operations/common.ts'
+import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { mutationOf } from '../command/mutate.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { readPush, subscribe, unsubscribe } from './push.ts'
+
+type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
+
+/** Web Push to the browser of the caller's session. */
+export const pushRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.get(
+    '/v1/notifications/push',
+    {
+      schema: {
+        operationId: 'getPush',
+        summary: 'Read how this browser is told',
+        description: 'The key to subscribe with, and the subscription of your session if there is one.',
+        tags: ['notifications'],
+        response: { 200: PushView, ...errorReplies },
+      },
+      preHandler: allow('self', { kind: 'R' }),
+    },
+    (req) => readPush(deps, req.caller.session_id),
+  )
+  app.put(
+    '/v1/notifications/push',
+    {
+      schema: {
+        operationId: 'subscribePush',
+        summary: 'Subscribe this browser',
+        description:
+          'Decisions that wait for you are pushed to this browser until your session ends. Replaces the subscription of the session, and that of whoever had this browser before.',
+        tags: ['notifications'],
+        headers: CommandHeaders,
+        body: PushBody,
+        response: { 200: Type.Union([DestinationView, DryRunReply]), ...errorReplies },
+      },
+      preHandler: allow('self', { kind: 'W' }),
+    },
+    async (req, reply) => sendStored(reply, await subscribe(deps, mutationOf(deps, req), req.body)),
+  )
+  app.delete(
+    '/v1/notifications/push',
+    {
+      schema: {
+        operationId: 'unsubscribePush',
+        summary: 'Unsubscribe this browser',
+        description: 'Ends the subscription of your session, if there is one.',
+        tags: ['notifications'],
+        headers: CommandHeaders,
+        response: { 204: Type.Null(), ...errorReplies },
+      },
+      preHandler: allow('self', { kind: 'W' }),
+    },
+    async (req, reply) => sendStored(reply, await unsubscribe(deps, mutationOf(deps, req))),
+  )
+}

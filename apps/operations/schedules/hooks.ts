@@ -1,0 +1,120 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import {
+  beginRun,
+  getSchedule,
+  isRunWaiting,
+  lockSchedule,
+  moveSchedule,
+  type Schedule,
+  saveDelivery,
+} from '../../../db/operations/plans/schedules.ts'
+import type { HookDeliveryView } from '../../shared/contracts/operations/schedules.ts'
+import { AppError, notFound, overloaded } from '../../shared/errors.ts'
+import { CelError, compileCel } from '../../shared/expressions/cel.ts'
+import { type Mutation, mutate } from '../command/mutate.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { audit, sees } from './commands.ts'
+
+type Deps = Pick<OperationsDeps, 'clock' | 'db' | 'keys' | 'notifyKeys'>
+
+/** So far may the time of a delivery be from ours, in milliseconds. */
+const TOLERANCE_MS = 5 * 60_000
+/** Deliveries that a schedule takes within a minute. */
+const A_MINUTE = 60
+
+/**
+ * Makes the next secret of a webhook; the one before it counts for `overlap_s` more. Only the owner may: a schedule acts
+ * with its owner's rights. The stored answer holds the number of the secret alone.
+ */
+export const makeSecret = (deps: Deps, mutation: Mutation, schedule_id: string, overlap_s: number) =>
+  mutate(deps, mutation, async (tx) => {
+    const schedule = await lockSchedule(tx, schedule_id)
+    if (!schedule || !(await sees(tx, mutation.caller, schedule))) throw notFound('schedule', schedule_id)
+    if (schedule.requester_id !== mutation.caller.user_id)
+      throw new AppError('policy_denied', 'not_your_schedule', 'Only its owner may have its secret.')
+    if (!('webhook' in schedule.when) || schedule.status === 'ended')
+      throw new AppError('invalid_state_transition', 'schedule_ended', 'It waits for no webhook.')
+    const secret_number = schedule.secret_number + 1
+    const until = secret_number > 1 && overlap_s > 0 ? deps.clock.now().getTime() + overlap_s * 1000 : undefined
+    const previous_until = until === undefined ? null : new Date(until).toISOString()
+    const keep = async () => {
+      await moveSchedule(tx, schedule_id, { secret_number, previous_until })
+      await audit(deps, tx, mutation, 'schedule.secret', schedule_id, { reason: null, after: { secret_number } })
+      return { status: 200, body: { schedule_id, secret_number, previous_until } }
+    }
+    return { effect: { previous_until }, keep }
+  })
+
+/** A webhook as it came: `body` are its bytes, which its signature covers. */
+export type Delivery = { headers: Record<string, string | string[] | undefined>; body: Buffer }
+
+/**
+ * Takes a webhook, each once, and begins a run; the run acts with its owner's rights as any other. A schedule that does
+ * not exist, one without a webhook and a wrong signature are refused alike.
+ */
+export const takeDelivery = async (deps: Deps, schedule_id: string, delivery: Delivery): Promise<HookDeliveryView> => {
+  const found = await getSchedule(deps.db, schedule_id)
+  const delivery_id = found && 'webhook' in found.when ? provenId(deps, found, found.when.webhook, delivery) : undefined
+  if (delivery_id === undefined)
+    throw new AppError('policy_denied', 'signature_invalid', 'The signature is not valid here and now.', {
+      status: 401,
+    })
+  return deps.db.transaction(async (tx) => {
+    const schedule = (await lockSchedule(tx, schedule_id)) as Schedule
+    const { is_new, lately } = await saveDelivery(tx, schedule_id, delivery_id)
+    if (!is_new) return { status: 'duplicate', detail: 'It was taken before.' }
+    if (lately > A_MINUTE) throw overloaded('internal_error')
+    if (schedule.status !== 'active') return { status: 'ignored', detail: `The schedule is ${schedule.status}.` }
+    const unmet = whyUnmet(schedule, delivery.body)
+    if (unmet !== undefined) return { status: 'ignored', detail: unmet }
+    if (!(await isRunWaiting(tx, schedule_id))) await beginRun(tx, schedule_id, deps.clock.now().toISOString())
+    return { status: 'accepted', detail: null }
+  })
+}
+
+type Hook = Extract<Schedule['when'], { webhook: unknown }>['webhook']
+
+/** The id under which a delivery counts once, if one of the secrets signed it. */
+const provenId = (deps: Deps, schedule: Schedule, { signature }: Hook, { headers, body }: Delivery) => {
+  const one = (name: string) => (typeof headers[name] === 'string' ? headers[name] : '')
+  const id = one('webhook-id')
+  const at = one('webhook-timestamp')
+  const given =
+    signature === 'standard'
+      ? one('webhook-signature')
+          .split(' ')
+          .slice(0, 10)
+          .flatMap((part) => (part.startsWith('v1,') ? [Buffer.from(part.slice(3), 'base64')] : []))
+      : [Buffer.from(one('x-hub-signature-256').replace(/^sha256=/, ''), 'hex')]
+  if (signature === 'standard') {
+    if (!/^[\x21-\x7e]{1,200}$/.test(id) || !/^\d{1,12}$/.test(at)) return undefined
+    if (Math.abs(deps.clock.now().getTime() - Number(at) * 1000) > TOLERANCE_MS) return undefined
+  }
+  const signed = signature === 'standard' ? Buffer.concat([Buffer.from(`${id}.${at}.`), body]) : body
+  for (const secret of secretsOf(deps, schedule)) {
+    // A forge takes the secret as a text; Standard Webhooks as the bytes that it spells.
+    const key = signature === 'standard' ? Buffer.from(secret.replace(/^whsec_/, ''), 'base64') : secret
+    const right = createHmac('sha256', key).update(signed).digest()
+    if (given.some((each) => each.length === right.length && timingSafeEqual(each, right)))
+      // The id of a forge's delivery is not signed: the body itself counts once.
+      return signature === 'standard' ? id : createHmac('sha256', schedule.schedule_id).update(body).digest('hex')
+  }
+  return undefined
+}
+
+const secretsOf = ({ notifyKeys, clock }: Deps, { schedule_id, secret_number, previous_until }: Schedule): string[] => {
+  const old = previous_until !== null && Date.parse(previous_until) > clock.now().getTime()
+  const numbers = [...(secret_number > 0 ? [secret_number] : []), ...(old ? [secret_number - 1] : [])]
+  return numbers.flatMap((number) => notifyKeys.hookSecrets(schedule_id, number))
+}
+
+const whyUnmet = ({ when }: Schedule, bytes: Buffer): string | undefined => {
+  if (!('webhook' in when) || when.webhook.if === undefined) return undefined
+  try {
+    const body: unknown = JSON.parse(bytes.toString('utf8'))
+    return compileCel(when.webhook.if, ['body']).test({ body }) ? undefined : `It does not meet ${when.webhook.if}.`
+  } catch (error) {
+    if (error instanceof CelError || error instanceof SyntaxError) return `It cannot be read: ${error.message}`
+    throw error
+  }
+}

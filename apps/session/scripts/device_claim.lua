@@ -1,0 +1,21 @@
+-- include: lib.lua
+-- One poll of a device (RFC 8628 3.4). Input: id, slack_ms. Returns approved with user_id, session_id and request, once;
+-- or pending, slow_down, denied, expired, gone.
+local grant = P .. 'dgrant:' .. input.id
+local record = redis.call('HMGET', grant, 'status', 'expires_at', 'interval_s', 'polled_at', 'user_id', 'session_id',
+  'request')
+if not record[1] or record[1] == 'claimed' then return { 'gone' } end
+if tonumber(record[2]) <= now then return { 'expired' } end
+if record[1] == 'approved' then
+  redis.call('HSET', grant, 'status', 'claimed')
+  return { 'approved', record[5], record[6], record[7] }
+end
+if record[1] == 'denied' then
+  redis.call('HSET', grant, 'status', 'claimed')
+  return { 'denied' }
+end
+local early = record[4] and now < tonumber(record[4]) + tonumber(record[3]) * 1000000 - input.slack_ms * 1000
+redis.call('HSET', grant, 'polled_at', text(now))
+if not early then return { 'pending' } end
+redis.call('HINCRBY', grant, 'interval_s', 5)
+return { 'slow_down' }

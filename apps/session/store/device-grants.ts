@@ -1,0 +1,77 @@
+import type { Redis } from 'ioredis'
+import { loadScripts, type ScriptObserver } from '../../../db/redis/scripts.ts'
+import { sha256Hex } from '../../shared/data/digest.ts'
+import type { KeyNames } from '../../shared/web/rates.ts'
+import { guarded } from './store.ts'
+
+/** How long a person has to approve a device, and how long it waits between two polls. */
+export const DEVICE_S = 600
+export const INTERVAL_S = 5
+/** An ended grant stays this long, so that its device hears why. */
+const REMEMBERED_S = 2 * DEVICE_S
+/** A poll may be this much early: networks do not deliver evenly. */
+const SLACK_MS = 500
+
+/** A device that asks to be signed in, as its person sees it. Times are milliseconds since 1970. */
+export type DeviceRequest = {
+  client_id: string
+  host: string
+  ip_address: string
+  user_agent: string
+  asked_at: number
+  expires_at: number
+}
+export type DeviceDecision = { decision: 'approved' | 'denied'; user_id: string; session_id: string }
+export type Decided = 'ok' | 'same' | 'closed' | 'gone'
+export type Claimed =
+  | { outcome: 'approved'; user_id: string; session_id: string; host: string }
+  | { outcome: 'pending' | 'slow_down' | 'denied' | 'expired' | 'gone' }
+
+/**
+ * Sign-ins that wait for their person (RFC 8628). A device code has 256 bits and is kept as its hash; a user code has
+ * too few for that and is kept as its HMAC. Decision and claim are one script each: both have one winner.
+ */
+export const createDeviceGrants = (
+  redis: Redis,
+  { prefix, nameOf, observe }: { prefix: string; nameOf: KeyNames; observe: ScriptObserver },
+) => {
+  const file = (name: string) => new URL(`../scripts/${name}.lua`, import.meta.url)
+  const scripts = loadScripts(redis, { decide: file('device_decide'), claim: file('device_claim') }, observe)
+  const codeName = (user_code: string) => nameOf(`user_code:${user_code}`)
+  const codeKey = (user_code: string) => `${prefix}dcode:${codeName(user_code)}`
+  const grantKey = (device_code: string) => `${prefix}dgrant:${sha256Hex(device_code)}`
+  return guarded({
+    /** Keeps a new request. False: another one has this user code. */
+    begin: async (codes: { device_code: string; user_code: string }, request: DeviceRequest): Promise<boolean> => {
+      const id = sha256Hex(codes.device_code)
+      if ((await redis.set(codeKey(codes.user_code), id, 'EX', DEVICE_S, 'NX')) === null) return false
+      const expires_at = String(request.expires_at * 1000)
+      const row = { status: 'pending', interval_s: INTERVAL_S, request: JSON.stringify(request), expires_at }
+      const key = grantKey(codes.device_code)
+      await redis.multi().hset(key, row).expire(key, REMEMBERED_S).exec()
+      return true
+    },
+    /** The request behind a user code, as long as it waits. */
+    find: async (user_code: string): Promise<DeviceRequest | undefined> => {
+      const id = await redis.get(codeKey(user_code))
+      if (id === null) return undefined
+      const [status, request] = await redis.hmget(`${prefix}dgrant:${id}`, 'status', 'request')
+      return status === 'pending' && request ? (JSON.parse(request) as DeviceRequest) : undefined
+    },
+    decide: async (user_code: string, decision: DeviceDecision) => {
+      const input = { user_code: codeName(user_code), ...decision }
+      return (await scripts.decide([], [prefix, JSON.stringify(input)])) as Decided
+    },
+    /** What a poll comes to; an approval is given to one poll. */
+    claim: async (device_code: string): Promise<Claimed> => {
+      const input = { id: sha256Hex(device_code), slack_ms: SLACK_MS }
+      const reply = (await scripts.claim([], [prefix, JSON.stringify(input)])) as [Claimed['outcome'], ...string[]]
+      const [outcome, user_id = '', session_id = '', request = '{}'] = reply
+      if (outcome !== 'approved') return { outcome }
+      return { outcome, user_id, session_id, host: (JSON.parse(request) as DeviceRequest).host }
+    },
+    /** Takes a claim back: no session came of it, and the next poll may try again. */
+    release: (device_code: string) => redis.hset(grantKey(device_code), 'status', 'approved'),
+  })
+}
+export type DeviceGrants = ReturnType<typeof createDeviceGrants>

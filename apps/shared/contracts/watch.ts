@@ -1,0 +1,13 @@
+type Figure = number | null
+type Check = { samples: number; failed: number; last: Figure; min: Figure; max: Figure; baseline?: Figure }
+/** What a watch found, as its outputs hold it (operations.md 7.2). */
+export type Watch = { passed: boolean; samples: number; checks: Record<string, Check> }
+
+export const isWatch = (value: unknown): value is Watch => {
+  const { passed, checks } = (value ?? {}) as Partial<Watch>
+  if (typeof passed !== 'boolean' || typeof checks !== 'object' || checks === null) return false
+  return Object.values(checks).every((check) => typeof check?.samples === 'number' && typeof check.failed === 'number')
+}
+
+/** One row a check: how many samples were bad, and the numbers. */
+export const watchRows = ({ checks }: Watch) => Object.entries(checks).map(([name, check]) => ({ name, ...check }))

@@ -1,0 +1,330 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { encryptPush } from '../../apps/operations/notifications/channels/encrypt.ts'
+import { findNotices } from '../../apps/operations/notifications/find.ts'
+import { startNotifier } from '../../apps/operations/notifications/loop.ts'
+import { queueSecurity } from '../../apps/operations/notifications/security.ts'
+import { sendDue } from '../../apps/operations/notifications/send.ts'
+import { prefixed } from '../../apps/shared/events/events.ts'
+import { until } from '../support/until.ts'
+import { gated, must, type Person, type Platform, person, type Reply, startPlatform } from './support/platform.ts'
+import { startPushService } from './support/push-service.ts'
+
+/** People are told in their browsers: by a real push service, whose browsers read what was encrypted for them. */
+const PUSH = '/v1/notifications/push'
+const NOTIFY = '/v1/notifications'
+const folder = mkdtempSync(join(tmpdir(), 'signalbox-push-'))
+let p: Platform
+let service: Awaited<ReturnType<typeof startPushService>>
+const envOf = (more: Record<string, string> = {}) => {
+  const key_file = join(folder, 'push.json')
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  writeFileSync(key_file, JSON.stringify(privateKey.export({ format: 'jwk' })))
+  return {
+    NOTIFY__ENABLED: 'true',
+    NOTIFY__GATHER_S: '0',
+    NOTIFY__PUSH__KEY_FILE: key_file,
+    NOTIFY__PUSH__HOSTS: JSON.stringify(['127.0.0.1', 'localhost', '10.0.0.1', '*.example.org']),
+    NOTIFY__EGRESS__ALLOW: JSON.stringify([
+      { scheme: 'http', host: '127.0.0.1', networks: ['127.0.0.0/8'], ports: [String(service.port)] },
+      { scheme: 'http', host: 'localhost', networks: ['10.0.0.0/8'], ports: ['1-65535'] },
+      { scheme: 'http', host: 'hooks.internal', networks: ['127.0.0.0/8'], ports: ['1-65535'] },
+    ]),
+    ...more,
+  }
+}
+beforeAll(async () => {
+  service = await startPushService()
+  p = await startPlatform({ relay: false, instances: 2, env: envOf() })
+})
+afterAll(async () => {
+  await p.stop()
+  service.close()
+  rmSync(folder, { recursive: true })
+})
+
+let number = 0
+let eva: Person
+beforeEach(async () => {
+  for (const table of ['destinations', 'rules', 'deliveries', 'notices', 'security'])
+    await p.query(`delete from operations.notify_${table}`)
+  number += 1
+  eva = person(`eva${number}`, ['approver'], [`team${number}`])
+  Object.assign(p.people, { [eva.name]: eva })
+  service.state.status = 201
+  service.faults.length = 0
+})
+
+const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
+const opened = async (title = `web 2.4.0 by ${number}`) => {
+  const policy = { approvals: { groups: [{ group: `team${number}`, min: 1 }] } }
+  const { operation_id } = await p.startOperation(gated(policy), { more: { title } })
+  await p.openGate(operation_id, 'go')
+  return operation_id
+}
+const subscribed = async (who: Person = eva, device = service.browser()) => {
+  must(await p.as(who).put(PUSH, device.body), 200)
+  return device
+}
+const find = async () => {
+  await p.query('update operations.notify_rules set looked_at = null')
+  await Promise.all(p.running.map(({ deps }) => findNotices(deps)))
+}
+const send = () =>
+  Promise.all(p.running.map(({ deps }) => deps.channels && sendDue({ ...deps, channels: deps.channels })))
+const notify = async () => {
+  await find()
+  await Promise.all([send(), send()])
+}
+const devices = async (who: Person = eva) => must(await p.as(who).get(`${NOTIFY}/destinations`), 200).body.items
+const deliveries = async () => must(await p.as(eva).get(`${NOTIFY}/deliveries`), 200).body.items
+const approved = (operation_id: string) =>
+  p.query(
+    `update operations.gates set status = 'approved', decided_by = $2, decided_at = clock_timestamp() where operation_id = $1`,
+    [operation_id, JSON.stringify({ kind: 'user', id: eva.id, name: 'ada' })],
+  )
+
+describe('a push', () => {
+  it('is encrypted as RFC 8291 states it, to the byte of its example', () => {
+    const keys = {
+      p256dh: 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',
+      auth: 'BTBZMqHH6r4Tts7J_aSIgg',
+    }
+    const salt = Buffer.from('DGv6ra1nlYgDCS1FRnbzlw', 'base64url')
+    const private_key = Buffer.from('yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw', 'base64url')
+    const body = encryptPush('When I grow up, I want to be a watermelon', keys, { salt, private_key })
+    expect(body.toString('base64url')).toBe(
+      'DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN',
+    )
+  })
+
+  it('tells each gate and round once, is signed for its push service, and is replaced by the outcome', async () => {
+    const phone = await subscribed()
+    const operation_id = await opened()
+    const other = await opened('another')
+    await Promise.all([notify(), notify(), notify()])
+    await notify()
+    expect(service.faults).toEqual([])
+    expect(phone.got).toHaveLength(2)
+    const [first] = phone.got.filter(({ payload }) => payload.tag === `${operation_id}/go`)
+    expect(first?.payload).toEqual({
+      tag: `${operation_id}/go`,
+      title: 'May this go on?',
+      body: `web 2.4.0 by ${number} · Risk: low`,
+      url: `/operations/${operation_id}/gates/go?round=1`,
+      silent: false,
+    })
+    expect(first?.headers).toMatchObject({ ttl: '86400', urgency: 'normal', 'content-encoding': 'aes128gcm' })
+    expect(first?.headers.topic).toMatch(/^[\w-]{32}$/)
+    expect(first?.size).toBeLessThan(4096)
+    const lives_s = (first?.claims.exp ?? 0) - Date.now() / 1000
+    expect(lives_s > 0 && lives_s <= 86_400).toBe(true)
+
+    await approved(operation_id)
+    await Promise.all([notify(), notify()])
+    await notify()
+    expect(phone.got).toHaveLength(3)
+    expect(phone.got[2]?.payload).toMatchObject({ tag: `${operation_id}/go`, title: 'Approved by ada.', silent: true })
+    expect(phone.got[2]?.headers.topic).toBe(first?.headers.topic)
+    // A new round takes the place of the one before without an outcome between them.
+    await p.query('update operations.gates set round = 2 where operation_id = $1', [other])
+    await notify()
+    await notify()
+    expect(phone.got.slice(3).map(({ payload }) => [payload.tag, payload.silent])).toEqual([[`${other}/go`, false]])
+    const topics = phone.got.filter(({ payload }) => payload.tag === `${other}/go`).map(({ headers }) => headers.topic)
+    expect(new Set(topics).size).toBe(2)
+    expect((await deliveries()).map(({ purpose }: { purpose: string }) => purpose).sort()).toEqual([
+      'notices',
+      'notices',
+      'notices',
+      'outcome',
+    ])
+  })
+
+  it('is one for many decisions at once', async () => {
+    const phone = await subscribed()
+    for (let n = 0; n < 6; n++) await opened(`many ${n}`)
+    await notify()
+    expect(phone.got.map(({ payload }) => payload)).toEqual([
+      { tag: 'inbox', title: '6 decisions wait for you.', body: '', url: '/inbox?for=me', silent: false },
+    ])
+  })
+
+  it('tells the outcome without words to who may no longer read it', async () => {
+    const phone = await subscribed()
+    const operation_id = await opened('secret plan')
+    await notify()
+    await approved(operation_id)
+    eva.roles = []
+    await new Promise((resolve) => setTimeout(resolve, 60))
+    await notify()
+    expect(phone.got[1]?.payload).toMatchObject({ title: 'A decision no longer waits for you.', body: '' })
+  })
+
+  it('holds no token, and no word where the installation says so', async () => {
+    const minimal = await startPlatform({ relay: false, env: envOf({ NOTIFY__CONTENT: 'minimal' }) })
+    try {
+      const device = service.browser()
+      must(await minimal.as('eva').put(PUSH, device.body), 200)
+      const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
+      const { operation_id } = await minimal.startOperation(gated(policy), { more: { title: 'web 2.4.0' } })
+      await minimal.openGate(operation_id, 'go')
+      const { deps } = minimal.running[0] as (typeof minimal.running)[number]
+      await findNotices(deps)
+      if (deps.channels) await sendDue({ ...deps, channels: deps.channels })
+      expect(device.got[0]?.payload).toMatchObject({ title: 'A decision waits for you.', body: '' })
+      expect(JSON.stringify(device.got[0]?.payload)).not.toMatch(/web 2\.4\.0|Go on|sha256|token|digest/)
+    } finally {
+      await minimal.stop()
+    }
+  })
+
+  it('tells of the account too, and a test when it is asked', async () => {
+    const phone = await subscribed()
+    const [{ destination_id }] = await devices()
+    must(await p.as(eva).post(`${NOTIFY}/destinations/${destination_id}/test`, {}), 200)
+    const fact = { event: 'device.new', at: '2026-11-24T03:30:00.000Z', ip_address: '192.0.2.7' }
+    const row = ['session.auth_events 1', eva.id, JSON.stringify(fact)]
+    await p.query('insert into operations.notify_security (key, user_id, fact) values ($1, $2, $3)', row)
+    for (const { deps } of p.running) await queueSecurity(deps)
+    await send()
+    expect(phone.got.map(({ payload }) => [payload.tag, payload.url]).sort()).toEqual([
+      ['device.new', '/settings/sessions'],
+      ['test', '/'],
+    ])
+    expect(JSON.stringify(phone.got)).not.toContain('192.0.2.7')
+  })
+})
+
+describe('a subscription', () => {
+  it('ends with its session: a revoked one gets no push', async () => {
+    const phone = await subscribed()
+    await opened()
+    await find()
+    p.endSession(eva.session_id)
+    await send()
+    expect(phone.got).toEqual([])
+    expect(await devices()).toEqual([])
+    expect((await deliveries())[0]).toMatchObject({ state: 'obsolete' })
+  })
+
+  it('goes at once when the revocation is heard', async () => {
+    await subscribed()
+    const other = { ...eva, session_id: crypto.randomUUID() }
+    await subscribed(other)
+    const { deps } = p.running[0] as (typeof p.running)[number]
+    const notifier = startNotifier({ ...deps, channels: deps.channels && { ...deps.channels, close: async () => {} } })
+    try {
+      await until(
+        async () => {
+          deps.nats.publish(
+            prefixed(deps.config.SIGNALBOX__NATS__PREFIX, 'auth.session.revoked.v1'),
+            JSON.stringify({ session_id: eva.session_id }),
+          )
+          return (await devices()).length === 1
+        },
+        { what: 'the browser of the ended session to go' },
+      )
+      expect(must(await p.as(other).get(PUSH), 200).body.destination).toMatchObject({ kind: 'push', name: 'Phone' })
+      expect(must(await p.as(eva).get(PUSH), 200).body.destination).toBeNull()
+    } finally {
+      await notifier.stop()
+    }
+  })
+
+  it('is of one person: who takes over the browser gets no message of the other', async () => {
+    const phone = await subscribed()
+    await opened()
+    await find()
+    const ada = person(`ada${number}`, ['approver'], [`team${number}`])
+    Object.assign(p.people, { [ada.name]: ada })
+    const [{ destination_id }] = await devices()
+    must(await p.as(eva).post(`${NOTIFY}/destinations/${destination_id}/test`, {}), 200)
+    await subscribed(ada, phone)
+    expect(await devices()).toEqual([])
+    await send()
+    expect(phone.got).toEqual([])
+    await notify()
+    expect(phone.got).toHaveLength(1)
+  })
+
+  it('is one for each session and each browser, however many subscribe at once', async () => {
+    const [one, two] = [service.browser(), service.browser()]
+    const answers = await Promise.all(
+      [one, two, one, two, one, two].map(({ body }, n) => p.as(eva).put(PUSH, body, { instance: n % 2 })),
+    )
+    for (const answer of answers) must(answer, 200)
+    expect(await devices()).toHaveLength(1)
+    must(await p.as(eva).delete(PUSH), 204)
+    must(await p.as(eva).delete(PUSH), 204)
+    expect(await devices()).toEqual([])
+  })
+
+  it('is dropped when its push service says that it is gone, and tried again when it is busy', async () => {
+    const phone = await subscribed()
+    await opened()
+    service.state.status = 503
+    await notify()
+    expect((await deliveries())[0]).toMatchObject({ state: 'queued', last_error: 'It answers 503.' })
+    service.state.status = 201
+    phone.leave()
+    await p.query(`update operations.notify_deliveries set next_at = clock_timestamp()`)
+    await send()
+    expect((await deliveries())[0]).toMatchObject({ state: 'dead', last_error: 'It answers 404.' })
+    expect(await devices()).toEqual([])
+  })
+
+  it('leads to a push service that the installation names, and never inside', async () => {
+    const at = (endpoint: string) => p.as(eva).put(PUSH, { ...service.browser().body, endpoint })
+    for (const foreign of [
+      'https://push.evil.example/1',
+      `http://hooks.internal:${service.port}/push/1`,
+      'https://example.org.evil.example/1',
+      'http://push.example.org/1',
+    ])
+      expect(problem(await at(foreign)), foreign).toBe('422 validation_error/address_refused')
+    for (const wrong of ['file:///etc/passwd', 'https://u:p@push.example.org/1', 'no address'])
+      expect(problem(await at(wrong)), wrong).toBe('422 validation_error/schema_violation')
+    // A name that the installation allows, and that leads to an address inside.
+    for (const inside of [`http://localhost:${service.port}/push/1`, 'https://10.0.0.1/push/1']) {
+      must(await at(inside), 200)
+      await p.query('delete from operations.notify_deliveries')
+      const [{ destination_id }] = await devices()
+      must(await p.as(eva).post(`${NOTIFY}/destinations/${destination_id}/test`, {}), 200)
+      await send()
+      expect((await deliveries())[0]).toMatchObject({ state: 'dead', last_error: 'Its address may not be called.' })
+    }
+  })
+
+  it('needs keys of a subscription, a person and an installation that pushes; what is kept of it is sealed', async () => {
+    const { body } = service.browser()
+    const keys = { ...body.keys, p256dh: `B${'A'.repeat(86)}` }
+    expect((await p.as(eva).put(PUSH, { ...body, keys })).body.violations).toMatchObject([{ pointer: '/keys' }])
+    expect(must(await p.as(eva).put(PUSH, { ...body, dry_run: true }), 200).body).toMatchObject({ dry_run: true })
+    expect(await devices()).toEqual([])
+    const bot = person('machine:bot', ['operator'])
+    bot.machine = { permissions: ['operation:read'], behind: [eva.id] }
+    Object.assign(p.people, { bot })
+    expect(problem(await p.as(bot).put(PUSH, body))).toBe('403 policy_denied/person_required')
+    expect(
+      problem(await p.as(eva).post(`${NOTIFY}/destinations`, { kind: 'push', name: 'x', address: 'https://x.org' })),
+    ).toMatch('schema_violation')
+    must(await p.as(eva).put(PUSH, body), 200)
+    const kept = await p.query<{ text: string }>(
+      `select (select string_agg(d::text, '') from operations.notify_destinations d) || (select string_agg(a::text, '') from operations.audit a) || (select string_agg(convert_from(body, 'UTF8'), '') from operations.idempotency where body is not null) as text`,
+    )
+    expect(kept[0]?.text).toContain('notify.device.subscribe')
+    expect(kept[0]?.text).not.toContain(new URL(body.endpoint).pathname)
+    expect(kept[0]?.text).not.toContain(body.keys.auth)
+    const off = await startPlatform({ relay: false, env: { NOTIFY__ENABLED: 'true' } })
+    try {
+      expect(must(await off.as('eva').get(PUSH), 200).body).toEqual({ public_key: null, destination: null })
+      expect(problem(await off.as('eva').put(PUSH, body))).toBe('422 validation_error/notifications_off')
+    } finally {
+      await off.stop()
+    }
+  })
+})
