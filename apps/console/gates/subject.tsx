@@ -1,14 +1,18 @@
+import { Suspense } from 'react'
 import { isWatch } from '../../shared/contracts/watch.ts'
 import type { GateSubject } from '../api/types.ts'
+import { lazyPart } from '../ui/lazy.ts'
+import { Loading } from '../ui/page.tsx'
 import { ChangeList, isPreview, valueText } from '../values/diff.tsx'
 import { inOrder, stepOf } from '../votes/releases.ts'
-import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
-import { PreviewView } from './preview.tsx'
-import { WatchView } from './watch.tsx'
 
 const FIRST = 12
+/** What few gates have is not part of the first screen. */
+const Asked = lazyPart(() => import('./asked.tsx').then((part) => ({ default: part.Asked })))
+const PreviewView = lazyPart(() => import('./preview.tsx').then((part) => ({ default: part.PreviewView })))
+const WatchView = lazyPart(() => import('./watch.tsx').then((part) => ({ default: part.WatchView })))
 
 type Named = { subject: GateSubject; names: Readonly<Record<string, string>>; order: readonly string[] }
 
@@ -21,18 +25,24 @@ export const GateSubjectView = ({ subject, names, order }: Named) => {
   if (subject.intervention)
     return (
       <div className="p-4">
-        <Asked intervention={subject.intervention} />
+        <Suspense fallback={<Loading rows={3} />}>
+          <Asked intervention={subject.intervention} />
+        </Suspense>
       </div>
     )
   return (
     <>
       {previews.map(({ pointer, value }) => (
         <div key={pointer} className="border-b border-line p-4 last:border-0">
-          <PreviewView preview={value} />
+          <Suspense fallback={<Loading rows={3} />}>
+            <PreviewView preview={value} />
+          </Suspense>
         </div>
       ))}
       {watches.map(({ pointer, value }) => (
-        <WatchView key={pointer} node_id={pointer.split('/')[1] ?? ''} watch={value} />
+        <Suspense key={pointer} fallback={<Loading rows={3} />}>
+          <WatchView node_id={pointer.split('/')[1] ?? ''} watch={value} />
+        </Suspense>
       ))}
       {subject.changes.length > 0 ? (
         <Fold title={tDecide.gate.brief.changes(subject.changes.length)}>
@@ -68,41 +78,6 @@ export const Fold = ({ title, children }: { title: string; children: React.React
     <div className="flex flex-col gap-3 px-4 pb-4">{children}</div>
   </details>
 )
-
-/** An intervention that needs a second person: its effect on approval, the requester, and the reason. */
-const Asked = ({ intervention }: { intervention: NonNullable<GateSubject['intervention']> }) => {
-  const { type, node_id, payload, reason, ticket, author } = intervention
-  const words = tChange.intervene.types[type]
-  return (
-    <section className="flex flex-col gap-2">
-      <h3 className="font-semibold">
-        {words?.word ?? type.replaceAll('_', ' ')}
-        {node_id === null ? null : <code className="ml-2 font-normal">{node_id}</code>}
-      </h3>
-      {words ? <p>{words.effect}</p> : null}
-      <dl className="facts">
-        <dt>{tDecide.command.reason}</dt>
-        <dd>“{reason}”</dd>
-        <dt>{tChange.intervene.by}</dt>
-        <dd>{author.name}</dd>
-        {ticket === null ? null : (
-          <>
-            <dt>{tChange.intervene.ticket}</dt>
-            <dd>{ticket}</dd>
-          </>
-        )}
-        {Object.entries(payload).map(([member, value]) => (
-          <div key={member} className="contents">
-            <dt>{tChange.intervene.fields[member as keyof typeof tChange.intervene.fields]?.label ?? member}</dt>
-            <dd>
-              <pre className="code">{valueText(value)}</pre>
-            </dd>
-          </div>
-        ))}
-      </dl>
-    </section>
-  )
-}
 
 type Release = GateSubject['releases'][number]
 

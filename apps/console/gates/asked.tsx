@@ -1,0 +1,39 @@
+import type { GateSubject } from '../api/types.ts'
+import { valueText } from '../values/diff.tsx'
+import { tChange } from '../words/change.ts'
+import { tDecide } from '../words/decide.ts'
+
+/** An intervention that needs a second person: its effect on approval, the requester, and the reason. */
+export const Asked = ({ intervention }: { intervention: NonNullable<GateSubject['intervention']> }) => {
+  const { type, node_id, payload, reason, ticket, author } = intervention
+  const words = tChange.intervene.types[type]
+  return (
+    <section className="flex flex-col gap-2">
+      <h3 className="font-semibold">
+        {words?.word ?? type.replaceAll('_', ' ')}
+        {node_id === null ? null : <code className="ml-2 font-normal">{node_id}</code>}
+      </h3>
+      {words ? <p>{words.effect}</p> : null}
+      <dl className="facts">
+        <dt>{tDecide.command.reason}</dt>
+        <dd>“{reason}”</dd>
+        <dt>{tChange.intervene.by}</dt>
+        <dd>{author.name}</dd>
+        {ticket === null ? null : (
+          <>
+            <dt>{tChange.intervene.ticket}</dt>
+            <dd>{ticket}</dd>
+          </>
+        )}
+        {Object.entries(payload).map(([member, value]) => (
+          <div key={member} className="contents">
+            <dt>{tChange.intervene.fields[member as keyof typeof tChange.intervene.fields]?.label ?? member}</dt>
+            <dd>
+              <pre className="code">{valueText(value)}</pre>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  )
+}
