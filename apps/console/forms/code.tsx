@@ -1,6 +1,6 @@
 import { Field } from './field.tsx'
 
-/** The digits of what may be typed with spaces, as apps show codes. */
+/** The digits of a code, which apps show with spaces. */
 export const digitsOf = (typed: string): string => typed.replaceAll(/\s/g, '')
 export const isCode = (typed: string): boolean => /^[0-9]{6}$/.test(digitsOf(typed))
 
