@@ -7,7 +7,7 @@ import { nextPath } from '../shared/contracts/client/next-path.ts'
 import { applyLive } from './api/apply.ts'
 import { ProblemError } from './api/client.ts'
 import { startLive } from './api/live.ts'
-import { holdInstallOffer } from './kit/install.ts'
+import './kit/install.ts'
 import { createConsoleRouter } from './routes.tsx'
 import { onPhase, sessionPhase } from './session/token.ts'
 import { t } from './words/index.ts'
@@ -35,7 +35,7 @@ const followPhase = (): void => {
   const phase = sessionPhase()
   if (phase.name === 'signed_in') {
     startLive()
-    void followPush()
+    followPush()
     const { pathname, search } = router.state.location
     if (pathname === '/login') {
       const next = nextPath((search as { next?: unknown }).next, location.origin)
@@ -44,6 +44,7 @@ const followPhase = (): void => {
   }
   if (phase.name === 'signed_out' && phase.reason !== 'none') {
     client.clear()
+    followPush()
     void router.navigate({ to: '/login', search: {}, replace: true })
   }
   if (phase.name === 'signed_out' && phase.reason === 'none') {
@@ -52,12 +53,13 @@ const followPhase = (): void => {
   }
 }
 
-/** A browser that shows notifications follows its person into the new session. */
-const followPush = async (): Promise<void> => {
-  if (await navigator.serviceWorker?.getRegistration()) await (await import('./notifications/push.ts')).followPush()
-}
+/** A browser that shows notifications follows its person into a new session, and forgets them after a sign-out. */
+const followPush = () =>
+  void navigator.serviceWorker
+    ?.getRegistration()
+    .then((worker) => worker && import('./notifications/push.ts').then((push) => push.followPush()))
+    .catch(() => {})
 
-holdInstallOffer()
 onPhase(followPhase)
 applyLive(client)
 // A page from the back-forward cache may belong to a session that has ended.

@@ -1,6 +1,6 @@
 import { Field } from './field.tsx'
 
-/** The digits of a code, which apps show with spaces. */
+/** A typed code without the spaces that apps show in it. */
 export const digitsOf = (typed: string): string => typed.replaceAll(/\s/g, '')
 export const isCode = (typed: string): boolean => /^[0-9]{6}$/.test(digitsOf(typed))
 

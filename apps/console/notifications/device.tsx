@@ -1,8 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
-import { useSyncExternalStore } from 'react'
 import { Told, useChanges } from '../account/changes.tsx'
 import { problemOf } from '../api/client.ts'
-import { installOffer, isInstalled, onInstallOffer } from '../kit/install.ts'
+import { offered } from '../kit/install.ts'
 import { pushQuery } from '../queries/me.ts'
 import { tAccount } from '../words/account.ts'
 import { canPush, isSubscribed, startPush, stopPush } from './push.ts'
@@ -37,8 +36,9 @@ export const ThisDevice = () => {
 }
 
 const Install = () => {
-  const offer = useSyncExternalStore(onInstallOffer, installOffer)
-  if (isInstalled()) return null
+  const offer = offered.event
+  // It runs as an installed app already.
+  if (matchMedia('(display-mode: standalone)').matches) return null
   if (offer === undefined) return <p className="text-muted">{words.install_note}</p>
   return (
     <button type="button" className="button" onClick={() => void offer.prompt()}>

@@ -44,7 +44,7 @@ export const stopPush = async (): Promise<Problem | null> => {
   return send('DELETE', PATH)
 }
 
-/** After a sign-in: the browser follows its person into the new session, and shows no message to another person. */
+/** After a sign-in the browser follows its person into the new session; after a sign-out, or for another, it shows no more. */
 export const followPush = async (): Promise<void> => {
   const subscription = await held()
   if (subscription === null) return

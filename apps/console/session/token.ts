@@ -303,16 +303,9 @@ function endSession(): void {
 }
 
 function leave(reason: Goodbye): void {
-  void unsubscribe()
   drop()
   person = null
   setPhase({ name: 'signed_out', reason })
-}
-
-/** The server forgets this browser with the session; here no subscription stays. */
-async function unsubscribe(): Promise<void> {
-  const worker = await navigator.serviceWorker?.getRegistration()
-  await (await worker?.pushManager?.getSubscription())?.unsubscribe()
 }
 
 /** Shows the login page without a reason, as in a fresh tab. */
