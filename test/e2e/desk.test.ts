@@ -24,7 +24,6 @@ import './cases/people.ts'
 // Ends the session that eva's tabs share: cases that use them come before.
 import './cases/session.ts'
 import './cases/notifications.ts'
-import './cases/phone.ts'
 import './cases/passkeys.ts'
 import './cases/devices.ts'
 import './cases/totp.ts'

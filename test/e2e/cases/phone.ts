@@ -123,7 +123,10 @@ describe('a phone', () => {
       const listened = [...(await script.text()).matchAll(/addEventListener\('(\w+)'/g)].map(([, name]) => name)
       expect(listened).toEqual(['push', 'notificationclick', 'pushsubscriptionchange'])
       // The policy of the page lets no script but ours register a worker.
-      const refused = await page.evaluate(`navigator.serviceWorker.register('/sw.js').then(() => '', String)`)
+      const bare = await phone.newPage() // Its complaint is the point, so nobody collects it.
+      await bare.goto(stack.gateway_url)
+      const refused = await bare.evaluate(`navigator.serviceWorker.register('/sw.js').then(() => '', String)`)
+      await bare.close()
       expect(refused).toContain('TrustedScriptURL')
       expect(await accessibilityOf(page)).toEqual([])
       expect(await clumsy()).toEqual([])
