@@ -44,7 +44,8 @@ describe('a service token', () => {
     const sign = createServiceSigner({ name: 'session', key_file: keyFile('session', session) })
     const caller = verifyServiceToken(registry, 'credential-internal', sign('credential-internal'))
     expect(caller.name).toBe('session')
-    expect([...caller.scopes].sort()).toEqual(['password:change', 'password:verify'])
+    const scopes = ['password:change', 'password:verify', 'totp:remove', 'totp:verify', 'totp:write']
+    expect([...caller.scopes].sort()).toEqual(scopes)
   })
   it('is signed again at 60 % of its life', () => {
     let now = Date.now()
