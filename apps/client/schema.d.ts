@@ -2769,7 +2769,7 @@ export interface paths {
         };
         /**
          * List your notifications
-         * @description Messages to the destinations of the caller, newest first, kept for 30 days. `dead` ones were given up.
+         * @description Messages to your destinations, newest first, kept for 30 days. Those in state `dead` were given up.
          */
         get: operations["listNotificationDeliveries"];
         put?: never;
@@ -2906,6 +2906,26 @@ export interface paths {
          * @description Sends a message that says it is a test. Its delivery shows whether it arrived.
          */
         post: operations["testNotificationDestination"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications/deliveries/{delivery_id}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a notification again
+         * @description Tries a message in state `dead` again, under the same id: at once, and later only within the time after which messages are given up. Decisions that no longer wait are left out.
+         */
+        post: operations["redeliverNotification"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3825,10 +3845,6 @@ export interface components {
         };
         DestinationList: {
             items: components["schemas"]["DestinationView"][];
-        };
-        DestinationTest: {
-            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
-            dry_run?: boolean;
         };
         DestinationView: {
             /** Format: uuid */
@@ -6090,6 +6106,10 @@ export interface components {
         };
         Reason: {
             reason: string;
+        };
+        Redelivery: {
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
         };
         Rehearsal: {
             seed: number;
@@ -14567,7 +14587,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["DestinationTest"];
+                "application/json": components["schemas"]["Redelivery"];
             };
         };
         responses: {
@@ -14580,6 +14600,55 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DestinationView"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    redeliverNotification: {
+        parameters: {
+            query?: {
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                group?: string;
+            };
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                delivery_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Redelivery"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryView"] | components["schemas"]["DryRunReply"];
                 };
             };
             400: components["responses"]["BadRequest"];

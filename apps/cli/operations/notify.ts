@@ -30,6 +30,16 @@ const destinationId = async (context: Context, given: string, values: Values): P
         given,
       )
 
+const deliveryId = async ({ api }: Context, given: string, values: Values): Promise<string> => {
+  if (isWholeId(given)) return given
+  const query = { group: text(values, 'group'), state: 'dead' }
+  const dead = await api.list<DeliveryView>(`${BASE}/deliveries`, query, true)
+  return idAmong(
+    dead.map(({ delivery_id }) => delivery_id),
+    given,
+  )
+}
+
 const trial = ({ dry_run }: Context) => (dry_run ? { dry_run: true } : {})
 
 /** The destination as it is now, or what a dry run would make of it. */
@@ -169,6 +179,20 @@ export const notifyCommands: Command[] = [
         [zoned('made'), ({ created_at }) => minute(created_at)],
         ['tries', ({ attempts }) => attempts],
         ['error', ({ last_error }) => last_error],
+      ])
+    },
+  },
+  {
+    name: 'notify redeliver',
+    takes: 'MESSAGE',
+    about: 'Sends a message again that was given up.',
+    examples: ['notify log --state dead', 'notify redeliver 77b0aa'],
+    options: GROUP,
+    run: async (context, [given = ''], values) => {
+      const path = pathOf(`deliveries/${await deliveryId(context, given, values)}/redeliver`, values)
+      const reply = await context.api.post<DeliveryView & { effect?: { redeliver: string } }>(path, trial(context))
+      context.out.one(reply, 'delivery_id', ({ effect, delivery_id, state }) => [
+        effect ? `Would be sent again to ${effect.redeliver}.` : `${word(state)}   message ${delivery_id}`,
       ])
     },
   },
