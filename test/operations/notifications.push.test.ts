@@ -270,19 +270,17 @@ describe('a subscription', () => {
       `http://hooks.internal:${service.port}/push/1`,
       'https://example.org.evil.example/1',
       'http://push.example.org/1',
+      'https://10.0.0.1/push/1',
     ])
       expect(problem(await at(foreign)), foreign).toBe('422 validation_error/address_refused')
     for (const wrong of ['file:///etc/passwd', 'https://u:p@push.example.org/1', 'no address'])
       expect(problem(await at(wrong)), wrong).toBe('422 validation_error/schema_violation')
     // A name that the installation allows, and that leads to an address inside.
-    for (const inside of [`http://localhost:${service.port}/push/1`, 'https://10.0.0.1/push/1']) {
-      must(await at(inside), 200)
-      await p.query('delete from operations.notify_deliveries')
-      const [{ destination_id }] = await devices()
-      must(await p.as(eva).post(`${NOTIFY}/destinations/${destination_id}/test`, {}), 200)
-      await send(p)
-      expect((await deliveries())[0]).toMatchObject({ state: 'dead', last_error: 'Its address may not be called.' })
-    }
+    must(await at(`http://localhost:${service.port}/push/1`), 200)
+    const [{ destination_id }] = await devices()
+    must(await p.as(eva).post(`${NOTIFY}/destinations/${destination_id}/test`, {}), 200)
+    await send(p)
+    expect((await deliveries())[0]).toMatchObject({ state: 'dead', last_error: 'Its address may not be called.' })
   })
 
   it('needs keys of a subscription, a person and an installation that pushes; what is kept of it is sealed', async () => {

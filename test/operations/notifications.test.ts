@@ -458,17 +458,22 @@ describe('a webhook', () => {
       'http://127.0.0.1:1/in',
       'http://169.254.169.254/latest/meta-data',
       'http://[::ffff:127.0.0.1]/in',
+      'https://10.0.0.1/in',
+      'https://[::1]/in',
+      'https://169.254.169.254/in',
+      'https://2130706433/in',
+      'https://0x7f.1/in',
+      'https://0.0.0.0/in',
+      'https://[fd00::1]/in',
+      'https://[::ffff:10.0.0.1]/in',
+      'https://[64:ff9b::a00:1]/in',
+      'https://100.64.0.1/in',
     ])
       expect(problem(await add('webhook', url)), url).toBe('422 validation_error/address_refused')
     for (const url of ['ftp://example.org', 'file:///etc/passwd', 'https://user:pass@example.org'])
       expect((await add('webhook', url)).body.code, url).toBe('schema_violation')
-    // Names and addresses are judged when they are called: these are private, or lead there.
-    const named = [
-      `http://localhost:${hooks.port}/in`,
-      'https://10.0.0.1/in',
-      'https://[::1]/in',
-      'https://169.254.169.254/in',
-    ]
+    // Names are judged when they are called: these lead inside.
+    const named = [`http://localhost:${hooks.port}/in`, 'https://localhost/in']
     for (const url of named) must(await add('webhook', url), 201)
     await opened()
     await notify(p)

@@ -34,6 +34,10 @@ export const ACCESS = {
       'The provider names another person than before.',
       'Sign in as the same person, or ask an administrator.',
     ],
+    provider_factor_missing: [
+      'The provider did not ask for a second factor.',
+      'Set up a second factor at the provider, then start again.',
+    ],
     reauth_failed: ['The provider did not ask for your credentials again.', 'Start again.'],
     not_an_agent: [
       'The pool lists you as no agent.',
