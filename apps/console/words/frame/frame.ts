@@ -111,7 +111,6 @@ export const frame = {
       domain_not_allowed: 'Your e-mail domain may not sign in here. Use an allowed address.',
       subject_changed: 'The provider names another person than before. Ask an administrator.',
       identity_linked: 'This identity belongs to another account. Sign in with it, or link another.',
-      provider_factor_missing: 'The provider did not ask for a second factor. Set one up there, then start again.',
       reauth_failed: 'The provider did not ask for your credentials again. Start again.',
     } as Record<string, string>,
     refused_otherwise: (code: string) => `The sign-in was refused (${code}). Ask an administrator.`,

@@ -84,7 +84,7 @@ export const ACCESS = {
     ],
     signature_required: [
       'This gate needs your passkey.',
-      'Approve it in the console, which asks for the passkey. Without one, add it under Passkeys first.',
+      'Approve it in the console, which asks for the passkey. Without one, add it under “Passkeys and codes” first.',
     ],
     tainted_right: ['Someone who takes part in the operation gave you this right.', 'Another person must decide.'],
     signature_invalid: [
