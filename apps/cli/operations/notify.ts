@@ -73,7 +73,7 @@ const FILE = { type: 'string', short: 'f', value: 'FILE', about: 'new rules, YAM
 export const notifyCommands: Command[] = [
   {
     name: 'notify list',
-    about: 'Lists where you are reached.',
+    about: 'Lists where you are notified.',
     examples: ['notify list', 'notify list --group netops'],
     options: GROUP,
     run: async (context, _, values) =>
@@ -124,7 +124,7 @@ export const notifyCommands: Command[] = [
   {
     name: 'notify secret',
     takes: 'DESTINATION',
-    about: 'Prints the secret that the receiver of a webhook verifies signatures with.',
+    about: 'Prints the secret with which the receiver of a webhook verifies signatures.',
     examples: ['notify secret 77b0aa'],
     options: GROUP,
     run: async (context, [given = ''], values) => {
@@ -146,7 +146,7 @@ export const notifyCommands: Command[] = [
   },
   {
     name: 'notify rules',
-    about: 'Shows when you are told of what, or states it by a file.',
+    about: 'Shows which events notify you and when, or sets the rules from a file.',
     examples: ['notify rules -o yaml > rules.yaml', 'notify rules -f rules.yaml', 'notify rules --reset'],
     options: { ...GROUP, file: FILE, reset: { type: 'boolean', about: 'put back the defaults' } },
     run: async (context, _, values) => {

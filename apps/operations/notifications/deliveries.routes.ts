@@ -59,7 +59,7 @@ export const deliveriesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
         operationId: 'redeliverNotification',
         summary: 'Send a notification again',
         description:
-          'Tries a message in state `dead` again, under the same id: at once, and later only within the time after which messages are given up. Decisions that no longer wait are left out.',
+          'Retries a message in state `dead` at once, under the same id. A message that is past its time gets this one retry. Decisions that no longer wait are left out.',
         tags: ['notifications'],
         querystring: NotifyQuery,
         params: DeliveryParams,

@@ -19,7 +19,7 @@ export const notificationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       schema: {
         operationId: 'getNotificationRules',
         summary: 'Read your notification rules',
-        description: 'What the caller is told, where and when; the defaults until they state their own.',
+        description: 'Which events notify you, where and when; the defaults until you set your own.',
         tags: ['notifications'],
         querystring: NotifyQuery,
         response: { 200: NotifyRules, ...errorReplies },
@@ -33,8 +33,8 @@ export const notificationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
     {
       schema: {
         operationId: 'setNotificationRules',
-        summary: 'State your notification rules',
-        description: 'Replaces the rules of the caller. Messages that are queued stay.',
+        summary: 'Set your notification rules',
+        description: 'Replaces your rules. Messages that are already queued are still sent.',
         tags: ['notifications'],
         querystring: NotifyQuery,
         headers: CommandHeaders,
@@ -51,7 +51,7 @@ export const notificationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       schema: {
         operationId: 'resetNotificationRules',
         summary: 'Reset your notification rules',
-        description: 'Puts back the defaults: everything, to every active destination, at once.',
+        description: 'Restores the defaults: every event, to every active destination, at once.',
         tags: ['notifications'],
         querystring: NotifyQuery,
         headers: CommandHeaders,
