@@ -9,8 +9,8 @@ import { systemPackage } from './servers/packages.ts'
 import { locate, onPath, run } from './servers/sources.ts'
 
 /**
- * `npm run image [-- --base debian] [--tag NAME] [--prove]`: the image of deploy/Dockerfile, by buildah. The time in it is
- * that of the commit, so two builds of a commit have one digest. `--base debian` fetches no image: the base is made of
+ * `npm run image [-- --base debian] [--tag NAME] [--prove]`: the image of the commit at hand, by deploy/Dockerfile and
+ * buildah. The time in it is that of the commit, so two builds of a commit have one digest. `--base debian` fetches no image: the base is made of
  * Debian's packages, for machines that reach no registry of images. `--prove` builds twice, compares the digests, and
  * runs a production installation from the files of the image.
  */
@@ -72,12 +72,15 @@ const build = async (scratch: string) => {
     (await run(program, args, { timeout_ms: BUILD_MS, cwd: ROOT, env: STORAGE, lines: 20 })).trim()
   const bases = values.base === 'debian' ? await makeBases(buildah, scratch) : []
   if (values.base && bases.length === 0) bases.push('--build-arg', `BASE=${values.base}`)
-  const revision = `${git('rev-parse', '--short=12', 'HEAD')}${git('status', '--porcelain') ? '-changed' : ''}`
+  const revision = git('rev-parse', '--short=12', 'HEAD')
+  if (git('status', '--porcelain')) screen.line('image', 'what is not committed is not in it', 'yellow')
+  const tree = join(scratch, 'tree')
+  mkdirSync(tree)
+  execFileSync('sh', ['-c', `git archive HEAD | tar -x -C ${tree}`], { cwd: ROOT })
   const same = ['--timestamp', git('log', '-1', '--format=%ct'), '--build-arg', `REVISION=${revision}`, '--no-cache']
   const once = async (text: string) => {
-    const id = join(scratch, 'id')
-    const args = ['bud', ...same, ...bases, '--ignorefile', '.dockerignore', '--iidfile', id, '-f', DOCKERFILE]
-    await screen.step('image', text, () => buildah(...args, '-t', values.tag, '.'))
+    const args = ['bud', ...same, ...bases, '--ignorefile', join(tree, '.dockerignore'), '-f', join(tree, DOCKERFILE)]
+    await screen.step('image', text, () => buildah(...args, '-t', values.tag, tree))
     return buildah('inspect', '--type', 'image', '--format', '{{.FromImageDigest}}', values.tag)
   }
   const digest = await once(`building ${values.tag} at ${revision}`)

@@ -7,6 +7,7 @@ import { EVERY_APP, SCHEMAS } from '../../apps/platform/deploy/reference.ts'
 import { MOUNTED } from '../../apps/platform/deploy/secrets.ts'
 import { APPS } from '../../apps/platform/run/apps.ts'
 import { CHART, FACTS, NAMES, writeSecrets } from '../support/chart.ts'
+import { blocksOf, GUIDES, guideText } from '../support/guides.ts'
 
 /** The chart beside the tables of the platform. `npm run check:chart` looks at what Helm makes of it. */
 const textOf = (file: string) => readFileSync(join(CHART, file), 'utf8')
@@ -104,6 +105,21 @@ describe('a template', () => {
     const named = texts.flatMap((text) => text.match(/\b[A-Z]+__[A-Z_]+\b/g) ?? [])
     expect(named.length).toBeGreaterThan(2)
     expect(named.filter((name) => !known.has(name))).toEqual([])
+  })
+})
+
+describe('a guide', () => {
+  it('is in the list, and says of each block of commands which test carries it out', () => {
+    const listed = guideText('README.md')
+    for (const file of GUIDES) {
+      expect(listed).toContain(`](${file})`)
+      const marks = [...guideText(file).matchAll(/^ *```(.+)$/gm)].map(([, mark]) => mark)
+      expect([file, marks.filter((mark) => !['sh cluster', 'sh servers', 'console'].includes(mark ?? ''))]).toEqual([
+        file,
+        [],
+      ])
+      expect(blocksOf(file, 'cluster').length + blocksOf(file, 'servers').length).toBeGreaterThan(0)
+    }
   })
 })
 // biome-ignore lint/suspicious/noExplicitAny: values are what a person wrote

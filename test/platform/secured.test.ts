@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { Redis } from 'ioredis'
 import { request } from 'undici'
@@ -12,6 +12,7 @@ import { APPS, entryOf } from '../../apps/platform/run/apps.ts'
 import { locateTemporal } from '../../apps/platform/servers/temporal.ts'
 import { withConnection } from '../../db/connection.ts'
 import { createAuthority } from '../support/certificates.ts'
+import { blocksOf, GUIDES, typeBlock } from '../support/guides.ts'
 import { layOutImage } from './support/image.ts'
 import { createInstallation, type Image, NAMES, ORIGIN, startInstallation } from './support/installation.ts'
 
@@ -34,6 +35,12 @@ afterAll(async () => {
 
 const envOf = (app: string) =>
   ['', '.secret'].map((kind) => readFileSync(join(out, `env/${app}${kind}.env`), 'utf8')).join('\n')
+/** What a person types from a guide. */
+const typed = (block: string) =>
+  typeBlock(block, {
+    ...{ PATH: `${dirname(process.execPath)}:${process.env.PATH}`, HOME: home, CONFIG: out },
+    SIGNALBOX_DIR: join(home, 'ops'),
+  })
 const doctor = () => verb('doctor', '--production', '--env', out)
 /** Doctor's answer while a weakness is planted. */
 const doctorWith = async (plant: () => (() => unknown) | Promise<() => unknown>) => {
@@ -58,8 +65,8 @@ describe('a production installation by TLS', () => {
     const gateway = `http://127.0.0.1:${up.portOf('gateway', 'http')}`
     // One of each class that a password needs.
     const password = `Aa1-${randomBytes(9).toString('hex')}`
-    const admin = ['identity', 'bootstrap-admin', '--username', 'root']
-    const { text } = await node(...envFilesOf('identity'), join(image.root, 'apps/platform/admin.ts'), ...admin)
+    const [bootstrap = ''] = blocksOf('install.md', 'servers')
+    const text = await typed(bootstrap)
     const enrolment_token = text.split(`${ORIGIN}/enrol#`)[1]?.trim().split('\n')[0] ?? text
     const send = async (path: string, body?: object, token?: string) => {
       const { statusCode, body: reply } = await request(`${gateway}${path}`, {
@@ -99,6 +106,26 @@ describe('a production installation by TLS', () => {
       socket.on('close', () => resolve(text))
     })
     expect(answer).not.toMatch(/PONG|NOAUTH/)
+  })
+})
+
+describe('a guide', () => {
+  const first = (guide: string) => (guide === 'install.md' ? 1 : 0)
+  const blocks = GUIDES.flatMap((guide) =>
+    blocksOf(guide, 'servers')
+      .slice(first(guide))
+      .map((block): [string, string] => [guide, block]),
+  )
+  it.each(blocks)('%s: %s', async (_guide, block) => {
+    await typed(block)
+  })
+
+  it('leaves a support bundle that the apps answered', async () => {
+    await promisify(execFile)('tar', ['-xzf', join(out, 'last.tgz'), '-C', home])
+    for (const app of NAMES) {
+      const health = JSON.parse(readFileSync(join(home, 'last', app, 'health.json'), 'utf8'))
+      expect([app, health.status]).toEqual([app, 'ready'])
+    }
   })
 })
 
