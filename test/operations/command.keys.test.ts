@@ -104,6 +104,11 @@ const POSTS: Record<string, () => Promise<Sent>> = {
     on('eva', `/v1/notifications/destinations/${await reached()}/confirm`, { code: '00000000' }, { code: '11111111' }),
   '/v1/notifications/destinations/{destination_id}/test': async () =>
     on('eva', `/v1/notifications/destinations/${await reached()}/test`, {}, { dry_run: false }),
+  '/v1/schedules/{schedule_id}/secret': async () => {
+    const hooked = { ...scheduled, when: { webhook: { signature: 'standard' } } }
+    const { schedule_id } = must(await p.as('pia').post('/v1/schedules', hooked), 201).body
+    return on('pia', `/v1/schedules/${schedule_id}/secret`, {}, { overlap_s: 60 })
+  },
   ...Object.fromEntries(
     (['pause', 'resume', 'run', 'end'] as const).map((act) => [
       `/v1/schedules/{schedule_id}/${act}`,
@@ -153,8 +158,14 @@ describe('a key', () => {
   it('is asked of every route that changes something', () => {
     const posts = ROUTES.filter(({ upstream, method }) => upstream === 'operations' && method === 'POST')
     const paths = posts.map(({ path }) => path.replace('/api/', '/'))
-    // One decodes for engineers and changes nothing; a ballot and taken work are new each time that one asks.
-    const without = ['/v1/engine/codec/decode', '/v1/operations/{operation_id}/ballots', '/v1/pools/{pool}/work']
+    // One decodes for engineers and changes nothing; a ballot and taken work are new each time that one asks; a webhook
+    // counts once by its own id.
+    const without = [
+      '/v1/engine/codec/decode',
+      '/v1/hooks/{schedule_id}',
+      '/v1/operations/{operation_id}/ballots',
+      '/v1/pools/{pool}/work',
+    ]
     expect(paths.filter((path) => !without.includes(path)).sort()).toEqual(Object.keys(POSTS).sort())
   })
 })
