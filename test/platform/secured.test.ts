@@ -38,7 +38,12 @@ const envOf = (app: string) =>
 /** What a person types from a guide. */
 const typed = (block: string) =>
   typeBlock(block, {
-    ...{ PATH: `${dirname(process.execPath)}:${process.env.PATH}`, HOME: home, CONFIG: out },
+    ...{
+      PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+      HOME: home,
+      CONFIG: out,
+      OWNER_URL: up.servers.postgres.admin_url,
+    },
     SIGNALBOX_DIR: join(home, 'ops'),
   })
 const doctor = () => verb('doctor', '--production', '--env', out)
