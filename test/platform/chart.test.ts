@@ -122,5 +122,5 @@ describe('a guide', () => {
     }
   })
 })
-// biome-ignore lint/suspicious/noExplicitAny: values are what a person wrote
+// biome-ignore lint/suspicious/noExplicitAny: a person wrote the values
 type Any = any

@@ -288,7 +288,7 @@ describe('a start in production', () => {
 
 describe('the image', () => {
   const probe = (app: string, ...more: string[]) =>
-    node(...envFilesOf(app), ...more, join(image.root, 'apps/platform/deploy/probe.ts'), app)
+    node(...envFilesOf(app), ...more, join(image.root, 'apps/platform/run/probe.ts'), app)
 
   it('serves the console that it was built with', async () => {
     const { statusCode, body } = await request(`http://127.0.0.1:${up.portOf('gateway', 'http')}/`)

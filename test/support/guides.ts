@@ -15,8 +15,11 @@ export const blocksOf = (file: string, kind: string): string[] =>
     .filter(([, , of]) => of === kind)
     .map(([, indent = '', , block = '']) => block.replaceAll(new RegExp(`^${indent}`, 'gm'), ''))
 
-/** Types a block as a person would in a checkout; throws with what it said if a command of it fails. */
+/** Types a block as a person would in a checkout; throws with its output if a command of it fails. */
 export const typeBlock = async (block: string, env: NodeJS.ProcessEnv): Promise<string> => {
-  const { stdout, stderr } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', block], { cwd: ROOT, env })
+  const typed = promisify(execFile)('bash', ['-euo', 'pipefail', '-c', block], { cwd: ROOT, env })
+  const { stdout, stderr } = await typed.catch((error) => {
+    throw new Error(`${error.message}\n${error.stdout}`)
+  })
   return stdout + stderr
 }

@@ -6,7 +6,7 @@ import { withAccount } from './next-steps.ts'
 
 /** Where a pod finds its files. A Secret has no folders, so their names have a dot for each slash. */
 export const MOUNTED = '/etc/signalbox'
-/** Where the worker finds the Secret with what its executors show to targets. */
+/** Where the worker finds the Secret with the credentials of its executors. */
 const EXECUTORS = '/run/signalbox/executors'
 const PREFIX = 'signalbox'
 

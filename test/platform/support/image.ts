@@ -21,7 +21,7 @@ const link = (from: string, to: string): void => {
   execFileSync('sh', ['-c', 'cp -alT "$1" "$2" 2>/dev/null || cp -aT "$1" "$2"', 'cp', ...ends])
 }
 
-/** The packages of this checkout stand in for those that `npm ci` fetches; the lock file says which are of development. */
+/** The packages of this checkout replace those that `npm ci` fetches; the lock file says which are of development. */
 const install = (stage: string, command: string): void => {
   if (!command.includes('--omit=dev')) {
     symlinkSync(join(ROOT, 'node_modules'), join(stage, 'node_modules'))

@@ -3,10 +3,10 @@ import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { ROOT } from './base/paths.ts'
-import { createScreen } from './base/screen.ts'
-import { systemPackage } from './servers/packages.ts'
-import { locate, onPath, run } from './servers/sources.ts'
+import { ROOT } from '../base/paths.ts'
+import { createScreen } from '../base/screen.ts'
+import { systemPackage } from '../servers/packages.ts'
+import { locate, onPath, run } from '../servers/sources.ts'
 
 /**
  * `npm run image [-- --base debian] [--tag NAME] [--prove]`: the image of the commit at hand, by deploy/Dockerfile and
@@ -90,10 +90,15 @@ const build = async (scratch: string) => {
   if (again !== digest) throw new Error(`two builds of one commit differ: ${digest}, ${again}`)
   screen.line('image', 'the second build has the same digest', 'green')
   const container = await buildah('from', values.tag)
-  const root = await buildah('mount', container)
+  const files = join(scratch, 'signalbox-image')
+  for (const path of ['signalbox', 'usr/local/bin/node'])
+    cpSync(join(await buildah('mount', container), path), join(files, path), {
+      recursive: true,
+      verbatimSymlinks: true,
+    })
   try {
     const test = [join(ROOT, 'apps/platform/test.ts'), 'test/platform/secured.test.ts']
-    execFileSync(process.execPath, test, { stdio: 'inherit', cwd: ROOT, env: { ...process.env, IMAGE_ROOT: root } })
+    execFileSync(process.execPath, test, { stdio: 'inherit', cwd: ROOT, env: { ...process.env, IMAGE_ROOT: files } })
   } finally {
     await buildah('rm', container)
   }

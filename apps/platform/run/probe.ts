@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { request as plain } from 'node:http'
 import { request as secured } from 'node:https'
-import { loadAppEnv } from '../run/app-env.ts'
-import { APPS } from '../run/apps.ts'
+import { loadAppEnv } from './app-env.ts'
+import { APPS } from './apps.ts'
 
 /**
- * The image's HEALTHCHECK: `node apps/platform/deploy/probe.ts [APP]` asks the app that this container runs whether its
+ * The image's HEALTHCHECK: `node apps/platform/run/probe.ts [APP]` asks the app that this container runs whether its
  * process turns, and ends with 0 or 1. The other side is this machine, so its certificate is not looked at.
  */
 const WAIT_MS = 4000
