@@ -11,16 +11,18 @@ const folder = mkdtempSync(join(tmpdir(), 'signalbox-guides-'))
 const BASE = '/namespaces/signalbox'
 let kube: Kubernetes
 let stopped = false
+let jobs: Promise<void> | undefined
 beforeAll(async () => {
   kube = await startKubernetes(folder)
   mkdirSync(join(folder, 'bin'))
   symlinkSync(TOOLS().program, join(folder, 'bin/kubectl'))
   symlinkSync(TOOLS().helm, join(folder, 'bin/helm'))
   writeFileSync(join(folder, 'values.yaml'), 'image: { tag: v1 }\nbuilds: [{ id: v1, tag: v1 }]\n')
-  void finishJobs()
+  jobs = finishJobs()
 }, 180_000)
 afterAll(async () => {
   stopped = true
+  await jobs
   await kube?.stop()
   rmSync(folder, { recursive: true, force: true })
 }, 60_000)
