@@ -11,9 +11,10 @@ import { restoreDrill } from './restore/drill.ts'
 
 /** `npm run ops -- <verb>`: what a person does when a store, an event or a row is not as it should be (reliability.md 4, 5). */
 const USAGE = `usage: npm run ops -- <verb>
-  dead-letters [list]                     events that a consumer set aside or NATS refuses; exits 3 when there are some
-  dead-letters requeue <event>            applies it again, with the events after it
-  dead-letters drop <event> --reason "…"  skips it; the reason is in the audit log
+  dead-letters [list]                     events that a consumer set aside or NATS refuses, and messages to people that
+                                          were given up; exits 3 when there are some
+  dead-letters requeue <id>               applies an event again, with those after it; sends a message again
+  dead-letters drop <id> --reason "…"     skips it; the reason is in the audit log
   verify-audit                            every audit row: MAC, columns, chain; names the first bad row and exits 3
   rebuild catalog [--apply]               builds the projection of the catalog anew and compares; exits 3 when they differ
   rebuild operations [--apply]            folds the events of every operation and compares its read models; exits 3 likewise

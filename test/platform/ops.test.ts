@@ -99,7 +99,10 @@ describe('dead-letters', () => {
   }
 
   it('lists what is set aside; requeued, it fails again as long as its cause is there, and is applied when it is not', async () => {
-    expect(await ops('dead-letters')).toEqual({ code: 0, text: 'No event is set aside.\n' })
+    expect(await ops('dead-letters')).toEqual({
+      code: 0,
+      text: 'No event is set aside, and no message was given up.\n',
+    })
     const event_id = await parked('r1')
     const metrics = await (await fetch(`${stack.internal('relay')}/metrics`)).text()
     for (const name of ['signalbox_dead_letters', 'signalbox_held_aggregates'])
@@ -137,7 +140,33 @@ describe('dead-letters', () => {
   it('knows only what is set aside', async () => {
     const { code, text } = await ops('dead-letters', 'requeue', randomUUID())
     expect(code).toBe(1)
-    expect(text).toMatch(/^No event .* is set aside/)
+    expect(text).toMatch(/^No event or message .* is set aside/)
+  })
+
+  it('lists messages to people that were given up, and sends each again or drops it', async () => {
+    const [one, other] = [randomUUID(), randomUUID()]
+    for (const id of [one, other])
+      await admin.query(
+        `insert into operations.notify_deliveries (delivery_id, destination_id, owner, purpose, state, last_error, next_at, ended_at)
+         values ($1, $1, 'user:eva', 'test', 'dead', 'It answers 503.', clock_timestamp(), clock_timestamp())`,
+        [id],
+      )
+    const listed = await ops('dead-letters')
+    expect(listed.code).toBe(3)
+    expect(listed.text).toMatch(new RegExp(`${one} +operations, message +test for user:eva .* It answers 503.`))
+    expect(await ops('dead-letters', 'requeue', one)).toEqual({ code: 0, text: `${one}: operations sends it again.\n` })
+    expect(await ops('dead-letters', 'requeue', one)).toMatchObject({ code: 1 })
+    expect(await ops('dead-letters', 'drop', other)).toMatchObject({ code: 1 })
+    expect(await ops('dead-letters', 'drop', other, '--reason', 'too late')).toMatchObject({ code: 0 })
+    expect((await ops('dead-letters')).code).toBe(0)
+    const { rows } = await admin.query(
+      `select d.state, a.action, a.reason from operations.notify_deliveries d
+       join operations.audit a on a.object = 'notification:' || d.delivery_id order by a.id`,
+    )
+    expect(rows).toEqual([
+      { state: expect.stringMatching(/queued|obsolete/), action: 'notify.delivery.redeliver', reason: null },
+      { state: 'obsolete', action: 'notify.delivery.drop', reason: 'too late' },
+    ])
   })
 })
 
