@@ -8,7 +8,7 @@ export const tOverview: typeof en.tOverview = {
   waiting: (n: number) => count(n, 'Ein Eintrag wartet auf Sie', '{n} Einträge warten auf Sie'),
   waiting_all: (n: number) => count(n, 'Insgesamt wartet eine Freigabe', 'Insgesamt warten {n} Freigaben'),
   open: (n: number) => count(n, 'Ein Vorgang ist offen', '{n} Vorgänge sind offen'),
-  attention: (n: number) => count(n, 'Einer braucht Aufmerksamkeit', '{n} brauchen Aufmerksamkeit'),
+  attention: (n: number) => count(n, 'Ein Vorgang braucht Aufmerksamkeit', '{n} Vorgänge brauchen Aufmerksamkeit'),
   trends: 'Entwicklung',
   days: 'Zeitraum',
   period: { 14: '14 Tage', 30: '30 Tage', 90: '90 Tage' },

@@ -39,7 +39,7 @@ export const intent = {
     title: 'Where',
     conditions: 'Conditions',
     names: 'Names',
-    fields: { region: 'region', datacenter: 'datacenter', health: 'health', label: 'label', name: 'name' } as Record<
+    fields: { region: 'region', datacenter: 'data center', health: 'health', label: 'label', name: 'name' } as Record<
       string,
       string
     >,
@@ -61,7 +61,7 @@ export const intent = {
     title: 'When',
     kinds: { now: 'Now', at: 'Once', every: 'Repeated', cron: 'By cron', on: 'On a condition' },
     at: 'At',
-    every: 'Every so many hours',
+    every: 'Interval in hours',
     cron: (zone: string) => `Minute, hour, day of month, month, day of week (${zone})`,
     on: 'For each resource that begins to meet the conditions above.',
     proceed: 'Each time',

@@ -44,7 +44,7 @@ export const patch: typeof en.patch = {
   rejected: (who: string, at: string) => `Abgelehnt von ${who}, ${at}. Der Graph ist unverändert.`,
   withdrawn: (who: string, at: string) => `Zurückgezogen von ${who}, ${at}.`,
   expired: 'Ohne Entscheidung abgelaufen. Der Graph ist unverändert.',
-  not_applicable: (why: string) => `Nicht mehr anwendbar: ${why}.`,
+  not_applicable: (why: string) => `Nicht mehr anwendbar: ${why.replace(/\.$/, '')}.`,
   why: {
     base_revision_moved: 'eine andere Planänderung hat den Graphen geändert',
     node_already_dispatched: 'ein betroffener Schritt hat begonnen',
