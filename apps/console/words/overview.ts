@@ -8,6 +8,18 @@ export const tOverview = {
   waiting_all: (n: number) => count(n, 'One gate waits in all', '{n} gates wait in all'),
   open: (n: number) => count(n, 'One operation is open', '{n} operations are open'),
   attention: (n: number) => count(n, 'One needs attention', '{n} need attention'),
+  regions: {
+    title: 'Regions',
+    none: 'No regions yet.',
+    columns: {
+      region: 'Region',
+      health: 'Resources',
+      open: 'Open operations',
+      attention: 'Need attention',
+      gates: 'Waiting gates',
+    },
+    health: (n: number, word: string) => `${n} ${word.toLowerCase()}`,
+  },
   trends: 'Trends',
   days: 'Period',
   period: { 14: '14 days', 30: '30 days', 90: '90 days' },
