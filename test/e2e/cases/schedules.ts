@@ -138,7 +138,7 @@ describe('a schedule', () => {
       await hook.getByText('No delivery with a valid signature has come yet.').waitFor()
       const second = await make('Rotate secret')
       expect(second).not.toBe(first)
-      await hook.getByText('The previous secret is valid until').waitFor()
+      await hook.getByText('The previous secret ends').waitFor()
       expect(await deliver(first, '{"ref":"other"}')).toBe(200)
       await hook.getByRole('listitem').waitFor()
       await page.getByText('It has not run yet.').waitFor()

@@ -43,7 +43,7 @@ export const schedule = {
       ['604800', 'in 7 days'],
       ['0', 'now'],
     ] as [string, string][],
-    previous: 'The previous secret is valid until',
+    previous: 'The previous secret ends',
     shown: 'Store this secret with the sender now. It is shown only once.',
     deliveries: 'Last deliveries',
     no_deliveries: 'No delivery with a valid signature has come yet.',
