@@ -35,8 +35,9 @@ export default defineConfig({
             { name: 'entry', tags: ['$initial'] },
             {
               name: 'decide',
-              test: /console\/(words\/decide|votes\/votes|values\/(links|person)|ui\/(failure|copy))\.|client\/digest/,
+              test: /console\/(words\/decide|votes\/(votes|releases)|values\/(links|person)|ui\/(failure|copy)|command\/allowed)\.|client\/digest/,
             },
+            { name: 'brief', test: /console\/votes\/brief\./ },
           ],
         },
       },
@@ -74,6 +75,8 @@ function themeScript(): Plugin {
 /** Emits the files that browsers ask for by their own names, and points index.html at the manifest as it is. */
 function ownAddresses(): Plugin {
   const names = ['sw.js', 'manifest.webmanifest', 'icon-192.png', 'icon-512.png']
+  const iconText = async () =>
+    `data:image/svg+xml,${encodeURIComponent(await readFile(resolve(root, 'favicon.svg'), 'utf8'))}`
   const link = (rel: string, href: string) => ({ tag: 'link', attrs: { rel, href }, injectTo: 'head' as const })
   return {
     name: 'signalbox-own-addresses',
@@ -84,7 +87,11 @@ function ownAddresses(): Plugin {
     },
     transformIndexHtml: {
       order: 'post',
-      handler: () => [link('manifest', '/manifest.webmanifest'), link('apple-touch-icon', '/icon-192.png')],
+      // The icon is in the page: no request of its own.
+      handler: async (html) => ({
+        html: html.replace(/(<link rel="icon"[^>]*href=")[^"]*/, `$1${await iconText()}`),
+        tags: [link('manifest', '/manifest.webmanifest'), link('apple-touch-icon', '/icon-192.png')],
+      }),
     },
   }
 }

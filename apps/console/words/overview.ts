@@ -1,3 +1,4 @@
+import { inSentence } from './frame/language.ts'
 import { count } from './frame/plural.ts'
 
 /** Words of the overview. */
@@ -8,6 +9,18 @@ export const tOverview = {
   waiting_all: (n: number) => count(n, 'One gate waits in all', '{n} gates wait in all'),
   open: (n: number) => count(n, 'One operation is open', '{n} operations are open'),
   attention: (n: number) => count(n, 'One operation needs attention', '{n} operations need attention'),
+  regions: {
+    title: 'Regions',
+    none: 'No regions yet.',
+    columns: {
+      region: 'Region',
+      health: 'Resources',
+      open: 'Open operations',
+      attention: 'Need attention',
+      gates: 'Waiting gates',
+    },
+    health: (n: number, word: string) => `${n} ${inSentence(word)}`,
+  },
   trends: 'Trends',
   days: 'Period',
   period: { 14: '14 days', 30: '30 days', 90: '90 days' },

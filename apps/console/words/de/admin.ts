@@ -1,4 +1,5 @@
 import type * as en from '../admin.ts'
+import { count } from './frame/plural.ts'
 
 /** German words of the administration: people, groups, grants, service accounts, and changes of two administrators. */
 export const tAdmin: typeof en.tAdmin = {
@@ -134,5 +135,73 @@ export const tAdmin: typeof en.tAdmin = {
       reject: 'Die Änderung findet nicht statt.',
       withdraw: 'Die Änderung findet nicht statt.',
     },
+  },
+  freeze: {
+    title: 'Änderungssperren',
+    what: 'Solange eine Sperre gilt, beginnt auf ihren Ressourcen kein Schritt. Laufende Schritte enden.',
+    empty: 'Keine Sperre gilt oder ist geplant.',
+    columns: {
+      freeze: 'Sperre',
+      status: 'Status',
+      from: 'Ab',
+      to: 'Bis',
+      covers: 'Umfasst',
+      approvers: 'Freigebende',
+      by: 'Angelegt von',
+      end: 'Ende',
+    },
+    in_force: 'Gilt',
+    planned: 'Geplant',
+    file: 'Eine Datei dieser Installation',
+    create: 'Neue Sperre',
+    submit: 'Sperre anlegen',
+    create_effect: 'Sie gilt ab ihrem Beginn, in neuen und in laufenden Vorgängen.',
+    reason: 'Titel: warum sich nichts ändern darf',
+    approvers: 'Gruppen, die freigeben, nach Schlüssel',
+    begins: (zone: string) => `Ab (${zone}), leer: sofort`,
+    ends: (zone: string) => `Bis (${zone})`,
+    conditions_note: 'Aus den Bedingungen erzeugt, frei änderbar. „true“ umfasst jede Ressource.',
+    covers: (targets: number, operations: number) =>
+      targets === 0
+        ? 'Sie umfasst derzeit keine Ressource.'
+        : `${count(targets, 'Sie umfasst derzeit eine Ressource', 'Sie umfasst derzeit {n} Ressourcen')} und hält ${operations === 0 ? 'keinen offenen Vorgang' : count(operations, 'einen offenen Vorgang', '{n} offene Vorgänge')} auf.`,
+    uncounted: 'Zu viele Ressourcen, um den Umfang zu zählen.',
+    end: 'Beenden',
+    end_one: (title: string) => `Beenden: ${title}`,
+    end_effect: 'Die Sperre endet für jeden Vorgang. Aufgehaltene Schritte beginnen von selbst.',
+    end_instead: (groups: string[]) =>
+      `Damit ein einzelner Vorgang weitergeht, kann ${groups.join(' oder ')} seine Freigabe der Sperre erteilen.`,
+  },
+  pack: {
+    title: 'Pakete',
+    what: 'Pakete enthalten die Prozeduren, aus denen Pläne entstehen. Sie ändern sich mit einem Release: Mit einem fehlerhaften Paket startet operations nicht.',
+    check: 'nennt den Fehler und seine Stelle vorher.',
+    empty: 'Keine Pakete geladen.',
+    version: (version: string) => `Version ${version}`,
+    versions_of: (pack: string) => `Versionen von ${pack}`,
+    procedures_of: (pack: string) => `Prozeduren von ${pack}`,
+    columns: {
+      version: 'Version',
+      status: 'Status',
+      used: 'Verwendet von',
+      loaded: 'Zuerst geladen',
+      digest: 'Prüfsumme',
+      procedure: 'Prozedur',
+      kind: 'Art',
+      type: 'Ressourcentyp',
+      steps: 'Schritte',
+      gates: 'Freigaben',
+    },
+    status: {
+      current: 'Aktuell: gilt für neue Pläne',
+      loaded: 'Geladen, nicht die neueste',
+      retired: 'Nicht mehr geladen',
+    },
+    kind: { change: 'Änderung', action: 'Aktion', runbook: 'Runbook' },
+    used: ({ operations, schedules }: { operations: number; schedules: number }) =>
+      [
+        ...(operations > 0 ? [count(operations, 'ein offener Vorgang', '{n} offene Vorgänge')] : []),
+        ...(schedules > 0 ? [count(schedules, 'ein Zeitplan', '{n} Zeitpläne')] : []),
+      ].join(', ') || 'Nicht verwendet',
   },
 }

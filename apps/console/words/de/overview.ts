@@ -1,4 +1,5 @@
 import type * as en from '../overview.ts'
+import { inSentence } from './frame/language.ts'
 import { count } from './frame/plural.ts'
 
 /** German words of the overview. */
@@ -9,6 +10,18 @@ export const tOverview: typeof en.tOverview = {
   waiting_all: (n: number) => count(n, 'Insgesamt wartet eine Freigabe', 'Insgesamt warten {n} Freigaben'),
   open: (n: number) => count(n, 'Ein Vorgang ist offen', '{n} Vorgänge sind offen'),
   attention: (n: number) => count(n, 'Ein Vorgang braucht Aufmerksamkeit', '{n} Vorgänge brauchen Aufmerksamkeit'),
+  regions: {
+    title: 'Regionen',
+    none: 'Noch keine Regionen.',
+    columns: {
+      region: 'Region',
+      health: 'Ressourcen',
+      open: 'Offene Vorgänge',
+      attention: 'Brauchen Aufmerksamkeit',
+      gates: 'Offene Freigaben',
+    },
+    health: (n: number, word: string) => `${n} ${inSentence(word)}`,
+  },
   trends: 'Entwicklung',
   days: 'Zeitraum',
   period: { 14: '14 Tage', 30: '30 Tage', 90: '90 Tage' },

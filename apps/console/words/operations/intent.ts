@@ -59,11 +59,26 @@ export const intent = {
   why: 'Why',
   timing: {
     title: 'When',
-    kinds: { now: 'Now', at: 'Once', every: 'Repeated', cron: 'By cron', on: 'On a condition' },
+    kinds: {
+      now: 'Now',
+      at: 'Once',
+      every: 'Repeated',
+      cron: 'By cron',
+      on: 'On a condition',
+      webhook: 'On a webhook',
+    },
     at: 'At',
     every: 'Interval in hours',
     cron: (zone: string) => `Minute, hour, day of month, month, day of week (${zone})`,
     on: 'For each resource that begins to meet the conditions above.',
+    webhook: 'For each signed webhook. The schedule shows its URL and creates its secret.',
+    signature: 'Signature',
+    signatures: [
+      ['standard', 'Standard Webhooks'],
+      ['forge', 'Code forge (X-Hub-Signature-256)'],
+    ] as [string, string][],
+    if: 'Only if (CEL over body), may stay empty',
+    if_example: "body.ref == 'refs/heads/main'",
     proceed: 'Each time',
     missing: {
       at: 'Enter the time.',

@@ -54,11 +54,26 @@ export const intent: typeof en.intent = {
   why: 'Warum',
   timing: {
     title: 'Wann',
-    kinds: { now: 'Jetzt', at: 'Zu einer Zeit', every: 'Regelmäßig', cron: 'Per Cron', on: 'Bei Bedingung' },
+    kinds: {
+      now: 'Jetzt',
+      at: 'Zu einer Zeit',
+      every: 'Regelmäßig',
+      cron: 'Per Cron',
+      on: 'Bei Bedingung',
+      webhook: 'Bei Webhook',
+    },
     at: 'Zeitpunkt',
     every: 'Abstand in Stunden',
     cron: (zone: string) => `Minute, Stunde, Tag, Monat, Wochentag (${zone})`,
     on: 'Für jede Ressource, sobald sie die Bedingungen oben erfüllt.',
+    webhook: 'Für jeden signierten Webhook. Der Zeitplan zeigt seine URL und erzeugt sein Geheimnis.',
+    signature: 'Signatur',
+    signatures: [
+      ['standard', 'Standard Webhooks'],
+      ['forge', 'Git-Plattform (X-Hub-Signature-256)'],
+    ],
+    if: 'Nur wenn (CEL über body), darf leer bleiben',
+    if_example: "body.ref == 'refs/heads/main'",
     proceed: 'Jedes Mal',
     missing: {
       at: 'Zeitpunkt eingeben.',

@@ -36,6 +36,31 @@ export const schedule: typeof en.schedule = {
   no_runs: 'Noch nicht gelaufen.',
   run_columns: { at: 'Zeit', outcome: 'Ergebnis', leads: 'Führt zu', why: 'Warum' },
   asks: 'Vorhaben',
+  hook: {
+    title: 'Webhook',
+    copy_url: 'URL kopieren',
+    copy_secret: 'Geheimnis kopieren',
+    signed: {
+      standard:
+        'Signiert als Standard Webhooks: webhook-id, webhook-timestamp und webhook-signature. Eine Zustellung gilt 5 Minuten und zählt einmal.',
+      forge: 'Signiert wie auf Git-Plattformen: X-Hub-Signature-256 über den Inhalt. Derselbe Inhalt zählt einmal.',
+    },
+    no_secret: 'Ohne Geheimnis wird keine Zustellung angenommen.',
+    make: 'Geheimnis erzeugen',
+    make_effect: 'Das Geheimnis gehört zum Absender. Er signiert damit jede Zustellung.',
+    rotate: 'Geheimnis wechseln',
+    rotate_effect: 'Ein neues Geheimnis entsteht. Der Absender braucht es, bevor das alte endet.',
+    overlap: 'Das alte Geheimnis endet',
+    overlaps: [
+      ['86400', 'in 24 Stunden'],
+      ['604800', 'in 7 Tagen'],
+      ['0', 'sofort'],
+    ],
+    previous: 'Das vorige Geheimnis endet',
+    shown: 'Dieses Geheimnis jetzt beim Absender hinterlegen. Es wird nur einmal gezeigt.',
+    deliveries: 'Letzte Zustellungen',
+    no_deliveries: 'Bisher kam keine Zustellung mit gültiger Signatur.',
+  },
   action: { pause: 'Anhalten', resume: 'Fortsetzen', run: 'Jetzt ausführen', end: 'Beenden' },
   effect: {
     pause: 'Kein weiterer Lauf beginnt. Was läuft, läuft weiter.',
