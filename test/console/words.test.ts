@@ -7,9 +7,9 @@ import { wordPairs } from '../support/words.ts'
 const WORDS = join(ROOT, 'apps/console/words')
 /** Words that are the same in both languages; keys, signs and examples are, too. */
 const SAME =
-  /^(Browser|Canary|Code|Export|Graph|Hash|ID|Labels|Logs?|Matrix|Name|Offline|Passkeys|Plan|Regions?|Revision|Runbooks|Segment|Status|System|Test|Ticket|Version|Webhook)$/
-const NAMES = /^(Deutsch|English|SHA-256|Signalbox|Slack|Teams|UTC)$/
-const KEYS = /frame keys entries|marks \w+ sign$|where examples/
+  /^(Browser|Canary|Code|Export|Graph|Hash|ID|Labels|Logs?|Matrix|Name|Offline|Passkeys|Plan|Regions?|Revision|Runbooks?|Segment|Status|System|Test|Ticket|Version|Webhook)$/
+const NAMES = /^(Deutsch|English|SHA-256|Signalbox|Slack|Standard Webhooks|Teams|UTC)$/
+const KEYS = /frame keys entries|marks \w+ sign$|where examples|(signatures|overlaps) \d 0$|if_example$/
 
 describe('the words of the console in German', () => {
   it('exist for every module that has English ones', () => {
