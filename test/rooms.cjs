@@ -79,6 +79,7 @@ const ROOMS = {
     ['account/factors'],
     ['inbox', 'gates', 'intents', 'nodes', 'notifications', 'overview', 'patches', 'plans', 'admin'],
     ['operations'],
+    ['routes'],
   ],
   'apps/cli': [
     ['terminal'],
