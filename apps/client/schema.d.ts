@@ -1984,6 +1984,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/packs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List packs
+         * @description Every version of every pack that was ever loaded, with its procedures and the operations that use it. A pack with a fault is never listed: operations does not start with it.
+         */
+        get: operations["listPacks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/calendar": {
         parameters: {
             query?: never;
@@ -2466,6 +2486,46 @@ export interface paths {
          * @description Locks the plan and starts its operation. `reviewed_plan_hash` says which paper was read; another is 412. Of many callers one starts it, the others get 409 with the operation_id.
          */
         post: operations["startPlan"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/freezes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a freeze
+         * @description From the answer on no node that it covers starts, in new operations and in running ones; running nodes continue. You must be allowed to control operations on every resource that it covers now.
+         */
+        post: operations["createFreeze"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/freezes/{freeze_id}/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End a freeze
+         * @description The nodes that it held continue by themselves. Members of its approver groups end one that a person made; one of a file or of a control plane ends there.
+         */
+        post: operations["endFreeze"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3518,18 +3578,7 @@ export interface components {
                 opens_at: string | null;
                 closes_at: string | null;
             }[];
-            freezes: {
-                freeze_id: string;
-                title: string;
-                applies: string;
-                /** @description RFC 3339, UTC, microseconds. */
-                from: string;
-                /** @description RFC 3339, UTC, microseconds. */
-                to: string;
-                approvers: string[];
-                in_force: boolean;
-                put_by: string | null;
-            }[];
+            freezes: components["schemas"]["FreezeItem"][];
             /** @description RFC 3339, UTC, microseconds. */
             as_of: string;
         };
@@ -4039,6 +4088,43 @@ export interface components {
             created_at?: string;
             label?: string;
         };
+        FreezeCreation: {
+            freeze_id: string;
+            title: string;
+            /** @description CEL over `target`; a target that it cannot be evaluated for is covered. */
+            applies: string;
+            /** Format: date-time */
+            from: string;
+            /**
+             * Format: date-time
+             * @description Not included; later than `from`.
+             */
+            to: string;
+            /** @description Groups whose members may override it for an operation. */
+            approvers: string[];
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        FreezeEnd: {
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        FreezeEnded: {
+            freeze_id: string;
+        };
+        FreezeItem: {
+            freeze_id: string;
+            title: string;
+            applies: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            from: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            to: string;
+            approvers: string[];
+            in_force: boolean;
+            put_by: string | null;
+            allowed_actions: components["schemas"]["AllowedActionSchema"][];
+        };
         Gate: {
             gate_id: string;
             operation_id: string;
@@ -4512,6 +4598,15 @@ export interface components {
             /** @description Shown here alone. */
             secret: string;
             previous_until: string | null;
+        };
+        /** @description Where and how a webhook comes to this schedule. */
+        HookView: {
+            url: string;
+            /** @description False: no delivery can be signed yet. */
+            has_secret: boolean;
+            previous_until: string | null;
+            /** @description When the last ten deliveries with a valid signature came. */
+            deliveries: string[];
         };
         IdentityProviderList: {
             items: {
@@ -5552,6 +5647,15 @@ export interface components {
                 /** @description Of these, those that wait for people or have failed nodes. */
                 needs_attention: number;
             };
+            /** @description Of the 1,000 newest open operations, by their first 50 targets; regions without one are left out. */
+            regions: {
+                region_id: string;
+                /** @description Operations with a target there that have not ended. */
+                open: number;
+                needs_attention: number;
+                /** @description Gates of these operations that wait for people. */
+                gates: number;
+            }[];
             /** @description Every day of the period, by the day on which operations ended. */
             days: {
                 day: string;
@@ -5588,6 +5692,37 @@ export interface components {
             /** @description RFC 3339 in UTC with microseconds. */
             since: string;
             expires_at: string | null;
+        };
+        PackList: {
+            items: components["schemas"]["PackView"][];
+        };
+        PackView: {
+            pack: string;
+            version: string;
+            digest: string;
+            /**
+             * @description New plans take the procedures of the current version. One that is loaded can be named. One that is retired is known from a time before; running operations hold their own copy.
+             * @enum {unknown}
+             */
+            status: "current" | "loaded" | "retired";
+            loaded_at: string | null;
+            /** @description None of a version that is retired. */
+            procedures: {
+                key: string;
+                /** @enum {unknown} */
+                kind: "change" | "action" | "runbook";
+                title: string;
+                resource_type: string | null;
+                steps: components["schemas"]["ProcedureStep"][];
+                /** @description The gate policies that it asks. */
+                gates: string[];
+            }[];
+            used_by: {
+                /** @description Operations of its plans that have not ended. */
+                operations: number;
+                /** @description Schedules of its runbooks that have not ended; of the current version. */
+                schedules: number;
+            };
         };
         PageCount: {
             value: number;
@@ -5993,6 +6128,11 @@ export interface components {
         ProcedureList: {
             items: components["schemas"]["ProcedureView"][];
         };
+        ProcedureStep: {
+            id: string;
+            name: string;
+            executor: string;
+        };
         ProcedureView: {
             pack: string;
             version: string;
@@ -6006,11 +6146,7 @@ export interface components {
             parameters: {
                 [key: string]: unknown;
             };
-            steps: {
-                id: string;
-                name: string;
-                executor: string;
-            }[];
+            steps: components["schemas"]["ProcedureStep"][];
             gates: {
                 [key: string]: unknown;
             }[];
@@ -6106,10 +6242,6 @@ export interface components {
         };
         Reason: {
             reason: string;
-        };
-        Redelivery: {
-            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
-            dry_run?: boolean;
         };
         Rehearsal: {
             seed: number;
@@ -6632,6 +6764,7 @@ export interface components {
             created_at: string;
             /** @description RFC 3339, UTC, microseconds. */
             updated_at: string;
+            hook: components["schemas"]["HookView"] | null;
             intent: components["schemas"]["IntentBody"];
             /** @description The next five times. */
             upcoming: string[];
@@ -12341,6 +12474,37 @@ export interface operations {
             504: components["responses"]["GatewayTimeout"];
         };
     };
+    listPacks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PackList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
     getCalendar: {
         parameters: {
             query?: never;
@@ -13505,6 +13669,107 @@ export interface operations {
             504: components["responses"]["GatewayTimeout"];
         };
     };
+    createFreeze: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FreezeCreation"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRunReply"];
+                };
+            };
+            /** @description Created. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FreezeItem"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    endFreeze: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                freeze_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FreezeEnd"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FreezeEnded"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
     resumeSchedule: {
         parameters: {
             query?: never;
@@ -14588,7 +14853,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Redelivery"];
+                "application/json": components["schemas"]["FreezeEnd"];
             };
         };
         responses: {
@@ -14637,7 +14902,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Redelivery"];
+                "application/json": components["schemas"]["FreezeEnd"];
             };
         };
         responses: {

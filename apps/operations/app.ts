@@ -11,6 +11,7 @@ import { artifactsRoutes } from './agents/artifacts.routes.ts'
 import { executionsRoutes } from './agents/executions.routes.ts'
 import { workRoutes } from './agents/work.routes.ts'
 import { freezesRoutes } from './calendar/freezes.routes.ts'
+import { peopleFreezesRoutes } from './calendar/people.routes.ts'
 import { calendarRoutes } from './calendar/routes.ts'
 import { projectionRoutes } from './catalog/routes.ts'
 import type { OperationsDeps } from './deps.ts'
@@ -32,6 +33,7 @@ import { pushRoutes } from './notifications/push.routes.ts'
 import { notificationsRoutes } from './notifications/routes.ts'
 import { operationsRoutes } from './operations/routes.ts'
 import { overviewRoutes } from './overview/routes.ts'
+import { packsRoutes } from './packs/routes.ts'
 import { patchesRoutes } from './patches/routes.ts'
 import { outlineOf } from './plans/outline.ts'
 import { plansRoutes } from './plans/routes.ts'
@@ -50,6 +52,7 @@ type Routes = FastifyPluginAsyncTypebox<{ deps: OperationsDeps }>
 const PUBLIC: readonly Routes[] = [
   (app, { deps }) => intentsRoutes(app, { deps, outline: outlineOf(deps) }),
   plansRoutes,
+  packsRoutes,
   operationsRoutes,
   nodesRoutes,
   interventionsRoutes,
@@ -58,6 +61,7 @@ const PUBLIC: readonly Routes[] = [
   historyRoutes,
   auditRoutes,
   calendarRoutes,
+  peopleFreezesRoutes,
   schedulesRoutes,
   hooksRoutes,
   notificationsRoutes,

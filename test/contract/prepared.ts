@@ -135,6 +135,21 @@ const schedules = {
   ),
   'POST /v1/schedules/{schedule_id}/secret': scheduledBy({ webhook: { signature: 'standard' } }),
 }
+const FREEZE = {
+  ...{ title: 'an example', applies: 'false', from: '2020-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' },
+}
+let freezes = 0
+/** A freeze that another person made, for a group that the caller is in. */
+const forFreeze: Prepare = async ({ ada, call, login }, token) => {
+  freezes += 1
+  await ada.post('/v1/admin/groups', { group_key: 'freezers', name: 'Freezers' })
+  await ada.put(`/v1/admin/groups/freezers/members/${claimsOf(token).sub}`, undefined)
+  const isMember = async () => (await call(token, 'GET', '/api/v1/me')).body.groups.includes('freezers')
+  await until(isMember, { timeout_ms: 30_000, what: 'the membership' })
+  const freeze = { ...FREEZE, freeze_id: `example-${freezes}`, approvers: ['freezers'] }
+  await call((await login('otto')).access_token, 'POST', '/api/v1/freezes', freeze)
+  return { ids: { freeze_id: freeze.freeze_id } }
+}
 /** The name has no address: its messages are tried in vain. */
 const CHAT = { kind: 'webhook', name: 'chat', address: 'https://hooks.invalid/in' }
 let destinations = 0
@@ -305,6 +320,8 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
     return { ids: { intent_id: body.intent_id } }
   },
   ...schedules,
+  'POST /v1/freezes': async () => ({ body: { ...FREEZE, freeze_id: 'example', approvers: ['netops'] } }),
+  'POST /v1/freezes/{freeze_id}/end': forFreeze,
   ...notifications,
   'POST /v1/plans/{plan_id}/start': async ({ call }, token) => {
     const graph = { nodes: [{ node_id: 'only', executor: 'noop', with: {} }] }

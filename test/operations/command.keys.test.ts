@@ -52,6 +52,11 @@ const on = (by: Sent['by'], path: string, body: Sent['body'], other: Sent['other
   body,
   other: { ...body, ...other },
 })
+const freezeId = () => `f-${randomUUID().slice(0, 8)}`
+const frozen = {
+  ...{ title: 'none', applies: 'false', from: '2020-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' },
+  approvers: ['netops'],
+}
 /** Each route with a command that it takes now, and what another one under the same key would say. */
 const POSTS: Record<string, () => Promise<Sent>> = {
   '/v1/intents': async () => on('pia', '/v1/intents', intent, { title: 'another' }),
@@ -98,6 +103,12 @@ const POSTS: Record<string, () => Promise<Sent>> = {
   '/v1/operations/{operation_id}/patches/{patch_id}/reject': async () =>
     on('eva', `${(await proposed()).path}/reject`, { comment: 'no' }, { comment: 'another' }),
   '/v1/schedules': async () => on('pia', '/v1/schedules', scheduled, { proceed: 'start' }),
+  '/v1/freezes': async () => on('olga', '/v1/freezes', { ...frozen, freeze_id: freezeId() }, { title: 'another' }),
+  '/v1/freezes/{freeze_id}/end': async () => {
+    const freeze_id = freezeId()
+    must(await p.as('olga').post('/v1/freezes', { ...frozen, freeze_id }), 201)
+    return on('eva', `/v1/freezes/${freeze_id}/end`, {}, { dry_run: false })
+  },
   '/v1/notifications/destinations': async () =>
     on('eva', '/v1/notifications/destinations', destination, { name: 'another' }),
   '/v1/notifications/destinations/{destination_id}/confirm': async () =>

@@ -1,6 +1,7 @@
+import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { register } from '../../apps/platform/demo/catalog.ts'
@@ -14,6 +15,7 @@ import type { Anchor } from '../../db/audit.anchors.ts'
 import { createDb } from '../../db/client.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
+import { filesBelow } from './support/installation.ts'
 import { runVerb } from './support/verb.ts'
 
 vi.setConfig({ testTimeout: 180_000 })
@@ -340,5 +342,60 @@ describe('verify-audit', () => {
     const { code, text } = await ops('verify-audit')
     expect(text).toMatch(/stream AUDIT, anchor \d+: this anchor was not signed by the key of the relay/)
     expect(code).toBe(3)
+  })
+})
+
+describe('a support bundle', () => {
+  const PLANTED = 'planted-line-5521'
+  /** Every leaf of the secrets, and the private parts of all keys. */
+  const secrets = (): string[] => {
+    const leaves = (value: unknown): string[] =>
+      typeof value === 'string' ? [value] : Object.values(value ?? {}).flatMap(leaves)
+    const keys = join(stack.dir, 'keys')
+    const privates = readdirSync(keys)
+      .filter((file) => file.endsWith('.json') && !/^(secrets|services)/.test(file))
+      .map((file) => JSON.parse(readFileSync(join(keys, file), 'utf8')).d)
+    return [...leaves(JSON.parse(readFileSync(join(keys, 'secrets.json'), 'utf8'))), ...privates].filter(Boolean)
+  }
+  const pack = async (...args: string[]) => {
+    const to = join(stack.dir, 'bundle.tgz')
+    const { code, text } = await ops('support-bundle', '--to', to, ...args)
+    expect([text, code]).toEqual([expect.stringContaining('Read it before you send it'), 0])
+    execFileSync('tar', ['-xzf', to, '-C', stack.dir])
+    const files = filesBelow(join(stack.dir, 'bundle'))
+    return new Map(files.map((file) => [relative(join(stack.dir, 'bundle'), file), readFileSync(file, 'utf8')]))
+  }
+
+  it('has what helps, and no secret wherever it turned up', async () => {
+    const line = (ago_ms: number) =>
+      JSON.stringify({
+        time: new Date(Date.now() - ago_ms).toISOString(),
+        msg: PLANTED,
+        ago_ms,
+        all: secrets().join(' '),
+      })
+    appendFileSync(join(stack.dir, 'logs/catalog.log'), `${line(3 * 3_600_000)}\n${line(60_000)}\n`)
+    const files = await pack('--operation', randomUUID())
+    expect(JSON.parse(files.get('versions.json') ?? '')).toMatchObject({ node: process.versions.node })
+    expect(JSON.parse(files.get('catalog/health.json') ?? '')).toMatchObject({ status: 'ready' })
+    expect(files.get('catalog/metrics.txt')).toContain('signalbox_build_info')
+    expect(JSON.parse(files.get('settings/token.json') ?? '')).toMatchObject({ TOKEN__KEYS__KEK: '•••' })
+    expect(files.get('operation/nodes.json')).toBe('[]\n')
+    expect(files.get('operation/history.json')).toContain('no history')
+    const log = files.get('catalog/log.jsonl') ?? ''
+    expect(log.match(new RegExp(PLANTED, 'g'))).toHaveLength(1)
+    expect(secrets().length).toBeGreaterThan(20)
+    for (const [file, text] of files) for (const secret of secrets()) expect(text.includes(secret), file).toBe(false)
+  })
+
+  it('says what is wrong with a folder or a time', async () => {
+    expect(await ops('support-bundle', '--env', '/nowhere')).toMatchObject({
+      code: 1,
+      text: expect.stringContaining('--env'),
+    })
+    expect(await ops('support-bundle', '--hours', 'all')).toMatchObject({
+      code: 1,
+      text: expect.stringContaining('--hours'),
+    })
   })
 })

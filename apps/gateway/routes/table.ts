@@ -208,6 +208,7 @@ const operations = table('operations', '', [
     '/api/v1/plans/{plan_id}',
     '/api/v1/plans/{plan_id}/graph',
     '/api/v1/procedures',
+    '/api/v1/packs',
     '/api/v1/calendar',
     '/api/v1/evidence/keys',
     '/api/v1/schedules',
@@ -234,6 +235,8 @@ const operations = table('operations', '', [
   ['POST', '/api/v1/intents', 'W', 'intent:create'],
   ['POST', '/api/v1/intents/{intent_id}/plan-preview', 'W', 'intent:create'],
   ['POST', '/api/v1/plans/{plan_id}/start', 'A', 'plan:start'],
+  ['POST', '/api/v1/freezes', 'S', 'operation:control'],
+  ['POST', '/api/v1/freezes/{freeze_id}/end', 'A', 'gate:decide'],
   ['POST', '/api/v1/schedules', 'W', 'intent:create'],
   ...['resume', 'run'].map((act): Row => ['POST', `/api/v1/schedules/{schedule_id}/${act}`, 'W', 'intent:create']),
   ...['pause', 'end'].map(

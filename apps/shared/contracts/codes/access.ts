@@ -55,6 +55,7 @@ export const ACCESS = {
     origin_not_allowed: ['Requests from this origin are not allowed.', 'Use an allowed origin.'],
     machine_vote: ['Machines do not decide.', 'Use a gate of the kind external_check.'],
     person_required: ['Only a person can do this.', 'Sign in as a person.'],
+    freeze_elsewhere: ['No person made this freeze.', 'Withdraw it where it was made: in its file or control plane.'],
     not_your_schedule: ['Only its owner may set the schedule going.', 'Make a schedule of your own.'],
     self_action: ['You cannot do this to yourself.', 'Ask another administrator.'],
     self_grant: ['You cannot give rights to yourself.', 'Ask another administrator.'],
