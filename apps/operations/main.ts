@@ -5,7 +5,7 @@ import { buildApp } from './app.ts'
 import { startBackground } from './background.ts'
 import { loadOperationsConfig } from './config.ts'
 import { createLags } from './metrics.ts'
-import { recordLibrary } from './packs/library.ts'
+import { recordLibrary } from './packs/record.ts'
 import { createDeps, createTrust } from './wire.ts'
 
 await runApp('operations', async () => {

@@ -55,7 +55,10 @@ export const createDeps = (
     nats,
     keys: { fingerprint: deriveKey(secrets[0], 'fingerprint'), audit: deriveKey(secrets[0], 'audit') },
     pages: createPages([signing as Buffer, ...others]),
-    library: loadLibrary({ packs_dir: config.OPERATIONS__PACKS__DIR, policy_dir: config.OPERATIONS__POLICY__DIR }),
+    library: loadLibrary({
+      packs_dirs: config.OPERATIONS__PACKS__DIR ? [config.OPERATIONS__PACKS__DIR] : [],
+      policy_dir: config.OPERATIONS__POLICY__DIR,
+    }),
     projection: createCatalogProjection({
       db,
       catalog: trust.catalog,
