@@ -11,7 +11,7 @@ const Name = Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' })
 const Path = Type.String({ pattern: '^/', maxLength: 1000 })
 
 /** What the owner of an agent lets it do. No plan has a say in it. */
-const AgentFile = Closed({
+export const AgentFile = Closed({
   format: Type.Literal('signalbox/agent@1'),
   pools: Type.Array(Name, { minItems: 1, maxItems: 20 }),
   labels: Type.Optional(Type.Record(Type.String(), Type.String())),
