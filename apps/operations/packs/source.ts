@@ -22,6 +22,7 @@ export const REMEDIES = {
   scope: 'Leave it out, or give the procedure the scope "target".',
   calendar: 'Correct the time.',
   version: 'Give the changed pack a new version.',
+  package: 'Correct the setting OPERATIONS__PACKS__PACKAGES, or make the package again: npm pack.',
   type: 'Name a type of the catalog, or add its pack to the folder "types".',
   test: 'Correct the test, or the pack.',
 } as const
