@@ -90,6 +90,7 @@ describe('the shipped packs', () => {
   it('load with their procedures, policies and digests', () => {
     const { packs: loaded, policies } = loadLibrary()
     expect(loaded.map((pack) => `${pack.pack}: ${pack.procedures.map(({ key }) => key).join()}`)).toEqual([
+      'delivery: detect_drift',
       'fleet: release,restart,rotate_certificate',
       'infra: realise,rollout',
     ])
@@ -99,7 +100,7 @@ describe('the shipped packs', () => {
 
   it("take a site's packs beside them", () => {
     const { packs: loaded } = loadLibrary({ packs_dirs: [folderWith({ 'probe.yaml': stringify(sound()) })] })
-    expect(loaded.map(({ pack }) => pack)).toEqual(['fleet', 'infra', 'probe'])
+    expect(loaded.map(({ pack }) => pack)).toEqual(['delivery', 'fleet', 'infra', 'probe'])
   })
 })
 

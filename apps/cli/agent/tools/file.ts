@@ -27,6 +27,8 @@ export const AgentFile = Closed({
       program: Path,
       /** Root modules by name. `state`: where a module without a backend of its own keeps the state of each workspace. */
       sources: Type.Record(Name, Closed({ path: Path, state: Type.Optional(Path) })),
+      /** A mirror of providers, as `providers mirror` writes it: no registry is asked. */
+      providers: Type.Optional(Path),
       grace_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 600 })),
     }),
   ),
