@@ -62,7 +62,7 @@ const ROOMS = {
     ['servers'],
     ['run', 'tests'],
     ['check/openapi', 'check/text', 'demo', 'deploy', 'packs'],
-    ['check', 'ops'],
+    ['check', 'deploy/doctor', 'ops'],
     ['restore'],
   ],
   'apps/console': [
@@ -79,6 +79,7 @@ const ROOMS = {
     ['account/factors'],
     ['inbox', 'gates', 'intents', 'nodes', 'notifications', 'overview', 'patches', 'plans', 'admin'],
     ['operations'],
+    ['routes'],
   ],
   'apps/cli': [
     ['terminal'],

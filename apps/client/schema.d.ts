@@ -211,7 +211,7 @@ export interface paths {
         put?: never;
         /**
          * Approve the sign-in of a device
-         * @description Signs the device in as the caller, who signed in within 5 min.
+         * @description Signs the device in as the caller, who must have signed in within the last 5 minutes.
          */
         post: operations["approveDeviceRequest"];
         delete?: never;
@@ -419,7 +419,7 @@ export interface paths {
         put?: never;
         /**
          * Add a passkey
-         * @description Registers a passkey for the caller, who signed in within the last 5 min.
+         * @description Registers a passkey for the caller, who must have signed in within the last 5 minutes.
          */
         post: operations["addPasskey"];
         delete?: never;
@@ -440,7 +440,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a passkey
-         * @description Removes a passkey of the caller, who signed in within the last 5 min.
+         * @description Removes a passkey of the caller, who must have signed in within the last 5 minutes.
          */
         delete: operations["removePasskey"];
         options?: never;
@@ -462,13 +462,13 @@ export interface paths {
         get: operations["getTotp"];
         /**
          * Set up an authenticator app
-         * @description Makes the app whose first code this is the authenticator app of the caller, in place of the one before. The caller signed in within the last 5 min.
+         * @description Sets up the app that shows this first code, in place of any earlier one. The caller must have signed in within the last 5 minutes.
          */
         put: operations["setTotp"];
         post?: never;
         /**
          * Remove your authenticator app
-         * @description Removes the authenticator app of the caller, who signed in within the last 5 min.
+         * @description Removes the authenticator app of the caller, who must have signed in within the last 5 minutes.
          */
         delete: operations["removeTotp"];
         options?: never;
@@ -487,7 +487,7 @@ export interface paths {
         put?: never;
         /**
          * Begin to set up an authenticator app
-         * @description A new secret for the caller, who signed in within the last 5 min. No app is set up until its first code is sent.
+         * @description Makes a new secret for the caller, who must have signed in within the last 5 minutes. No app is set up until its first code is sent.
          */
         post: operations["beginTotp"];
         delete?: never;
@@ -1063,7 +1063,7 @@ export interface paths {
         put?: never;
         /**
          * Create a machine
-         * @description An account without password, rights and credentials.
+         * @description Makes an account without a password, rights or credentials.
          */
         post: operations["createMachine"];
         delete?: never;
@@ -1984,6 +1984,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/packs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List packs
+         * @description Every version of every pack that was ever loaded, with its procedures and the operations that use it. A pack with a fault is never listed: operations does not start with it.
+         */
+        get: operations["listPacks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/calendar": {
         parameters: {
             query?: never;
@@ -2472,6 +2492,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/freezes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a freeze
+         * @description From the answer on no node that it covers starts, in new operations and in running ones; running nodes continue. You must be allowed to control operations on every resource that it covers now.
+         */
+        post: operations["createFreeze"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/freezes/{freeze_id}/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End a freeze
+         * @description The nodes that it held continue by themselves. Members of its approver groups end one that a person made; one of a file or of a control plane ends there.
+         */
+        post: operations["endFreeze"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/schedules/{schedule_id}/resume": {
         parameters: {
             query?: never;
@@ -2741,18 +2801,18 @@ export interface paths {
         };
         /**
          * Read your notification rules
-         * @description What the caller is told, where and when; the defaults until they state their own.
+         * @description Which events notify you, where and when; the defaults until you set your own.
          */
         get: operations["getNotificationRules"];
         /**
-         * State your notification rules
-         * @description Replaces the rules of the caller. Messages that are queued stay.
+         * Set your notification rules
+         * @description Replaces your rules. Messages that are already queued are still sent.
          */
         put: operations["setNotificationRules"];
         post?: never;
         /**
          * Reset your notification rules
-         * @description Puts back the defaults: everything, to every active destination, at once.
+         * @description Restores the defaults: every event, to every active destination, at once.
          */
         delete: operations["resetNotificationRules"];
         options?: never;
@@ -2769,7 +2829,7 @@ export interface paths {
         };
         /**
          * List your notifications
-         * @description Messages to the destinations of the caller, newest first, kept for 30 days. `dead` ones were given up.
+         * @description Messages to your destinations, newest first, kept for 30 days. Those in state `dead` were given up.
          */
         get: operations["listNotificationDeliveries"];
         put?: never;
@@ -2789,13 +2849,13 @@ export interface paths {
         };
         /**
          * List your destinations
-         * @description Where the caller is reached.
+         * @description Where you are notified.
          */
         get: operations["listNotificationDestinations"];
         put?: never;
         /**
          * Add a destination
-         * @description A mail address, which gets a code to confirm it, or the URL of a webhook: https, outside of the private networks. The URL is kept sealed and not shown again.
+         * @description An email address, which is sent a code to confirm it, or the https URL of a webhook outside private networks. The URL is stored encrypted and never shown again.
          */
         post: operations["addNotificationDestination"];
         delete?: never;
@@ -2813,7 +2873,7 @@ export interface paths {
         };
         /**
          * Read the secret of a webhook
-         * @description What its receiver verifies messages with. Webhooks of Slack and Teams have none.
+         * @description The receiver verifies messages with it. Webhooks of Slack and Teams have none.
          */
         get: operations["getNotificationSecret"];
         put?: never;
@@ -2832,8 +2892,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read how this browser is told
-         * @description The key to subscribe with, and the subscription of your session if there is one.
+         * Read the push subscription of this browser
+         * @description The key to subscribe with, and the subscription of your session, if any.
          */
         get: operations["getPush"];
         /**
@@ -2882,8 +2942,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Confirm a mail address
-         * @description By the code that was sent there, within 24 h. After five wrong codes add the address again.
+         * Confirm an email address
+         * @description Takes the code that was sent there, within 24 h. After five wrong codes, add the address again.
          */
         post: operations["confirmNotificationDestination"];
         delete?: never;
@@ -2903,9 +2963,29 @@ export interface paths {
         put?: never;
         /**
          * Send a test
-         * @description Sends a message that says it is a test. Its delivery shows whether it arrived.
+         * @description Sends a test message. Its delivery shows whether it arrived.
          */
         post: operations["testNotificationDestination"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications/deliveries/{delivery_id}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a notification again
+         * @description Retries a message in state `dead` at once, under the same id. A message that is past its time gets this one retry. Decisions that no longer wait are left out.
+         */
+        post: operations["redeliverNotification"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3498,18 +3578,7 @@ export interface components {
                 opens_at: string | null;
                 closes_at: string | null;
             }[];
-            freezes: {
-                freeze_id: string;
-                title: string;
-                applies: string;
-                /** @description RFC 3339, UTC, microseconds. */
-                from: string;
-                /** @description RFC 3339, UTC, microseconds. */
-                to: string;
-                approvers: string[];
-                in_force: boolean;
-                put_by: string | null;
-            }[];
+            freezes: components["schemas"]["FreezeItem"][];
             /** @description RFC 3339, UTC, microseconds. */
             as_of: string;
         };
@@ -3826,10 +3895,6 @@ export interface components {
         DestinationList: {
             items: components["schemas"]["DestinationView"][];
         };
-        DestinationTest: {
-            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
-            dry_run?: boolean;
-        };
         DestinationView: {
             /** Format: uuid */
             destination_id: string;
@@ -4022,6 +4087,43 @@ export interface components {
             /** Format: date-time */
             created_at?: string;
             label?: string;
+        };
+        FreezeCreation: {
+            freeze_id: string;
+            title: string;
+            /** @description CEL over `target`; a target that it cannot be evaluated for is covered. */
+            applies: string;
+            /** Format: date-time */
+            from: string;
+            /**
+             * Format: date-time
+             * @description Not included; later than `from`.
+             */
+            to: string;
+            /** @description Groups whose members may override it for an operation. */
+            approvers: string[];
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        FreezeEnd: {
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        FreezeEnded: {
+            freeze_id: string;
+        };
+        FreezeItem: {
+            freeze_id: string;
+            title: string;
+            applies: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            from: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            to: string;
+            approvers: string[];
+            in_force: boolean;
+            put_by: string | null;
+            allowed_actions: components["schemas"]["AllowedActionSchema"][];
         };
         Gate: {
             gate_id: string;
@@ -4496,6 +4598,15 @@ export interface components {
             /** @description Shown here alone. */
             secret: string;
             previous_until: string | null;
+        };
+        /** @description Where and how a webhook comes to this schedule. */
+        HookView: {
+            url: string;
+            /** @description False: no delivery can be signed yet. */
+            has_secret: boolean;
+            previous_until: string | null;
+            /** @description When the last ten deliveries with a valid signature came. */
+            deliveries: string[];
         };
         IdentityProviderList: {
             items: {
@@ -5536,6 +5647,15 @@ export interface components {
                 /** @description Of these, those that wait for people or have failed nodes. */
                 needs_attention: number;
             };
+            /** @description Of the 1,000 newest open operations, by their first 50 targets; regions without one are left out. */
+            regions: {
+                region_id: string;
+                /** @description Operations with a target there that have not ended. */
+                open: number;
+                needs_attention: number;
+                /** @description Gates of these operations that wait for people. */
+                gates: number;
+            }[];
             /** @description Every day of the period, by the day on which operations ended. */
             days: {
                 day: string;
@@ -5572,6 +5692,37 @@ export interface components {
             /** @description RFC 3339 in UTC with microseconds. */
             since: string;
             expires_at: string | null;
+        };
+        PackList: {
+            items: components["schemas"]["PackView"][];
+        };
+        PackView: {
+            pack: string;
+            version: string;
+            digest: string;
+            /**
+             * @description New plans take the procedures of the current version. One that is loaded can be named. One that is retired is known from a time before; running operations hold their own copy.
+             * @enum {unknown}
+             */
+            status: "current" | "loaded" | "retired";
+            loaded_at: string | null;
+            /** @description None of a version that is retired. */
+            procedures: {
+                key: string;
+                /** @enum {unknown} */
+                kind: "change" | "action" | "runbook";
+                title: string;
+                resource_type: string | null;
+                steps: components["schemas"]["ProcedureStep"][];
+                /** @description The gate policies that it asks. */
+                gates: string[];
+            }[];
+            used_by: {
+                /** @description Operations of its plans that have not ended. */
+                operations: number;
+                /** @description Schedules of its runbooks that have not ended; of the current version. */
+                schedules: number;
+            };
         };
         PageCount: {
             value: number;
@@ -5977,6 +6128,11 @@ export interface components {
         ProcedureList: {
             items: components["schemas"]["ProcedureView"][];
         };
+        ProcedureStep: {
+            id: string;
+            name: string;
+            executor: string;
+        };
         ProcedureView: {
             pack: string;
             version: string;
@@ -5990,11 +6146,7 @@ export interface components {
             parameters: {
                 [key: string]: unknown;
             };
-            steps: {
-                id: string;
-                name: string;
-                executor: string;
-            }[];
+            steps: components["schemas"]["ProcedureStep"][];
             gates: {
                 [key: string]: unknown;
             }[];
@@ -6612,6 +6764,7 @@ export interface components {
             created_at: string;
             /** @description RFC 3339, UTC, microseconds. */
             updated_at: string;
+            hook: components["schemas"]["HookView"] | null;
             intent: components["schemas"]["IntentBody"];
             /** @description The next five times. */
             upcoming: string[];
@@ -12321,6 +12474,37 @@ export interface operations {
             504: components["responses"]["GatewayTimeout"];
         };
     };
+    listPacks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PackList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
     getCalendar: {
         parameters: {
             query?: never;
@@ -13485,6 +13669,107 @@ export interface operations {
             504: components["responses"]["GatewayTimeout"];
         };
     };
+    createFreeze: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FreezeCreation"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRunReply"];
+                };
+            };
+            /** @description Created. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FreezeItem"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    endFreeze: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                freeze_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FreezeEnd"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FreezeEnded"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
     resumeSchedule: {
         parameters: {
             query?: never;
@@ -13742,6 +14027,7 @@ export interface operations {
                 };
             };
             400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
             404: components["responses"]["NotFound"];
             413: components["responses"]["ContentTooLarge"];
             414: components["responses"]["UriTooLong"];
@@ -14567,7 +14853,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["DestinationTest"];
+                "application/json": components["schemas"]["FreezeEnd"];
             };
         };
         responses: {
@@ -14580,6 +14866,55 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DestinationView"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    redeliverNotification: {
+        parameters: {
+            query?: {
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                group?: string;
+            };
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                delivery_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FreezeEnd"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryView"] | components["schemas"]["DryRunReply"];
                 };
             };
             400: components["responses"]["BadRequest"];

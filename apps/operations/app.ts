@@ -11,6 +11,7 @@ import { artifactsRoutes } from './agents/artifacts.routes.ts'
 import { executionsRoutes } from './agents/executions.routes.ts'
 import { workRoutes } from './agents/work.routes.ts'
 import { freezesRoutes } from './calendar/freezes.routes.ts'
+import { peopleFreezesRoutes } from './calendar/people.routes.ts'
 import { calendarRoutes } from './calendar/routes.ts'
 import { projectionRoutes } from './catalog/routes.ts'
 import type { OperationsDeps } from './deps.ts'
@@ -26,11 +27,13 @@ import { interventionsRoutes } from './interventions/routes.ts'
 import { meRoutes } from './me.routes.ts'
 import { countKeys, measureOpen } from './metrics.ts'
 import { nodesRoutes } from './nodes/routes.ts'
+import { deliveriesRoutes } from './notifications/deliveries.routes.ts'
 import { destinationsRoutes } from './notifications/destinations.routes.ts'
 import { pushRoutes } from './notifications/push.routes.ts'
 import { notificationsRoutes } from './notifications/routes.ts'
 import { operationsRoutes } from './operations/routes.ts'
 import { overviewRoutes } from './overview/routes.ts'
+import { packsRoutes } from './packs/routes.ts'
 import { patchesRoutes } from './patches/routes.ts'
 import { outlineOf } from './plans/outline.ts'
 import { plansRoutes } from './plans/routes.ts'
@@ -49,6 +52,7 @@ type Routes = FastifyPluginAsyncTypebox<{ deps: OperationsDeps }>
 const PUBLIC: readonly Routes[] = [
   (app, { deps }) => intentsRoutes(app, { deps, outline: outlineOf(deps) }),
   plansRoutes,
+  packsRoutes,
   operationsRoutes,
   nodesRoutes,
   interventionsRoutes,
@@ -57,10 +61,12 @@ const PUBLIC: readonly Routes[] = [
   historyRoutes,
   auditRoutes,
   calendarRoutes,
+  peopleFreezesRoutes,
   schedulesRoutes,
   hooksRoutes,
   notificationsRoutes,
   destinationsRoutes,
+  deliveriesRoutes,
   pushRoutes,
   meRoutes,
   waitingRoutes,

@@ -70,6 +70,7 @@ beforeAll(async () => {
   const { id: user_id } = await world.addUser('rae', ['viewer'])
   await world.addUser('pam', [])
   await world.addUser('pru', ['planner'])
+  await world.addUser('otto', ['operator'])
   await world.addUser('sol', [])
   token = (await world.login('zoe')).access_token
   const operation = await startOperation(world, token)

@@ -135,6 +135,21 @@ const schedules = {
   ),
   'POST /v1/schedules/{schedule_id}/secret': scheduledBy({ webhook: { signature: 'standard' } }),
 }
+const FREEZE = {
+  ...{ title: 'an example', applies: 'false', from: '2020-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' },
+}
+let freezes = 0
+/** A freeze that another person made, for a group that the caller is in. */
+const forFreeze: Prepare = async ({ ada, call, login }, token) => {
+  freezes += 1
+  await ada.post('/v1/admin/groups', { group_key: 'freezers', name: 'Freezers' })
+  await ada.put(`/v1/admin/groups/freezers/members/${claimsOf(token).sub}`, undefined)
+  const isMember = async () => (await call(token, 'GET', '/api/v1/me')).body.groups.includes('freezers')
+  await until(isMember, { timeout_ms: 30_000, what: 'the membership' })
+  const freeze = { ...FREEZE, freeze_id: `example-${freezes}`, approvers: ['freezers'] }
+  await call((await login('otto')).access_token, 'POST', '/api/v1/freezes', freeze)
+  return { ids: { freeze_id: freeze.freeze_id } }
+}
 /** The name has no address: its messages are tried in vain. */
 const CHAT = { kind: 'webhook', name: 'chat', address: 'https://hooks.invalid/in' }
 let destinations = 0
@@ -144,7 +159,20 @@ const forDestination: Prepare = async ({ call }, token) => {
   const made = await call(token, 'POST', '/api/v1/notifications/destinations', body)
   return { ids: { destination_id: made.body.destination_id }, query: [] }
 }
+/** Given up a moment ago. */
+const forDeadMessage: Prepare = async (world, token, endpoint) => {
+  const { ids } = await forDestination(world, token, endpoint)
+  const delivery_id = ids?.destination_id ?? ''
+  await world.rows(
+    `insert into operations.notify_deliveries (delivery_id, destination_id, owner, purpose, state, next_at)
+     select destination_id, destination_id, owner, 'test', 'dead', clock_timestamp()
+     from operations.notify_destinations where destination_id = $1`,
+    [delivery_id],
+  )
+  return { ids: { delivery_id }, query: [] }
+}
 const notifications = {
+  'POST /v1/notifications/deliveries/{delivery_id}/redeliver': forDeadMessage,
   'POST /v1/notifications/destinations': async () => ({ body: CHAT }),
   'PUT /v1/notifications/push': async () => ({
     body: {
@@ -292,6 +320,8 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
     return { ids: { intent_id: body.intent_id } }
   },
   ...schedules,
+  'POST /v1/freezes': async () => ({ body: { ...FREEZE, freeze_id: 'example', approvers: ['netops'] } }),
+  'POST /v1/freezes/{freeze_id}/end': forFreeze,
   ...notifications,
   'POST /v1/plans/{plan_id}/start': async ({ call }, token) => {
     const graph = { nodes: [{ node_id: 'only', executor: 'noop', with: {} }] }

@@ -10,6 +10,7 @@ import './cases/patches.ts'
 import './cases/interventions.ts'
 import './cases/artifacts.ts'
 import './cases/gates.ts'
+import './cases/loading.ts'
 import './cases/search.ts'
 import './cases/bulk.ts'
 import './cases/views.ts'
@@ -20,6 +21,7 @@ import './cases/many.ts'
 import './cases/timeline.ts'
 import './cases/pictures.ts'
 import './cases/schedules.ts'
+import './cases/freezes.ts'
 import './cases/people.ts'
 // Ends the session that eva's tabs share: cases that use them come before.
 import './cases/session.ts'
@@ -27,6 +29,7 @@ import './cases/notifications.ts'
 import './cases/passkeys.ts'
 import './cases/devices.ts'
 import './cases/totp.ts'
+import './cases/german.ts'
 
 it('broke no policy and threw no error on any of these pages', () => {
   // The tests themselves blocked the stream and cut the network; what could not be shown for that is told there, too.

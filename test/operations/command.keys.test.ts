@@ -52,6 +52,11 @@ const on = (by: Sent['by'], path: string, body: Sent['body'], other: Sent['other
   body,
   other: { ...body, ...other },
 })
+const freezeId = () => `f-${randomUUID().slice(0, 8)}`
+const frozen = {
+  ...{ title: 'none', applies: 'false', from: '2020-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' },
+  approvers: ['netops'],
+}
 /** Each route with a command that it takes now, and what another one under the same key would say. */
 const POSTS: Record<string, () => Promise<Sent>> = {
   '/v1/intents': async () => on('pia', '/v1/intents', intent, { title: 'another' }),
@@ -98,12 +103,33 @@ const POSTS: Record<string, () => Promise<Sent>> = {
   '/v1/operations/{operation_id}/patches/{patch_id}/reject': async () =>
     on('eva', `${(await proposed()).path}/reject`, { comment: 'no' }, { comment: 'another' }),
   '/v1/schedules': async () => on('pia', '/v1/schedules', scheduled, { proceed: 'start' }),
+  '/v1/freezes': async () => on('olga', '/v1/freezes', { ...frozen, freeze_id: freezeId() }, { title: 'another' }),
+  '/v1/freezes/{freeze_id}/end': async () => {
+    const freeze_id = freezeId()
+    must(await p.as('olga').post('/v1/freezes', { ...frozen, freeze_id }), 201)
+    return on('eva', `/v1/freezes/${freeze_id}/end`, {}, { dry_run: false })
+  },
   '/v1/notifications/destinations': async () =>
     on('eva', '/v1/notifications/destinations', destination, { name: 'another' }),
   '/v1/notifications/destinations/{destination_id}/confirm': async () =>
     on('eva', `/v1/notifications/destinations/${await reached()}/confirm`, { code: '00000000' }, { code: '11111111' }),
   '/v1/notifications/destinations/{destination_id}/test': async () =>
     on('eva', `/v1/notifications/destinations/${await reached()}/test`, {}, { dry_run: false }),
+  '/v1/notifications/deliveries/{delivery_id}/redeliver': async () => {
+    const id = await reached()
+    await p.query(
+      `insert into operations.notify_deliveries (delivery_id, destination_id, owner, purpose, state, next_at)
+       select destination_id, destination_id, owner, 'test', 'dead', clock_timestamp()
+       from operations.notify_destinations where destination_id = $1`,
+      [id],
+    )
+    return on('eva', `/v1/notifications/deliveries/${id}/redeliver`, {}, { dry_run: false })
+  },
+  '/v1/schedules/{schedule_id}/secret': async () => {
+    const hooked = { ...scheduled, when: { webhook: { signature: 'standard' } } }
+    const { schedule_id } = must(await p.as('pia').post('/v1/schedules', hooked), 201).body
+    return on('pia', `/v1/schedules/${schedule_id}/secret`, {}, { overlap_s: 60 })
+  },
   ...Object.fromEntries(
     (['pause', 'resume', 'run', 'end'] as const).map((act) => [
       `/v1/schedules/{schedule_id}/${act}`,
@@ -153,8 +179,14 @@ describe('a key', () => {
   it('is asked of every route that changes something', () => {
     const posts = ROUTES.filter(({ upstream, method }) => upstream === 'operations' && method === 'POST')
     const paths = posts.map(({ path }) => path.replace('/api/', '/'))
-    // One decodes for engineers and changes nothing; a ballot and taken work are new each time that one asks.
-    const without = ['/v1/engine/codec/decode', '/v1/operations/{operation_id}/ballots', '/v1/pools/{pool}/work']
+    // One decodes for engineers and changes nothing; a ballot and taken work are new each time that one asks; a webhook
+    // counts once by its own id.
+    const without = [
+      '/v1/engine/codec/decode',
+      '/v1/hooks/{schedule_id}',
+      '/v1/operations/{operation_id}/ballots',
+      '/v1/pools/{pool}/work',
+    ]
     expect(paths.filter((path) => !without.includes(path)).sort()).toEqual(Object.keys(POSTS).sort())
   })
 })

@@ -4,8 +4,8 @@ import { tellUntold } from '../../apps/operations/calendar/freezes.ts'
 import { createDriftWatch } from '../../apps/operations/upkeep/drift.ts'
 import { sweep } from '../../apps/operations/upkeep/sweeper.ts'
 import { expireArtifacts } from '../../db/operations/agents/artifacts.ts'
-import { claimAttempt } from '../../db/operations/nodes/claim.ts'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'
+import { operationOn } from './support/targets.ts'
 
 let p: Platform
 beforeAll(async () => {
@@ -250,28 +250,7 @@ describe('freezes that are put while operations run', () => {
     approvers: ['netops'],
     ...more,
   })
-  /** An operation whose one node works on that resource, and what a claim of it hears. */
-  const onRack = async (beside: () => Promise<unknown> = async () => {}) => {
-    await p.query(
-      `insert into operations.catalog_resources (resource_id, type_key, type_version, name, version, lifecycle_status, labels, desired_state, observed_state)
-       values ('rack', 't', 1, 'rack', 1, 'active', '{}', '{}', '{}') on conflict do nothing`,
-    )
-    await p.query('update operations.projection set at = clock_timestamp()')
-    const graph = { nodes: [{ node_id: 'work', executor: 'noop', with: {}, target_id: 'rack' }] }
-    const stated = { kind: 'graph', title: 'a test', reason: 'to see', graph }
-    const { intent_id } = must(await p.as('pia').post('/v1/intents', stated), 201).body
-    const plan = must(await p.as('pia').post(`/v1/intents/${intent_id}/plan-preview`, {}), 201).body
-    const body = { reviewed_plan_hash: plan.plan_hash }
-    const [started] = await Promise.all([p.as('olga').post(`/v1/plans/${plan.plan_id}/start`, body), beside()])
-    const operation_id: string = must(started, 201, 202).body.operation_id
-    const claim = async () => {
-      const asked = { operation_id, node_id: 'work', role: 'run', generation: 1, attempt: 1 } as const
-      const answer = await claimAttempt(p.deps.pool, asked)
-      return answer.verdict === 'refused' ? `${answer.reason} ${answer.closure?.id}` : answer.verdict
-    }
-    const release = () => p.query('delete from operations.leases where operation_id = $1', [operation_id])
-    return { operation_id, claim, release }
-  }
+  const onRack = (beside?: () => Promise<unknown>) => operationOn(p, 'rack', beside)
   const changesOf = async (operation_id: string) =>
     (await p.as('vic').get(`/v1/operations/${operation_id}/timeline?types=calendar.changed`)).body.events
 

@@ -123,6 +123,30 @@ describe('the overview', () => {
     })
   })
 
+  it('counts open operations and their waiting gates by the regions of their targets, as far as one may see them', async () => {
+    const placed = async (...resource_ids: string[]) => {
+      const { operation_id } = await p.startOperation(gated())
+      await p.query('update operations.operations set resource_ids = $2 where operation_id = $1', [
+        operation_id,
+        resource_ids,
+      ])
+      return operation_id
+    }
+    const of = async (who: 'vic' | 'far', region: string) =>
+      (await read(who)).regions.find(({ region_id }) => region_id === region) ?? {
+        open: 0,
+        needs_attention: 0,
+        gates: 0,
+      }
+    const before = await of('vic', 'eu1')
+    const [both] = [await placed('eu1', 'us1'), await placed('us1')]
+    expect(await of('vic', 'eu1')).toMatchObject({ open: before.open + 1, gates: before.gates })
+    await p.openGate(both, 'go')
+    expect(await of('vic', 'eu1')).toMatchObject({ open: before.open + 1, gates: before.gates + 1 })
+    expect(await of('vic', 'us1')).toMatchObject({ open: 2, gates: 1 })
+    expect(await of('far', 'us1')).toMatchObject({ open: 2, gates: 1 })
+  })
+
   it.each(['days=15', 'days=0', 'days=x', 'day=14'])('refuses %s', async (query) => {
     expect(await p.as('vic').get(`/v1/overview?${query}`)).toMatchObject({
       ...{ status: 400, body: { category: 'validation_error', code: 'schema_violation' } },

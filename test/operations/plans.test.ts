@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
 import { loadPlanPolicies } from '../../apps/operations/policies/plans.ts'
+import type { PackView } from '../../apps/shared/contracts/operations/packs.ts'
 import { digest } from '../../apps/shared/data/digest.ts'
 import { type DeadLetter, listDeadLetters, releaseLetter } from '../../db/inbox.ts'
 import { grantLeases } from '../../db/operations/leases/rows.ts'
@@ -935,6 +936,36 @@ describe('what becomes of a started plan', () => {
     expect(await statusOf(intent.intent_id)).toBe('expired')
     expect(problem(await preview(intent.intent_id))).toBe('409 invalid_state_transition/intent_closed')
   })
+})
+
+it('lists the packs with their procedures, what uses them, and versions that are no longer loaded', async () => {
+  await p.query(
+    `insert into operations.packs (pack, version, digest, document) values ('site', '0.9.0', 'sha256:old', '{}')`,
+  )
+  const list = async (): Promise<PackView[]> => must(await p.as('vic').get('/v1/packs'), 200).body.items
+  const site = async (version: string) => (await list()).find((one) => one.pack === 'site' && one.version === version)
+  const before = await site('1.0.0')
+  expect(before).toMatchObject({
+    status: 'current',
+    procedures: expect.arrayContaining([expect.objectContaining({ key: 'look', gates: ['cutover'] })]),
+  })
+  expect(await site('0.9.0')).toMatchObject({
+    status: 'retired',
+    procedures: [],
+    used_by: { operations: 0, schedules: 0 },
+  })
+  const intent = {
+    kind: 'runbook',
+    title: 'Say it',
+    reason: 'to see',
+    runbook: { pack: 'site', procedure: 'announce' },
+  }
+  must(await p.as('pia').post('/v1/schedules', { when: { every_s: 86_400 }, intent }), 201)
+  const { intent_id } = must(await p.as('pia').post('/v1/intents', intent), 201).body
+  const plan = must(await p.as('pia').post(`/v1/intents/${intent_id}/plan-preview`, {}), 201).body
+  must(await p.as('olga').post(`/v1/plans/${plan.plan_id}/start`, { reviewed_plan_hash: plan.plan_hash }), 201, 202)
+  const { operations = 0, schedules = 0 } = before?.used_by ?? {}
+  expect(await site('1.0.0')).toMatchObject({ used_by: { operations: operations + 1, schedules: schedules + 1 } })
 })
 
 it('lists the procedures with the schemas of their parameters', async () => {

@@ -1,11 +1,9 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import { CommandDialog } from '../command/dialog.tsx'
+import { ShownOnce } from '../command/shown-once.tsx'
 import { meQuery } from '../queries/me.ts'
-import { CopyButton } from '../ui/copy.tsx'
-import { DialogFrame } from '../ui/overlays.tsx'
 import { tAdmin } from '../words/admin.ts'
-import { t } from '../words/index.ts'
 import { Fields, type FormField, initial, isComplete, type Typed } from './fields.tsx'
 
 /** One administrative command: its dialog, its fields, and the request that they make. */
@@ -65,7 +63,8 @@ const ActDialog = ({ act, close }: { act: Act; close: () => void }) => {
   /** The dialog closes itself after its command; a secret that came with the answer keeps it open. */
   const kept = useRef(false)
   const words = waits ? `${act.shown} ${tAdmin.second}` : (act.shown ?? '')
-  if (secret !== undefined) return <ShownOnce title={act.title} words={words} secret={secret} close={close} />
+  if (secret !== undefined)
+    return <ShownOnce title={act.title} words={words} shown={[[tAdmin.copy, secret]]} close={close} />
   const path = typeof act.path === 'string' ? act.path : act.path(typed)
   return (
     <CommandDialog<never, Reply>
@@ -93,25 +92,3 @@ const ActDialog = ({ act, close }: { act: Act; close: () => void }) => {
     </CommandDialog>
   )
 }
-
-type ShownOnceProps = { title: string; words: string; secret: string; close: () => void }
-
-/** A secret of an answer. No later read holds it, so the dialog closes by its button alone. */
-const ShownOnce = ({ title, words, secret, close }: ShownOnceProps) => (
-  <DialogFrame
-    title={title}
-    close={close}
-    dismissible={false}
-    wide
-    footer={
-      <button type="button" className="button main" onClick={close}>
-        {t.close}
-      </button>
-    }
-  >
-    <p role="status">{words}</p>
-    <p className="flex items-start gap-2">
-      <code className="min-w-0 wrap-anywhere">{secret}</code> <CopyButton text={secret} label={tAdmin.copy} />
-    </p>
-  </DialogFrame>
-)

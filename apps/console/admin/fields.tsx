@@ -8,7 +8,7 @@ type Choice = readonly [value: string, word: string]
 export type FormField = {
   name: string
   label: string
-  kind: 'text' | 'number' | 'date' | 'select' | 'many'
+  kind: 'text' | 'number' | 'date' | 'datetime-local' | 'select' | 'many'
   choices?: readonly Choice[]
   value?: string
   optional?: boolean

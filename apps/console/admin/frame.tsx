@@ -1,22 +1,26 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link, linkOptions, Outlet } from '@tanstack/react-router'
+import { Link, linkOptions, Navigate, Outlet, useLocation } from '@tanstack/react-router'
 import { NotFound } from '../frame/not-found.tsx'
 import { meQuery } from '../queries/me.ts'
 import { Failure } from '../ui/failure.tsx'
 import { Heading, Loading, Page } from '../ui/page.tsx'
 import { tAdmin } from '../words/admin.ts'
 
+/** The pages, each with the permission that it reads with. */
 const PAGES = [
-  { link: linkOptions({ to: '/admin/users', search: { q: '' } }), word: tAdmin.user.title },
-  { link: linkOptions({ to: '/admin/groups' }), word: tAdmin.group.title },
-  { link: linkOptions({ to: '/admin/grants' }), word: tAdmin.grant.title },
-  { link: linkOptions({ to: '/admin/service-accounts' }), word: tAdmin.machine.title },
-  { link: linkOptions({ to: '/admin/changes' }), word: tAdmin.change.title },
+  { link: linkOptions({ to: '/admin/users', search: { q: '' } }), word: tAdmin.user.title, reads: 'identity:read' },
+  { link: linkOptions({ to: '/admin/groups' }), word: tAdmin.group.title, reads: 'identity:read' },
+  { link: linkOptions({ to: '/admin/grants' }), word: tAdmin.grant.title, reads: 'identity:read' },
+  { link: linkOptions({ to: '/admin/service-accounts' }), word: tAdmin.machine.title, reads: 'identity:read' },
+  { link: linkOptions({ to: '/admin/changes' }), word: tAdmin.change.title, reads: 'identity:read' },
+  { link: linkOptions({ to: '/admin/freezes' }), word: tAdmin.freeze.title, reads: 'operation:read' },
+  { link: linkOptions({ to: '/admin/packs' }), word: tAdmin.pack.title, reads: 'operation:read' },
 ]
 
-/** The pages of the administration under one row of tabs. Whoever may not read them meets no such page. */
+/** The pages of the administration under one row of tabs. Whoever may not read one meets no such page. */
 export const AdminFrame = () => {
   const me = useQuery(meQuery())
+  const { pathname } = useLocation()
   if (me.isError && me.data === undefined)
     return (
       <Page>
@@ -29,12 +33,16 @@ export const AdminFrame = () => {
         <Loading />
       </Page>
     )
-  if (!me.data.permissions.includes('identity:read')) return <NotFound />
+  const { permissions } = me.data
+  const pages = PAGES.filter(({ reads }) => permissions.includes(reads))
+  const [first] = pages
+  if (pathname === '/admin' && first) return <Navigate {...first.link} replace />
+  if (!pages.some(({ link }) => pathname.startsWith(link.to))) return <NotFound />
   return (
     <>
       <div className="mx-auto w-full max-w-page px-4 pt-4 sm:px-6">
         <nav className="tabs" aria-label={tAdmin.tabs}>
-          {PAGES.map(({ link, word }) => (
+          {pages.map(({ link, word }) => (
             <Link key={link.to} {...link} activeOptions={{ includeSearch: false }}>
               {word}
             </Link>

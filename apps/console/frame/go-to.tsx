@@ -6,16 +6,24 @@ import type { SavedView } from '../../shared/contracts/identity/views.ts'
 import { reading } from '../api/read.ts'
 import type { FoundResource, OperationRow } from '../api/types.ts'
 import { shortId } from '../kit/format.ts'
+import { meQuery } from '../queries/me.ts'
 import { searchQuery } from '../queries/resources.ts'
 import { placeOf, viewsQuery } from '../queries/views.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { OperationStatusMark } from '../values/status.tsx'
 import { t } from '../words/index.ts'
+import { placesNamed } from './places.ts'
 
 const MAX = 6
-type Item = { key: string } & ({ row: OperationRow } | { resource: FoundResource } | { view: SavedView })
+type Item = { key: string } & (
+  | { place: Place }
+  | { row: OperationRow }
+  | { resource: FoundResource }
+  | { view: SavedView }
+)
+type Place = ReturnType<typeof placesNamed>[number]
 
-/** Own views by name, operations by title, ticket or end of id, and the resources that search ranks first; undefined until the first answer. */
+/** Pages and own views by name, operations by title, ticket or end of id, and the resources that search ranks first; undefined until the first answer. */
 const useItems = (q: string, enabled: boolean): Item[] | undefined => {
   const asked = { enabled, staleTime: 10_000 }
   const operations = useQuery({
@@ -27,8 +35,11 @@ const useItems = (q: string, enabled: boolean): Item[] | undefined => {
   const views = useQuery({ ...viewsQuery(), enabled }).data?.items.filter(({ name }) =>
     name.toLowerCase().includes(q.toLowerCase()),
   )
-  if (!enabled || (operations === undefined && resources === undefined && !views?.length)) return undefined
+  const places = placesNamed(useQuery(meQuery()).data, q)
+  if (!enabled || (operations === undefined && resources === undefined && !views?.length && places.length === 0))
+    return undefined
   return [
+    ...places.slice(0, MAX).map((place) => ({ key: place.link.to, place })),
     ...(views ?? []).slice(0, MAX).map((view) => ({ key: view.view_id, view })),
     ...(operations ?? []).map((row) => ({ key: row.operation_id, row })),
     ...(resources ?? []).map((resource) => ({ key: resource.resource_id, resource })),
@@ -48,7 +59,7 @@ const useFieldKey = (field: React.RefObject<HTMLInputElement | null>): void =>
     return () => window.removeEventListener('keydown', hear)
   }, [field])
 
-/** Finds views, operations and resources from every page. */
+/** Finds pages, views, operations and resources from every page. */
 export const GoTo = () => {
   const [text, setText] = useState('')
   const [open, setOpen] = useState(false)
@@ -64,7 +75,8 @@ export const GoTo = () => {
     if (item === undefined) return
     setText('')
     setOpen(false)
-    if ('view' in item) void navigate(placeOf(item.view))
+    if ('place' in item) void navigate(item.place.link)
+    else if ('view' in item) void navigate(placeOf(item.view))
     else if ('row' in item) void navigate({ to: '/operations/$operation_id/graph', params: { operation_id: item.key } })
     else
       void navigate({ to: '/resources/$resource_id', params: { resource_id: item.key }, search: { tab: 'overview' } })
@@ -143,6 +155,13 @@ const Found = ({ id, items, at, go }: FoundProps) => (
 )
 
 const Option = ({ item }: { item: Item }) => {
+  if ('place' in item)
+    return (
+      <>
+        <span className="min-w-0 flex-1 truncate">{item.place.word}</span>
+        <span className="text-muted">{t.nav.page}</span>
+      </>
+    )
   if ('view' in item)
     return (
       <>

@@ -1,22 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link, linkOptions, Outlet, useLocation } from '@tanstack/react-router'
-import {
-  Boxes,
-  CalendarClock,
-  ChartColumn,
-  Ellipsis,
-  Goal,
-  HeartPulse,
-  Inbox,
-  Network,
-  Plug,
-  ScrollText,
-  Users,
-  Workflow,
-} from 'lucide-react'
+import { Link, Outlet, useLocation } from '@tanstack/react-router'
+import { Ellipsis } from 'lucide-react'
 import { Suspense, useEffect, useState } from 'react'
 import { usePhase, useTopic } from '../api/hooks.ts'
-import type { Me } from '../api/types.ts'
 import { clockTime, zoneWord } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
 import { meQuery, waitingFor } from '../queries/me.ts'
@@ -26,6 +12,7 @@ import { t } from '../words/index.ts'
 import { EnvironmentBadge } from './badge.tsx'
 import { ConnectionBanner, ConnectionWord } from './connection.tsx'
 import { GoTo } from './go-to.tsx'
+import { mayRead, PLACES } from './places.ts'
 import { Shortcuts } from './shortcuts.tsx'
 import { UserMenu } from './user-menu.tsx'
 
@@ -94,73 +81,6 @@ const Clock = () => {
     </span>
   )
 }
-
-/** The permission that each page reads with, so that no link leads to a refusal. `further` is under "More" on a phone. */
-const PLACES = [
-  {
-    link: linkOptions({ to: '/inbox', search: { for: 'me' } }),
-    word: t.nav.inbox,
-    Icon: Inbox,
-    reads: 'operation:read',
-  },
-  {
-    link: linkOptions({ to: '/overview', search: { days: 14 } }),
-    word: t.nav.overview,
-    Icon: ChartColumn,
-    reads: 'operation:read',
-    further: true,
-  },
-  {
-    link: linkOptions({ to: '/operations', search: { tab: 'running', q: '' } }),
-    word: t.nav.operations,
-    Icon: Workflow,
-    reads: 'operation:read',
-  },
-  {
-    link: linkOptions({ to: '/intents', search: { whose: 'mine' } }),
-    word: t.nav.intents,
-    Icon: Goal,
-    reads: 'operation:read',
-    further: true,
-  },
-  {
-    link: linkOptions({ to: '/schedules' }),
-    word: t.nav.schedules,
-    Icon: CalendarClock,
-    reads: 'operation:read',
-    further: true,
-  },
-  {
-    link: linkOptions({ to: '/resources', search: { type: '', region: '', health: '', q: '' } }),
-    word: t.nav.resources,
-    Icon: Boxes,
-    reads: 'catalog:read',
-  },
-  { link: linkOptions({ to: '/topology' }), word: t.nav.topology, Icon: Network, reads: 'catalog:read', further: true },
-  {
-    link: linkOptions({ to: '/capabilities' }),
-    word: t.nav.capabilities,
-    Icon: Plug,
-    reads: 'catalog:read',
-    further: true,
-  },
-  { link: linkOptions({ to: '/health' }), word: t.nav.health, Icon: HeartPulse, reads: 'catalog:read', further: true },
-  {
-    link: linkOptions({
-      to: '/audit',
-      search: { source: 'operations', actor: '', action: '', object: '', from: '', to: '' },
-    }),
-    word: t.nav.audit,
-    Icon: ScrollText,
-    reads: 'audit:read',
-    further: true,
-  },
-  { link: linkOptions({ to: '/admin' }), word: t.nav.admin, Icon: Users, reads: 'identity:read', further: true },
-]
-
-/** The permissions that most people have, until those of this person are known. */
-const mayRead = (me: Me | undefined, permission: string): boolean =>
-  me === undefined ? permission !== 'audit:read' && permission !== 'identity:read' : me.permissions.includes(permission)
 
 const Navigation = () => {
   const me = useQuery(meQuery()).data

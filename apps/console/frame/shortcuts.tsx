@@ -20,6 +20,8 @@ export const Shortcuts = () => {
         if (event.key === 'i') return void navigate({ to: '/inbox', search: { for: 'me' } })
         if (event.key === 'o') return void navigate({ to: '/operations', search: { tab: 'running', q: '' } })
         if (event.key === 'n') return void navigate({ to: '/intents', search: { whose: 'mine' } })
+        if (event.key === 'f') return void navigate({ to: '/admin/freezes' })
+        if (event.key === 'p') return void navigate({ to: '/admin/packs' })
         if (event.key === 'r')
           return void navigate({ to: '/resources', search: { type: '', region: '', health: '', q: '' } })
       }

@@ -1,3 +1,4 @@
+import { useIsFetching } from '@tanstack/react-query'
 import { ChevronDown } from 'lucide-react'
 import { Suspense, useEffect, useState } from 'react'
 import { currentUser, signOut } from '../session/token.ts'
@@ -7,19 +8,28 @@ import { t } from '../words/index.ts'
 const load = () => import('../ui/overlays.tsx').then(({ UserMenu }) => ({ default: UserMenu }))
 const LazyMenu = lazyPart(load)
 
+const FIRST_MS = 1000
+
 /** The user menu. Its code is fetched when the page is idle, or on the first use. */
 export const UserMenu = () => {
   const [wanted, setWanted] = useState<'no' | 'idle' | 'open'>('no')
+  const reads = useIsFetching() > 0
   useEffect(() => {
+    if (reads) return
     const idle = window.requestIdleCallback ?? ((work: () => void) => setTimeout(work, 500))
-    // If the prefetch fails, the first use fetches it.
-    idle(() =>
-      load().then(
-        () => setWanted((before) => (before === 'no' ? 'idle' : before)),
-        () => {},
-      ),
+    // What the page shows comes first. If the prefetch fails, the first use fetches it.
+    const timer = setTimeout(
+      () =>
+        idle(() =>
+          load().then(
+            () => setWanted((before) => (before === 'no' ? 'idle' : before)),
+            () => {},
+          ),
+        ),
+      FIRST_MS,
     )
-  }, [])
+    return () => clearTimeout(timer)
+  }, [reads])
   const name = currentUser()?.username ?? ''
   const plain = (
     <button

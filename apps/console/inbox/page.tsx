@@ -1,17 +1,20 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
+import { Suspense, useEffect, useState } from 'react'
 import type { InboxRow } from '../api/types.ts'
 import { inboxQuery, meQuery, waitingQuery } from '../queries/me.ts'
 import { Failure } from '../ui/failure.tsx'
+import { lazyPart } from '../ui/lazy.ts'
 import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
-import { ViewsRow } from '../views/row.tsx'
 import { tDecide } from '../words/decide.ts'
 import { keyOf } from './alike.ts'
 import { Decided, GateCard } from './card.tsx'
 import { Guide } from './guide.tsx'
 import { SelectionBar, useSelection } from './selection.tsx'
 import { isEmpty, WaitingRows } from './waiting.tsx'
+
+/** Saved views come after the rows: nobody waits for them. */
+const ViewsRow = lazyPart(() => import('../views/row.tsx').then((part) => ({ default: part.ViewsRow })))
 
 /** What waits for a person: failures and patches as lines, then a card for each gate by deadline. */
 export const InboxPage = () => {
@@ -43,7 +46,11 @@ export const InboxPage = () => {
           ))}
         </nav>
       </div>
-      <ViewsRow list="inbox" />
+      {inbox.isPending ? null : (
+        <Suspense fallback={null}>
+          <ViewsRow list="inbox" />
+        </Suspense>
+      )}
       <Guide />
       {inbox.isPending ? <Loading rows={2} /> : null}
       {inbox.isError ? <Failure error={inbox.error} retry={() => void inbox.refetch()} /> : null}

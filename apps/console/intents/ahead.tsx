@@ -1,9 +1,9 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
 import { ProblemError, problemOf } from '../api/client.ts'
 import { dryRun } from '../api/commands.ts'
 import type { Plan } from '../api/types.ts'
 import { duration } from '../kit/format.ts'
+import { useRested } from '../kit/rested.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { resourcesQuery } from '../queries/resources.ts'
 import { Failure, Violations } from '../ui/failure.tsx'
@@ -15,17 +15,6 @@ import { tPlan } from '../words/plan.ts'
 type Refused = { refused: { detail: string; violations: { pointer: string; message: string }[] } }
 type Planned = Pick<Plan, 'counts' | 'risk' | 'estimates' | 'diff' | 'gates' | 'warnings'>
 type Effect = { targets_resolved: { resource_id: string; name: string }[]; plan: Refused | Planned }
-
-const REST_MS = 500
-/** The text, once it has rested. */
-const useRested = (text: string): string => {
-  const [rested, setRested] = useState(text)
-  useEffect(() => {
-    const timer = setTimeout(() => setRested(text), REST_MS)
-    return () => clearTimeout(timer)
-  }, [text])
-  return rested
-}
 
 /** What the intent would do, by the server's own dry run after each rest in typing. */
 export const useAhead = (body: Record<string, unknown>, ready: boolean) => {

@@ -4,6 +4,7 @@ import type { ResourceType } from '../api/types.ts'
 import { objectIn } from '../forms/object-in.ts'
 import { type SchemaField, typedValue } from '../forms/schema.tsx'
 import { ticketOf } from '../forms/ticket.tsx'
+import type { Chip } from '../values/conditions.tsx'
 import { tChange } from '../words/change.ts'
 import { tPlan } from '../words/plan.ts'
 
@@ -12,8 +13,6 @@ export const KINDS = ['change', 'action', 'runbook'] as const
 /** The thing to start: a change of a type, or a procedure by its name. */
 export type What = { kind: (typeof KINDS)[number]; type: string; procedure?: Procedure | undefined }
 
-/** A condition that a target meets. */
-export type Chip = { field: string; is: string }
 export type Typed = {
   title: string
   /** Names of resources; conditions otherwise. */
@@ -27,27 +26,6 @@ export type Typed = {
   reason: string
   ticket: string
   limits: Record<string, string>
-}
-
-const SCOPES: Record<string, string> = {
-  region: 'target.scope.region_id',
-  datacenter: 'target.scope.datacenter_id',
-  health: 'target.health_status',
-}
-/** The condition that the chips write. Chips of one field are alternatives; a label is KEY=VALUE. */
-export const celOf = (chips: readonly Chip[]): string =>
-  [...Map.groupBy(chips, ({ field }) => field)]
-    .map(([field, alike]) => {
-      const tests = alike.map(({ is }) => testOf(field, is))
-      return tests.length === 1 ? tests[0] : `(${tests.join(' || ')})`
-    })
-    .join(' && ')
-const testOf = (field: string, is: string): string => {
-  if (field === 'name') return `target.name.contains(${JSON.stringify(is)})`
-  if (field !== 'label') return `${SCOPES[field]} == ${JSON.stringify(is)}`
-  const [key = '', ...rest] = is.split('=')
-  const [name, value] = [JSON.stringify(key), JSON.stringify(rest.join('='))]
-  return `(${name} in target.labels && target.labels[${name}] == ${value})`
 }
 
 /** Members that the type does not let anyone change. */

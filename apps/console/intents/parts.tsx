@@ -67,8 +67,8 @@ export const Summary = ({ faults, made, problem }: { faults: string[]; made: boo
     </div>
   )
 
-type TextProps = { label: string; value: string; change: (text: string) => void; type?: string }
-export const Text = ({ label, value, change, type = 'text' }: TextProps) => {
+type TextProps = { label: string; value: string; change: (text: string) => void; type?: string; placeholder?: string }
+export const Text = ({ label, value, change, type = 'text', placeholder }: TextProps) => {
   const id = useId()
   return (
     <Field id={id} label={label}>
@@ -76,6 +76,7 @@ export const Text = ({ label, value, change, type = 'text' }: TextProps) => {
         id={id}
         className="input"
         type={type}
+        placeholder={placeholder}
         maxLength={2000}
         value={value}
         onChange={(event) => change(event.target.value)}

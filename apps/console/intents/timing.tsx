@@ -2,20 +2,38 @@ import { useId } from 'react'
 import type { When } from '../../shared/contracts/operations/schedules.ts'
 import { Choices } from '../forms/choices.tsx'
 import { Field } from '../forms/field.tsx'
+import { Select } from '../forms/select.tsx'
 import { tPlan } from '../words/plan.ts'
 import type { Typed } from './draft.ts'
 import { Text } from './parts.tsx'
 
 const words = tPlan.intent.timing
-export type Timing = { kind: keyof typeof words.kinds; at: string; every_h: string; cron: string; start: boolean }
-export const NOW: Timing = { kind: 'now', at: '', every_h: '24', cron: '0 22 * * 1-5', start: false }
+export type Timing = {
+  kind: keyof typeof words.kinds
+  at: string
+  every_h: string
+  cron: string
+  signature: string
+  /** What the body of a webhook must meet. */
+  test: string
+  start: boolean
+}
+export const NOW: Timing = {
+  kind: 'now',
+  at: '',
+  every_h: '24',
+  cron: '0 22 * * 1-5',
+  signature: 'standard',
+  test: '',
+  start: false,
+}
 
 const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone
 const secondsIn = (hours: string): number => Math.round(Number(hours) * 3600)
 
 /** When the intent is stated by a schedule, or why that is not said yet; neither, if it is stated now. */
 export const scheduleOf = (
-  { kind, at, every_h, cron }: Timing,
+  { kind, at, every_h, cron, signature, test }: Timing,
   { picked, when }: Pick<Typed, 'picked' | 'when'>,
   type: string,
 ): { when?: When; fault?: string } => {
@@ -29,10 +47,14 @@ export const scheduleOf = (
     return picked || when.trim() === ''
       ? { fault: words.missing.on }
       : { when: { on: { type_key: type, when: when.trim() } } }
+  if (kind === 'webhook') {
+    const webhook = { signature: signature === 'forge' ? ('forge' as const) : ('standard' as const) }
+    return { when: { webhook: { ...webhook, ...(test.trim() && { if: test.trim() }) } } }
+  }
   return {}
 }
 
-/** Now, or by a schedule: once, every so often, by cron, or when resources begin to meet the conditions. */
+/** Now, or by a schedule: at times, when resources begin to meet the conditions, or when a webhook comes. */
 export const WhenPart = ({ timing, change }: { timing: Timing; change: (timing: Timing) => void }) => {
   const id = useId()
   const set = (part: Partial<Timing>) => change({ ...timing, ...part })
@@ -47,6 +69,8 @@ export const WhenPart = ({ timing, change }: { timing: Timing; change: (timing: 
         <Text label={words.cron(zone())} value={timing.cron} change={(cron) => set({ cron })} />
       ) : timing.kind === 'on' ? (
         <p className="text-muted">{words.on}</p>
+      ) : timing.kind === 'webhook' ? (
+        <HookFields timing={timing} set={set} />
       ) : null}
       {timing.kind === 'now' ? null : (
         <Field id={`${id}-start`} label={words.proceed}>
@@ -61,6 +85,24 @@ export const WhenPart = ({ timing, change }: { timing: Timing; change: (timing: 
           </select>
         </Field>
       )}
+    </>
+  )
+}
+
+const HookFields = ({ timing, set }: { timing: Timing; set: (part: Partial<Timing>) => void }) => {
+  const id = useId()
+  return (
+    <>
+      <p className="text-muted">{words.webhook}</p>
+      <Field id={`${id}-signature`} label={words.signature}>
+        <Select
+          id={`${id}-signature`}
+          choices={words.signatures}
+          value={timing.signature}
+          change={(signature) => set({ signature })}
+        />
+      </Field>
+      <Text label={words.if} value={timing.test} change={(test) => set({ test })} placeholder={words.if_example} />
     </>
   )
 }

@@ -23,10 +23,12 @@ const useScroll = (log: Log) => {
   const list = useRef<VListHandle>(null)
   const [following, setFollowing] = useState(true)
   const [seen, setSeen] = useState(0)
-  const [found, setFound] = useState<number | null>(null)
+  const [found, setFound] = useState<{ seq: number } | null>(null)
   const last = log.lines.at(-1)?.seq ?? 0
   const first = log.lines[0]?.seq ?? 1
   const prepending = useRef(false)
+  /** On the way to a line: what scrolls meanwhile is not the person, and the line is shown once. */
+  const going = useRef(false)
 
   useEffect(() => {
     if (!following || log.lines.length === 0) return
@@ -36,11 +38,14 @@ const useScroll = (log: Log) => {
 
   // Runs after the render that brought the line.
   useEffect(() => {
-    const at = found === null ? -1 : log.lines.findIndex(({ seq }) => seq === found)
+    if (!going.current || found === null) return
+    going.current = false
+    const at = log.lines.findIndex(({ seq }) => seq === found.seq)
     if (at >= 0) list.current?.scrollToIndex(at, { align: 'center' })
   }, [found, log.lines])
 
   const scrolled = (offset: number) => {
+    if (going.current) return
     const { scrollSize = 0, viewportSize = 0 } = list.current ?? {}
     const atEnd = offset + viewportSize >= scrollSize - AT_END
     setFollowing(atEnd)
@@ -55,11 +60,17 @@ const useScroll = (log: Log) => {
   }
   /** Shows any line of the log; the End key or the pill follows the end again. */
   const go = async (seq: number) => {
+    going.current = true
+    setFound(null)
     setFollowing(false)
     await log.reach(seq)
-    setFound(seq)
+    setFound({ seq })
   }
-  return { list, following, follow: () => setFollowing(true), news: last - seen, last, found, prepending, scrolled, go }
+  const follow = () => {
+    going.current = false
+    setFollowing(true)
+  }
+  return { list, following, follow, news: last - seen, last, found: found?.seq, prepending, scrolled, go }
 }
 
 type Range = { from: number; to: number }

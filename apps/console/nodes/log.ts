@@ -25,12 +25,21 @@ const queryOf = (where: Where, held: readonly LogLine[]): Query =>
       ? { before_seq: held[0]?.seq ?? 1, limit: 1000 }
       : { after_seq: held.at(-1)?.seq ?? 0, limit: 2000 }
 
-/** The held lines with those that were read, each once. */
-const joined = (where: Where, held: readonly LogLine[], read: readonly LogLine[]): LogLine[] => {
+/**
+ * The held lines with those that were read beside `asked`, each once. A jump may have put others in their place
+ * meanwhile: a part that no longer adjoins is dropped.
+ */
+export const joined = (
+  where: Where,
+  asked: readonly LogLine[],
+  held: readonly LogLine[],
+  read: readonly LogLine[],
+): LogLine[] => {
   if (where === 'tail') return [...read]
   const known = new Set(held.map((line) => line.seq))
   const news = read.filter((line) => !known.has(line.seq))
-  return where === 'older' ? [...news, ...held] : [...held, ...news]
+  if (where === 'older') return held[0]?.seq === asked[0]?.seq ? [...news, ...held] : [...held]
+  return known.has(asked.at(-1)?.seq ?? 0) || held.length === 0 ? [...held, ...news] : [...held]
 }
 
 /** Reads the log of one attempt, part by part. */
@@ -67,8 +76,9 @@ const useLines = (page: ReturnType<typeof usePages>, attempt: number) => {
       }
       reading.current = true
       try {
-        const reply = await page(queryOf(where, lines.current))
-        hold(joined(where, lines.current, reply.lines), () => ({
+        const asked = lines.current
+        const reply = await page(queryOf(where, asked))
+        hold(joined(where, asked, lines.current, reply.lines), () => ({
           total: reply.total_lines,
           complete: reply.complete,
           loading: false,
@@ -123,8 +133,12 @@ export const useLog = (operation_id: string, node_id: string, attempt: number) =
     async (seq: number): Promise<void> => {
       const [first, last] = [lines.current[0]?.seq ?? 0, lines.current.at(-1)?.seq ?? 0]
       if (seq >= first && seq <= last) return
-      const reply = await page({ before_seq: seq + AROUND / 2, limit: AROUND })
-      hold(reply.lines, () => ({ total: reply.total_lines }))
+      try {
+        const reply = await page({ before_seq: seq + AROUND / 2, limit: AROUND })
+        hold(reply.lines, () => ({ total: reply.total_lines, problem: null }))
+      } catch (thrown) {
+        hold(lines.current, () => ({ problem: problemOf(thrown) }))
+      }
     },
     [page, lines, hold],
   )

@@ -7,6 +7,7 @@ import { Failure } from '../ui/failure.tsx'
 import { Heading, Loading, Page } from '../ui/page.tsx'
 import { tOverview } from '../words/overview.ts'
 import { Planned } from './planned.tsx'
+import { Regions } from './regions.tsx'
 import { Trends } from './trends.tsx'
 
 const PERIODS = [14, 30, 90] as const
@@ -66,6 +67,7 @@ export const OverviewPage = () => {
               </li>
             </ul>
           </Card>
+          <Regions overview={data} />
           <Trends overview={data} />
           <Planned overview={data} />
         </>

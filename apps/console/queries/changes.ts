@@ -28,6 +28,9 @@ export const scheduleQuery = (schedule_id: string) =>
 export const proceduresQuery = () =>
   queryOptions({ queryKey: ['procedures'], staleTime: 60_000, queryFn: reading('/v1/procedures') })
 
+/** Every version of every pack, with what uses it. */
+export const packsQuery = () => queryOptions({ queryKey: ['packs'], queryFn: reading('/v1/packs') })
+
 export const planQuery = (plan_id: string) =>
   queryOptions({ queryKey: ['plan', plan_id], queryFn: reading('/v1/plans/{plan_id}', { path: { plan_id } }) })
 

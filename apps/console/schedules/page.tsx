@@ -15,6 +15,7 @@ import { Status } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
 import { tPlan } from '../words/plan.ts'
+import { HookCard } from './hook.tsx'
 import { When } from './list.tsx'
 
 const ACTS = ['run', 'pause', 'resume', 'end'] as const
@@ -61,16 +62,20 @@ export const SchedulePage = () => {
 
 const Parts = ({ schedule }: { schedule: ScheduleView }) => (
   <>
-    <Card title={tPlan.schedule.upcoming}>
-      <ul className="flex flex-wrap gap-x-6 gap-y-1 p-4">
-        {schedule.upcoming.length === 0 ? <li className="text-muted">{tPlan.schedule.none}</li> : null}
-        {schedule.upcoming.map((at) => (
-          <li key={at}>
-            <TimeText at={at} />
-          </li>
-        ))}
-      </ul>
-    </Card>
+    {schedule.hook ? (
+      <HookCard schedule={schedule} hook={schedule.hook} />
+    ) : (
+      <Card title={tPlan.schedule.upcoming}>
+        <ul className="flex flex-wrap gap-x-6 gap-y-1 p-4">
+          {schedule.upcoming.length === 0 ? <li className="text-muted">{tPlan.schedule.none}</li> : null}
+          {schedule.upcoming.map((at) => (
+            <li key={at}>
+              <TimeText at={at} />
+            </li>
+          ))}
+        </ul>
+      </Card>
+    )}
     <Card title={tPlan.schedule.runs}>
       {schedule.runs.length === 0 ? (
         <p className="p-4 text-muted">{tPlan.schedule.no_runs}</p>

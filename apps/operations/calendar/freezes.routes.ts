@@ -4,7 +4,7 @@ import { requireScope } from '../../shared/auth/http.ts'
 import { FreezeBody, FreezeParams, FreezeReply, FreezeWithdrawn } from '../../shared/contracts/operations/calendar.ts'
 import { errorReplies } from '../../shared/http/app.ts'
 import type { FreezeDeps } from '../deps.ts'
-import { type Changer, putOneFreeze, withdrawOneFreeze } from './freezes.ts'
+import { type Changer, putOneFreeze, serviceChanger, withdrawOneFreeze } from './freezes.ts'
 
 /** Freezes that control planes put and withdraw while operations run (operations.md 9.3). */
 export const freezesRoutes: FastifyPluginAsyncTypebox<{ deps: FreezeDeps }> = async (app, { deps }) => {
@@ -44,11 +44,7 @@ export const freezesRoutes: FastifyPluginAsyncTypebox<{ deps: FreezeDeps }> = as
   )
 }
 
-const changerOf = (req: FastifyRequest): Changer => {
-  const { traceparent } = req.headers
-  return {
-    service: req.service.name,
-    request_id: String(req.id),
-    trace: typeof traceparent === 'string' ? traceparent : null,
-  }
-}
+const changerOf = (req: FastifyRequest): Changer => serviceChanger(req.service.name, String(req.id), traceOf(req))
+
+export const traceOf = ({ headers: { traceparent } }: FastifyRequest): string | null =>
+  typeof traceparent === 'string' ? traceparent : null

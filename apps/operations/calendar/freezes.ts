@@ -1,6 +1,8 @@
 import { eq } from 'drizzle-orm'
+import type { Tx } from '../../../db/client.ts'
 import { appendAudit } from '../../../db/operations/facts/audit.ts'
 import {
+  getFreeze,
   listStarting,
   listUntold,
   lockCalendar,
@@ -10,6 +12,7 @@ import {
   withdrawFreeze,
 } from '../../../db/operations/plans/calendar.ts'
 import { type FreezeEntry, operations } from '../../../db/operations/tables/index.ts'
+import type { Actor } from '../../shared/contracts/operations/graph.ts'
 import { AppError } from '../../shared/errors.ts'
 import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 import { uuidv5 } from '../../shared/ids.ts'
@@ -19,7 +22,16 @@ import type { FreezeDeps, OperationsDeps } from '../deps.ts'
 import { calendarSteps, lookAtCalendar } from './change.ts'
 
 /** Who changes the calendar, and by which request. */
-export type Changer = { service: string; request_id: string; trace: string | null }
+export type Changer = { actor: Actor; request_id: string; trace: string | null }
+export const serviceChanger = (service: string, request_id: string, trace: string | null): Changer => ({
+  actor: { kind: 'service', id: `svc:${service}`, name: service },
+  ...{ request_id, trace },
+})
+
+/** How a freeze names the person who made it; any other maker is a control plane. */
+const PERSON = 'user:'
+export const makerOf = ({ kind, name }: Actor): string => (kind === 'user' ? `${PERSON}${name}` : name)
+export const isByPerson = ({ put_by }: Pick<PutFreeze, 'put_by'>): boolean => put_by.startsWith(PERSON)
 
 /** How long the maker of a change has to tell running operations, before another process does. */
 const TELL_WITHIN_S = 10
@@ -34,7 +46,8 @@ export const putOneFreeze = async (deps: FreezeDeps, freeze_id: string, entry: F
   refuseUnusable(entry)
   const made = await deps.db.transaction(async (tx) => {
     await lockCalendar(tx, 'to write')
-    const change = await putFreeze(tx, freeze_id, entry, by.service)
+    await refuseOfPerson(tx, freeze_id)
+    const change = await putFreeze(tx, freeze_id, entry, makerOf(by.actor))
     if (change.changed)
       await appendAudit(tx, deps.keys.audit, audited(by, 'freeze.put', freeze_id, change.before, entry))
     return change
@@ -47,6 +60,7 @@ export const withdrawOneFreeze = async (deps: FreezeDeps, freeze_id: string, by:
   refuseOfFile(deps, freeze_id)
   const gone = await deps.db.transaction(async (tx) => {
     await lockCalendar(tx, 'to write')
+    await refuseOfPerson(tx, freeze_id)
     const freeze = await withdrawFreeze(tx, freeze_id)
     if (freeze) await appendAudit(tx, deps.keys.audit, audited(by, 'freeze.withdraw', freeze_id, viewOf(freeze), null))
     return freeze
@@ -58,12 +72,16 @@ export const withdrawOneFreeze = async (deps: FreezeDeps, freeze_id: string, by:
 export const tellUntold = async (deps: FreezeDeps, older_than_s = TELL_WITHIN_S): Promise<number> => {
   const untold = await listUntold(deps.db, older_than_s)
   for (const freeze of untold)
-    await tell(deps, freeze, { service: freeze.put_by, request_id: `freeze:${freeze.freeze_id}`, trace: null })
+    await tell(
+      deps,
+      freeze,
+      serviceChanger(isByPerson(freeze) ? 'operations' : freeze.put_by, `freeze:${freeze.freeze_id}`, null),
+    )
   return untold.length
 }
 
 /** Each operation in a transaction of its own, once for each change; returns how many it made a difference to. */
-const tell = async (
+export const tell = async (
   deps: FreezeDeps,
   { freeze_id, revision }: Pick<PutFreeze, 'freeze_id' | 'revision'>,
   by: Changer,
@@ -102,14 +120,14 @@ const tellOne = async (deps: FreezeDeps, operation_id: string, freeze_id: string
 }
 
 const commandOf = (operation_id: string, freeze_id: string, revision: number, by: Changer): Command => {
-  const id = `svc:${by.service}`
+  const { id } = by.actor
   const command_id = uuidv5(operation_id, `freeze ${freeze_id} ${revision}`)
   return {
     kind: 'calendar_changed',
     class: 'edit',
     operation_id,
     command_id,
-    actor: { kind: 'service', id, name: by.service },
+    actor: by.actor,
     caller: undefined,
     reason: null,
     request_id: by.request_id,
@@ -126,7 +144,7 @@ const commandOf = (operation_id: string, freeze_id: string, revision: number, by
   }
 }
 
-const viewOf = ({ freeze_id, title, applies, from, to, approvers, put_by, updated_at }: PutFreeze) => ({
+export const viewOf = ({ freeze_id, title, applies, from, to, approvers, put_by, updated_at }: PutFreeze) => ({
   freeze_id,
   title,
   applies,
@@ -137,9 +155,15 @@ const viewOf = ({ freeze_id, title, applies, from, to, approvers, put_by, update
   updated_at,
 })
 
-const audited = (by: Changer, action: string, freeze_id: string, before: unknown, after: unknown) => ({
-  actor: `svc:${by.service}`,
-  roles: [],
+export const audited = (
+  by: Pick<Changer, 'actor' | 'request_id'>,
+  action: string,
+  freeze_id: string,
+  before: unknown,
+  after: unknown,
+) => ({
+  actor: by.actor.kind === 'user' ? `user:${by.actor.id}` : by.actor.id,
+  roles: by.actor.roles ?? [],
   action,
   object: `freeze:${freeze_id}`,
   outcome: 'done' as const,
@@ -155,13 +179,21 @@ const unusable = (pointer: string, code: 'parameters_invalid' | 'expression_erro
     violations: [{ pointer, code, message }],
   })
 
-const refuseOfFile = ({ library }: Pick<OperationsDeps, 'library'>, freeze_id: string): void => {
+export const refuseOfFile = ({ library }: Pick<OperationsDeps, 'library'>, freeze_id: string): void => {
   if (library.freezes.some((freeze) => freeze.freeze_id === freeze_id))
     throw unusable('/freeze_id', 'parameters_invalid', 'names a freeze of the calendar files of this deployment')
 }
 
-const refuseUnusable = ({ applies, from, to }: FreezeEntry): void => {
+const refuseOfPerson = async (tx: Tx, freeze_id: string): Promise<void> => {
+  const known = await getFreeze(tx, freeze_id)
+  if (known && isByPerson(known))
+    throw unusable('/freeze_id', 'parameters_invalid', 'names a freeze that a person made; take another id')
+}
+
+/** Refuses a condition that is none, and an end before its beginning or before `now`. */
+export const refuseUnusable = ({ applies, from, to }: FreezeEntry, now = Number.NEGATIVE_INFINITY): void => {
   if (Date.parse(to) <= Date.parse(from)) throw unusable('/to', 'parameters_invalid', 'must be later than "from"')
+  if (Date.parse(to) <= now) throw unusable('/to', 'parameters_invalid', 'is over already; it must be in the future')
   try {
     compileCel(applies, ['target'])
   } catch (error) {

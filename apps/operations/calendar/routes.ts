@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { listPutFreezes, type PutFreeze } from '../../../db/operations/plans/calendar.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { CalendarView } from '../../shared/contracts/operations/calendar.ts'
 import { openingOf } from '../../shared/data/calendar.ts'
@@ -7,6 +8,7 @@ import { errorReplies } from '../../shared/http/app.ts'
 import type { OperationsDeps } from '../deps.ts'
 import type { Library } from '../graph/types.ts'
 import { libraryNow } from '../targets/calendar.ts'
+import { itemOf } from './people.ts'
 
 /** Windows and freezes of this deployment, as plans meet them (operations.md 3.5). */
 export const calendarRoutes: FastifyPluginAsyncTypebox<{
@@ -25,14 +27,14 @@ export const calendarRoutes: FastifyPluginAsyncTypebox<{
       },
       preHandler: allow('operation:read', { kind: 'R' }),
     },
-    async () => {
+    async ({ caller }) => {
       const [library, put] = [await libraryNow(deps.db, deps.library), await listPutFreezes(deps.db)]
-      return calendarAt(library, put, deps.clock.now().getTime())
+      return calendarAt(caller, library, put, deps.clock.now().getTime())
     },
   )
 }
 
-const calendarAt = (library: Library, put: readonly PutFreeze[], now: number) => ({
+const calendarAt = (caller: Caller, library: Library, put: readonly PutFreeze[], now: number) => ({
   windows: library.windows.map(({ applies, ...window }) => {
     const { opens_at, closes_at } = openingOf(window, now)
     return {
@@ -46,12 +48,10 @@ const calendarAt = (library: Library, put: readonly PutFreeze[], now: number) =>
   freezes: library.freezes
     .filter(({ to }) => Date.parse(to) > now)
     .sort((a, b) => Date.parse(a.from) - Date.parse(b.from))
-    .map(({ applies, digest: _, ...freeze }) => ({
-      ...freeze,
-      applies: applies.source,
-      in_force: Date.parse(freeze.from) <= now,
-      put_by: put.find(({ freeze_id }) => freeze_id === freeze.freeze_id)?.put_by ?? null,
-    })),
+    .map((freeze) => {
+      const put_by = put.find(({ freeze_id }) => freeze_id === freeze.freeze_id)?.put_by
+      return itemOf(caller, { ...freeze, applies: freeze.applies.source, ...(put_by && { put_by }) }, now)
+    }),
   as_of: new Date(now).toISOString(),
 })
 

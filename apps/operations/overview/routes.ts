@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { countOpen, listEndsByDay, sumPeriod } from '../../../db/operations/operations/overview.ts'
+import { countOpen, countOpenByRegion, listEndsByDay, sumPeriod } from '../../../db/operations/operations/overview.ts'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import { allow } from '../../shared/auth/http.ts'
@@ -38,8 +38,9 @@ export const overviewRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDe
       const end = (Math.floor(now / DAY_MS) + 1) * DAY_MS
       const [before, period] = [2, 1].map((n) => spanOf(end - n * length * DAY_MS, end - (n - 1) * length * DAY_MS))
       if (!before || !period) throw new Error('there are two periods')
-      const [open, ends, sums, sums_before, planned] = await Promise.all([
+      const [open, regions, ends, sums, sums_before, planned] = await Promise.all([
         countOpen(deps.db, visible),
+        countOpenByRegion(deps.db, visible),
         listEndsByDay(deps.db, visible, period),
         sumPeriod(deps.db, visible, period),
         sumPeriod(deps.db, visible, before),
@@ -50,7 +51,7 @@ export const overviewRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDe
         const day = new Date(end - (length - at) * DAY_MS).toISOString().slice(0, 10)
         return by_day.get(day) ?? { day, succeeded: 0, failed: 0, cancelled: 0 }
       })
-      return { now: open, days, period: sums, before: sums_before, ...planned, as_of }
+      return { now: open, regions, days, period: sums, before: sums_before, ...planned, as_of }
     },
   )
 }

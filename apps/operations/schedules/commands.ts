@@ -5,6 +5,7 @@ import {
   countOwned,
   getSchedule,
   insertSchedule,
+  listDeliveries,
   listRuns,
   lockSchedule,
   moveSchedule,
@@ -30,6 +31,7 @@ type Deps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'keys' | 'library' 
 const MOST = 200
 const UPCOMING = 5
 const SHOWN = 20
+const DELIVERIES = 10
 
 /**
  * Stores a schedule of this person. Its intent is checked as if it was stated now; each run is checked again, with the
@@ -180,6 +182,7 @@ export const readSchedule = async (
   const acts = (['pause', 'resume', 'run', 'end'] as const).map(async (act) =>
     allowedAction(act, await refuseAct(db, caller, schedule, act)),
   )
+  const hook = 'webhook' in schedule.when ? await hookOf(db, schedule) : null
   const made = Date.parse(schedule.created_at)
   return {
     ...rowOf(schedule, runs[0]),
@@ -189,8 +192,28 @@ export const readSchedule = async (
         ? nextTimes(schedule.when, made, clock.now().getTime(), UPCOMING).map((at) => new Date(at).toISOString())
         : [],
     runs,
-    allowed_actions: await Promise.all(acts),
+    hook,
+    allowed_actions: [
+      ...(await Promise.all(acts)),
+      ...(hook ? [allowedAction('secret', refuseSecret(caller, schedule))] : []),
+    ],
   }
+}
+
+const hookOf = async (db: Queryable, { schedule_id, secret_number, previous_until }: Schedule) => ({
+  url: `/api/v1/hooks/${schedule_id}`,
+  has_secret: secret_number > 0,
+  previous_until,
+  deliveries: await listDeliveries(db, schedule_id, DELIVERIES),
+})
+
+/** Only the owner makes the secret of a webhook: its runs act with the owner's rights. */
+export const refuseSecret = (caller: Caller, { requester_id, when, status }: Schedule): RefusalCode | undefined => {
+  if (requester_id !== caller.user_id)
+    return { category: 'policy_denied', code: 'not_your_schedule', detail: 'Only its owner may have its secret.' }
+  if (!('webhook' in when) || status === 'ended')
+    return { category: 'invalid_state_transition', code: 'schedule_ended', detail: 'It waits for no webhook.' }
+  return undefined
 }
 
 type Run = Awaited<ReturnType<typeof listRuns>>[number]

@@ -32,10 +32,11 @@ export const hooksRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       },
       preHandler: allow('intent:create', { kind: 'W' }),
     },
-    async (req) => {
+    async (req, reply) => {
       const { schedule_id } = req.params
-      const { body } = await makeSecret(deps, mutationOf(deps, req), schedule_id, req.body.overlap_s ?? 86_400)
-      const made = JSON.parse(body.toString('utf8'))
+      const answer = await makeSecret(deps, mutationOf(deps, req), schedule_id, req.body.overlap_s ?? 86_400)
+      if (answer.replayed) reply.header('idempotency-replayed', 'true')
+      const made = JSON.parse(answer.body.toString('utf8'))
       if (made.dry_run) return made
       const [secret = ''] = deps.notifyKeys.hookSecrets(schedule_id, made.secret_number)
       return { schedule_id, url: `/api/v1/hooks/${schedule_id}`, secret, previous_until: made.previous_until }
@@ -55,6 +56,7 @@ export const hooksRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
           description:
             'Begins a run of a schedule with `when: {webhook}`. Signed as Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature), or as code forges do (X-Hub-Signature-256), whichever the schedule asks for. A delivery counts once; one that comes while an operation of the schedule runs waits for its end.',
           tags: ['schedules'],
+          'x-errors': [401],
           params: ScheduleParams,
           body: Type.Unknown({ description: 'Whatever the sender says; its bytes are signed.' }),
           response: { 200: HookDeliveryView, ...errorReplies },

@@ -13,7 +13,8 @@ import { AppError, notFound, overloaded } from '../../shared/errors.ts'
 import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { audit, sees } from './commands.ts'
+import { throwIfRefused } from '../policies/authority.ts'
+import { audit, refuseSecret, sees } from './commands.ts'
 
 type Deps = Pick<OperationsDeps, 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
@@ -30,10 +31,7 @@ export const makeSecret = (deps: Deps, mutation: Mutation, schedule_id: string, 
   mutate(deps, mutation, async (tx) => {
     const schedule = await lockSchedule(tx, schedule_id)
     if (!schedule || !(await sees(tx, mutation.caller, schedule))) throw notFound('schedule', schedule_id)
-    if (schedule.requester_id !== mutation.caller.user_id)
-      throw new AppError('policy_denied', 'not_your_schedule', 'Only its owner may have its secret.')
-    if (!('webhook' in schedule.when) || schedule.status === 'ended')
-      throw new AppError('invalid_state_transition', 'schedule_ended', 'It waits for no webhook.')
+    throwIfRefused(refuseSecret(mutation.caller, schedule))
     const secret_number = schedule.secret_number + 1
     const until = secret_number > 1 && overlap_s > 0 ? deps.clock.now().getTime() + overlap_s * 1000 : undefined
     const previous_until = until === undefined ? null : new Date(until).toISOString()

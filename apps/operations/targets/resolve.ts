@@ -1,5 +1,10 @@
 import type { Queryable } from '../../../db/client.ts'
-import { loadAncestors, loadResources, loadResourcesOfType } from '../../../db/operations/plans/planning.ts'
+import {
+  loadAllResources,
+  loadAncestors,
+  loadResources,
+  loadResourcesOfType,
+} from '../../../db/operations/plans/planning.ts'
 import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
 import { AppError, type CodeOf, type Violation } from '../../shared/errors.ts'
 import { CelError, type CelProgram, compileCel } from '../../shared/expressions/cel.ts'
@@ -58,6 +63,12 @@ export const resolveTargets = async (db: Queryable, request: TargetRequest, most
 /** Targets by id, as far as the projection holds them. */
 export const loadTargets = async (db: Queryable, resource_ids: readonly string[]): Promise<Target[]> =>
   withPlaces(db, await loadResources(db, [...resource_ids]))
+
+/** All targets that the projection holds; undefined if there are more than one look takes. */
+export const loadAllTargets = async (db: Queryable): Promise<Target[] | undefined> => {
+  const all = await loadAllResources(db, SCANNED + 1)
+  return all.length > SCANNED ? undefined : withPlaces(db, all)
+}
 
 type Selector = { type_key: string; when?: string; limit?: number }
 

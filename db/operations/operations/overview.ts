@@ -34,6 +34,30 @@ export const countOpen = async (db: Queryable, visible: Visible) => {
   return row ?? { open: 0, needs_attention: 0 }
 }
 
+export type RegionOpen = { region_id: string; open: number; needs_attention: number; gates: number }
+/** Operations that are looked at, and targets of each: an answer stays quick however many there are. */
+const LOOKED_AT = { operations: 1000, targets: 50 }
+
+/** The open operations by the regions of their targets, and the gates of these that wait for people; the newest alone. */
+export const countOpenByRegion = async (db: Queryable, visible: Visible): Promise<RegionOpen[]> => {
+  const waiting = sql`(select count(*)::int from ${gates} where ${gates.operation_id} = ${operations.operation_id} and ${WAITING_FOR_PEOPLE})`
+  const { rows } = await db.execute<RegionOpen>(sql`
+    with open as materialized (
+      select ${operations.operation_id} as operation_id, (${operations.resource_ids})[1:${sql.raw(String(LOOKED_AT.targets))}] as ids,
+        (${GROUPS.needs_attention}) as attention, ${waiting} as gates
+      from ${operations} where ${and(GROUPS.open, visible)}
+      order by ${operations.created_at} desc limit ${LOOKED_AT.operations}),
+    places as materialized (
+      select target.id, place.region_id from (select distinct unnest(ids) as id from open) as target
+        cross join lateral operations.place_of(target.id) as place where place.region_id is not null),
+    there as (
+      select distinct open.operation_id, places.region_id, open.attention, open.gates
+      from open cross join lateral unnest(open.ids) as target(id) join places on places.id = target.id)
+    select region_id, count(*)::int as open, (count(*) filter (where attention))::int as needs_attention, sum(gates)::int as gates
+    from there group by region_id order by region_id`)
+  return rows
+}
+
 /** How operations ended, by day in UTC; days without an end are left out. */
 export const listEndsByDay = (db: Queryable, visible: Visible, span: Span) => {
   const day = sql<string>`to_char(${operations.ended_at} at time zone 'UTC', 'YYYY-MM-DD')`

@@ -5,7 +5,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, first, type Queryable, type Tx } from '../../client.ts'
 import { lockOf } from '../../locks.ts'
 import { iso } from '../expressions.ts'
-import { calendar_entries, type FreezeEntry, operation_control } from '../tables/index.ts'
+import { calendar_entries, type FreezeEntry, operation_control, operations } from '../tables/index.ts'
 
 /** Starts read the calendar and changes of it write it one at a time, so that no start is between the two. */
 export const lockCalendar = (tx: Tx, how: 'to read' | 'to write') =>
@@ -31,6 +31,12 @@ export const listPutFreezes = async (db: Queryable): Promise<PutFreeze[]> => {
     .where(eq(calendar_entries.withdrawn, false))
     .orderBy(asc(calendar_entries.freeze_id))
   return rows.map((row) => flat(row as never))
+}
+
+/** A freeze that was put and not withdrawn. */
+export const getFreeze = async (db: Queryable, freeze_id: string): Promise<PutFreeze | undefined> => {
+  const row = await getRow(db, freeze_id)
+  return row === undefined || row.withdrawn ? undefined : flat(row as never)
 }
 
 export type FreezeChange = { freeze: PutFreeze; before: FreezeEntry | null; changed: boolean }
@@ -66,7 +72,7 @@ export const withdrawFreeze = async (tx: Tx, freeze_id: string): Promise<PutFree
 
 const MOVED = { revision: sql`${calendar_entries.revision} + 1` as never, updated_at: sql`clock_timestamp()` as never }
 
-const getRow = (tx: Tx, freeze_id: string) =>
+const getRow = (tx: Queryable, freeze_id: string) =>
   tx
     .select({ ...columns, withdrawn: calendar_entries.withdrawn })
     .from(calendar_entries)
@@ -84,6 +90,21 @@ export const listUntold = (db: Queryable, older_than_s: number) =>
         sql`${calendar_entries.updated_at} < clock_timestamp() - make_interval(secs => ${older_than_s})`,
       ),
     )
+
+/** How many of these operations work on any of these resources. */
+export const countOnResources = async (
+  db: Queryable,
+  operation_ids: readonly string[],
+  resource_ids: readonly string[],
+): Promise<number> => {
+  const [row] = await db
+    .select({ count: sql<number>`count(*)::int` })
+    .from(operations)
+    .where(
+      sql`${operations.operation_id} = any(${sql.param(operation_ids)}::uuid[]) and ${operations.resource_ids} && ${sql.param(resource_ids)}::text[]`,
+    )
+  return row?.count ?? 0
+}
 
 /** Every running operation has been told of this change. */
 export const markTold = (db: Queryable, freeze_id: string, revision: number) =>

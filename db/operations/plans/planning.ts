@@ -56,6 +56,10 @@ export const loadResourcesOfType = (db: Queryable, type_key: string, limit: numb
     .orderBy(asc(catalog_resources.name), asc(catalog_resources.resource_id))
     .limit(limit)
 
+/** All resources that the projection holds, by id; `limit` at most. */
+export const loadAllResources = (db: Queryable, limit: number) =>
+  db.select(resourceColumns).from(catalog_resources).orderBy(asc(catalog_resources.resource_id)).limit(limit)
+
 /** What each resource stands in, the nearest first. */
 export const loadAncestors = async (
   db: Queryable,

@@ -149,6 +149,17 @@ export const saveDelivery = async (tx: Tx, schedule_id: string, delivery_id: str
   return { is_new: saved.length > 0, lately: lately?.n ?? 0 }
 }
 
+/** When the last deliveries came, newest first. */
+export const listDeliveries = async (db: Queryable, schedule_id: string, limit: number): Promise<string[]> => {
+  const rows = await db
+    .select({ at: iso(schedule_deliveries.at) })
+    .from(schedule_deliveries)
+    .where(eq(schedule_deliveries.schedule_id, schedule_id))
+    .orderBy(desc(schedule_deliveries.at))
+    .limit(limit)
+  return rows.map(({ at }) => at)
+}
+
 /** Takes runs that nobody works on, the oldest first, for as long as the lease lasts. */
 export const leaseRuns = (db: Db, limit: number) => {
   const open = sql`(select schedule_id, due_at from operations.schedule_runs

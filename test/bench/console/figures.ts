@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core'
 import { type Account, signIn } from '../../../apps/platform/demo/client.ts'
 import { approveGate, startOperation } from '../../../apps/platform/demo/operations.ts'
 import { accounts, browser, isHeld, jobs, letGo, people, sitDown, stack, start } from '../../e2e/desk.ts'
+import { watchFirstRow } from '../../support/first-row.ts'
 import { startMany } from '../../support/many.ts'
 import { until } from '../../support/until.ts'
 import { median, quantile } from '../lib/graph.ts'
@@ -34,16 +35,15 @@ export const benchInbox = async (): Promise<Figure[]> => {
   await start('a row of the inbox')
   const { context, page } = await sitDown('eva')
   await page.locator('main [data-row]').first().waitFor()
-  let requests = 0
-  page.on('request', () => {
-    requests += 1
-  })
+  const untilRow = await watchFirstRow(page)
   const counts: number[] = []
   const load = async () => {
-    requests = 0
-    await page.reload({ waitUntil: 'commit' })
-    const at = await page.evaluate<number>(seenAt('main [data-row]'))
-    counts.push(requests)
+    let at = 0
+    const asked = await untilRow(async () => {
+      await page.reload({ waitUntil: 'commit' })
+      at = await page.evaluate<number>(seenAt('main [data-row]'))
+    })
+    counts.push(asked.length)
     return at
   }
   const times = async () => {

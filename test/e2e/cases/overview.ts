@@ -1,7 +1,41 @@
 import { describe, expect, it } from 'vitest'
+import { startOperation } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
 import { nodesOf, PATIENCE_MS, people, stack, start, tabOf, takePictures } from '../desk.ts'
+
+/** An operation that asks at its gate about a resource in a region of its own. */
+const placed = async () => {
+  const add = (body: object) => people.ada.post('/v1/resources?mode=record_only', body)
+  await add({ resource_id: 'north', type_key: 'topology.region', name: 'north', desired_state: { code: 'north' } })
+  const desired_state = { provider: 'test', kind: 'thing' }
+  const thing = {
+    resource_id: 'north-1',
+    type_key: 'infra.generic',
+    name: 'north-1',
+    parent_id: 'north',
+    desired_state,
+  }
+  expect((await add(thing)).status).toBe(201)
+  const node = { node_id: 'look', executor: 'noop', with: {}, target_id: 'north-1' }
+  const policy = { approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }] } }
+  const gates = [{ gate_id: 'go', question: 'Look at the north?', guards: ['look'], policy }]
+  const intent = { kind: 'graph', title: 'looks north', reason: 'a test', graph: { nodes: [node], gates } }
+  const begun = async () => {
+    try {
+      return await startOperation(people.olga, 'looks north', intent)
+    } catch {
+      return undefined // The projection does not hold the resource yet.
+    }
+  }
+  await until(begun, { what: 'the operation in the north', timeout_ms: 60_000, every_ms: 500 })
+  type Sums = { regions: { region_id: string; gates: number }[] }
+  const asks = async () =>
+    (await people.eva.get<Sums>('/v1/overview')).regions.some(
+      ({ region_id, gates }) => region_id === 'north' && gates > 0,
+    )
+  await until(asks, { what: 'its gate', timeout_ms: 60_000 })
+}
 
 describe('the overview', () => {
   it(
@@ -19,10 +53,12 @@ describe('the overview', () => {
       const intent = { kind: 'graph', title: 'Nightly look', reason: 'a test', graph }
       await people.olga.post('/v1/schedules', { when: { every_s: 86_400 }, intent })
 
+      await placed()
+
       const page = await tabOf('eva')
       await page.goto(`${stack.gateway_url}/inbox`)
       await page.getByRole('link', { name: 'Overview', exact: true }).click()
-      await page.getByRole('img', { name: /^Ended operations by day\. Highest day: \d+$/ }).waitFor()
+      await page.getByRole('img', { name: /^Ended operations by day\. Busiest day: \d+$/ }).waitFor()
       const calendar = page.getByRole('region', { name: 'Next 14 days' })
       await calendar.getByRole('link', { name: 'Nightly look' }).first().waitFor()
       await calendar.getByRole('link', { name: 'sums open' }).waitFor()
@@ -31,6 +67,10 @@ describe('the overview', () => {
       await takePictures(page, 'overview')
       await page.getByText('As a table').click()
       expect(await accessibilityOf(page)).toEqual([])
+
+      const north = page.getByRole('region', { name: 'Regions' }).getByRole('row', { name: /^north/ })
+      expect(await north.locator('td.number').allTextContents()).toEqual(['1', '1', '1'])
+      await north.getByRole('link', { name: '1 unknown' }).waitFor()
 
       const trends = page.getByRole('region', { name: 'Trends' })
       const number = trends

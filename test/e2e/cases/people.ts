@@ -111,13 +111,16 @@ describe('the administration', () => {
   )
 
   it(
-    'is neither in the menu nor behind its address for a person without the right',
+    'shows each person the pages that they may read, and no other behind its address',
     async () => {
       const page = await tabOf('eva')
       await page.goto(`${stack.gateway_url}/admin/users`)
       await page.getByRole('heading', { level: 1, name: 'Not found' }).waitFor()
-      expect(await page.getByRole('link', { name: 'Administration' }).count()).toBe(0)
       expect(await page.getByRole('table').count()).toBe(0)
+      await page.getByRole('link', { name: 'Administration' }).click()
+      await page.getByRole('heading', { level: 1, name: 'Freezes' }).waitFor()
+      const tabs = page.getByRole('navigation', { name: 'Pages of the administration' }).getByRole('link')
+      expect(await tabs.allTextContents()).toEqual(['Freezes', 'Packs'])
       await page.close()
     },
     PATIENCE_MS,

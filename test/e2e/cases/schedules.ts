@@ -1,6 +1,7 @@
+import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { accessibilityOf } from '../../support/browser.ts'
-import { PATIENCE_MS, people, stack, tabOf, takePictures } from '../desk.ts'
+import { dialogOf, PATIENCE_MS, people, stack, tabOf, takePictures } from '../desk.ts'
 
 describe('a schedule', () => {
   it(
@@ -76,7 +77,75 @@ describe('a schedule', () => {
       await page.getByRole('button', { name: 'Create schedule' }).click()
       await page.getByRole('heading', { level: 1, name: 'Rotate what drifted' }).waitFor()
       await page.getByText('Plans only: a person starts each plan.').waitFor()
-      await page.getByText(/when a fleet.host begins to meet/).waitFor()
+      await page.getByText(/when a fleet.host starts to match/).waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'waits for a webhook, whose secret is shown once and rotated; a signed delivery runs it',
+    async () => {
+      const page = await tabOf('olga')
+      const add = (resource_id: string, type_key: string, parent_id: string | undefined, desired_state: object) =>
+        people.ada.post('/v1/resources?mode=record_only', {
+          ...{ resource_id, type_key, name: resource_id, ...(parent_id && { parent_id }) },
+          ...{ desired_state, ...(type_key === 'fleet.host' && { lifecycle_status: 'active' }) },
+        })
+      await add('hook-r', 'topology.region', undefined, { code: 'hook-r' })
+      await add('hook-d', 'topology.datacenter', 'hook-r', { code: 'hook-d' })
+      const state = { hostname: 'hooked', release: '2.3.9', traffic: 'in' }
+      expect((await add('hooked', 'fleet.host', 'hook-d', state)).status).toBe(201)
+      await page.goto(`${stack.gateway_url}/new?kind=action`)
+      await page.getByLabel('Change, action or runbook').selectOption({ label: 'Rotate the certificate of a host' })
+      await page.getByRole('button', { name: 'On a webhook' }).click()
+      await page.getByLabel('Signature').selectOption('forge')
+      await page.getByLabel('Only if (CEL over body), may stay empty').fill("body.ref == 'main'")
+      await page.getByLabel('Expression (CEL)').fill("target.name == 'hooked'")
+      await page.getByRole('region', { name: 'Preview' }).getByText('1 resource').waitFor()
+      await page.getByLabel('Title').fill('Rotate on a push')
+      await page.getByLabel('Reason').fill('The forge says so')
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'webhook-new')
+      await page.getByRole('button', { name: 'Create schedule' }).click()
+      await page.getByRole('heading', { level: 1, name: 'Rotate on a push' }).waitFor()
+
+      const hook = page.getByRole('region', { name: 'Webhook' })
+      await hook.getByText('No delivery is accepted before you create a secret.').waitFor()
+      const url = ((await hook.getByText(/^POST /).textContent()) ?? '').replace('POST ', '')
+      expect(url).toMatch(new RegExp(`^${stack.gateway_url}/api/v1/hooks/[0-9a-f-]{36}$`))
+      const make = async (verb: string) => {
+        await hook.getByRole('button', { name: verb }).click()
+        await dialogOf(page).getByRole('button', { name: verb }).click()
+        const secret =
+          (await dialogOf(page)
+            .getByText(/^whsec_/)
+            .textContent()) ?? ''
+        expect(secret.length).toBeGreaterThan(30)
+        expect(await accessibilityOf(page)).toEqual([])
+        await takePictures(page, 'webhook-secret')
+        await dialogOf(page).getByRole('button', { name: 'Close', exact: true }).click()
+        expect(await page.content()).not.toContain(secret)
+        return secret
+      }
+      const deliver = async (secret: string, body: string) => {
+        const signature = `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
+        const headers = { 'content-type': 'application/json', 'x-hub-signature-256': signature }
+        return (await fetch(url, { method: 'POST', headers, body })).status
+      }
+      const first = await make('Create secret')
+      expect(await deliver('whsec_wrong', '{"ref":"main"}')).toBe(401)
+      await hook.getByText('No delivery with a valid signature has come yet.').waitFor()
+      const second = await make('Rotate secret')
+      expect(second).not.toBe(first)
+      await hook.getByText('The previous secret ends').waitFor()
+      expect(await deliver(first, '{"ref":"other"}')).toBe(200)
+      await hook.getByRole('listitem').waitFor()
+      await page.getByText('It has not run yet.').waitFor()
+      expect(await deliver(second, '{"ref":"main"}')).toBe(200)
+      await page.getByRole('region', { name: 'Runs' }).getByRole('row').nth(1).waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'webhook')
       await page.close()
     },
     PATIENCE_MS,

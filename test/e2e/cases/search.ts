@@ -29,7 +29,7 @@ describe('searching for resources', () => {
 
       const page = await tabOf('eva')
       await page.goto(`${stack.gateway_url}/resources`)
-      const box = page.getByRole('combobox', { name: 'Go to an operation or resource' })
+      const box = page.getByRole('combobox', { name: 'Go to a page, operation or resource' })
       await box.fill('ledger')
       const options = page.getByRole('listbox').getByRole('option')
       await page.getByRole('option', { name: /Billing database in relation/ }).waitFor()

@@ -114,6 +114,9 @@ export const notifications = {
   states: { queued: 'Queued', sent: 'Sent', dead: 'Given up', obsolete: 'No longer needed' },
   at: 'Made',
   error: 'Last error',
+  again: 'Send again',
+  again_one: (about: string) => `Send again: ${about}`,
+  queued: 'The message is sent again.',
 }
 
 export const password = {
@@ -152,6 +155,8 @@ export const enrol = {
 
 export const display = {
   title: 'Display settings',
+  language: 'Language',
+  languages: { en: 'English', de: 'Deutsch' },
   theme: 'Theme',
   themes: { system: 'System', light: 'Light', dark: 'Dark' },
   contrast: 'Contrast',

@@ -39,7 +39,7 @@ export const intent = {
     title: 'Where',
     conditions: 'Conditions',
     names: 'Names',
-    fields: { region: 'region', datacenter: 'datacenter', health: 'health', label: 'label', name: 'name' } as Record<
+    fields: { region: 'region', datacenter: 'data center', health: 'health', label: 'label', name: 'name' } as Record<
       string,
       string
     >,
@@ -59,11 +59,26 @@ export const intent = {
   why: 'Why',
   timing: {
     title: 'When',
-    kinds: { now: 'Now', at: 'Once', every: 'Repeated', cron: 'By cron', on: 'On a condition' },
+    kinds: {
+      now: 'Now',
+      at: 'Once',
+      every: 'Repeated',
+      cron: 'By cron',
+      on: 'On a condition',
+      webhook: 'On a webhook',
+    },
     at: 'At',
-    every: 'Every so many hours',
+    every: 'Interval in hours',
     cron: (zone: string) => `Minute, hour, day of month, month, day of week (${zone})`,
     on: 'For each resource that begins to meet the conditions above.',
+    webhook: 'For each signed webhook. The schedule shows its URL and creates its secret.',
+    signature: 'Signature',
+    signatures: [
+      ['standard', 'Standard Webhooks'],
+      ['forge', 'Code forge (X-Hub-Signature-256)'],
+    ] as [string, string][],
+    if: 'Only if (CEL over body), may stay empty',
+    if_example: "body.ref == 'refs/heads/main'",
     proceed: 'Each time',
     missing: {
       at: 'Enter the time.',

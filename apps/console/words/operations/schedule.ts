@@ -5,7 +5,7 @@ export const schedule = {
   empty: 'No schedules yet. Select New, or run: npx signalbox schedule create -f FILE.',
   caption: 'Schedules, newest first',
   columns: { schedule: 'Schedule', status: 'Status', when: 'When', next: 'Next', last: 'Last run', by: 'Owner' },
-  on: (type_key: string) => `when a ${type_key} begins to meet`,
+  on: (type_key: string) => `when a ${type_key} starts to match`,
   at: 'once',
   every: (seconds: number) =>
     seconds % 86_400 === 0
@@ -14,7 +14,7 @@ export const schedule = {
         ? `every ${seconds / 3600} h`
         : `every ${seconds / 60} min`,
   cron: (fields: string, zone: string) => `${fields} (${zone})`,
-  webhook: { standard: 'on a signed webhook', forge: 'on a webhook of a forge' },
+  webhook: { standard: 'on a signed webhook', forge: 'on a webhook of a code forge' },
   plan: 'Plans only: a person starts each plan.',
   start: 'Starts each plan by itself, up to its first gate.',
   upcoming: 'Next times',
@@ -23,6 +23,31 @@ export const schedule = {
   no_runs: 'It has not run yet.',
   run_columns: { at: 'At', outcome: 'Outcome', leads: 'Leads to', why: 'Why' },
   asks: 'Intent',
+  hook: {
+    title: 'Webhook',
+    copy_url: 'Copy the URL',
+    copy_secret: 'Copy the secret',
+    signed: {
+      standard:
+        'Signed as Standard Webhooks: webhook-id, webhook-timestamp and webhook-signature. A delivery is valid for 5 minutes and counts once.',
+      forge: 'Signed as code forges do: X-Hub-Signature-256 over the body. The same body counts once.',
+    },
+    no_secret: 'No delivery is accepted before you create a secret.',
+    make: 'Create secret',
+    make_effect: 'Give the secret to the sender. It signs every delivery.',
+    rotate: 'Rotate secret',
+    rotate_effect: 'A new secret is created. Give it to the sender before the old one ends.',
+    overlap: 'The old secret ends',
+    overlaps: [
+      ['86400', 'in 24 hours'],
+      ['604800', 'in 7 days'],
+      ['0', 'now'],
+    ] as [string, string][],
+    previous: 'The previous secret ends',
+    shown: 'Store this secret with the sender now. It is shown only once.',
+    deliveries: 'Last deliveries',
+    no_deliveries: 'No delivery with a valid signature has come yet.',
+  },
   action: { pause: 'Pause', resume: 'Resume', run: 'Run now', end: 'End' } as Record<string, string>,
   effect: {
     pause: 'No further run begins. What runs continues.',

@@ -34,6 +34,10 @@ export const ACCESS = {
       'The provider names another person than before.',
       'Sign in as the same person, or ask an administrator.',
     ],
+    provider_factor_missing: [
+      'The provider did not ask for a second factor.',
+      'Set up a second factor at the provider, then start again.',
+    ],
     reauth_failed: ['The provider did not ask for your credentials again.', 'Start again.'],
     not_an_agent: [
       'The pool lists you as no agent.',
@@ -51,6 +55,7 @@ export const ACCESS = {
     origin_not_allowed: ['Requests from this origin are not allowed.', 'Use an allowed origin.'],
     machine_vote: ['Machines do not decide.', 'Use a gate of the kind external_check.'],
     person_required: ['Only a person can do this.', 'Sign in as a person.'],
+    freeze_elsewhere: ['No person made this freeze.', 'Withdraw it where it was made: in its file or control plane.'],
     not_your_schedule: ['Only its owner may set the schedule going.', 'Make a schedule of your own.'],
     self_action: ['You cannot do this to yourself.', 'Ask another administrator.'],
     self_grant: ['You cannot give rights to yourself.', 'Ask another administrator.'],
@@ -80,7 +85,7 @@ export const ACCESS = {
     ],
     signature_required: [
       'This gate needs your passkey.',
-      'Approve it in the console, which asks for the passkey. Without one, add it under Passkeys first.',
+      'Approve it in the console, which asks for the passkey. Without one, add it under “Passkeys and codes” first.',
     ],
     tainted_right: ['Someone who takes part in the operation gave you this right.', 'Another person must decide.'],
     signature_invalid: [

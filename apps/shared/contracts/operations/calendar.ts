@@ -1,10 +1,24 @@
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
 import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
-import { Nullable, Time } from './common.ts'
+import { AllowedActionSchema, DryRun, Nullable, Time } from './common.ts'
 
 /** Windows and freezes (operations.md 3.5). */
 const Cel = text("target.scope.region_id == 'eu1'")
+export const FreezeItem = Type.Object({
+  freeze_id: text('year-end'),
+  title: text('No changes over the new year'),
+  applies: Cel,
+  from: Time,
+  to: Time,
+  approvers: Type.Array(Type.String()),
+  in_force: Type.Boolean(),
+  put_by: Nullable(
+    text('user:olga', { description: 'The person (user:NAME) or control plane that made it; null: a file.' }),
+  ),
+  allowed_actions: Type.Array(AllowedActionSchema),
+})
+export type FreezeItem = Static<typeof FreezeItem>
 export const CalendarView = Type.Object({
   windows: Type.Array(
     Type.Object({
@@ -19,18 +33,7 @@ export const CalendarView = Type.Object({
       closes_at: Nullable(Time),
     }),
   ),
-  freezes: Type.Array(
-    Type.Object({
-      freeze_id: text('year-end'),
-      title: text('No changes over the new year'),
-      applies: Cel,
-      from: Time,
-      to: Time,
-      approvers: Type.Array(Type.String()),
-      in_force: Type.Boolean(),
-      put_by: Nullable(text('demo-control-plane', { description: 'The control plane that put it; null: a file.' })),
-    }),
-  ),
+  freezes: Type.Array(FreezeItem),
   as_of: Time,
 })
 
@@ -51,6 +54,12 @@ const freeze = {
 }
 export const FreezeParams = Type.Object({ freeze_id: text('network-rebuild', { pattern: '^[a-z][a-z0-9_-]{0,62}$' }) })
 export const FreezeBody = Closed(freeze)
+
+/** A freeze that a person makes. */
+export const FreezeCreation = Closed({ ...FreezeParams.properties, ...freeze, dry_run: DryRun })
+export type FreezeCreation = Static<typeof FreezeCreation>
+export const FreezeEnd = Closed({ dry_run: DryRun })
+export const FreezeEnded = Type.Object({ freeze_id: text('network-rebuild') })
 
 const Told = Type.Integer({ description: 'Running operations whose nodes it holds or lets go by this request.' })
 export const FreezeReply = Type.Object({

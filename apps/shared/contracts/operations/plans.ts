@@ -180,6 +180,7 @@ export const StartBody = Closed(
 )
 export type StartBody = Static<typeof StartBody>
 
+export const ProcedureStep = Type.Object({ id: text('drain'), name: text('drain'), executor: text('http') })
 export const ProcedureView = Type.Object({
   pack: text('fleet'),
   version: text('1.0.0'),
@@ -189,9 +190,7 @@ export const ProcedureView = Type.Object({
   scope: text('target'),
   match: Json,
   parameters: Json,
-  steps: Type.Array(
-    Type.Object({ id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'), name: text('eu1-web-01'), executor: text('http') }),
-  ),
+  steps: Type.Array(ProcedureStep),
   gates: Type.Array(Json),
 })
 export const ProcedureList = Type.Object({ items: Type.Array(ProcedureView) })

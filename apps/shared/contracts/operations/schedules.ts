@@ -122,8 +122,18 @@ const row = {
   created_at: Time,
   updated_at: Time,
 }
+export const HookView = Type.Object(
+  {
+    url: text('/api/v1/hooks/0195f0c2-0000-7000-8000-000000000001'),
+    has_secret: Type.Boolean({ description: 'False: no delivery can be signed yet.' }),
+    previous_until: Nullable(Time),
+    deliveries: Type.Array(Time, { description: 'When the last ten deliveries with a valid signature came.' }),
+  },
+  { description: 'Where and how a webhook comes to this schedule.' },
+)
 export const ScheduleView = Type.Object({
   ...row,
+  hook: Nullable(HookView),
   intent: IntentBody,
   upcoming: Type.Array(Time, { description: 'The next five times.' }),
   runs: Type.Array(ScheduleRun, { description: 'The last 20, newest first.' }),

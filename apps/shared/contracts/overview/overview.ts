@@ -48,6 +48,17 @@ export const Overview = Type.Object({
     open: Type.Integer({ description: 'Operations that have not ended.' }),
     needs_attention: Type.Integer({ description: 'Of these, those that wait for people or have failed nodes.' }),
   }),
+  regions: Type.Array(
+    Type.Object({
+      region_id: text('eu1'),
+      open: Type.Integer({ description: 'Operations with a target there that have not ended.' }),
+      needs_attention: Type.Integer(),
+      gates: Type.Integer({ description: 'Gates of these operations that wait for people.' }),
+    }),
+    {
+      description: 'Of the 1,000 newest open operations, by their first 50 targets; regions without one are left out.',
+    },
+  ),
   days: Type.Array(Type.Object({ day: text('2026-01-31'), ...ended }), {
     description: 'Every day of the period, by the day on which operations ended.',
   }),

@@ -1,0 +1,158 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { FreezeItem } from '../../shared/contracts/operations/calendar.ts'
+import { ActionButton, actionOf, mayPress } from '../command/allowed.tsx'
+import { CommandDialog } from '../command/dialog.tsx'
+import { useRested } from '../kit/rested.ts'
+import { meQuery } from '../queries/me.ts'
+import { calendarQuery } from '../queries/overview.ts'
+import { type Column, ListTable } from '../ui/table.tsx'
+import { type Chip, Conditions } from '../values/conditions.tsx'
+import { TimeText } from '../values/time.tsx'
+import { tAdmin } from '../words/admin.ts'
+import { Fields, type FormField, initial, isComplete, typedIn } from './fields.tsx'
+import { AdminPage } from './frame.tsx'
+
+const words = tAdmin.freeze
+
+/** Freezes that are not over: what each holds, until when, and who may end it. */
+export const FreezesPage = () => {
+  const calendar = useQuery({ ...calendarQuery(), refetchInterval: 15_000 })
+  const me = useQuery(meQuery()).data
+  const [open, setOpen] = useState<'create' | FreezeItem>()
+  const close = () => setOpen(undefined)
+  const freezes = calendar.data?.freezes ?? []
+  return (
+    <AdminPage
+      title={words.title}
+      actions={
+        me?.permissions.includes('operation:control') ? (
+          <button type="button" className="button" onClick={() => setOpen('create')}>
+            {words.create}
+          </button>
+        ) : null
+      }
+    >
+      <p className="max-w-text text-muted">{words.what}</p>
+      <ListTable
+        list={calendar}
+        empty={words.empty}
+        caption={words.title}
+        columns={[...COLUMNS, { name: words.columns.end, cell: (freeze) => <End freeze={freeze} press={setOpen} /> }]}
+        rows={freezes}
+        keyOf={({ freeze_id }) => freeze_id}
+      />
+      {open === 'create' ? (
+        <CreateDialog groups={me?.groups ?? []} close={close} />
+      ) : open ? (
+        <EndDialog freeze={open} close={close} />
+      ) : null}
+    </AdminPage>
+  )
+}
+
+const COLUMNS: Column<FreezeItem>[] = [
+  {
+    name: words.columns.freeze,
+    kind: 'lead',
+    className: 'wrap-anywhere',
+    cell: ({ title, freeze_id }) => (
+      <>
+        <bdi className="font-medium">{title}</bdi> <code className="text-muted">{freeze_id}</code>
+      </>
+    ),
+  },
+  { name: words.columns.status, cell: ({ in_force }) => (in_force ? words.in_force : words.planned) },
+  { name: words.columns.from, className: 'whitespace-nowrap', cell: ({ from }) => <TimeText at={from} /> },
+  { name: words.columns.to, className: 'whitespace-nowrap', cell: ({ to }) => <TimeText at={to} /> },
+  { name: words.columns.covers, className: 'wrap-anywhere', cell: ({ applies }) => <code>{applies}</code> },
+  { name: words.columns.approvers, cell: ({ approvers }) => approvers.join(', ') },
+  { name: words.columns.by, cell: ({ put_by }) => put_by?.replace(/^user:/, '') ?? words.file },
+]
+
+/** The button of whoever may end it; the reason to all others. */
+const End = ({ freeze, press }: { freeze: FreezeItem; press: (freeze: FreezeItem) => void }) => {
+  const action = actionOf(freeze, 'end')
+  return mayPress(action) ? (
+    <ActionButton action={action} press={() => press(freeze)}>
+      <span aria-hidden="true">{words.end}</span>
+      <span className="sr-only">{words.end_one(freeze.title)}</span>
+    </ActionButton>
+  ) : (
+    <span className="text-muted">{action?.reason}</span>
+  )
+}
+
+const EndDialog = ({ freeze: { freeze_id, title, approvers }, close }: { freeze: FreezeItem; close: () => void }) => {
+  const client = useQueryClient()
+  return (
+    <CommandDialog<Record<string, never>, unknown>
+      title={words.end_one(title)}
+      button={words.end}
+      danger
+      command={{ path: `/v1/freezes/${encodeURIComponent(freeze_id)}/end`, body: {} }}
+      preview={null}
+      done={() => void client.invalidateQueries({ queryKey: ['calendar'] })}
+      close={close}
+    >
+      <p>{words.end_effect}</p>
+      <p>{words.end_instead(approvers)}</p>
+    </CommandDialog>
+  )
+}
+
+const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone
+const FIELDS = (groups: readonly string[]): FormField[] => [
+  { name: 'title', label: words.reason, kind: 'text' },
+  { name: 'approvers', label: words.approvers, kind: 'text', value: groups.join(' ') },
+  { name: 'from', label: words.begins(zone()), kind: 'datetime-local', optional: true },
+  { name: 'to', label: words.ends(zone()), kind: 'datetime-local' },
+]
+
+/** The id of a freeze from its title, with an ending that no other has. */
+const idOf = (title: string, ending: string): string =>
+  `f-${title
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 40)}-${ending}`.replace(/-+/g, '-')
+const timeOf = (typed: string): string | undefined =>
+  Number.isNaN(Date.parse(typed)) ? undefined : new Date(typed).toISOString()
+
+type Effect = { targets: number | null; operations: number | null }
+
+const CreateDialog = ({ groups, close }: { groups: readonly string[]; close: () => void }) => {
+  const client = useQueryClient()
+  const fields = FIELDS(groups)
+  const [typed, setTyped] = useState(() => initial(fields))
+  const [where, setWhere] = useState<{ chips: Chip[]; when: string }>({ chips: [], when: '' })
+  const [made] = useState(() => ({ at: new Date().toISOString(), ending: crypto.randomUUID().slice(0, 6) }))
+  const to = timeOf(typedIn(typed, 'to'))
+  const title = typedIn(typed, 'title')
+  const ready = isComplete(fields, typed) && where.when.trim() !== '' && to !== undefined
+  const body = {
+    ...{ freeze_id: idOf(title, made.ending), title, applies: where.when.trim() },
+    ...{ from: timeOf(typedIn(typed, 'from')) ?? made.at, to },
+    approvers: typedIn(typed, 'approvers').split(/[\s,]+/),
+  }
+  const rested = useRested(JSON.stringify(ready ? body : null))
+  const preview = JSON.parse(rested) as typeof body | null
+  return (
+    <CommandDialog<Effect, unknown>
+      title={words.create}
+      button={words.submit}
+      danger
+      command={{ path: '/v1/freezes', body }}
+      preview={preview && { path: '/v1/freezes', body: preview }}
+      consequences={({ targets, operations }) => (
+        <p className="font-medium">{targets === null ? words.uncounted : words.covers(targets, operations ?? 0)}</p>
+      )}
+      blocked={!ready}
+      done={() => void client.invalidateQueries({ queryKey: ['calendar'] })}
+      close={close}
+    >
+      <p>{words.create_effect}</p>
+      <Fields fields={fields} typed={typed} change={setTyped} />
+      <Conditions {...where} note={words.conditions_note} change={setWhere} />
+    </CommandDialog>
+  )
+}

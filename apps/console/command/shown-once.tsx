@@ -1,0 +1,33 @@
+import { CopyButton } from '../ui/copy.tsx'
+import { DialogFrame } from '../ui/overlays.tsx'
+import { t } from '../words/index.ts'
+
+type ShownOnceProps = {
+  title: string
+  words: string
+  /** What can be copied, with the name of its button. */
+  shown: (readonly [label: string, text: string])[]
+  close: () => void
+}
+
+/** A secret of an answer. No later read holds it, so the dialog closes by its button alone. */
+export const ShownOnce = ({ title, words, shown, close }: ShownOnceProps) => (
+  <DialogFrame
+    title={title}
+    close={close}
+    dismissible={false}
+    wide
+    footer={
+      <button type="button" className="button main" onClick={close}>
+        {t.close}
+      </button>
+    }
+  >
+    <p role="status">{words}</p>
+    {shown.map(([label, text]) => (
+      <p key={label} className="flex items-start gap-2">
+        <code className="min-w-0 wrap-anywhere">{text}</code> <CopyButton text={text} label={label} />
+      </p>
+    ))}
+  </DialogFrame>
+)

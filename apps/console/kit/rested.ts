@@ -1,0 +1,13 @@
+import { useEffect, useState } from 'react'
+
+const REST_MS = 500
+
+/** The text, once it has rested: what is typed is not asked about letter by letter. */
+export const useRested = (text: string): string => {
+  const [rested, setRested] = useState(text)
+  useEffect(() => {
+    const timer = setTimeout(() => setRested(text), REST_MS)
+    return () => clearTimeout(timer)
+  }, [text])
+  return rested
+}

@@ -1,0 +1,59 @@
+import { createRoute } from '@tanstack/react-router'
+import { lazyPage } from '../frame/lazy-page.tsx'
+import { root, shell } from './root.tsx'
+import { text, texts } from './search.ts'
+
+const login = createRoute({
+  getParentRoute: () => root,
+  path: '/login',
+  validateSearch: (search) => texts(search, 'next', 'error'),
+  component: lazyPage(() => import('../account/login.tsx'), 'Login'),
+})
+
+const enrol = createRoute({
+  getParentRoute: () => root,
+  path: '/enrol',
+  component: lazyPage(() => import('../account/enrol.tsx'), 'EnrolPage'),
+})
+
+const settings = createRoute({
+  getParentRoute: () => shell,
+  path: '/settings/display',
+  component: lazyPage(() => import('../account/display.tsx'), 'DisplayPage'),
+})
+
+const sessions = createRoute({
+  getParentRoute: () => shell,
+  path: '/settings/sessions',
+  component: lazyPage(() => import('../account/sessions.tsx'), 'SessionsPage'),
+})
+
+const passkeys = createRoute({
+  getParentRoute: () => shell,
+  path: '/settings/passkeys',
+  component: lazyPage(() => import('../account/factors/passkeys.tsx'), 'PasskeysPage'),
+})
+
+const password = createRoute({
+  getParentRoute: () => shell,
+  path: '/settings/password',
+  component: lazyPage(() => import('../account/password.tsx'), 'PasswordPage'),
+})
+
+const notifications = createRoute({
+  getParentRoute: () => shell,
+  path: '/settings/notifications',
+  component: lazyPage(() => import('../notifications/page.tsx'), 'NotificationsPage'),
+})
+
+const device = createRoute({
+  getParentRoute: () => shell,
+  path: '/device',
+  validateSearch: (search): { code?: string } => (text(search.code) === '' ? {} : { code: text(search.code) }),
+  component: lazyPage(() => import('../devices/page.tsx'), 'DevicePage'),
+})
+
+/** Signing in, before there is a session. */
+export const signInRoutes = [login, enrol] as const
+/** What belongs to the person who is signed in. */
+export const accountRoutes = [settings, sessions, passkeys, password, notifications, device] as const

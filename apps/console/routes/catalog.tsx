@@ -1,0 +1,51 @@
+import { createRoute } from '@tanstack/react-router'
+import { lazyPage } from '../frame/lazy-page.tsx'
+import { shell } from './root.tsx'
+import { oneOf, text, texts } from './search.ts'
+
+const RESOURCE_TABS = ['overview', 'relations', 'impact', 'capabilities', 'operations'] as const
+
+const resources = createRoute({
+  getParentRoute: () => shell,
+  path: '/resources',
+  validateSearch: (search) => ({
+    type: text(search.type),
+    region: text(search.region),
+    health: text(search.health),
+    q: text(search.q),
+  }),
+  component: lazyPage(() => import('../resources/list.tsx'), 'ResourcesPage'),
+})
+
+const resource = createRoute({
+  getParentRoute: () => shell,
+  path: '/resources/$resource_id',
+  validateSearch: (search): { tab: (typeof RESOURCE_TABS)[number]; view?: 'picture' | 'table' } => ({
+    tab: oneOf(search.tab, RESOURCE_TABS, 'overview'),
+    ...(search.view === 'picture' || search.view === 'table' ? { view: search.view } : {}),
+  }),
+  component: lazyPage(() => import('../resources/page.tsx'), 'ResourcePage'),
+})
+
+const topology = createRoute({
+  getParentRoute: () => shell,
+  path: '/topology',
+  validateSearch: (search) => texts(search, 'region', 'datacenter', 'layer'),
+  component: lazyPage(() => import('../topology/page.tsx'), 'TopologyPage'),
+})
+
+const capabilities = createRoute({
+  getParentRoute: () => shell,
+  path: '/capabilities',
+  validateSearch: (search) => texts(search, 'key'),
+  component: lazyPage(() => import('../topology/capabilities.tsx'), 'CapabilitiesPage'),
+})
+
+const health = createRoute({
+  getParentRoute: () => shell,
+  path: '/health',
+  component: lazyPage(() => import('../resources/health.tsx'), 'HealthPage'),
+})
+
+/** What exists, where, and how it is. */
+export const catalogRoutes = [resources, resource, topology, capabilities, health] as const

@@ -1,0 +1,47 @@
+import { createRoute, redirect } from '@tanstack/react-router'
+import { lazyPage } from '../frame/lazy-page.tsx'
+import type { OverviewDays } from '../queries/overview.ts'
+import { root, shell } from './root.tsx'
+import { oneOf, text } from './search.ts'
+
+const home = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/inbox', search: { for: 'me' }, replace: true })
+  },
+})
+
+const inbox = createRoute({
+  getParentRoute: () => shell,
+  path: '/inbox',
+  validateSearch: (search) => ({ for: oneOf(search.for, ['me', 'all'] as const, 'me') }),
+  component: lazyPage(() => import('../inbox/page.tsx'), 'InboxPage'),
+})
+
+const overview = createRoute({
+  getParentRoute: () => shell,
+  path: '/overview',
+  validateSearch: (search): { days: OverviewDays } => ({
+    days: search.days === 30 || search.days === 90 ? search.days : 14,
+  }),
+  component: lazyPage(() => import('../overview/page.tsx'), 'OverviewPage'),
+})
+
+const audit = createRoute({
+  getParentRoute: () => shell,
+  path: '/audit',
+  validateSearch: (search) => ({
+    source: oneOf(search.source, ['operations', 'catalog', 'users', 'sign-ins'] as const, 'operations'),
+    actor: text(search.actor),
+    action: text(search.action),
+    object: text(search.object),
+    from: text(search.from),
+    to: text(search.to),
+  }),
+  component: lazyPage(() => import('../proof/audit.tsx'), 'AuditPage'),
+})
+
+export { home }
+/** What waits, what runs, and what was done. */
+export const homeRoutes = [inbox, overview, audit] as const

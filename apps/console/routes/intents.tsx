@@ -1,0 +1,48 @@
+import { createRoute } from '@tanstack/react-router'
+import { lazyPage } from '../frame/lazy-page.tsx'
+import { shell } from './root.tsx'
+import { type DrawnSearch, drawnSearch, oneOf, text } from './search.ts'
+
+const intents = createRoute({
+  getParentRoute: () => shell,
+  path: '/intents',
+  validateSearch: (search) => ({ whose: oneOf(search.whose, ['mine', 'all'] as const, 'mine') }),
+  component: lazyPage(() => import('../intents/list.tsx'), 'IntentsPage'),
+})
+
+const intentNew = createRoute({
+  getParentRoute: () => shell,
+  path: '/new',
+  validateSearch: (search) => ({
+    kind: oneOf(search.kind, ['change', 'action', 'runbook'] as const, 'change'),
+    type: text(search.type),
+    procedure: text(search.procedure),
+    resource: text(search.resource),
+  }),
+  component: lazyPage(() => import('../intents/new.tsx'), 'NewPage'),
+})
+
+const schedules = createRoute({
+  getParentRoute: () => shell,
+  path: '/schedules',
+  component: lazyPage(() => import('../schedules/list.tsx'), 'SchedulesPage'),
+})
+
+const schedule = createRoute({
+  getParentRoute: () => shell,
+  path: '/schedules/$schedule_id',
+  component: lazyPage(() => import('../schedules/page.tsx'), 'SchedulePage'),
+})
+
+const plan = createRoute({
+  getParentRoute: () => shell,
+  path: '/plans/$plan_id',
+  validateSearch: (search): DrawnSearch & { tab: 'changes' | 'graph' | 'gates' | 'checks' | 'rehearsal' } => ({
+    tab: oneOf(search.tab, ['changes', 'graph', 'gates', 'checks', 'rehearsal'] as const, 'changes'),
+    ...drawnSearch(search),
+  }),
+  component: lazyPage(() => import('../plans/page.tsx'), 'PlanPage'),
+})
+
+/** From an intent, or a schedule of it, to its plan. */
+export const intentRoutes = [intents, intentNew, schedules, schedule, plan] as const

@@ -1,0 +1,120 @@
+import { createRoute, redirect } from '@tanstack/react-router'
+import { lazyPage } from '../frame/lazy-page.tsx'
+import { type EndedIn, OPERATIONS_TABS, type OperationsTab, operationQuery } from '../queries/operations.ts'
+import { shell } from './root.tsx'
+import { drawnSearch, oneOf, spanSearch, text, texts, timelineSearch, whole } from './search.ts'
+
+const operations = createRoute({
+  getParentRoute: () => shell,
+  path: '/operations',
+  validateSearch: (search): { tab: OperationsTab; q: string } & EndedIn => ({
+    tab: oneOf(search.tab, OPERATIONS_TABS, 'running'),
+    q: text(search.q),
+    ...spanSearch(search),
+  }),
+  component: lazyPage(() => import('../operations/list.tsx'), 'OperationsPage'),
+})
+
+const operation = createRoute({
+  getParentRoute: () => shell,
+  path: '/operations/$operation_id',
+  loader: ({ context, params }) => void context.client.prefetchQuery(operationQuery(params.operation_id)),
+  component: lazyPage(() => import('../operations/page.tsx'), 'OperationPage'),
+})
+
+const operationHome = createRoute({
+  getParentRoute: () => operation,
+  path: '/',
+  beforeLoad: ({ params }) => {
+    throw redirect({ to: '/operations/$operation_id/graph', params, search: {}, replace: true })
+  },
+})
+
+const graph = createRoute({
+  getParentRoute: () => operation,
+  path: '/graph',
+  validateSearch: (search) => ({ ...drawnSearch(search), ...texts(search, 'only') }),
+  component: lazyPage(() => import('../operations/graph.tsx'), 'OperationGraphPage'),
+})
+
+const timeline = createRoute({
+  getParentRoute: () => operation,
+  path: '/timeline',
+  validateSearch: timelineSearch,
+  component: lazyPage(() => import('../history/timeline.tsx'), 'OperationTimelinePage'),
+})
+
+const activity = createRoute({
+  getParentRoute: () => operation,
+  path: '/activity',
+  validateSearch: (search): { who?: 'people' | 'system' | 'all' } =>
+    search.who === 'system' || search.who === 'all' || search.who === 'people' ? { who: search.who } : {},
+  component: lazyPage(() => import('../history/activity.tsx'), 'OperationActivityPage'),
+})
+
+const nodes = createRoute({
+  getParentRoute: () => operation,
+  path: '/nodes',
+  validateSearch: (search) => texts(search, 'state'),
+  component: lazyPage(() => import('../nodes/list.tsx'), 'OperationNodesPage'),
+})
+
+const patches = createRoute({
+  getParentRoute: () => operation,
+  path: '/patches',
+  component: lazyPage(() => import('../patches/list.tsx'), 'OperationPatchesPage'),
+})
+
+const artifacts = createRoute({
+  getParentRoute: () => operation,
+  path: '/artifacts',
+  component: lazyPage(() => import('../proof/artifacts.tsx'), 'OperationArtifactsPage'),
+})
+
+const evidence = createRoute({
+  getParentRoute: () => operation,
+  path: '/evidence',
+  component: lazyPage(() => import('../proof/evidence.tsx'), 'OperationEvidencePage'),
+})
+
+const node = createRoute({
+  getParentRoute: () => shell,
+  path: '/operations/$operation_id/nodes/$node_id',
+  validateSearch: (search): { attempt?: number; tab: 'summary' | 'logs' | 'io' | 'artifacts' } => {
+    const attempt = whole(search.attempt)
+    return {
+      ...(attempt === undefined ? {} : { attempt }),
+      tab: oneOf(search.tab, ['summary', 'logs', 'io', 'artifacts'] as const, 'summary'),
+    }
+  },
+  component: lazyPage(() => import('../nodes/page.tsx'), 'NodePage'),
+})
+
+const gate = createRoute({
+  getParentRoute: () => shell,
+  path: '/operations/$operation_id/gates/$gate_id',
+  component: lazyPage(() => import('../gates/page.tsx'), 'GatePage'),
+})
+
+const patchNew = createRoute({
+  getParentRoute: () => shell,
+  path: '/operations/$operation_id/patches/new',
+  validateSearch: (search) => texts(search, 'node', 'from'),
+  component: lazyPage(() => import('../patches/new.tsx'), 'PatchNewPage'),
+})
+
+const patch = createRoute({
+  getParentRoute: () => shell,
+  path: '/operations/$operation_id/patches/$patch_id',
+  component: lazyPage(() => import('../patches/page.tsx'), 'PatchPage'),
+})
+
+/** Operations, and of one its tabs, nodes, gates and patches. */
+export const operationRoutes = [
+  operations,
+  operation.addChildren([operationHome, graph, timeline, activity, nodes, patches, artifacts, evidence]),
+  node,
+  gate,
+  patchNew,
+  patch,
+] as const

@@ -1,0 +1,28 @@
+import type { QueryClient } from '@tanstack/react-query'
+import { createRootRouteWithContext, createRoute, Outlet, redirect } from '@tanstack/react-router'
+import { NotFound } from '../frame/not-found.tsx'
+import { Shell } from '../frame/shell.tsx'
+import { Unreachable } from '../frame/unreachable.tsx'
+import { SessionAway, sessionPhase, startSession } from '../session/token.ts'
+
+export const root = createRootRouteWithContext<{ client: QueryClient }>()({
+  component: Outlet,
+  notFoundComponent: NotFound,
+})
+
+/** The frame of every page that needs a session. */
+export const shell = createRoute({
+  getParentRoute: () => root,
+  id: 'shell',
+  beforeLoad: async ({ location }) => {
+    const { name } = sessionPhase()
+    if (name === 'signed_in' || name === 'ended') return
+    const outcome = await startSession()
+    if (outcome === 'ok') return
+    if (outcome === 'over') throw redirect({ to: '/login', search: { next: location.href }, replace: true })
+    throw new SessionAway(outcome)
+  },
+  component: Shell,
+  errorComponent: Unreachable,
+  notFoundComponent: NotFound,
+})

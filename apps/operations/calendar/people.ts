@@ -1,0 +1,142 @@
+import type { Queryable } from '../../../db/client.ts'
+import { appendAudit } from '../../../db/operations/facts/audit.ts'
+import {
+  countOnResources,
+  getFreeze,
+  listStarting,
+  lockCalendar,
+  type PutFreeze,
+  putFreeze,
+  withdrawFreeze,
+} from '../../../db/operations/plans/calendar.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
+import { missingWords } from '../../shared/auth/permissions.ts'
+import type { FreezeCreation, FreezeItem } from '../../shared/contracts/operations/calendar.ts'
+import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import { compileCel } from '../../shared/expressions/cel.ts'
+import { type Mutation, mutate } from '../command/mutate.ts'
+import type { FreezeDeps } from '../deps.ts'
+import { covers } from '../planner/gates.ts'
+import { allowedAction, throwIfRefused } from '../policies/authority.ts'
+import { hasScopes, isInScope } from '../policies/visibility.ts'
+import { loadAllTargets } from '../targets/resolve.ts'
+import { audited, isByPerson, makerOf, refuseOfFile, refuseUnusable, tell, viewOf } from './freezes.ts'
+
+/**
+ * A freeze that a person makes: whoever may control operations on every target that it covers now may stop them all.
+ * It holds as one of a control plane does (operations.md 9.3).
+ */
+export const createFreeze = async (
+  deps: FreezeDeps,
+  mutation: Mutation,
+  trace: string | null,
+  given: FreezeCreation,
+) => {
+  const { freeze_id, dry_run: _, ...entry } = given
+  const now = deps.clock.now().getTime()
+  const made: { freeze?: PutFreeze } = {}
+  const answer = await mutate(deps, mutation, async (tx) => {
+    refuseOfFile(deps, freeze_id)
+    refuseUnusable(entry, now)
+    const covered = await coveredBy(tx, mutation, entry.applies)
+    if (!mutation.dry_run) await lockCalendar(tx, 'to write')
+    if (await getFreeze(tx, freeze_id))
+      throw new AppError('version_conflict', 'already_exists', `There is a freeze "${freeze_id}" already.`)
+    const keep = async () => {
+      const { freeze } = await putFreeze(tx, freeze_id, entry, makerOf(mutation.actor))
+      await appendAudit(tx, deps.keys.audit, audited(mutation, 'freeze.put', freeze_id, null, entry))
+      made.freeze = freeze
+      return { status: 201, body: itemOf(mutation.caller, freeze, now) }
+    }
+    const effect = mutation.dry_run
+      ? { targets: covered?.length ?? null, operations: covered && (await countStopped(tx, covered)) }
+      : {}
+    return { effect, keep }
+  })
+  if (made.freeze) await tell(deps, made.freeze, { ...mutation, trace })
+  return answer
+}
+
+/** Ends a freeze that a person made; what it held continues by itself. */
+export const endFreeze = async (deps: FreezeDeps, mutation: Mutation, trace: string | null, freeze_id: string) => {
+  const ended: { freeze?: PutFreeze | undefined } = {}
+  const answer = await mutate(deps, mutation, async (tx) => {
+    if (!mutation.dry_run) await lockCalendar(tx, 'to write')
+    const freeze = await getFreeze(tx, freeze_id)
+    if (!freeze && deps.library.freezes.every((one) => one.freeze_id !== freeze_id)) throw notFound('freeze', freeze_id)
+    throwIfRefused(refuseEnd(mutation.caller, freeze))
+    const keep = async () => {
+      ended.freeze = await withdrawFreeze(tx, freeze_id)
+      const before = freeze && viewOf(freeze)
+      await appendAudit(tx, deps.keys.audit, audited(mutation, 'freeze.withdraw', freeze_id, before, null))
+      return { status: 200, body: { freeze_id } }
+    }
+    return { effect: {}, keep }
+  })
+  if (ended.freeze) await tell(deps, ended.freeze, { ...mutation, trace })
+  return answer
+}
+
+/** A freeze as the calendar shows it to this person; one of a file has no maker. */
+export const itemOf = (
+  caller: Caller,
+  freeze: Omit<PutFreeze, 'put_by' | 'updated_at' | 'revision'> & { put_by?: string },
+  now: number,
+): FreezeItem => {
+  const { freeze_id, title, applies, from, to, approvers, put_by } = freeze
+  const refusal = refuseEnd(caller, put_by === undefined ? undefined : { put_by, approvers })
+  return {
+    ...{ freeze_id, title, applies, from, to, approvers },
+    in_force: Date.parse(from) <= now,
+    put_by: put_by ?? null,
+    allowed_actions: [allowedAction('end', refusal)],
+  }
+}
+
+/** Whoever may override a freeze for an operation may end it. One that no person made ends where it was made. */
+const refuseEnd = (
+  caller: Caller,
+  freeze: Pick<PutFreeze, 'put_by' | 'approvers'> | undefined,
+): RefusalCode | undefined => {
+  const refuse = (code: RefusalCode['code'], detail: string, extra = {}): RefusalCode => ({
+    ...{ category: 'policy_denied', code, detail, extra },
+  })
+  if (!caller.permissions.has('gate:decide'))
+    return refuse('permission_missing', missingWords(['gate:decide']), { permission: 'gate:decide' })
+  if (freeze === undefined) return refuse('freeze_elsewhere', 'The freeze is in a calendar file of this deployment.')
+  if (!isByPerson(freeze)) return refuse('freeze_elsewhere', `${freeze.put_by} made the freeze, and withdraws it.`)
+  if (freeze.approvers.some((group) => caller.groups.includes(group))) return undefined
+  return refuse('not_eligible', `Only members of ${freeze.approvers.join(', ')} may end it.`)
+}
+
+/**
+ * The targets that it covers now; undefined if they are too many to look at. Throws unless the caller may control
+ * operations on each. Who may do so everywhere is asked of none.
+ */
+const coveredBy = async (
+  db: Queryable,
+  { caller, dry_run }: Mutation,
+  applies: string,
+): Promise<string[] | undefined> => {
+  const everywhere = isInScope(caller, 'operation:control', [{}])
+  if (everywhere && !dry_run) return []
+  const all = await loadAllTargets(db)
+  const program = compileCel(applies, ['target'])
+  const covered = all?.filter((target) => covers({ applies: program }, target))
+  const outside = covered?.filter(
+    ({ type_key, scope }) => hasScopes(caller) && !isInScope(caller, 'operation:control', [{ ...scope, type_key }]),
+  )
+  if (everywhere || outside?.length === 0) return covered?.map(({ resource_id }) => resource_id)
+  throw new AppError(
+    'policy_denied',
+    'out_of_scope',
+    outside
+      ? `It covers ${outside.length} resources on which you may not control operations, such as ${outside[0]?.name}.`
+      : 'There are too many resources to check your roles against; whose role holds everywhere can make the freeze.',
+    { hint: 'Narrow the condition to the places of your role.' },
+  )
+}
+
+const countStopped = async (db: Queryable, resource_ids: readonly string[]): Promise<number> =>
+  countOnResources(db, await listStarting(db), resource_ids)

@@ -1,0 +1,26 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { joined } from '../../apps/console/nodes/log.ts'
+import type { LogLine } from '../../apps/shared/contracts/client/frames.ts'
+
+/** Lines of a log from one number to another. */
+const lines = (from: number, to: number) =>
+  Array.from({ length: Math.max(0, to - from + 1) }, (_, at) => ({ seq: from + at }) as LogLine)
+const seqs = (held: readonly LogLine[]) => held.map(({ seq }) => seq)
+
+it('holds lines in their order and without a gap, whatever a jump put in their place while a part was read', () => {
+  const span = fc
+    .tuple(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 0, max: 30 }))
+    .map(([a, n]) => lines(a, a + n))
+  fc.assert(
+    fc.property(span, span, fc.constantFrom('older' as const, 'newer' as const), (asked, jumped, where) => {
+      const [first, last] = [asked[0]?.seq ?? 1, asked.at(-1)?.seq ?? 0]
+      const read = where === 'older' ? lines(1, first - 1) : lines(last + 1, last + 40)
+      for (const held of [asked, jumped]) {
+        const now = seqs(joined(where, asked, held, read))
+        expect(now).toEqual(seqs(lines(now[0] ?? 1, now.at(-1) ?? 0)))
+        for (const seq of seqs(held)) expect(now).toContain(seq)
+      }
+    }),
+  )
+})

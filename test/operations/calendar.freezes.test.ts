@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { must, type Platform, startPlatform } from './support/platform.ts'
+import { operationOn } from './support/targets.ts'
+
+/** console-2.md 11: freezes that people make and end. */
+let p: Platform
+beforeAll(async () => {
+  p = await startPlatform({ relay: false })
+  await p.query(`insert into operations.catalog_resources (resource_id, type_key, type_version, name, parent_id, version, lifecycle_status, labels, annotations, desired_state, observed_state)
+    values ('us1', 'topology.region', 1, 'us1', null, 1, 'active', '{}', '{}', '{}', '{}'), ('far-host', 't', 1, 'far-host', 'us1', 1, 'active', '{}', '{}', '{}', '{}')`)
+})
+afterAll(() => p.stop())
+
+const freeze = (freeze_id: string, more: Record<string, unknown> = {}) => ({
+  freeze_id,
+  title: 'The rack is rebuilt',
+  applies: "target.name == 'rack'",
+  from: '2020-01-01T00:00:00Z',
+  to: '2100-01-01T00:00:00Z',
+  approvers: ['netops'],
+  ...more,
+})
+const end = (freeze_id: string) => `/v1/freezes/${freeze_id}/end`
+const known = async (freeze_id: string, who: 'vic' | 'eva' = 'vic') =>
+  must(await p.as(who).get('/v1/calendar'), 200).body.freezes.find(
+    (one: { freeze_id: string }) => one.freeze_id === freeze_id,
+  )
+
+describe('a freeze that a person makes', () => {
+  it('says beforehand what it stops, holds the next claim, and lets go when one of its approvers ends it', async () => {
+    const running = await operationOn(p, 'rack')
+    const dry = must(await p.as('olga').post('/v1/freezes', { ...freeze('rebuild'), dry_run: true }), 200).body
+    expect(dry).toMatchObject({ dry_run: true, effect: { targets: 1, operations: 1 } })
+    expect(await known('rebuild')).toBeUndefined()
+    expect(must(await p.as('olga').post('/v1/freezes', freeze('rebuild')), 201).body).toMatchObject({
+      ...{ freeze_id: 'rebuild', in_force: true, put_by: 'user:olga' },
+      allowed_actions: [{ action: 'end', allowed: false, reason_code: 'permission_missing' }],
+    })
+    expect(await running.claim()).toBe('frozen rebuild')
+    const told = (await p.as('vic').get(`/v1/operations/${running.operation_id}/timeline?types=calendar.changed`)).body
+    expect(told.events).toMatchObject([{ actor: { kind: 'user', name: 'olga' }, data: { freezes_held: ['rebuild'] } }])
+    expect((await known('rebuild', 'eva')).allowed_actions).toMatchObject([{ action: 'end', allowed: true }])
+    expect(must(await p.as('eva').post(end('rebuild'), { dry_run: true }), 200).body.dry_run).toBe(true)
+    expect(await running.claim()).toBe('frozen rebuild')
+    must(await p.as('eva').post(end('rebuild'), {}), 200)
+    expect(await known('rebuild')).toBeUndefined()
+    expect(await running.claim()).toBe('granted')
+    const audit = await p.query(
+      `select actor, action from operations.audit where object = 'freeze:rebuild' and outcome = 'done' order by at`,
+    )
+    expect(audit.map(({ action }) => action)).toEqual(['freeze.put', 'freeze.withdraw'])
+    expect(audit.every(({ actor }) => String(actor).startsWith('user:'))).toBe(true)
+    await running.release()
+  })
+
+  it('has one maker of several at the same moment, and one answer for each key', async () => {
+    const key = randomUUID()
+    const answers = await Promise.all(
+      [key, key, randomUUID(), randomUUID()].map((one, instance) =>
+        p
+          .as('olga')
+          .post('/v1/freezes', freeze('race', { title: instance < 2 ? 'first' : `other ${instance}` }), { key: one }),
+      ),
+    )
+    const made = answers.filter(({ status }) => status === 201)
+    expect(new Set(made.map(({ text }) => text)).size).toBe(1)
+    for (const { status, body } of answers.filter((one) => one.status !== 201))
+      expect([status, body.category]).toEqual([409, 'version_conflict'])
+    must(await p.as('eva').post(end('race'), {}), 200)
+    expect(await p.as('eva').post(end('race'), {})).toMatchObject({ status: 404, body: { code: 'freeze' } })
+  })
+
+  it('covers only targets on which its maker may control operations', async () => {
+    const inside = freeze('inside', { applies: "target.scope.region_id == 'us1'" })
+    expect(await p.as('far').post('/v1/freezes', freeze('outside', { applies: 'true' }))).toMatchObject({
+      status: 403,
+      body: { category: 'policy_denied', code: 'out_of_scope' },
+    })
+    must(await p.as('far').post('/v1/freezes', inside), 201)
+    expect(await p.as('vic').post('/v1/freezes', freeze('viewer'))).toMatchObject({
+      ...{ status: 403, body: { code: 'permission_missing' } },
+    })
+    expect(await known('outside')).toBeUndefined()
+    must(await p.as('eva').post(end('inside'), {}), 200)
+  })
+
+  it('ends by its own approvers alone, and those of control planes stay with them', async () => {
+    const plane = p.service('demo-control-plane')
+    const { freeze_id: _, ...entry } = freeze('theirs')
+    must(await plane.put('/internal/v1/freezes/theirs', entry), 200)
+    must(await p.as('olga').post('/v1/freezes', freeze('ours')), 201)
+    const refused = async (who: 'ivo' | 'eva' | 'olga', freeze_id: string, code: string) =>
+      expect(await p.as(who).post(end(freeze_id), {})).toMatchObject({ status: 403, body: { code } })
+    await refused('ivo', 'ours', 'not_eligible')
+    await refused('olga', 'ours', 'permission_missing')
+    await refused('eva', 'theirs', 'freeze_elsewhere')
+    for (const answer of [
+      await plane.put('/internal/v1/freezes/ours', entry),
+      await plane.delete('/internal/v1/freezes/ours'),
+    ])
+      expect(answer).toMatchObject({ status: 422, body: { code: 'parameters_invalid' } })
+    expect(await known('ours')).toMatchObject({ put_by: 'user:olga' })
+    expect(await known('theirs')).toMatchObject({ put_by: 'demo-control-plane' })
+    must(await plane.delete('/internal/v1/freezes/theirs'), 200)
+    must(await p.as('eva').post(end('ours'), {}), 200)
+  })
+
+  it('is refused with its place when it cannot be used', async () => {
+    const refused = async (more: Record<string, unknown>, status: number, code: string) =>
+      expect(await p.as('olga').post('/v1/freezes', freeze('wrong', more))).toMatchObject({
+        ...{ status, body: { category: 'validation_error', code } },
+      })
+    await refused({ to: '2019-01-01T00:00:00Z' }, 422, 'parameters_invalid')
+    await refused({ to: '2021-01-01T00:00:00Z' }, 422, 'parameters_invalid')
+    await refused({ applies: 'target.' }, 422, 'expression_error')
+    await refused({ approvers: [] }, 400, 'schema_violation')
+    await refused({ freeze_id: 'Wrong!' }, 400, 'schema_violation')
+    expect(await known('wrong')).toBeUndefined()
+  })
+})
