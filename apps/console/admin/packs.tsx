@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import type { PackView } from '../../shared/contracts/operations/packs.ts'
+import type { PackView } from '../../shared/contracts/operations/plans.ts'
 import { packsQuery } from '../queries/changes.ts'
 import { Card } from '../ui/card.tsx'
 import { CopyButton } from '../ui/copy.tsx'
