@@ -4,6 +4,7 @@ import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import pg from 'pg'
 import { type Deadline, deadlineNow } from '../apps/shared/process/deadline.ts'
+import type { Priority } from '../apps/shared/process/priority.ts'
 import { shareConnections } from '../apps/shared/process/shares.ts'
 
 /** A connection pool; reads take it or a transaction, writes take a transaction only. */
@@ -90,7 +91,10 @@ type Wire = {
 }
 type Callback = (error: Error | null, result?: unknown) => void
 /** A transaction of a request: no statement is sent after its deadline, and a commit least of all. */
-type Bounded = { deadline: Deadline; letGo: () => void; committing: boolean }
+type Bounded = { deadline: Deadline; letGo: () => void; committing: boolean; query_timeout?: number }
+
+/** Who stops, decides or signs in waits until the deadline for a machine that is busy: being refused by it is worse. */
+const PATIENT = new Set<Priority>(['stop', 'enter', 'decide'])
 
 /**
  * Prepares what it runs again and again: parsing and planning cost more than most of our statements themselves. What is
@@ -114,10 +118,12 @@ export class PreparingClient extends pg.Client {
       if (COMMIT.test(given.text)) return this.commit({ ...given, name })
     }
     const named = name === undefined ? config : { ...given, name }
-    if (this.bounded)
-      return this.bounded.deadline.over
-        ? refused(this.bounded.deadline, callback)
-        : super.query(named, values, callback)
+    if (this.bounded) {
+      const { deadline, query_timeout } = this.bounded
+      if (deadline.over) return refused(deadline, callback)
+      const patient = query_timeout !== undefined && given.submit === undefined
+      return super.query(patient ? { ...given, name, query_timeout } : named, values, callback)
+    }
     const deadline = typeof callback === 'function' ? deadlineNow() : undefined
     return deadline ? this.queryWithin(deadline, named, values, callback) : super.query(named, values, callback)
   }
@@ -153,8 +159,10 @@ export class PreparingClient extends pg.Client {
       this.bounded = bounded
       deadline.hold(bounded.letGo)
       const left_ms = Math.ceil(deadline.left_ms)
-      if (left_ms < Number((this as unknown as Wire).connectionParameters?.statement_timeout || 0))
-        text = `${text}; set local statement_timeout = ${left_ms}`
+      const own_ms = Number((this as unknown as Wire).connectionParameters?.statement_timeout || 0)
+      const patient = PATIENT.has(deadline.priority) && left_ms > own_ms && Number.isFinite(left_ms)
+      if (patient) bounded.query_timeout = left_ms + SILENT_MS
+      if (patient || left_ms < own_ms) text = `${text}; set local statement_timeout = ${left_ms}`
     }
     super.query({ ...config, text }).catch((error: Error) => this.giveUp(error))
     return Promise.resolve({ rows: [], rowCount: 0 })
@@ -255,7 +263,9 @@ export const together = async <T extends readonly unknown[]>(
 }
 
 /** The values of some columns; null is not among them, because no value equals it in SQL. */
-type Values<T extends PgTable> = { [K in keyof T['$inferSelect']]?: NonNullable<T['$inferSelect'][K]> }
+type Values<T extends PgTable> = {
+  [K in keyof T['$inferSelect']]?: NonNullable<T['$inferSelect'][K]>
+}
 
 /** Where each of these columns of a table has this value. */
 export const equals = <T extends PgTable>(table: T, values: Values<T>) =>

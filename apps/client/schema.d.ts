@@ -14013,6 +14013,7 @@ export interface operations {
                 };
             };
             400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
             404: components["responses"]["NotFound"];
             413: components["responses"]["ContentTooLarge"];
             414: components["responses"]["UriTooLong"];

@@ -88,3 +88,24 @@ it.each(['exempt', 'read'] as const)(
     }
   },
 )
+
+it('who stops or decides waits until the deadline for a slow statement; a read hears of a busy database', async () => {
+  const pg = createDb(database.url, { app: 'shares', statement_timeout_ms: 300 })
+  const slow = (priority: Priority, time_ms: number, seconds: number) =>
+    withinDeadline(new Deadline(performance.now() + time_ms, () => new Error('too late'), priority), () =>
+      pg.db.transaction(async (tx) => void (await tx.execute(sql`select pg_sleep(${seconds})`))),
+    )
+  const cancelled = { cause: { code: '57014' } }
+  try {
+    await Promise.all((['stop', 'enter', 'decide'] as const).map((priority) => slow(priority, 20_000, 2)))
+    for (const priority of ['write', 'read', 'exempt'] as const)
+      await expect(slow(priority, 20_000, 2)).rejects.toMatchObject(cancelled)
+    await expect(slow('decide', 600, 20)).rejects.toMatchObject(cancelled)
+    // The next transaction on the connection has the time-out of the pool again.
+    await expect(pg.db.transaction(async (tx) => await tx.execute(sql`select pg_sleep(2)`))).rejects.toMatchObject(
+      cancelled,
+    )
+  } finally {
+    await pg.close()
+  }
+})

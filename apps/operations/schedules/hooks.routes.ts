@@ -56,6 +56,7 @@ export const hooksRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
           description:
             'Begins a run of a schedule with `when: {webhook}`. Signed as Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature), or as code forges do (X-Hub-Signature-256), whichever the schedule asks for. A delivery counts once; one that comes while an operation of the schedule runs waits for its end.',
           tags: ['schedules'],
+          'x-errors': [401],
           params: ScheduleParams,
           body: Type.Unknown({ description: 'Whatever the sender says; its bytes are signed.' }),
           response: { 200: HookDeliveryView, ...errorReplies },
