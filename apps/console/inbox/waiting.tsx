@@ -13,7 +13,7 @@ export const isEmpty = ({ patches, failures }: Waiting): boolean => patches.leng
 /** Failures that hold an operation, then patches to vote on: one line each, the oldest first. */
 export const WaitingRows = ({ waiting, selection }: { waiting: Waiting | undefined; selection: Selection }) =>
   waiting === undefined || isEmpty(waiting) ? null : (
-    <ul className="card flex flex-col divide-y" aria-label={tDecide.inbox.rest}>
+    <ul className="card flex flex-col divide-y divide-line" aria-label={tDecide.inbox.rest}>
       {waiting.failures.map((failure) => (
         <Failure key={failure.operation_id} failure={failure} />
       ))}
