@@ -1,6 +1,7 @@
 /** Import rules (dependency-cruiser). Each says why in its comment. */
 const APPS = 'gateway|session|identity|credential|token|catalog|operations|worker|relay|console|cli|fleet|platform'
 const OWNED = 'session|identity|credential|token|catalog|operations'
+const SERVED = 'gateway|session|identity|credential|token|catalog|operations|worker|relay|fleet'
 const { ROOMS } = require('./rooms.cjs')
 
 /** Files directly in one of these rooms of an app. */
@@ -148,6 +149,15 @@ module.exports = {
         pathNot: '^(apps/shared/|workflows/[^/]+/(state|rules|refuse|snapshot|invariants|heap))',
       },
     },
+    {
+      name: 'production-needs-no-package-of-development',
+      comment: 'The image has the packages of production alone (apps/platform/deploy/Dockerfile).',
+      severity: 'error',
+      from: {
+        path: `^(workflows|activities|db)/|^apps/(${SERVED}|shared)/|^apps/platform/(base|deploy|ops|restore|run)/`,
+      },
+      to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] },
+    },
     ...layers,
     {
       name: 'nobody-imports-tests',
@@ -162,6 +172,10 @@ module.exports = {
     exclude: { path: 'contracts/gen|\\.signalbox' },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },
-    enhancedResolveOptions: { extensions: ['.ts', '.tsx', '.mjs', '.cjs', '.js'] },
+    enhancedResolveOptions: {
+      extensions: ['.ts', '.tsx', '.mjs', '.cjs', '.js'],
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'require'],
+    },
   },
 }

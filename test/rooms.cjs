@@ -62,7 +62,7 @@ const ROOMS = {
     ['servers'],
     ['run', 'tests'],
     ['check/openapi', 'check/text', 'demo', 'deploy'],
-    ['check', 'ops'],
+    ['check', 'deploy/doctor', 'ops'],
     ['restore'],
   ],
   'apps/console': [

@@ -41,8 +41,11 @@ export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
     include: ['test/**/*.test.ts'],
-    // They need a server that takes minutes to build: `npm run test:kubernetes`.
-    exclude: process.env.KUBE_APISERVER ? [] : ['test/kubernetes/**'],
+    // They need a server that takes minutes to build, and programs: `npm run test:kubernetes`, `npm run check:chart`.
+    exclude: [
+      ...(process.env.KUBE_APISERVER ? [] : ['test/kubernetes/**']),
+      ...(process.env.CHART_PROMTOOL ? [] : ['test/deploy/**']),
+    ],
     pool: 'forks',
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },

@@ -211,7 +211,7 @@ export interface paths {
         put?: never;
         /**
          * Approve the sign-in of a device
-         * @description Signs the device in as the caller, who signed in within 5 min.
+         * @description Signs the device in as the caller, who must have signed in within the last 5 minutes.
          */
         post: operations["approveDeviceRequest"];
         delete?: never;
@@ -419,7 +419,7 @@ export interface paths {
         put?: never;
         /**
          * Add a passkey
-         * @description Registers a passkey for the caller, who signed in within the last 5 min.
+         * @description Registers a passkey for the caller, who must have signed in within the last 5 minutes.
          */
         post: operations["addPasskey"];
         delete?: never;
@@ -440,7 +440,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a passkey
-         * @description Removes a passkey of the caller, who signed in within the last 5 min.
+         * @description Removes a passkey of the caller, who must have signed in within the last 5 minutes.
          */
         delete: operations["removePasskey"];
         options?: never;
@@ -462,13 +462,13 @@ export interface paths {
         get: operations["getTotp"];
         /**
          * Set up an authenticator app
-         * @description Makes the app whose first code this is the authenticator app of the caller, in place of the one before. The caller signed in within the last 5 min.
+         * @description Sets up the app that shows this first code, in place of any earlier one. The caller must have signed in within the last 5 minutes.
          */
         put: operations["setTotp"];
         post?: never;
         /**
          * Remove your authenticator app
-         * @description Removes the authenticator app of the caller, who signed in within the last 5 min.
+         * @description Removes the authenticator app of the caller, who must have signed in within the last 5 minutes.
          */
         delete: operations["removeTotp"];
         options?: never;
@@ -487,7 +487,7 @@ export interface paths {
         put?: never;
         /**
          * Begin to set up an authenticator app
-         * @description A new secret for the caller, who signed in within the last 5 min. No app is set up until its first code is sent.
+         * @description Makes a new secret for the caller, who must have signed in within the last 5 minutes. No app is set up until its first code is sent.
          */
         post: operations["beginTotp"];
         delete?: never;
@@ -1063,7 +1063,7 @@ export interface paths {
         put?: never;
         /**
          * Create a machine
-         * @description An account without password, rights and credentials.
+         * @description Makes an account without a password, rights or credentials.
          */
         post: operations["createMachine"];
         delete?: never;
@@ -2801,18 +2801,18 @@ export interface paths {
         };
         /**
          * Read your notification rules
-         * @description What the caller is told, where and when; the defaults until they state their own.
+         * @description Which events notify you, where and when; the defaults until you set your own.
          */
         get: operations["getNotificationRules"];
         /**
-         * State your notification rules
-         * @description Replaces the rules of the caller. Messages that are queued stay.
+         * Set your notification rules
+         * @description Replaces your rules. Messages that are already queued are still sent.
          */
         put: operations["setNotificationRules"];
         post?: never;
         /**
          * Reset your notification rules
-         * @description Puts back the defaults: everything, to every active destination, at once.
+         * @description Restores the defaults: every event, to every active destination, at once.
          */
         delete: operations["resetNotificationRules"];
         options?: never;
@@ -2829,7 +2829,7 @@ export interface paths {
         };
         /**
          * List your notifications
-         * @description Messages to the destinations of the caller, newest first, kept for 30 days. `dead` ones were given up.
+         * @description Messages to your destinations, newest first, kept for 30 days. Those in state `dead` were given up.
          */
         get: operations["listNotificationDeliveries"];
         put?: never;
@@ -2849,13 +2849,13 @@ export interface paths {
         };
         /**
          * List your destinations
-         * @description Where the caller is reached.
+         * @description Where you are notified.
          */
         get: operations["listNotificationDestinations"];
         put?: never;
         /**
          * Add a destination
-         * @description A mail address, which gets a code to confirm it, or the URL of a webhook: https, outside of the private networks. The URL is kept sealed and not shown again.
+         * @description An email address, which is sent a code to confirm it, or the https URL of a webhook outside private networks. The URL is stored encrypted and never shown again.
          */
         post: operations["addNotificationDestination"];
         delete?: never;
@@ -2873,7 +2873,7 @@ export interface paths {
         };
         /**
          * Read the secret of a webhook
-         * @description What its receiver verifies messages with. Webhooks of Slack and Teams have none.
+         * @description The receiver verifies messages with it. Webhooks of Slack and Teams have none.
          */
         get: operations["getNotificationSecret"];
         put?: never;
@@ -2892,8 +2892,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read how this browser is told
-         * @description The key to subscribe with, and the subscription of your session if there is one.
+         * Read the push subscription of this browser
+         * @description The key to subscribe with, and the subscription of your session, if any.
          */
         get: operations["getPush"];
         /**
@@ -2942,8 +2942,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Confirm a mail address
-         * @description By the code that was sent there, within 24 h. After five wrong codes add the address again.
+         * Confirm an email address
+         * @description Takes the code that was sent there, within 24 h. After five wrong codes, add the address again.
          */
         post: operations["confirmNotificationDestination"];
         delete?: never;
@@ -2963,9 +2963,29 @@ export interface paths {
         put?: never;
         /**
          * Send a test
-         * @description Sends a message that says it is a test. Its delivery shows whether it arrived.
+         * @description Sends a test message. Its delivery shows whether it arrived.
          */
         post: operations["testNotificationDestination"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications/deliveries/{delivery_id}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a notification again
+         * @description Retries a message in state `dead` at once, under the same id. A message that is past its time gets this one retry. Decisions that no longer wait are left out.
+         */
+        post: operations["redeliverNotification"];
         delete?: never;
         options?: never;
         head?: never;
@@ -14852,6 +14872,55 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DestinationView"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    redeliverNotification: {
+        parameters: {
+            query?: {
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                group?: string;
+            };
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                delivery_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FreezeEnd"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryView"] | components["schemas"]["DryRunReply"];
                 };
             };
             400: components["responses"]["BadRequest"];

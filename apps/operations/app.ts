@@ -27,6 +27,7 @@ import { interventionsRoutes } from './interventions/routes.ts'
 import { meRoutes } from './me.routes.ts'
 import { countKeys, measureOpen } from './metrics.ts'
 import { nodesRoutes } from './nodes/routes.ts'
+import { deliveriesRoutes } from './notifications/deliveries.routes.ts'
 import { destinationsRoutes } from './notifications/destinations.routes.ts'
 import { pushRoutes } from './notifications/push.routes.ts'
 import { notificationsRoutes } from './notifications/routes.ts'
@@ -65,6 +66,7 @@ const PUBLIC: readonly Routes[] = [
   hooksRoutes,
   notificationsRoutes,
   destinationsRoutes,
+  deliveriesRoutes,
   pushRoutes,
   meRoutes,
   waitingRoutes,

@@ -1,18 +1,20 @@
 import { parseArgs } from 'node:util'
-import { OpsError } from './ops/access.ts'
+import { OpsError, takeProduction } from './ops/access.ts'
 import { deadLetters } from './ops/dead-letters.ts'
 import { rebuild } from './ops/rebuild.ts'
 import { rebuildOperations } from './ops/rebuild-operations.ts'
 import { reconcile } from './ops/reconcile.ts'
+import { supportBundle } from './ops/support-bundle.ts'
 import { verifyAudit } from './ops/verify-audit.ts'
 import { acceptRestores } from './restore/accept.ts'
 import { restoreDrill } from './restore/drill.ts'
 
 /** `npm run ops -- <verb>`: what a person does when a store, an event or a row is not as it should be (reliability.md 4, 5). */
 const USAGE = `usage: npm run ops -- <verb>
-  dead-letters [list]                     events that a consumer set aside or NATS refuses; exits 3 when there are some
-  dead-letters requeue <event>            applies it again, with the events after it
-  dead-letters drop <event> --reason "…"  skips it; the reason is in the audit log
+  dead-letters [list]                     events that a consumer set aside or NATS refuses, and messages to people that
+                                          were given up; exits 3 when there are some
+  dead-letters requeue <id>               applies an event again, with those after it; sends a message again
+  dead-letters drop <id> --reason "…"     skips it; the reason is in the audit log
   verify-audit                            every audit row: MAC, columns, chain; names the first bad row and exits 3
   rebuild catalog [--apply]               builds the projection of the catalog anew and compares; exits 3 when they differ
   rebuild operations [--apply]            folds the events of every operation and compares its read models; exits 3 likewise
@@ -22,6 +24,9 @@ const USAGE = `usage: npm run ops -- <verb>
                                           differ; with --apply workflows that nobody owns are saved and terminated
   restore-drill [--into DIR]              on a platform of its own: saves the database, changes, restores, accepts, reconciles,
                                           verifies; exits 3 when something of the lost future is still believed
+  support-bundle [--to FILE]              one archive of versions, settings without secrets, health, metrics and logs:
+                                          [--operation ID] its states, [--hours 2] of logs, [--logs DIR], [--hosts '{app}']
+Each verb works beside the platform of this folder, or in production with --env DIR: the folder that the set-up wrote.
 Exit codes: 0 all is well, 1 it could not be done, 2 usage, 3 something was found.`
 
 const parse = () => {
@@ -34,6 +39,12 @@ const parse = () => {
         'dry-run': { type: 'boolean', default: false },
         'keep-access': { type: 'boolean', default: false },
         into: { type: 'string' },
+        to: { type: 'string', default: 'support-bundle.tgz' },
+        operation: { type: 'string' },
+        hours: { type: 'string', default: '2' },
+        logs: { type: 'string' },
+        env: { type: 'string' },
+        hosts: { type: 'string', default: '127.0.0.1' },
       },
     })
   } catch (error) {
@@ -58,11 +69,13 @@ else {
     'accept-restore': () => acceptRestores(values['dry-run'], values['keep-access']),
     reconcile: () => reconcile(values.apply),
     'restore-drill': () => restoreDrill(values.into),
+    'support-bundle': () => supportBundle(values),
   }
   const act = verb !== undefined && Object.hasOwn(verbs, verb) ? verbs[verb] : undefined
   if (!act) usage(verb === undefined ? '' : `"${verb}" is no verb.`)
   else
     try {
+      if (values.env) takeProduction(values.env)
       process.exitCode = await act()
     } catch (error) {
       console.error(error instanceof OpsError ? error.message : `${verb}: ${(error as Error).message}`)

@@ -159,7 +159,20 @@ const forDestination: Prepare = async ({ call }, token) => {
   const made = await call(token, 'POST', '/api/v1/notifications/destinations', body)
   return { ids: { destination_id: made.body.destination_id }, query: [] }
 }
+/** Given up a moment ago. */
+const forDeadMessage: Prepare = async (world, token, endpoint) => {
+  const { ids } = await forDestination(world, token, endpoint)
+  const delivery_id = ids?.destination_id ?? ''
+  await world.rows(
+    `insert into operations.notify_deliveries (delivery_id, destination_id, owner, purpose, state, next_at)
+     select destination_id, destination_id, owner, 'test', 'dead', clock_timestamp()
+     from operations.notify_destinations where destination_id = $1`,
+    [delivery_id],
+  )
+  return { ids: { delivery_id }, query: [] }
+}
 const notifications = {
+  'POST /v1/notifications/deliveries/{delivery_id}/redeliver': forDeadMessage,
   'POST /v1/notifications/destinations': async () => ({ body: CHAT }),
   'PUT /v1/notifications/push': async () => ({
     body: {

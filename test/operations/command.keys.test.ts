@@ -115,6 +115,16 @@ const POSTS: Record<string, () => Promise<Sent>> = {
     on('eva', `/v1/notifications/destinations/${await reached()}/confirm`, { code: '00000000' }, { code: '11111111' }),
   '/v1/notifications/destinations/{destination_id}/test': async () =>
     on('eva', `/v1/notifications/destinations/${await reached()}/test`, {}, { dry_run: false }),
+  '/v1/notifications/deliveries/{delivery_id}/redeliver': async () => {
+    const id = await reached()
+    await p.query(
+      `insert into operations.notify_deliveries (delivery_id, destination_id, owner, purpose, state, next_at)
+       select destination_id, destination_id, owner, 'test', 'dead', clock_timestamp()
+       from operations.notify_destinations where destination_id = $1`,
+      [id],
+    )
+    return on('eva', `/v1/notifications/deliveries/${id}/redeliver`, {}, { dry_run: false })
+  },
   '/v1/schedules/{schedule_id}/secret': async () => {
     const hooked = { ...scheduled, when: { webhook: { signature: 'standard' } } }
     const { schedule_id } = must(await p.as('pia').post('/v1/schedules', hooked), 201).body

@@ -73,6 +73,19 @@ describe('a gate that asks for a passkey', () => {
     must(await p.as('eva').post(`${path}/gates/go/reject`, { round: seen.round, comment: 'no' }), 200, 202)
   })
 
+  it.each([[['pwd', 'otp', 'mfa']], [['fed', 'mfa']], [['hwk', 'mfa']], [['pwd', 'otp', 'hwk', 'mfa', 'fed']]])(
+    'takes no sign-in for a signature, however strong it was (%j)',
+    async (amr) => {
+      const { path, seen, votes } = await waiting()
+      const signed_in = { ...p.people.eva, amr }
+      const approve = (more: object) => p.as(signed_in).post(`${path}/gates/go/approve`, { ...seen, ...more })
+      expect(await approve({})).toMatchObject({ status: 403, body: { code: 'signature_required' } })
+      for (const code of [{ totp: '287082' }, { assertion: { totp: '287082' } }, { assertion: '287082' }])
+        expect(await approve(code)).toMatchObject({ status: 400, body: { code: 'schema_violation' } })
+      expect(await votes()).toEqual([])
+    },
+  )
+
   it.each(['ES256', 'EdDSA', 'RS256'] as const)(
     'is approved by it, and the chain proves that offline (%s)',
     async (kind) => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { queueSecurity } from '../../apps/operations/notifications/security.ts'
-import { sendDue } from '../../apps/operations/notifications/send.ts'
-import { must, type Person, type Platform, person, startPlatform } from './support/platform.ts'
+import { newcomer, send } from './support/notified.ts'
+import { must, type Platform, startPlatform } from './support/platform.ts'
 import { startHooks, startMailServer } from './support/receivers.ts'
 
 /** People are told what happened to their accounts: by a real mail server and a real receiver of webhooks. */
@@ -16,8 +16,7 @@ const FACT = {
 let p: Platform
 let mail: Awaited<ReturnType<typeof startMailServer>>
 let hooks: Awaited<ReturnType<typeof startHooks>>
-let number = 0
-let eva: Person
+let eva: Awaited<ReturnType<typeof newcomer>>
 beforeAll(async () => {
   mail = await startMailServer()
   hooks = await startHooks()
@@ -43,11 +42,7 @@ afterAll(async () => {
   hooks.close()
 })
 beforeEach(async () => {
-  for (const table of ['destinations', 'rules', 'deliveries', 'notices', 'security'])
-    await p.query(`delete from operations.notify_${table}`)
-  number += 1
-  eva = person(`eva${number}`, ['approver'], [`team${number}`])
-  Object.assign(p.people, { [eva.name]: eva })
+  eva = await newcomer(p)
   mail.mails.length = 0
   hooks.calls.length = 0
 })
@@ -63,7 +58,7 @@ const happens = (fact: object = FACT, key = 'session.auth_events 1') =>
 /** Queues and sends, in two processes at once. */
 const tell = async () => {
   await Promise.all(p.running.map(({ deps }) => queueSecurity(deps)))
-  await Promise.all(p.running.map(({ deps }) => deps.channels && sendDue({ ...deps, channels: deps.channels })))
+  await send(p)
 }
 
 describe('what happened to an account', () => {

@@ -1,9 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { findNotices } from '../../apps/operations/notifications/find.ts'
 import { quietUntil } from '../../apps/operations/notifications/messages/quiet.ts'
-import { sendDue } from '../../apps/operations/notifications/send.ts'
 import type { NotifyRules } from '../../apps/shared/contracts/notifications/notifications.ts'
+import { find, newcomer, notify, send } from './support/notified.ts'
 import { gated, must, type Person, type Platform, person, type Reply, startPlatform } from './support/platform.ts'
 import { startHooks, startMailServer } from './support/receivers.ts'
 
@@ -40,15 +39,9 @@ afterAll(async () => {
   hooks.close()
 })
 
-let number = 0
-let eva: Person
-/** An approver of their own for each test, and no message that another test left behind. */
+let eva: Awaited<ReturnType<typeof newcomer>>
 beforeEach(async () => {
-  for (const table of ['destinations', 'rules', 'deliveries', 'notices'])
-    await p.query(`delete from operations.notify_${table}`)
-  number += 1
-  eva = person(`eva${number}`, ['approver'], [`team${number}`])
-  Object.assign(p.people, { [eva.name]: eva })
+  eva = await newcomer(p)
   mail.mails.length = 0
   hooks.calls.length = 0
   Object.assign(mail.state, { refuse: undefined, seen: 0 })
@@ -57,7 +50,7 @@ beforeEach(async () => {
 
 const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
 const mine = (group: string) => ({ approvals: { groups: [{ group, min: 1 }] } })
-const opened = async (policy: Record<string, unknown> = mine(`team${number}`), title = `web 2.4.0 by ${number}`) => {
+const opened = async (policy: Record<string, unknown> = mine(eva.team), title = `web 2.4.0 by ${eva.name}`) => {
   const { operation_id } = await p.startOperation(gated(policy), { more: { title } })
   await p.openGate(operation_id, 'go')
   return operation_id
@@ -70,22 +63,6 @@ const state = async (more: Partial<NotifyRules>) => {
   const { body } = must(await p.as(eva).get(`${NOTIFY}/rules`), 200)
   return must(await p.as(eva).put(`${NOTIFY}/rules`, { ...body, digest_s: 0, ...more }), 200).body
 }
-const find = async () => {
-  await p.query('update operations.notify_rules set looked_at = null')
-  await Promise.all(p.running.map(({ deps }) => findNotices(deps)))
-}
-const send = () =>
-  Promise.all(
-    p.running.map(async ({ deps }) => {
-      const { channels } = deps
-      if (channels) await sendDue({ ...deps, channels })
-    }),
-  )
-/** Looks and sends, in two processes at once. */
-const notify = async () => {
-  await find()
-  await Promise.all([send(), send()])
-}
 const deliveries = async () => must(await p.as(eva).get(`${NOTIFY}/deliveries`), 200).body.items
 const due = () => p.query(`update operations.notify_deliveries set next_at = clock_timestamp() where state = 'queued'`)
 
@@ -95,7 +72,7 @@ describe('a mail address', () => {
     const path = `${NOTIFY}/destinations/${body.destination_id}`
     expect(body).toMatchObject({ kind: 'email', address: 'eva@example.org', status: 'unconfirmed' })
     await opened()
-    await notify()
+    await notify(p)
     expect(mail.mails).toHaveLength(1)
     const [code = ''] = /^\d{8}$/m.exec(mail.mails[0]?.body ?? '') ?? []
     expect(problem(await p.as(eva).post(`${path}/test`, {}))).toBe(
@@ -103,7 +80,7 @@ describe('a mail address', () => {
     )
     expect(problem(await p.as('ivo').post(`${path}/confirm`, { code }))).toBe('404 not_found/destination')
     must(await p.as(eva).post(`${path}/confirm`, { code }), 200)
-    await notify()
+    await notify(p)
     expect(mail.mails).toHaveLength(2)
     expect(mail.mails[1]?.to).toEqual(['eva@example.org'])
     expect(mail.mails[1]?.raw).toMatch(/^Subject: Signalbox: A decision waits for you\.\r$/m)
@@ -113,7 +90,7 @@ describe('a mail address', () => {
   it('is not confirmed by guessing', async () => {
     const { body } = must(await add('email', 'eva@example.org'), 201)
     const confirm = (code: string) => p.as(eva).post(`${NOTIFY}/destinations/${body.destination_id}/confirm`, { code })
-    await notify()
+    await notify(p)
     const [code = ''] = /^\d{8}$/m.exec(mail.mails[0]?.body ?? '') ?? []
     const wrong = code === '00000000' ? '00000001' : '00000000'
     for (let n = 0; n < 5; n++) expect(problem(await confirm(wrong))).toBe('422 validation_error/code_wrong')
@@ -127,15 +104,15 @@ describe('a decision', () => {
     await hook()
     await state({})
     const operation_id = await opened()
-    await Promise.all([notify(), notify(), notify()])
-    await notify()
+    await Promise.all([notify(p), notify(p), notify(p)])
+    await notify(p)
     expect(hooks.calls).toHaveLength(1)
     expect(JSON.parse(hooks.calls[0]?.body ?? '').data.items).toMatchObject([
       { event: 'gate.waiting', operation_id, gate_id: 'go', round: 1, escalation: 0 },
     ])
     await p.query(`update operations.gates set round = 2 where operation_id = $1`, [operation_id])
-    await notify()
-    await notify()
+    await notify(p)
+    await notify(p)
     expect(hooks.calls).toHaveLength(2)
     expect(hooks.calls[1]?.body).toContain('gate.reopened')
   })
@@ -144,21 +121,21 @@ describe('a decision', () => {
     await hook()
     await state({ digest_s: 300 })
     for (let n = 0; n < 3; n++) await opened()
-    await find()
+    await find(p)
     await opened()
-    await notify()
+    await notify(p)
     expect(hooks.calls.map(({ body }) => JSON.parse(body).data.items.length)).toEqual([4])
     // Those that follow come together too, when five minutes are over.
     await opened()
-    await find()
+    await find(p)
     await opened()
-    await notify()
+    await notify(p)
     expect(hooks.calls).toHaveLength(1)
     const [queued] = await deliveries()
     expect(queued).toMatchObject({ state: 'queued', attempts: 0 })
     expect(Date.parse(queued.next_at) - Date.now()).toBeGreaterThan(250_000)
     await due()
-    await notify()
+    await notify(p)
     expect(hooks.calls.map(({ body }) => JSON.parse(body).data.items.length)).toEqual([4, 2])
   })
 
@@ -168,18 +145,18 @@ describe('a decision', () => {
     must(await add('webhook', `${hooks.url}/vic`, p.people.vic), 201)
     await state({})
     await opened()
-    await find()
+    await find(p)
     eva.roles = ['viewer']
-    await send()
+    await send(p)
     expect(hooks.calls).toEqual([])
     expect(await deliveries()).toMatchObject([{ state: 'obsolete', notices: [] }])
     eva.roles = ['approver']
     eva.disabled = true
-    await notify()
+    await notify(p)
     expect(hooks.calls).toEqual([])
     eva.disabled = false
     await new Promise((resolve) => setTimeout(resolve, 60))
-    await notify()
+    await notify(p)
     expect(hooks.calls.map(({ path }) => path)).toEqual(['POST /in?key=s3cret'])
   })
 
@@ -187,9 +164,9 @@ describe('a decision', () => {
     await hook()
     await state({})
     const operation_id = await opened()
-    await find()
+    await find(p)
     await p.query(`update operations.gates set status = 'approved' where operation_id = $1`, [operation_id])
-    await send()
+    await send(p)
     expect(hooks.calls).toEqual([])
   })
 
@@ -200,7 +177,7 @@ describe('a decision', () => {
     await hook('slack', '/slack')
     await hook('teams', '/teams')
     await state({})
-    await notify()
+    await notify(p)
     const link = `${CONSOLE}/operations/${operation_id}/gates/go?round=1`
     const by = Object.fromEntries(hooks.calls.map(({ path, body }) => [path.split(/[ ?]/)[1], body]))
     for (const body of Object.values(by)) {
@@ -232,7 +209,7 @@ describe('a decision', () => {
     const id = await hook()
     await state({})
     await opened()
-    await notify()
+    await notify(p)
     const { secret } = must(await p.as(eva).get(`${NOTIFY}/destinations/${id}/secret`), 200).body
     expect(problem(await p.as('ivo').get(`${NOTIFY}/destinations/${id}/secret`))).toBe('404 not_found/destination')
     const { headers, body } = hooks.calls[0] as (typeof hooks.calls)[number]
@@ -252,33 +229,33 @@ describe('a decision', () => {
       ],
     })
     const operation_id = await opened()
-    await notify()
+    await notify(p)
     const paths = () => hooks.calls.map(({ path }) => path.split(/[ ?]/)[1])
     expect(paths()).toEqual(['/now'])
     await p.query(
       `update operations.gates set waiting_since = waiting_since - interval '11 min' where operation_id = $1`,
       [operation_id],
     )
-    await notify()
+    await notify(p)
     expect(paths()).toEqual(['/now', '/later'])
     await p.query('update operations.gates set escalation_level = 1 where operation_id = $1', [operation_id])
-    await notify()
+    await notify(p)
     expect(paths().slice(2).sort()).toEqual(['/later', '/now'])
     expect(hooks.calls[3]?.body).toContain('gate.escalated')
     await state({ events: ['patch.waiting'], steps: [] })
     await p.query('update operations.gates set escalation_level = 2 where operation_id = $1', [operation_id])
-    await notify()
+    await notify(p)
     expect(hooks.calls).toHaveLength(4)
   })
 
   it('about a patch is told as well', async () => {
     await hook()
     await state({})
-    const { operation_id } = await p.startOperation(gated(mine(`team${number}`)))
+    const { operation_id } = await p.startOperation(gated(mine(eva.team)))
     const changes = [{ op: 'update_node', node_id: 'behind', set: { name: 'b again' } }]
     const path = `/v1/operations/${operation_id}/patches`
     const { body } = must(await p.as('olga').post(path, { base_revision: 1, reason: 'to see', changes }), 201)
-    await notify()
+    await notify(p)
     expect(JSON.parse(hooks.calls[0]?.body ?? '').data.items).toMatchObject([
       {
         event: 'patch.waiting',
@@ -309,24 +286,24 @@ describe('quiet hours', () => {
     const quiet = { timezone: 'UTC', from: clock(-1), to: clock(0.9) }
     await state({})
     const early = await opened()
-    await find()
+    await find(p)
     await state({ quiet })
-    await send()
+    await send(p)
     expect(Date.parse((await deliveries())[0].next_at) - Date.now()).toBeGreaterThan(3_000_000)
     await opened()
-    await notify()
+    await notify(p)
     expect(hooks.calls).toEqual([])
     const urgent = await opened()
     await p.query(`update operations.operations set risk_level = 'high' where operation_id = $1`, [urgent])
-    await notify()
+    await notify(p)
     await due()
-    await notify()
+    await notify(p)
     // A message that leaves anyway takes along what was to leave with it.
     const told = hooks.calls.flatMap(({ body }) => JSON.parse(body).data.items)
     expect(told.map((item: { operation_id: string }) => item.operation_id).sort()).toEqual([early, urgent].sort())
     await state({ quiet: null })
     await due()
-    await notify()
+    await notify(p)
     expect(hooks.calls.flatMap(({ body }) => JSON.parse(body).data.items)).toHaveLength(3)
     expect(
       problem(
@@ -342,22 +319,22 @@ describe('a message that does not arrive', () => {
     await state({})
     await opened()
     hooks.state.status = 503
-    await notify()
+    await notify(p)
     const [first] = await deliveries()
     expect(first).toMatchObject({ state: 'queued', attempts: 1, last_error: 'It answers 503.' })
-    await notify()
+    await notify(p)
     expect(hooks.calls).toHaveLength(1)
     await due()
-    await send()
+    await send(p)
     expect(hooks.calls).toHaveLength(2)
     expect(new Set(hooks.calls.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
     const [second] = await deliveries()
     expect(Date.parse(second.next_at) - Date.now()).toBeGreaterThan(15_000)
     await p.query(`update operations.notify_deliveries set created_at = created_at - interval '25 h'`)
     await due()
-    await send()
+    await send(p)
     await due()
-    await send()
+    await send(p)
     expect(hooks.calls).toHaveLength(3)
     expect(must(await p.as(eva).get(`${NOTIFY}/deliveries?state=dead`), 200).body.items).toMatchObject([
       { state: 'dead', attempts: 3, last_error: 'It answers 503.', notices: [{ gate_id: 'go', round: 1 }] },
@@ -368,39 +345,109 @@ describe('a message that does not arrive', () => {
     await hook()
     await state({})
     await opened()
-    await find()
+    await find(p)
     await p.query(
       `update operations.notify_deliveries set leased_until = clock_timestamp() + interval '1 min' where state = 'queued'`,
     )
-    await send()
+    await send(p)
     expect(hooks.calls).toEqual([])
     await p.query(
       `update operations.notify_deliveries set leased_until = clock_timestamp() - interval '1 s' where state = 'queued'`,
     )
-    await Promise.all([send(), send()])
+    await Promise.all([send(p), send(p)])
     expect(hooks.calls).toHaveLength(1)
   })
 
   it('is final where the mail server refuses for good, and ends a webhook that is gone', async () => {
     must(await add('email', 'nobody@example.org'), 201)
     mail.state.refuse = 450
-    await send()
+    await send(p)
     expect((await deliveries())[0]).toMatchObject({ state: 'queued', last_error: 'The mail server answers 450.' })
     mail.state.refuse = 550
     await due()
-    await send()
+    await send(p)
     expect((await deliveries())[0]).toMatchObject({ state: 'dead', last_error: 'The mail server answers 550.' })
     const id = await hook()
     await state({})
     hooks.state.status = 410
     await opened()
-    await notify()
+    await notify(p)
     const { items } = must(await p.as(eva).get(`${NOTIFY}/destinations`), 200).body
     expect(items.find((one: { destination_id: string }) => one.destination_id === id)).toMatchObject({
       status: 'disabled',
       status_reason: 'It answers 410.',
       address: hooks.url,
     })
+  })
+})
+
+describe('a message that was given up', () => {
+  const dead = async (items = {}): Promise<string> => {
+    await hook()
+    await state({ steps: [], ...items })
+    hooks.state.status = 503
+    const operation_id = await opened()
+    await notify(p)
+    await p.query(`update operations.notify_deliveries set created_at = created_at - interval '25 h'`)
+    await due()
+    await send(p)
+    hooks.state.status = 200
+    hooks.calls.length = 0
+    const [{ delivery_id, state: now }] = await deliveries()
+    expect(now).toBe('dead')
+    return `${delivery_id} ${operation_id}`
+  }
+  const again = (delivery_id: string, who: Parameters<Platform['as']>[0] = eva, body = {}) =>
+    p.as(who).post(`${NOTIFY}/deliveries/${delivery_id}/redeliver`, body)
+
+  it('is sent again once, however many ask for it, under its id', async () => {
+    const [delivery_id = ''] = (await dead()).split(' ')
+    expect(must(await again(delivery_id, eva, { dry_run: true }), 200).body.effect).toEqual({ redeliver: hooks.url })
+    expect((await deliveries())[0].state).toBe('dead')
+    const replies = await Promise.all(Array.from({ length: 8 }, () => again(delivery_id)))
+    expect(replies.map(problem).sort()).toEqual([
+      '200 undefined/undefined',
+      ...Array.from({ length: 7 }, () => '409 invalid_state_transition/delivery_not_dead'),
+    ])
+    expect(replies.find(({ status }) => status === 200)?.body).toMatchObject({
+      delivery_id,
+      state: 'queued',
+      ended_at: null,
+    })
+    await Promise.all([notify(p), notify(p)])
+    expect(hooks.calls.map(({ headers }) => headers['webhook-id'])).toEqual([delivery_id])
+    expect(await deliveries()).toMatchObject([{ delivery_id, state: 'sent' }])
+    const rows = await p.query(`select actor from operations.audit where action = 'notify.delivery.redeliver'`)
+    expect(rows).toEqual([{ actor: `user:${eva.id}` }])
+    expect(problem(await again(delivery_id))).toBe('409 invalid_state_transition/delivery_not_dead')
+  })
+
+  it('is given up again after one try past its time, and tells of no decision that is taken', async () => {
+    const [delivery_id = '', operation_id] = (await dead()).split(' ')
+    hooks.state.status = 503
+    must(await again(delivery_id), 200)
+    await send(p)
+    expect(await deliveries()).toMatchObject([{ state: 'dead', attempts: 3 }])
+    hooks.state.status = 200
+    hooks.calls.length = 0
+    await p.query(`update operations.gates set status = 'approved' where operation_id = $1`, [operation_id])
+    must(await again(delivery_id), 200)
+    await send(p)
+    expect(hooks.calls).toEqual([])
+    expect(await deliveries()).toMatchObject([{ state: 'obsolete' }])
+  })
+
+  it('is its owner’s alone, and needs a destination that is active', async () => {
+    const [delivery_id = ''] = (await dead()).split(' ')
+    expect(problem(await again(delivery_id, 'ivo'))).toBe('404 not_found/delivery')
+    expect(problem(await again('0195f0c2-0000-7000-8000-0000000000ff'))).toBe('404 not_found/delivery')
+    await p.query(`update operations.notify_destinations set status = 'disabled'`)
+    expect(problem(await again(delivery_id))).toBe('409 invalid_state_transition/destination_not_active')
+    await p.query('delete from operations.notify_destinations')
+    const gone = await again(delivery_id)
+    expect(problem(gone)).toBe('409 invalid_state_transition/destination_not_active')
+    expect(gone.body.detail).toContain('removed')
+    expect((await deliveries())[0].state).toBe('dead')
   })
 })
 
@@ -411,20 +458,25 @@ describe('a webhook', () => {
       'http://127.0.0.1:1/in',
       'http://169.254.169.254/latest/meta-data',
       'http://[::ffff:127.0.0.1]/in',
+      'https://10.0.0.1/in',
+      'https://[::1]/in',
+      'https://169.254.169.254/in',
+      'https://2130706433/in',
+      'https://0x7f.1/in',
+      'https://0.0.0.0/in',
+      'https://[fd00::1]/in',
+      'https://[::ffff:10.0.0.1]/in',
+      'https://[64:ff9b::a00:1]/in',
+      'https://100.64.0.1/in',
     ])
       expect(problem(await add('webhook', url)), url).toBe('422 validation_error/address_refused')
     for (const url of ['ftp://example.org', 'file:///etc/passwd', 'https://user:pass@example.org'])
       expect((await add('webhook', url)).body.code, url).toBe('schema_violation')
-    // Names and addresses are judged when they are called: these are private, or lead there.
-    const named = [
-      `http://localhost:${hooks.port}/in`,
-      'https://10.0.0.1/in',
-      'https://[::1]/in',
-      'https://169.254.169.254/in',
-    ]
+    // Names are judged when they are called: these lead inside.
+    const named = [`http://localhost:${hooks.port}/in`, 'https://localhost/in']
     for (const url of named) must(await add('webhook', url), 201)
     await opened()
-    await notify()
+    await notify(p)
     expect(hooks.calls).toEqual([])
     const tried = await deliveries()
     expect(tried).toHaveLength(named.length)
@@ -436,7 +488,7 @@ describe('a webhook', () => {
     await state({})
     Object.assign(hooks.state, { status: 307, location: `${hooks.url}/elsewhere` })
     await opened()
-    await notify()
+    await notify(p)
     expect(hooks.calls.map(({ path }) => path)).toEqual(['POST /in?key=s3cret'])
     expect((await deliveries())[0]).toMatchObject({ state: 'queued', last_error: 'It answers 307.' })
   })
@@ -467,11 +519,11 @@ describe('destinations and rules', () => {
     Object.assign(p.people, { bot })
     expect(problem(await add('webhook', hooks.url, bot))).toBe('403 policy_denied/person_required')
     must(await p.as(eva).post(`${NOTIFY}/destinations/${id}/test`, {}), 200)
-    await send()
+    await send(p)
     expect(JSON.parse(hooks.calls[0]?.body ?? '')).toMatchObject({ type: 'test' })
     must(await p.as(eva).delete(`${NOTIFY}/destinations/${id}`), 204)
     await opened()
-    await notify()
+    await notify(p)
     expect(hooks.calls).toHaveLength(1)
     expect(must(await p.as(eva).delete(`${NOTIFY}/rules`), 200).body).toMatchObject({ digest_s: 300, quiet: null })
   })
@@ -479,7 +531,7 @@ describe('destinations and rules', () => {
   it('of a group are stated by an administrator, and tell of decisions that name it', async () => {
     const admin = person('admin', ['admin'])
     Object.assign(p.people, { admin })
-    const group = `team${number}`
+    const group = eva.team
     const url = `${NOTIFY}/destinations?group=${group}`
     const body = { kind: 'slack', name: 'team', address: `${hooks.url}/team` }
     expect(problem(await p.as(eva).post(url, body))).toBe('403 policy_denied/permission_missing')
@@ -490,7 +542,7 @@ describe('destinations and rules', () => {
     const rules = must(await p.as(admin).get(`${NOTIFY}/rules?group=${group}`), 200).body
     must(await p.as(admin).put(`${NOTIFY}/rules?group=${group}`, { ...rules, digest_s: 0 }), 200)
     await opened(mine('another'))
-    await notify()
+    await notify(p)
     expect(hooks.calls).toEqual([])
     const later = await opened(mine('another'))
     await p.query(
@@ -498,11 +550,11 @@ describe('destinations and rules', () => {
       [later, JSON.stringify([{ after_s: 60, add_groups: [group] }])],
     )
     const named = await opened()
-    await notify()
+    await notify(p)
     expect(hooks.calls).toHaveLength(1)
     expect(hooks.calls[0]?.body).toContain(named)
     await p.query('update operations.gates set escalation_level = 1 where operation_id = $1', [later])
-    await notify()
+    await notify(p)
     expect(hooks.calls[1]?.body).toContain(later)
   })
 

@@ -938,7 +938,7 @@ describe('what becomes of a started plan', () => {
   })
 })
 
-it('lists the packs with their procedures, what uses them, and versions that are no longer loaded', async () => {
+it('lists the packs with their procedures, their use, and versions that are no longer loaded', async () => {
   await p.query(
     `insert into operations.packs (pack, version, digest, document) values ('site', '0.9.0', 'sha256:old', '{}')`,
   )

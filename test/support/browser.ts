@@ -37,6 +37,22 @@ export const launchPhone = async (folder: string): Promise<BrowserContext> =>
     reducedMotion: 'reduce',
   })
 
+/** Gives a page's browser an authenticator that answers at once, as one with a fingerprint does. */
+export const addAuthenticator = async (context: BrowserContext, page: Page): Promise<void> => {
+  const cdp = await context.newCDPSession(page)
+  await cdp.send('WebAuthn.enable')
+  await cdp.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  })
+}
+
 /** How many words a part of a page shows; signs alone are none. */
 export const wordsIn = async (part: Locator): Promise<number> =>
   // biome-ignore lint/performance/useDomNodeTextContent: what a fold hides is not shown

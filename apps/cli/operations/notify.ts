@@ -30,6 +30,16 @@ const destinationId = async (context: Context, given: string, values: Values): P
         given,
       )
 
+const deliveryId = async ({ api }: Context, given: string, values: Values): Promise<string> => {
+  if (isWholeId(given)) return given
+  const query = { group: text(values, 'group'), state: 'dead' }
+  const dead = await api.list<DeliveryView>(`${BASE}/deliveries`, query, true)
+  return idAmong(
+    dead.map(({ delivery_id }) => delivery_id),
+    given,
+  )
+}
+
 const trial = ({ dry_run }: Context) => (dry_run ? { dry_run: true } : {})
 
 /** The destination as it is now, or what a dry run would make of it. */
@@ -63,7 +73,7 @@ const FILE = { type: 'string', short: 'f', value: 'FILE', about: 'new rules, YAM
 export const notifyCommands: Command[] = [
   {
     name: 'notify list',
-    about: 'Lists where you are reached.',
+    about: 'Lists where you are notified.',
     examples: ['notify list', 'notify list --group netops'],
     options: GROUP,
     run: async (context, _, values) =>
@@ -114,7 +124,7 @@ export const notifyCommands: Command[] = [
   {
     name: 'notify secret',
     takes: 'DESTINATION',
-    about: 'Prints the secret that the receiver of a webhook verifies signatures with.',
+    about: 'Prints the secret with which the receiver of a webhook verifies signatures.',
     examples: ['notify secret 77b0aa'],
     options: GROUP,
     run: async (context, [given = ''], values) => {
@@ -136,7 +146,7 @@ export const notifyCommands: Command[] = [
   },
   {
     name: 'notify rules',
-    about: 'Shows when you are told of what, or states it by a file.',
+    about: 'Shows which events notify you and when, or sets the rules from a file.',
     examples: ['notify rules -o yaml > rules.yaml', 'notify rules -f rules.yaml', 'notify rules --reset'],
     options: { ...GROUP, file: FILE, reset: { type: 'boolean', about: 'put back the defaults' } },
     run: async (context, _, values) => {
@@ -169,6 +179,20 @@ export const notifyCommands: Command[] = [
         [zoned('made'), ({ created_at }) => minute(created_at)],
         ['tries', ({ attempts }) => attempts],
         ['error', ({ last_error }) => last_error],
+      ])
+    },
+  },
+  {
+    name: 'notify redeliver',
+    takes: 'MESSAGE',
+    about: 'Sends a message again that was given up.',
+    examples: ['notify log --state dead', 'notify redeliver 77b0aa'],
+    options: GROUP,
+    run: async (context, [given = ''], values) => {
+      const path = pathOf(`deliveries/${await deliveryId(context, given, values)}/redeliver`, values)
+      const reply = await context.api.post<DeliveryView & { effect?: { redeliver: string } }>(path, trial(context))
+      context.out.one(reply, 'delivery_id', ({ effect, delivery_id, state }) => [
+        effect ? `Would be sent again to ${effect.redeliver}.` : `${word(state)}   message ${delivery_id}`,
       ])
     },
   },

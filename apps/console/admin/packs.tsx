@@ -11,7 +11,7 @@ import { AdminPage } from './frame.tsx'
 
 const words = tAdmin.pack
 
-/** The packs of this installation: versions, procedures with their steps, and what uses them. */
+/** The packs of this installation: versions, procedures with their steps, and their use. */
 export const PacksPage = () => {
   const list = useQuery(packsQuery())
   const packs = [...Map.groupBy(list.data?.items ?? [], ({ pack }) => pack)]

@@ -14,7 +14,8 @@ import { TimeText } from '../values/time.tsx'
 import { tAccount } from '../words/account.ts'
 import { ThisDevice } from './device.tsx'
 
-const PATH = '/api/v1/notifications/destinations'
+const PATH = '/api/v1/notifications'
+const DESTINATIONS = `${PATH}/destinations`
 const words = tAccount.notifications
 /** A browser is no address that a person types. */
 const KINDS = (Object.keys(words.kinds) as DestinationKind[]).filter((kind) => kind !== 'push')
@@ -45,7 +46,7 @@ export const NotificationsPage = () => {
           <CodeForm key={row.destination_id} row={row} act={act} busy={busy} />
         ))}
       <AddForm act={act} busy={busy} />
-      <Log />
+      <Log act={act} busy={busy} />
     </Page>
   )
 }
@@ -65,7 +66,7 @@ const columnsFor = (act: Act, busy: boolean): Column<DestinationView>[] => [
           name={words.test}
           label={words.test_one(labelOf(row))}
           busy={busy}
-          act={() => act(() => send('POST', `${PATH}/${row.destination_id}/test`, {}), words.tested)}
+          act={() => act(() => send('POST', `${DESTINATIONS}/${row.destination_id}/test`, {}), words.tested)}
         />
       ) : (
         '–'
@@ -78,7 +79,7 @@ const columnsFor = (act: Act, busy: boolean): Column<DestinationView>[] => [
         name={words.remove}
         label={words.remove_one(labelOf(row))}
         busy={busy}
-        act={() => act(() => send('DELETE', `${PATH}/${row.destination_id}`), words.removed)}
+        act={() => act(() => send('DELETE', `${DESTINATIONS}/${row.destination_id}`), words.removed)}
       />
     ),
   },
@@ -100,7 +101,10 @@ const CodeForm = ({ row, act, busy }: { row: DestinationView; act: Act; busy: bo
     const valid = /^[0-9]{8}$/.test(code.trim())
     setWrong(!valid)
     if (valid)
-      void act(() => send('POST', `${PATH}/${row.destination_id}/confirm`, { code: code.trim() }), words.confirmed)
+      void act(
+        () => send('POST', `${DESTINATIONS}/${row.destination_id}/confirm`, { code: code.trim() }),
+        words.confirmed,
+      )
   }
   return (
     <form noValidate onSubmit={submit} className="flex max-w-96 flex-col gap-3">
@@ -134,7 +138,7 @@ const AddForm = ({ act, busy }: { act: Act; busy: boolean }) => {
     setMissing(given === '')
     if (given === '') return
     const body = { kind, name: words.kinds[kind], address: given }
-    if (await act(() => send('POST', PATH, body), words.added)) setAddress('')
+    if (await act(() => send('POST', DESTINATIONS, body), words.added)) setAddress('')
   }
   return (
     <form noValidate onSubmit={(event) => void submit(event)} className="flex max-w-96 flex-col gap-3">
@@ -175,21 +179,40 @@ const AddForm = ({ act, busy }: { act: Act; busy: boolean }) => {
   )
 }
 
-const LOG: Column<DeliveryView>[] = [
+const logColumns = (act: Act, busy: boolean): Column<DeliveryView>[] => [
   { name: words.about, kind: 'lead', cell: ({ purpose }) => words.purposes[purpose] },
   { name: words.state, cell: ({ state }) => words.states[state] },
   { name: words.at, cell: ({ created_at }) => <TimeText at={created_at} /> },
   { name: words.error, cell: ({ last_error }) => last_error ?? '–' },
+  {
+    name: words.again,
+    cell: ({ delivery_id, purpose, state }) =>
+      state === 'dead' ? (
+        <RowButton
+          name={words.again}
+          label={words.again_one(words.purposes[purpose])}
+          busy={busy}
+          act={() => act(() => send('POST', `${PATH}/deliveries/${delivery_id}/redeliver`, {}), words.queued)}
+        />
+      ) : (
+        '–'
+      ),
+  },
 ]
 
-const Log = () => {
+const Log = ({ act, busy }: { act: Act; busy: boolean }) => {
   const list = useQuery(deliveriesQuery())
   const rows = list.data?.items ?? []
   return (
     <section aria-labelledby="notify-log" className="flex flex-col gap-3">
       <h2 id="notify-log">{words.log}</h2>
       <Listing list={list} empty={rows.length === 0 ? words.no_log : undefined}>
-        <DataTable caption={words.log} columns={LOG} rows={rows} keyOf={({ delivery_id }) => delivery_id} />
+        <DataTable
+          caption={words.log}
+          columns={logColumns(act, busy)}
+          rows={rows}
+          keyOf={({ delivery_id }) => delivery_id}
+        />
       </Listing>
     </section>
   )

@@ -266,6 +266,7 @@ const operations = table('operations', '', [
   ['DELETE', `${DESTINATIONS}/{destination_id}`, 'W', 'self'],
   ['POST', `${DESTINATIONS}/{destination_id}/confirm`, 'W', 'self'],
   ['POST', `${DESTINATIONS}/{destination_id}/test`, 'W', 'self'],
+  ['POST', `${NOTIFY}/deliveries/{delivery_id}/redeliver`, 'W', 'self'],
   ['POST', `${OP}/pause`, 'S', 'operation:control'],
   ['POST', `${OP}/cancel`, 'S', 'operation:control'],
   ['POST', `${OP}/resume`, 'A', 'operation:control'],

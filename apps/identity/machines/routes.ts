@@ -59,7 +59,7 @@ export const machinesRoutes: Routes = (app, { deps }, done) => {
         ...command,
         operationId: 'createMachine',
         summary: 'Create a machine',
-        description: 'An account without password, rights and credentials.',
+        description: 'Makes an account without a password, rights or credentials.',
         body: NewMachine,
         response: { 201: MachineView, ...errorReplies },
       },

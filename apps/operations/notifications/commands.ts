@@ -1,6 +1,6 @@
 import type { Tx } from '../../../db/client.ts'
 import { appendAudit } from '../../../db/operations/facts/audit.ts'
-import { queueDelivery } from '../../../db/operations/notifications/deliveries.ts'
+import { lockDelivery, queueDelivery, reviveDelivery } from '../../../db/operations/notifications/deliveries.ts'
 import {
   countAsked,
   type Destination,
@@ -27,7 +27,7 @@ import type { OperationsDeps } from '../deps.ts'
 import { refuseZone } from '../schedules/when.ts'
 import type { Channels } from './channels/channels.ts'
 import { newSecret } from './keys.ts'
-import type { Owned } from './view.ts'
+import { deliveryViews, type Owned, statusFor } from './view.ts'
 
 type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
@@ -94,6 +94,9 @@ export const addDestination = (deps: Deps, { owner, ...mutation }: Owned, { dry_
 
 export const tooMany = (detail: string) => new AppError('validation_error', 'too_many_destinations', detail)
 
+const notActive = (status: string) =>
+  new AppError('invalid_state_transition', 'destination_not_active', `The destination is ${status}.`)
+
 const refuseFlood = async (tx: Tx, owner: string): Promise<void> => {
   if ((await countAsked(tx, owner)) >= MOST_ASKED)
     throw tooMany(`${MOST_ASKED} codes and tests were sent within a day.`)
@@ -141,14 +144,31 @@ const tryCode = (deps: Deps, mutation: Owned, destination_id: string, code: stri
 export const testDestination = (deps: Deps, mutation: Owned, destination_id: string) =>
   mutate(deps, mutation, async (tx) => {
     const found = await lockOwn(tx, mutation, destination_id)
-    if (found.status !== 'active')
-      throw new AppError('invalid_state_transition', 'destination_not_active', `The destination is ${found.status}.`)
+    if (found.status !== 'active') throw notActive(found.status)
     await refuseFlood(tx, found.owner)
     const keep = async () => {
       await queueDelivery(tx, found, 'test')
       return shownAfter(tx, destination_id)
     }
     return { effect: { test: found.shown }, keep }
+  })
+
+/** Tries a message again that was given up, under the id that its receiver may know. */
+export const redeliver = (deps: Deps, mutation: Owned, delivery_id: string) =>
+  mutate(deps, mutation, async (tx) => {
+    const found = await lockDelivery(tx, delivery_id)
+    if (found?.owner !== mutation.owner) throw notFound('delivery', delivery_id)
+    if (found.state !== 'dead')
+      throw new AppError('invalid_state_transition', 'delivery_not_dead', `The message is ${found.state}.`)
+    const destination = await getDestination(tx, found.destination_id)
+    if (destination?.status !== statusFor(found.purpose) || destination.owner !== mutation.owner)
+      throw notActive(destination?.status ?? 'removed')
+    const keep = async () => {
+      const queued = await reviveDelivery(tx, delivery_id, 'queued')
+      await audit(deps, tx, mutation, 'notify.delivery.redeliver', delivery_id, { address: destination.shown })
+      return { status: 200, body: await deliveryViews(tx, queued ? [queued] : []).then(([view]) => view) }
+    }
+    return { effect: { redeliver: destination.shown }, keep }
   })
 
 export const removeDestination = (deps: Deps, mutation: Owned, destination_id: string) =>

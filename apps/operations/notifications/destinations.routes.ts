@@ -31,8 +31,8 @@ export const destinationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
     {
       schema: {
         operationId: 'confirmNotificationDestination',
-        summary: 'Confirm a mail address',
-        description: 'By the code that was sent there, within 24 h. After five wrong codes add the address again.',
+        summary: 'Confirm an email address',
+        description: 'Takes the code that was sent there, within 24 h. After five wrong codes, add the address again.',
         tags: ['notifications'],
         querystring: NotifyQuery,
         params: DestinationParams,
@@ -53,7 +53,7 @@ export const destinationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
       schema: {
         operationId: 'testNotificationDestination',
         summary: 'Send a test',
-        description: 'Sends a message that says it is a test. Its delivery shows whether it arrived.',
+        description: 'Sends a test message. Its delivery shows whether it arrived.',
         tags: ['notifications'],
         querystring: NotifyQuery,
         params: DestinationParams,
@@ -75,7 +75,7 @@ const changeRoutes = (app: TypedApp, deps: Deps) => {
         operationId: 'addNotificationDestination',
         summary: 'Add a destination',
         description:
-          'A mail address, which gets a code to confirm it, or the URL of a webhook: https, outside of the private networks. The URL is kept sealed and not shown again.',
+          'An email address, which is sent a code to confirm it, or the https URL of a webhook outside private networks. The URL is stored encrypted and never shown again.',
         tags: ['notifications'],
         querystring: NotifyQuery,
         headers: CommandHeaders,
@@ -113,7 +113,7 @@ const readRoutes = (app: TypedApp, deps: Deps) => {
       schema: {
         operationId: 'listNotificationDestinations',
         summary: 'List your destinations',
-        description: 'Where the caller is reached.',
+        description: 'Where you are notified.',
         tags: ['notifications'],
         querystring: NotifyQuery,
         response: { 200: DestinationList, ...errorReplies },
@@ -130,7 +130,7 @@ const readRoutes = (app: TypedApp, deps: Deps) => {
       schema: {
         operationId: 'getNotificationSecret',
         summary: 'Read the secret of a webhook',
-        description: 'What its receiver verifies messages with. Webhooks of Slack and Teams have none.',
+        description: 'The receiver verifies messages with it. Webhooks of Slack and Teams have none.',
         tags: ['notifications'],
         querystring: NotifyQuery,
         params: DestinationParams,

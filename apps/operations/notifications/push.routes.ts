@@ -17,8 +17,8 @@ export const pushRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     {
       schema: {
         operationId: 'getPush',
-        summary: 'Read how this browser is told',
-        description: 'The key to subscribe with, and the subscription of your session if there is one.',
+        summary: 'Read the push subscription of this browser',
+        description: 'The key to subscribe with, and the subscription of your session, if any.',
         tags: ['notifications'],
         response: { 200: PushView, ...errorReplies },
       },

@@ -32,7 +32,7 @@ import {
 } from './messages/decisions.ts'
 import { quietUntil } from './messages/quiet.ts'
 import { securityMessage } from './messages/security.ts'
-import { viewOf } from './view.ts'
+import { statusFor, viewOf } from './view.ts'
 
 type SendDeps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'fence' | 'notifyKeys' | 'telemetry' | 'trust'> & {
   channels: Channels
@@ -56,8 +56,7 @@ export const sendDue = async (deps: SendDeps): Promise<void> => {
 const sendOne = async (deps: SendDeps, delivery: Delivery): Promise<void> => {
   try {
     const destination = await getDestination(deps.db, delivery.destination_id)
-    const wanted = delivery.purpose === 'code' ? 'unconfirmed' : 'active'
-    const usable = destination?.status === wanted && destination.owner === delivery.owner
+    const usable = destination?.status === statusFor(delivery.purpose) && destination.owner === delivery.owner
     if (!usable || !(await isOfSession(deps, destination))) {
       await deps.db.transaction((tx) => endDelivery(tx, delivery.delivery_id, 'obsolete'))
       return

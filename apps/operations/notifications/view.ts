@@ -1,4 +1,6 @@
 import type { FastifyRequest } from 'fastify'
+import type { Queryable } from '../../../db/client.ts'
+import { type Delivery, listNotices } from '../../../db/operations/notifications/deliveries.ts'
 import { named, type View } from '../../../db/operations/notifications/waiting.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import { type Caller, callerBy } from '../../shared/auth/caller.ts'
@@ -9,6 +11,7 @@ import { type Mutation, mutationOf } from '../command/mutate.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { visibleSql } from '../policies/visibility.ts'
 import { decidableBy, patchDecidableBy } from '../waiting/mine.ts'
+import { idsOf } from './messages/decisions.ts'
 
 /** A mutation of rules or destinations of this owner. */
 export type Owned = Mutation & { owner: string }
@@ -25,6 +28,24 @@ export const ownedBy = (
   deps: Pick<OperationsDeps, 'keys'>,
   req: FastifyRequest<{ Querystring: { group?: string } }>,
 ): Owned => ({ ...mutationOf(deps, req as FastifyRequest), owner: ownerOf(req.caller, req.query.group) })
+
+/** The destination that a message of this purpose can reach. */
+export const statusFor = (purpose: Delivery['purpose']) => (purpose === 'code' ? 'unconfirmed' : 'active')
+
+/** Messages as their owner reads them, with the decisions that each tells of. */
+export const deliveryViews = async (db: Queryable, rows: readonly Delivery[]) => {
+  const all = await listNotices(
+    db,
+    rows.map(({ delivery_id }) => delivery_id),
+  )
+  return rows.map(({ fact, ...row }) => ({
+    ...row,
+    security_event: fact?.event ?? null,
+    notices: all
+      .filter(({ delivery_id }) => delivery_id === row.delivery_id)
+      .map(({ delivery_id: _, object, urgent: __, ...notice }) => ({ ...notice, ...idsOf(object) })),
+  }))
+}
 
 /**
  * What this owner may see and decide, with the rights that `ask` tells; undefined: nobody who may be told. A group is

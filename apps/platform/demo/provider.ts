@@ -17,6 +17,8 @@ type Options = {
   people: readonly DemoPerson[]
   /** Changes what an ID token says; for tests. */
   amend?: (claims: JWTPayload) => JWTPayload
+  /** Signs ID tokens in its own way; for tests. */
+  seal?: ((claims: JWTPayload) => Promise<string>) | undefined
 }
 type Grant = { person: DemoPerson; nonce: string; challenge: string; redirect_uri: string; auth_time: number }
 
@@ -29,7 +31,12 @@ const escaped = (text: string) => text.replace(/[&<>"]/g, (letter) => `&#${lette
  * A small OpenID Connect provider on the loopback, without passwords: a page asks who you are. For `npm start -- --sso`
  * and the tests; it keeps its keys and codes in memory.
  */
-export const startProvider = async ({ port, people, amend = (claims) => claims }: Options): Promise<DemoProvider> => {
+export const startProvider = async ({
+  port,
+  people,
+  amend = (claims) => claims,
+  seal,
+}: Options): Promise<DemoProvider> => {
   const { publicKey, privateKey } = await generateKeyPair('RS256')
   const jwk = { ...(await exportJWK(publicKey)), kid: 'demo', alg: 'RS256', use: 'sig' }
   const client_secret = randomBytes(24).toString('base64url')
@@ -70,7 +77,7 @@ export const startProvider = async ({ port, people, amend = (claims) => claims }
         .digest('base64url')
       if (grant?.challenge !== challenge || grant.redirect_uri !== body.get('redirect_uri'))
         return { status: 400, json: { error: 'invalid_grant' } }
-      const id_token = await sign(amend(claimsOf(issuer, grant)))
+      const id_token = await (seal ?? sign)(amend(claimsOf(issuer, grant)))
       return { json: { access_token: randomUUID(), token_type: 'Bearer', expires_in: LIFE_S, id_token } }
     },
   }

@@ -7,9 +7,11 @@ import { ensureKeys, type Keys } from '../run/keys.ts'
 import { authorizationOf } from '../servers/nats.ts'
 import { userLine } from '../servers/redis.ts'
 import { natsRights, redisRules } from '../servers/rights.ts'
+import type { ServerSecrets } from '../servers/up.ts'
 import { type AuthorityFiles, ensureCertificates } from './certificates.ts'
 import { DATABASE, nextSteps, serverFiles, withAccount } from './next-steps.ts'
 import { EVERY_APP, SCHEMAS } from './reference.ts'
+import { kubernetesSecrets } from './secrets.ts'
 
 /** What the files are made for. URLs of servers carry no account: each app gets its own. */
 export type Production = {
@@ -29,6 +31,8 @@ export type Production = {
   temporal: string
   namespace: string
   authority: AuthorityFiles | undefined
+  /** Whether to write Secrets for the chart too. */
+  kubernetes: boolean
 }
 
 export const SERVERS = ['postgres', 'redis', 'nats', 'temporal'] as const
@@ -56,6 +60,8 @@ export const writeProduction = async (asked: Production): Promise<string[]> => {
     new Map([
       ...PRODUCTION_APPS.map(({ name }): [string, string] => [name, hosts.replaceAll('{app}', name)]),
       ...SERVERS.map((name): [string, string | undefined] => [name, hostOf(asked[name])]),
+      // Which reads /metrics of every app.
+      ['prometheus', undefined],
     ]),
     asked.authority,
   )
@@ -94,6 +100,15 @@ export const writeProduction = async (asked: Production): Promise<string[]> => {
       PRODUCTION_APPS.map(({ name }) => name),
     ),
   )
+  if (asked.kubernetes)
+    write(
+      join(out, 'secrets.yaml'),
+      kubernetesSecrets(
+        out,
+        PRODUCTION_APPS.map(({ name }) => name),
+        asked.postgres,
+      ),
+    )
   return kept
 }
 
@@ -195,11 +210,11 @@ const hasPassword = (value: string): boolean => /^[a-z]+:\/\/[^/]*@/.test(value)
 /** As systemd, Docker Compose and `node --env-file` read it. */
 const quoted = (value: string): string => (/^[\w./:@-]+$/.test(value) ? value : `'${value}'`)
 
-/** Accounts of the database, by app: those of the files that \`writeProduction\` made. */
+/** Accounts of the database, by app: those of the files that `writeProduction` made. */
 export const passwordsIn = (dir: string): ((app: string) => string) => {
-  const { users } = ensureKeys(dir, false).servers
+  const kept = JSON.parse(readFileSync(join(dir, 'keys/secrets.json'), 'utf8')) as { servers: ServerSecrets }
   return (app) => {
-    const password = users[app]
+    const password = kept.servers.users[app]
     if (!password || !(app in DATABASE_ROLES)) throw new Error(`${dir} has no account of ${app}.`)
     return password
   }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Production, TO_FILL, writeProduction } from './production.ts'
+import { MOUNTED } from './secrets.ts'
 
 /**
  * `npm run setup -- production --out DIR --origin URL`: writes all that a production installation needs before its first
@@ -9,9 +10,10 @@ import { type Production, TO_FILL, writeProduction } from './production.ts'
  */
 const USAGE = `usage: npm run setup -- production --out DIR --origin https://signalbox.example.com [options]
 
-  --at PATH           where the folder will be on the hosts (DIR)
+  --format NAME       files, or kubernetes: also the Secrets of the chart, in secrets.yaml (files)
+  --at PATH           where the folder will be on the hosts (DIR; /etc/signalbox with kubernetes)
   --data PATH         where apps keep files of their own (/var/lib/signalbox)
-  --hosts PATTERN     where an app is reached by the others ({app})
+  --hosts PATTERN     where an app is reached by the others ({app}; signalbox-{app} with kubernetes)
   --listen ADDRESS    the address that apps listen on (0.0.0.0)
   --postgres URL      the server, without account (postgres://TO_FILL:5432?sslmode=verify-full)
   --redis URL         (rediss://TO_FILL:6379)
@@ -35,7 +37,8 @@ const read = () => {
         origin: text,
         at: text,
         data: { ...text, default: '/var/lib/signalbox' },
-        hosts: { ...text, default: '{app}' },
+        format: { ...text, default: 'files' },
+        hosts: text,
         listen: { ...text, default: '0.0.0.0' },
         postgres: { ...text, default: 'postgres://TO_FILL:5432?sslmode=verify-full' },
         redis: { ...text, default: 'rediss://TO_FILL:6379' },
@@ -51,11 +54,14 @@ const read = () => {
 }
 
 const { positionals, values } = read()
-const { out, origin = '', ca, at, ...rest } = values
+const { out, origin = '', ca, at, format, hosts, ...rest } = values
+const kubernetes = format === 'kubernetes'
 if (positionals.join(' ') !== 'production') refuse('What to set up is missing: production.')
 if (!out) refuse('--out is missing: the folder to write.')
 if (!/^https:\/\/[^/]+$/.test(origin))
   refuse('--origin must be an https origin, such as https://signalbox.example.com.')
+if (!kubernetes && format !== 'files') refuse(`--format is files or kubernetes, not ${format}.`)
+if (kubernetes && at !== undefined && at !== MOUNTED) refuse(`--at is ${MOUNTED} with --format kubernetes.`)
 for (const name of ['postgres', 'redis', 'nats'] as const)
   if (!URL.canParse(rest[name])) refuse(`--${name} is no URL: ${rest[name]}`)
 if (!rest.temporal.includes('://')) rest.temporal = `tls://${rest.temporal}`
@@ -67,7 +73,9 @@ const asked: Production = {
   ...rest,
   origin,
   out: folder,
-  at: at ?? folder,
+  at: at ?? (kubernetes ? MOUNTED : folder),
+  hosts: hosts ?? (kubernetes ? 'signalbox-{app}' : '{app}'),
+  kubernetes,
   authority: ca === undefined ? undefined : { cert_file, key_file },
 }
 const kept = await writeProduction(asked)

@@ -1,10 +1,31 @@
+import { existsSync, readFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
 import { createDb, type Db } from '../../../db/client.ts'
+import { mtlsOfProcess } from '../../shared/process/mtls.ts'
 import { signalboxDir } from '../base/paths.ts'
 import { loadAppEnv } from '../run/app-env.ts'
+import { APP_NAMES } from '../run/apps.ts'
 
 /** Something that a person can mend by reading it: printed as one line. */
 export class OpsError extends Error {}
+
+/** The settings of an app in the folder that the set-up of production wrote; undefined if it has none of that app. */
+export const productionEnv = (dir: string, app: string): Record<string, string> | undefined => {
+  const files = ['env', 'secret.env'].map((kind) => join(dir, `env/${app}.${kind}`)).filter(existsSync)
+  const text = files.map((file) => readFileSync(file, 'utf8')).join('\n')
+  return files.length > 0 ? (parseEnv(text) as Record<string, string>) : undefined
+}
+
+/** Works with the settings of that folder; the environment is above them. */
+export const takeProduction = (dir: string): void => {
+  const found = APP_NAMES.flatMap((app) => Object.entries(productionEnv(dir, app) ?? {}))
+  if (found.length === 0) throw new OpsError(`${dir} has no settings: name the folder that the set-up wrote.`)
+  for (const [name, value] of found) process.env[name] ??= value
+  // The internal listeners of apps ask for a certificate; any of ours will do.
+  mtlsOfProcess()
+}
 
 /** A setting of an app: from the environment, or as the running platform of this folder wrote it down. */
 export const settingOf = (app: string, name: string): string => {

@@ -3,6 +3,7 @@ import { type AuditTable, appendAuditTo } from '../../../db/audit.ts'
 import { audit as catalogAudit, inboxOf as catalogInbox } from '../../../db/catalog/tables.ts'
 import type { Db } from '../../../db/client.ts'
 import { type DeadLetter, type InboxTables, listDeadLetters, releaseLetter } from '../../../db/inbox.ts'
+import { listDead, reviveDelivery } from '../../../db/operations/notifications/deliveries.ts'
 import { audit as operationsAudit, inboxOf as operationsInbox } from '../../../db/operations/tables/index.ts'
 import { followOperation } from '../../catalog/operations/follow.ts'
 import { createCatalogClient } from '../../operations/catalog/client.ts'
@@ -15,7 +16,10 @@ import { createServiceSigner } from '../../shared/service/tokens.ts'
 import { createTelemetry } from '../../shared/telemetry.ts'
 import { OpsError, operator, settingOf, withDb } from './access.ts'
 
-/** Events that nobody can get past: set aside by a consumer, or parked by the relay because NATS refuses them. */
+/**
+ * Events that nobody can get past: set aside by a consumer, or parked by the relay because NATS refuses them. And messages
+ * to people that were given up.
+ */
 type Letter = { app: string; place: string; event_id: string; about: string; at: string; error: string }
 
 const signerOf = (app: string) => createServiceSigner({ name: app, key_file: settingOf(app, 'SERVICE__KEY_FILE') })
@@ -49,6 +53,7 @@ const CONSUMERS: Record<string, Consumer> = {
     },
   },
 }
+const MESSAGE = 'operations, message'
 const PUBLISHERS = ['identity', 'credential', 'token', 'catalog', 'operations']
 
 const parkedRows = async (db: Db, schema: string) => {
@@ -76,13 +81,22 @@ const listAll = async (): Promise<Letter[]> => {
   for (const app of PUBLISHERS)
     for (const row of await withDb(app, (db) => parkedRows(db, app)))
       letters.push({ app, place: `${app}, not published`, ...row })
+  for (const { delivery_id, purpose, kind, shown, owner, ended_at, last_error } of await withDb('operations', listDead))
+    letters.push({
+      app: 'operations',
+      place: MESSAGE,
+      event_id: delivery_id,
+      about: `${purpose} for ${owner} by ${kind ? `${kind} ${shown}` : 'a destination that is gone'}`,
+      at: String(ended_at),
+      error: String(last_error),
+    })
   return letters
 }
 
 const list = async (): Promise<number> => {
   const letters = await listAll()
   if (letters.length === 0) {
-    console.log('No event is set aside.')
+    console.log('No event is set aside, and no message was given up.')
     return 0
   }
   const rows = letters.map(({ event_id, place, about, at, error }) => [
@@ -92,13 +106,14 @@ const list = async (): Promise<number> => {
     at.slice(0, 19),
     error.slice(0, 80),
   ])
-  for (const line of table(['EVENT', 'WHERE', 'ABOUT', 'SINCE', 'WHY'], rows)) console.log(line)
+  for (const line of table(['ID', 'WHERE', 'ABOUT', 'SINCE', 'WHY'], rows)) console.log(line)
   return 3
 }
 
 const find = async (event_id: string | undefined): Promise<Letter> => {
   const found = (await listAll()).find((letter) => letter.event_id === event_id)
-  if (!found) throw new OpsError(`No event ${event_id ?? ''} is set aside. "dead-letters list" shows those that are.`)
+  if (!found)
+    throw new OpsError(`No event or message ${event_id ?? ''} is set aside. "dead-letters list" shows those that are.`)
   return found
 }
 
@@ -127,8 +142,27 @@ const release = async (
 
 const auditKeyOf = (app: string) => deriveKey(secretKeysOf(JSON.parse(settingOf(app, 'SECRET__KEYS')))[0], 'audit')
 
+/** A message is sent again, or listed no longer. One transaction; of two people one decides. */
+const settleMessage = (delivery_id: string, state: 'queued' | 'obsolete', reason: string | null): Promise<number> =>
+  withDb('operations', (db) =>
+    db.transaction(async (tx) => {
+      const message = await reviveDelivery(tx, delivery_id, state)
+      if (!message) throw new OpsError(`The message ${delivery_id} has been decided on meanwhile.`)
+      await appendAuditTo(tx, operationsAudit, auditKeyOf('operations'), {
+        actor: operator(),
+        action: state === 'queued' ? 'notify.delivery.redeliver' : 'notify.delivery.drop',
+        object: `notification:${delivery_id}`,
+        outcome: 'done',
+        reason,
+      })
+      console.log(`${delivery_id}: ${state === 'queued' ? 'operations sends it again.' : 'dropped.'}`)
+      return 0
+    }),
+  )
+
 const requeue = async (event_id: string | undefined): Promise<number> => {
   const { app, place } = await find(event_id)
+  if (place === MESSAGE) return settleMessage(String(event_id), 'queued', null)
   if (place.endsWith('not published')) {
     await withDb(app, (db) =>
       db.execute(sql`update ${sql.identifier(app)}.outbox set parked = null where event_id = ${event_id}`),
@@ -148,6 +182,7 @@ const requeue = async (event_id: string | undefined): Promise<number> => {
 const drop = async (event_id: string | undefined, reason: string | undefined): Promise<number> => {
   if (!reason?.trim()) throw new OpsError('Dropping an event needs --reason "…": it stands in the audit log.')
   const { app, place } = await find(event_id)
+  if (place === MESSAGE) return settleMessage(String(event_id), 'obsolete', reason)
   if (place.endsWith('not published')) {
     const why = `dropped by ${operator()}: ${reason}`
     await withDb(app, (db) =>

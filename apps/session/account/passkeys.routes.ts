@@ -73,7 +73,7 @@ const changeRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (ap
         summary: 'Add a passkey',
         tags,
         'x-errors': [403, 409],
-        description: 'Registers a passkey for the caller, who signed in within the last 5 min.',
+        description: 'Registers a passkey for the caller, who must have signed in within the last 5 minutes.',
         headers: CommandHeaders,
         body: Type.Object(
           { name: Type.String({ minLength: 1, maxLength: 64 }), attestation: Attestation },
@@ -110,7 +110,7 @@ const changeRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (ap
         summary: 'Remove a passkey',
         tags,
         'x-errors': [403, 404],
-        description: 'Removes a passkey of the caller, who signed in within the last 5 min.',
+        description: 'Removes a passkey of the caller, who must have signed in within the last 5 minutes.',
         params: Type.Object({ passkey_id: text('0195f0c2-0000-7000-8000-000000000021', { maxLength: 64 }) }),
         headers: CommandHeaders,
         response: { 204: Type.Null(), ...errorReplies },

@@ -46,7 +46,7 @@ export const totpRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asyn
         tags,
         'x-errors': [403],
         description:
-          'A new secret for the caller, who signed in within the last 5 min. No app is set up until its first code is sent.',
+          'Makes a new secret for the caller, who must have signed in within the last 5 minutes. No app is set up until its first code is sent.',
         response: { 200: TotpSetup, ...errorReplies },
       },
     },
@@ -73,7 +73,7 @@ const changeRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (ap
         tags,
         'x-errors': [403, 409],
         description:
-          'Makes the app whose first code this is the authenticator app of the caller, in place of the one before. The caller signed in within the last 5 min.',
+          'Sets up the app that shows this first code, in place of any earlier one. The caller must have signed in within the last 5 minutes.',
         headers: CommandHeaders,
         body: TotpBody,
         response: { 200: TotpView, ...errorReplies },
@@ -103,7 +103,7 @@ const changeRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (ap
         summary: 'Remove your authenticator app',
         tags,
         'x-errors': [403, 404],
-        description: 'Removes the authenticator app of the caller, who signed in within the last 5 min.',
+        description: 'Removes the authenticator app of the caller, who must have signed in within the last 5 minutes.',
         headers: CommandHeaders,
         response: { 204: Type.Null(), ...errorReplies },
       },

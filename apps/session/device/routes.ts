@@ -80,7 +80,12 @@ export const deviceRoutes: Routes = async (app, { deps }) => {
 }
 
 const DECISIONS = [
-  ['approve', 'approved', 'approveDeviceRequest', 'Signs the device in as the caller, who signed in within 5 min.'],
+  [
+    'approve',
+    'approved',
+    'approveDeviceRequest',
+    'Signs the device in as the caller, who must have signed in within the last 5 minutes.',
+  ],
   ['deny', 'denied', 'denyDeviceRequest', 'Refuses the device.'],
 ] as const
 

@@ -57,6 +57,7 @@ const claimsOf = async (deps: SessionDeps, provider: Provider, flow: Flow, { que
   if (asked && !(typeof auth_time === 'number' && auth_time >= flow.started_s - SKEW_S))
     throw refused('reauth_failed', `${provider.title} did not ask for your credentials again.`)
   refuseEmail(provider, claims)
+  refuseMethods(provider, claims)
   return claims
 }
 
@@ -72,6 +73,13 @@ const refuseEmail = (provider: Provider, claims: Claims): void => {
   const domain = email.slice(email.lastIndexOf('@') + 1).toLowerCase()
   if (allowed_domains.length > 0 && !allowed_domains.includes(domain))
     throw refused('domain_not_allowed', `Addresses of ${domain.slice(0, 64)} may not sign in here.`)
+}
+
+/** Where a second factor is the provider's to ask for, its word must say that it did. */
+const refuseMethods = ({ title, require_amr }: Provider, { amr }: Claims): void => {
+  const methods: unknown[] = Array.isArray(amr) ? amr : []
+  if (require_amr.length > 0 && !require_amr.some((method) => methods.includes(method)))
+    throw refused('provider_factor_missing', `${title} did not ask for a second factor.`)
 }
 
 const finishSignIn = async (
@@ -130,7 +138,14 @@ const userOf = ({ user, refused: code }: ResolveExternalResponse): User => {
     : refused(code as CodeOf<'policy_denied'>, detail)
 }
 
-const resolve = async (deps: SessionDeps, provider: Provider, claims: Claims, { request_id }: Callback) => {
+/** The account of these claims; with `make` a new one, if the provider makes accounts. */
+const resolve = async (
+  deps: SessionDeps,
+  provider: Provider,
+  claims: Claims,
+  { request_id }: Callback,
+  make = true,
+) => {
   const claim = provider.groups?.claim ?? ''
   const named = claims[claim]
   const elsewhere = claims._claim_names as Record<string, unknown> | undefined
@@ -141,11 +156,11 @@ const resolve = async (deps: SessionDeps, provider: Provider, claims: Claims, { 
         {
           providerId: provider.id,
           subject: claims.sub,
-          username: typeof username === 'string' ? username : '',
+          username: make && typeof username === 'string' ? username : '',
           groups: [named].flat().filter((name) => typeof name === 'string'),
           // Entra sends a reference instead of a long list: that is not "no groups".
           groupsKnown: elsewhere?.[claim] === undefined,
-          externalId: String(claims[provider.scim?.match ?? ''] ?? ''),
+          externalId: make ? String(claims[provider.scim?.match ?? ''] ?? '') : '',
         },
         withRequestId(request_id),
       )
@@ -173,8 +188,11 @@ const finishOwn = async (
       }),
     )
   } else {
-    const user = await resolve(deps, provider, claims, callback)
-    if (user.id !== user_id) throw refused('subject_changed', 'The provider signed in another person.')
+    const another = refused('subject_changed', 'The provider signed in another person.')
+    const user = await resolve(deps, provider, claims, callback, false).catch((error: AppError) => {
+      throw error.code === 'no_account' ? another : error
+    })
+    if (user.id !== user_id) throw another
     if (!(await deps.store.touchAuthTime({ user_id, session_id }, nowOf(deps)))) throw refusedToken('sign_in_expired')
   }
   await note(deps, callback, flow, 'done', undefined, user_id)

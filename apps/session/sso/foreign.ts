@@ -29,7 +29,12 @@ export const refusedToken = (code: Refusal, cause?: unknown) =>
   })
 
 /** Every signature, issuer, audience, time and algorithm of a foreign token is checked here, by jose. */
-const verifyForeign = async (connection: Connection, provider: Provider, token: string, max_age_s: number) => {
+const verifyForeign = async (
+  connection: Connection,
+  provider: Provider,
+  token: string,
+  { max_age_s, typ }: { max_age_s: number; typ?: string },
+) => {
   if (token.length > MAX_TOKEN) throw new errors.JWTInvalid('the token is too long')
   const { payload } = await jwtVerify(token, connection.keys, {
     issuer: provider.issuer,
@@ -37,6 +42,7 @@ const verifyForeign = async (connection: Connection, provider: Provider, token: 
     algorithms: provider.algorithms,
     clockTolerance: SKEW_S,
     maxTokenAge: max_age_s,
+    ...(typ && { typ }),
   })
   const several = Array.isArray(payload.aud) && payload.aud.length > 1
   if (payload.azp === undefined ? several : payload.azp !== provider.client_id)
@@ -58,7 +64,7 @@ export const exchangeCode = async (
       expectedState: flow.state,
       idTokenExpected: true,
     })
-    const claims = await verifyForeign(connection, provider, reply.id_token ?? '', MAX_AGE_S)
+    const claims = await verifyForeign(connection, provider, reply.id_token ?? '', { max_age_s: MAX_AGE_S })
     const { sub, exp, nonce, at_hash } = claims
     if (nonce !== flow.nonce) throw new errors.JWTClaimValidationFailed('of another sign-in', claims, 'nonce')
     if (exp === undefined || !sub || sub.length > MAX_SUBJECT) throw new errors.JWTInvalid('sub or exp is missing')
@@ -122,7 +128,8 @@ const isOutage = (error: unknown): boolean => {
 
 /** Verifies a logout token (OpenID Connect Back-Channel Logout 2.6) but for its `jti`, which counts once. */
 export const verifyLogout = async (connection: Connection, provider: Provider, token: string) => {
-  const claims = await verifyForeign(connection, provider, token, MAX_LOGOUT_AGE_S).catch((error: unknown) => {
+  const wanted = { max_age_s: MAX_LOGOUT_AGE_S, typ: 'logout+jwt' }
+  const claims = await verifyForeign(connection, provider, token, wanted).catch((error: unknown) => {
     throw isOutage(error) ? providerAway(provider, error) : refusedLogout(error)
   })
   const { events, nonce, sid, sub, jti } = claims

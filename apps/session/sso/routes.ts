@@ -113,6 +113,7 @@ const browserRoutes: Routes = async (app, { deps }) => {
     async (req, reply) => {
       const location = await orSignInPage(req, async () => {
         const { return_to, ...native } = req.query
+        if (native.redirect_uri === undefined && isFromElsewhere(req)) return '/login'
         const { location, set_cookie } = await startFlow(deps, {
           provider_id: req.params.provider,
           purpose: 'sign_in',
@@ -158,6 +159,10 @@ const browserRoutes: Routes = async (app, { deps }) => {
     },
   )
 }
+
+/** A page of another site led the browser here: its person presses the button themselves, and signs in of their own will. */
+const isFromElsewhere = ({ headers }: FastifyRequest): boolean =>
+  headers['sec-fetch-site'] === 'cross-site' || headers['sec-fetch-site'] === 'same-site'
 
 const nativeOf = ({
   redirect_uri = '',

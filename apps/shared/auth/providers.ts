@@ -41,6 +41,8 @@ const Provider = Closed({
       match: Type.Enum(['sub', 'oid'], { default: 'sub' }),
     }),
   ),
+  /** Methods of sign-in (RFC 8176) of which the provider must name one, such as mfa; empty: any. */
+  require_amr: Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { default: [] }),
   /** How long a session lasts at most, in seconds. */
   session_max_s: Type.Integer({ default: 43_200, minimum: 300, maximum: 2_592_000 }),
 })

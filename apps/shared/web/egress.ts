@@ -69,6 +69,12 @@ export const fits = (rule: Rule, url: URL): boolean => {
   return rule.scheme === url.protocol && rule.host(host) && rule.ports.some(([from, to]) => port >= from && port <= to)
 }
 
+/** Whether the rules may let a call go to this URL. A name is judged when it is called, an address already here. */
+export const mayReach = (rules: readonly Rule[], { hostname }: URL): boolean => {
+  const host = hostname.replace(/^\[|\]$/g, '')
+  return rules.length > 0 && (isIP(host) === 0 || isAllowed(rules, host))
+}
+
 /** Whether one of the rules lets a connection go to this address, seen through IPv4-mapped spelling. */
 export const isAllowed = (rules: readonly Rule[], address: string): boolean => {
   const plain = unmapped(address)

@@ -7,6 +7,7 @@ import { iso } from '../expressions.ts'
 import {
   type DecisionKey,
   notify_deliveries,
+  notify_destinations,
   notify_notices,
   notify_security,
   type SecurityFact,
@@ -219,6 +220,28 @@ export const endDelivery = (
     ...{ state, last_error, ended_at: sql`clock_timestamp()` },
     ...(state !== 'obsolete' && TRIED),
   })
+
+/** For trying it again. */
+export const lockDelivery = (tx: Tx, delivery_id: string) =>
+  tx.select(columns).from(notify_deliveries).where(equals(notify_deliveries, { delivery_id })).for('update').then(first)
+
+/** What becomes of a message that was given up: it is due again, under its id, or nobody wants it. Undefined: it is not given up. */
+export const reviveDelivery = (tx: Tx, delivery_id: string, state: 'queued' | 'obsolete') =>
+  tx
+    .update(notify_deliveries)
+    .set({ state, ...(state === 'queued' && { next_at: inSeconds(0), ended_at: null }) })
+    .where(equals(notify_deliveries, { delivery_id, state: 'dead' }))
+    .returning(columns)
+    .then(first)
+
+/** Every message that was given up, the oldest first; `shown` is null if its destination is gone. */
+export const listDead = (db: Queryable) =>
+  db
+    .select({ ...columns, ...pick(notify_destinations, 'kind', 'shown') })
+    .from(notify_deliveries)
+    .leftJoin(notify_destinations, eq(notify_destinations.destination_id, notify_deliveries.destination_id))
+    .where(eq(notify_deliveries.state, 'dead'))
+    .orderBy(notify_deliveries.created_at)
 
 /** Gives a message back, to be sent after so long; `error`: it was tried in vain. */
 export const putOff = (tx: Tx, delivery_id: string, seconds: number, error?: string) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { accessibilityOf } from '../../support/browser.ts'
+import { accessibilityOf, addAuthenticator } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
 import { dialogOf, nodesOf, PATIENCE_MS, people, press, sitDown, stack, start } from '../desk.ts'
 
@@ -8,18 +8,7 @@ describe('a passkey', () => {
     'is added, signs in after a sign-out, signs an approval, and goes',
     async () => {
       const { context, page } = await sitDown('eva')
-      const cdp = await context.newCDPSession(page)
-      await cdp.send('WebAuthn.enable')
-      await cdp.send('WebAuthn.addVirtualAuthenticator', {
-        options: {
-          protocol: 'ctap2',
-          transport: 'internal',
-          hasResidentKey: true,
-          hasUserVerification: true,
-          isUserVerified: true,
-          automaticPresenceSimulation: true,
-        },
-      })
+      await addAuthenticator(context, page)
       await page.goto(`${stack.gateway_url}/settings/passkeys`)
       await page.getByText('You have no passkeys.').waitFor()
       await page.getByLabel('Name of the new passkey').fill('laptop')

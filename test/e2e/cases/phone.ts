@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { BrowserContext, Page, Worker } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Account } from '../../../apps/platform/demo/client.ts'
-import { accessibilityOf, launchPhone, signInAs } from '../../support/browser.ts'
+import { accessibilityOf, addAuthenticator, launchPhone, signInAs } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
 import {
   accounts,
@@ -223,18 +223,7 @@ describe('a phone', () => {
 })
 
 const addPasskey = async () => {
-  const cdp = await phone.newCDPSession(page)
-  await cdp.send('WebAuthn.enable')
-  await cdp.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  })
+  await addAuthenticator(phone, page)
   await page.goto(`${stack.gateway_url}/settings/passkeys`)
   await page.getByLabel('Name of the new passkey').fill('phone')
   await page.getByRole('button', { name: 'Add a passkey' }).tap()

@@ -47,6 +47,8 @@ export type Person = {
   groups: string[]
   scope?: Scope
   disabled?: boolean
+  /** How the person has signed in; by password unless said. */
+  amr?: string[]
   /** It is a machine: what its credential permits, and who answers for it. */
   machine?: { permissions: string[]; behind: string[] }
   /** Who gave the roles, put the person into the groups, made the credential, and when. */
@@ -278,7 +280,7 @@ export const startPlatform = async ({
     ? startCarrier(database.url, prefix, () => first.deps.nats.wake('operations_outcome'))
     : undefined
 
-  const tokenOf = ({ id, name, session_id, auth_age_s, machine }: Person, { lives_s = 900 } = {}) => {
+  const tokenOf = ({ id, name, session_id, auth_age_s, machine, amr = ['pwd'] }: Person, { lives_s = 900 } = {}) => {
     const iat = Math.floor(Date.now() / 1000) - (900 - lives_s)
     return signToken(
       'access',
@@ -293,7 +295,7 @@ export const startPlatform = async ({
         username: name,
         session_id,
         auth_time: Math.min(iat, Math.floor(Date.now() / 1000) - auth_age_s),
-        amr: ['pwd'],
+        amr,
         cm: 'json',
         ...(machine && { amr: ['key'], cm: 'machine' as const, scope: machine.permissions }),
       },

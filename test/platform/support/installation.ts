@@ -1,8 +1,17 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { connect, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createServer } from 'node:tls'
 import { Agent, request } from 'undici'
 import { ensureInstallation } from '../../../apps/platform/base/installation.ts'
@@ -10,7 +19,7 @@ import { ROOT } from '../../../apps/platform/base/paths.ts'
 import { createPorts } from '../../../apps/platform/base/ports.ts'
 import { createProcess, type Managed } from '../../../apps/platform/base/process.ts'
 import { silentScreen } from '../../../apps/platform/base/screen.ts'
-import { APPS, entryOf } from '../../../apps/platform/run/apps.ts'
+import { APPS } from '../../../apps/platform/run/apps.ts'
 import { ensureServers, type Servers, startServers } from '../../../apps/platform/servers/up.ts'
 import { withoutGivenServers } from '../../support/servers.ts'
 
@@ -78,8 +87,27 @@ const endTls = (port: number, target: string, out: string): Promise<Server> =>
     server.listen(port, '127.0.0.1', () => resolve(server))
   })
 
-/** Servers by TLS, the database, and every app as a process of its own. */
-export const startInstallation = async ({ home, out, setUp, verb, shownBy, envFilesOf }: Installation) => {
+/** The image, or its files in a folder. */
+export type Image = {
+  /** Where the checkout of the image is. */
+  root: string
+  /** Node. */
+  program: string
+  /** What the image itself says to each process. */
+  env: Record<string, string>
+  /** Files that are otherwise than when the image was made. */
+  changed: () => string[]
+  remove: () => void
+}
+
+/** The user of the image; whoever is not root cannot become another. */
+const USER = process.getuid?.() === 0 ? { uid: 65532, gid: 65532 } : undefined
+
+/** Servers by TLS, the database, and every app of the image as a process of its own. */
+export const startInstallation = async (
+  { home, out, setUp, node, shownBy, envFilesOf }: Installation,
+  { root, program, env }: Image,
+) => {
   const ports = createPorts()
   const take = (name: string) => ports.take(`secured ${name}`, 0)
   const [postgres, redis, nats, temporal] = [
@@ -89,8 +117,10 @@ export const startInstallation = async ({ home, out, setUp, verb, shownBy, envFi
     await take('temporal'),
   ]
   const identity = ensureInstallation(home)
+  const data = join(home, 'data')
+  mkdirSync(data)
   const made = await setUp(
-    ...['--hosts', '127.0.0.1', '--data', home, '--namespace', identity.namespace],
+    ...['--hosts', '127.0.0.1', '--data', data, '--namespace', identity.namespace],
     ...['--postgres', `postgres://localhost:${postgres}`, '--redis', `rediss://127.0.0.1:${redis}`],
     ...['--nats', `tls://127.0.0.1:${nats}`, '--temporal', `127.0.0.1:${temporal}`],
   )
@@ -118,10 +148,23 @@ export const startInstallation = async ({ home, out, setUp, verb, shownBy, envFi
   for (const file of filesBelow(join(out, 'env'))) {
     const text = readFileSync(file, 'utf8')
     const at = (port: string) => String(moved.get(Number(port)) ?? port)
-    writeFileSync(file, text.replace(/(?<=PORT=|https:\/\/127\.0\.0\.1:)\d+/g, at))
+    const here = text.replace('/signalbox/console', join(root, 'console'))
+    writeFileSync(file, here.replace(/(?<=PORT=|https:\/\/127\.0\.0\.1:)\d+/g, at))
   }
-  const migrated = await verb('deploy/migrate', '--config', out, '--owner-url', servers.postgres.admin_url)
+  const migrated = await node(
+    join(root, 'apps/platform/deploy/migrate.ts'),
+    '--config',
+    out,
+    '--owner-url',
+    servers.postgres.admin_url,
+  )
   if (migrated.status !== 0) throw new Error(migrated.text)
+  // The image has a user of its own, who has to get here.
+  for (const folder of [home, root])
+    for (let at = folder; at.includes('signalbox-'); at = dirname(at)) chmodSync(at, statSync(at).mode | 0o011)
+  if (USER)
+    for (const file of [data, out, ...filesBelow(out), ...['keys', 'env', 'tls'].map((name) => join(out, name))])
+      chownSync(file, USER.uid, USER.gid)
   const portOf = (app: string, listener: 'http' | 'internal') =>
     moved.get(APPS.find(({ name }) => name === app)?.[listener]?.[1] ?? 0)
   const apps: Managed[] = NAMES.map((name) =>
@@ -129,10 +172,11 @@ export const startInstallation = async ({ home, out, setUp, verb, shownBy, envFi
       {
         name,
         command: () => ({
-          command: process.execPath,
-          args: [...envFilesOf(name), entryOf(name)],
-          cwd: home,
-          env: { PATH: process.env.PATH },
+          command: program,
+          args: [...envFilesOf(name), join(root, 'apps', name, 'main.ts')],
+          cwd: root,
+          env: { PATH: process.env.PATH, ...env },
+          account: USER,
         }),
         probe: async () => {
           const internal = `https://127.0.0.1:${portOf(name, 'internal')}/health/ready`

@@ -11,13 +11,23 @@ export const PEOPLE: DemoPerson[] = [
   { sub: 's-tom', name: 'tom', email: 'tom@example.com', email_verified: false, groups: ['staff'] },
   { sub: 's-eva', name: 'eva', email: 'eva@example.com', email_verified: true, groups: ['staff'] },
   { sub: 's-out', name: 'otto', groups: [] },
+  { sub: 's-new', name: 'nova', groups: ['staff'] },
 ]
 
 /** The five auth apps and a provider `corp`, whose people, claims and entry in the file a test may change. */
 export const startSso = async (more: Record<string, unknown> = {}) => {
-  const state = { amend: (claims: JWTPayload): JWTPayload => claims }
+  const state = {
+    amend: (claims: JWTPayload): JWTPayload => claims,
+    /** Signs ID tokens in place of the provider. */
+    seal: undefined as ((claims: JWTPayload) => Promise<string>) | undefined,
+  }
   const people = PEOPLE.map((person) => ({ ...person }))
-  const provider = await startProvider({ port: 0, people, amend: (claims) => state.amend(claims) })
+  const provider = await startProvider({
+    port: 0,
+    people,
+    amend: (claims) => state.amend(claims),
+    seal: (claims) => (state.seal ?? provider.sign)(claims),
+  })
   const dir = mkdtempSync(join(tmpdir(), 'signalbox-sso-'))
   mkdirSync(join(dir, 'secrets'))
   writeFileSync(join(dir, 'secrets/corp'), provider.client_secret)

@@ -10,6 +10,7 @@ import { Page, PageHead } from '../../ui/page.tsx'
 import { type Column, DataTable, Listing } from '../../ui/table.tsx'
 import { TimeText } from '../../values/time.tsx'
 import { tAccount } from '../../words/account.ts'
+import { t } from '../../words/index.ts'
 import { send, Told, useChanges } from '../changes.tsx'
 import { TotpSection } from './totp.tsx'
 
@@ -62,7 +63,7 @@ export const PasskeysPage = () => {
   const stale = typeof said === 'object' && said?.code === 'reauth_required'
   return (
     <Page>
-      <PageHead title={words.title} note={words.note} />
+      <PageHead title={t.nav.passkeys} note={words.note} />
       <Told said={stale ? null : said} />
       {stale ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
       <Listing list={list} empty={rows.length === 0 ? words.empty : undefined}>

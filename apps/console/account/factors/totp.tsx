@@ -1,18 +1,16 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { encodeQR } from 'qr'
 import { useEffect, useRef, useState } from 'react'
-import type { Problem } from '../../../shared/contracts/client/problem.ts'
 import type { TotpSetup } from '../../../shared/contracts/session/totp.ts'
 import { api, problemOf, read } from '../../api/client.ts'
 import { PasswordAgain } from '../../command/fields.tsx'
 import { CodeField, digitsOf, isCode } from '../../forms/code.tsx'
 import { totpQuery } from '../../queries/me.ts'
 import { CopyButton } from '../../ui/copy.tsx'
-import { ProblemText } from '../../ui/failure.tsx'
 import { TimeText } from '../../values/time.tsx'
 import { tAccount } from '../../words/account.ts'
 import { t } from '../../words/index.ts'
-import { send } from '../changes.tsx'
+import { send, Told, useChanges } from '../changes.tsx'
 
 const PATH = '/api/v1/users/me/totp'
 const words = tAccount.totp
@@ -20,21 +18,20 @@ const words = tAccount.totp
 /** One's own authenticator app: set up by its first code, replaced the same way, removed; all by a fresh sign-in. */
 export const TotpSection = () => {
   const state = useQuery(totpQuery())
-  const client = useQueryClient()
   const [setup, setSetup] = useState<TotpSetup>()
-  const [said, setSaid] = useState<string | Problem | null>(null)
+  const { busy, said, setSaid, act } = useChanges('totp')
+  const change: Act = async (work, done) => {
+    const ok = await act(work, done)
+    if (ok) setSetup(undefined)
+    return ok
+  }
   const begin = async () => {
-    setSaid(null)
     try {
       setSetup(await read(api.POST('/v1/users/me/totp/setup', {})))
+      return null
     } catch (thrown) {
-      setSaid(problemOf(thrown))
+      return problemOf(thrown)
     }
-  }
-  const ended = (answer: Problem | null, done: string) => {
-    setSaid(answer ?? done)
-    if (answer === null) setSetup(undefined)
-    void client.invalidateQueries({ queryKey: ['totp'] })
   }
   const stale = typeof said === 'object' && said?.code === 'reauth_required'
   const on = state.data?.active === true
@@ -46,9 +43,7 @@ export const TotpSection = () => {
         </h2>
         <p className="text-muted">{words.note}</p>
       </div>
-      <div role="status">
-        {typeof said === 'string' ? <p>{said}</p> : said && !stale ? <ProblemText problem={said} /> : null}
-      </div>
+      <Told said={stale ? null : said} />
       {stale ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
       {on ? (
         <p>
@@ -58,17 +53,18 @@ export const TotpSection = () => {
         <p>{words.none}</p>
       ) : null}
       {setup ? (
-        <SetUp setup={setup} ended={ended} cancel={() => setSetup(undefined)} />
+        <SetUp setup={setup} change={change} busy={busy} cancel={() => setSetup(undefined)} />
       ) : (
         <div className="flex flex-wrap gap-2">
-          <button type="button" className="button" onClick={() => void begin()}>
+          <button type="button" className="button" aria-disabled={busy} onClick={() => void act(begin, '')}>
             {on ? words.replace : words.add}
           </button>
           {on ? (
             <button
               type="button"
               className="button quiet"
-              onClick={() => void send('DELETE', PATH).then((answer) => ended(answer, words.removed))}
+              aria-disabled={busy}
+              onClick={() => void change(() => send('DELETE', PATH), words.removed)}
             >
               {words.remove}
             </button>
@@ -79,23 +75,29 @@ export const TotpSection = () => {
   )
 }
 
-type Ended = (answer: Problem | null, done: string) => void
+type Act = ReturnType<typeof useChanges>['act']
+type SetUpProps = { setup: TotpSetup; change: Act; busy: boolean; cancel: () => void }
 
 /** The secret of a new app, for this moment alone, and the field for its first code. */
-const SetUp = ({ setup, ended, cancel }: { setup: TotpSetup; ended: Ended; cancel: () => void }) => {
+const SetUp = ({ setup, change, busy, cancel }: SetUpProps) => {
   const [code, setCode] = useState('')
   const [error, setError] = useState<string | null>(null)
   const field = useRef<HTMLInputElement>(null)
   useEffect(() => field.current?.focus(), [])
-  const submit = async (event: React.FormEvent) => {
-    event.preventDefault()
-    if (!isCode(code)) return setError(t.login.code_missing)
+  const set = async () => {
     const answer = await send('PUT', PATH, { setup: setup.setup, code: digitsOf(code) })
-    if (answer?.code === 'totp_invalid') return setError(t.login.code_refused)
-    ended(answer, words.set)
+    if (answer?.code !== 'totp_invalid') return answer
+    // Said at the field.
+    setError(t.login.code_refused)
+    return ''
+  }
+  const submit = (event: React.FormEvent) => {
+    event.preventDefault()
+    setError(isCode(code) ? null : t.login.code_missing)
+    if (isCode(code)) void change(set, words.set)
   }
   return (
-    <form noValidate onSubmit={(event) => void submit(event)} className="flex flex-col gap-3 self-stretch">
+    <form noValidate onSubmit={submit} className="flex flex-col gap-3 self-stretch">
       <QrCode text={setup.uri} label={words.scan} />
       <p className="text-muted">{words.type}</p>
       <p className="flex items-center gap-2">
@@ -104,7 +106,7 @@ const SetUp = ({ setup, ended, cancel }: { setup: TotpSetup; ended: Ended; cance
       </p>
       <CodeField ref={field} id="totp-code" label={words.code} value={code} change={setCode} error={error} />
       <div className="flex flex-wrap gap-2">
-        <button type="submit" className="button main">
+        <button type="submit" className="button main" aria-disabled={busy}>
           {words.confirm}
         </button>
         <button type="button" className="button quiet" onClick={cancel}>

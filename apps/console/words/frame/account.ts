@@ -114,6 +114,9 @@ export const notifications = {
   states: { queued: 'Queued', sent: 'Sent', dead: 'Given up', obsolete: 'No longer needed' },
   at: 'Made',
   error: 'Last error',
+  again: 'Send again',
+  again_one: (about: string) => `Send again: ${about}`,
+  queued: 'The message is sent again.',
 }
 
 export const password = {

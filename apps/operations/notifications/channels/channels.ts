@@ -1,5 +1,5 @@
 import { createAgent } from '../../../shared/web/agent.ts'
-import { fits, PUBLIC, type Rule, ruleOf } from '../../../shared/web/egress.ts'
+import { fits, mayReach, PUBLIC, type Rule, ruleOf } from '../../../shared/web/egress.ts'
 import type { OperationsConfig } from '../../config.ts'
 import type { Message } from '../messages/decisions.ts'
 import { createMail } from './mail.ts'
@@ -32,7 +32,7 @@ export const createChannels = (config: OperationsConfig): Channels | undefined =
     console_url,
     mail: mail !== undefined,
     push,
-    mayCall: (url) => rulesFor(url).length > 0,
+    mayCall: (url) => mayReach(rulesFor(url), url),
     send: async ({ kind, ...reach }, message, at) => {
       if (kind === 'email') return mail?.send(reach, message) ?? { error: 'There is no mail server.', final: true }
       if (kind === 'push')

@@ -2,7 +2,7 @@ import { createHash, createPrivateKey, createPublicKey, type JsonWebKey, type Ke
 import { ConfigError, readJsonFile } from '../../../shared/config.ts'
 import { matcherOf } from '../../../shared/data/pattern.ts'
 import { createAgent } from '../../../shared/web/agent.ts'
-import type { Rule } from '../../../shared/web/egress.ts'
+import { mayReach, type Rule } from '../../../shared/web/egress.ts'
 import type { OperationsConfig } from '../../config.ts'
 import type { Message } from '../messages/decisions.ts'
 import { pushOf } from '../messages/push.ts'
@@ -30,7 +30,7 @@ export const createPush = (config: OperationsConfig, console_url: string, rulesF
     /** What browsers subscribe with: the point of our key, base64url. */
     public_key,
     /** Whether a browser may have its pushes taken here, as far as the URL says itself. */
-    mayCall: (url: URL) => allowed(url).length > 0,
+    mayCall: (url: URL) => mayReach(allowed(url), url),
     send: async ({ address }: Omit<Reach, 'kind'>, message: Message, at: Date): Promise<Sent> => {
       const { endpoint, ...keys } = JSON.parse(address) as Subscription
       const { topic, urgent, payload } = pushOf(message)

@@ -34,6 +34,10 @@ export const ACCESS = {
       'The provider names another person than before.',
       'Sign in as the same person, or ask an administrator.',
     ],
+    provider_factor_missing: [
+      'The provider did not ask for a second factor.',
+      'Set up a second factor at the provider, then start again.',
+    ],
     reauth_failed: ['The provider did not ask for your credentials again.', 'Start again.'],
     not_an_agent: [
       'The pool lists you as no agent.',
@@ -81,7 +85,7 @@ export const ACCESS = {
     ],
     signature_required: [
       'This gate needs your passkey.',
-      'Approve it in the console, which asks for the passkey. Without one, add it under Passkeys first.',
+      'Approve it in the console, which asks for the passkey. Without one, add it under “Passkeys and codes” first.',
     ],
     tainted_right: ['Someone who takes part in the operation gave you this right.', 'Another person must decide.'],
     signature_invalid: [

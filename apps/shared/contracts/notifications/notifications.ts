@@ -173,6 +173,8 @@ export const DeliveryView = Type.Object({
   notices: Type.Array(Notice),
 })
 export type DeliveryView = Static<typeof DeliveryView>
+export const DeliveryParams = Type.Object({ delivery_id: DestinationId })
+export const Redelivery = Closed({ dry_run: DryRun })
 export const DeliveryListQuery = Closed({
   state: Type.Optional(Type.Array(Type.Enum([...DELIVERY_STATES]), { maxItems: 4 })),
   ...whose,

@@ -1,6 +1,6 @@
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type PeerCertificate } from 'node:tls'
-import type { Links } from '../../shared/links.ts'
+import type { Links } from '../../../shared/links.ts'
 
 const TRY_MS = 5000
 /** SSLRequest of the Postgres protocol: length 8, code 80877103. */

@@ -2,12 +2,12 @@ import { Connection } from '@temporalio/client'
 import { Redis } from 'ioredis'
 import type { NatsConnection } from 'nats'
 import type pg from 'pg'
-import { withConnection } from '../../../db/connection.ts'
-import { AREAS } from '../../../db/migrate.ts'
-import { connectNats } from '../../shared/events/events.ts'
-import { type Links, temporalOptions, tlsOf } from '../../shared/links.ts'
-import { DATABASE_ROLES } from '../base/database.ts'
-import { SEARCH_ATTRIBUTES } from '../servers/temporal.ts'
+import { withConnection } from '../../../../db/connection.ts'
+import { AREAS } from '../../../../db/migrate.ts'
+import { connectNats } from '../../../shared/events/events.ts'
+import { type Links, temporalOptions, tlsOf } from '../../../shared/links.ts'
+import { DATABASE_ROLES } from '../../base/database.ts'
+import { SEARCH_ATTRIBUTES } from '../../servers/temporal.ts'
 
 /** A weakness and its remedy. */
 export type Weakness = readonly [what: string, remedy: string]

@@ -1,0 +1,180 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join, resolve } from 'node:path'
+import { sql } from 'drizzle-orm'
+import { Agent, request } from 'undici'
+import { createInspection } from '../../relay/commands/inspect.ts'
+import { loadRelayConfig } from '../../relay/config.ts'
+import type { Setting, SettingOptions } from '../../shared/config.ts'
+import { MASK, maskerOf } from '../../shared/data/mask.ts'
+import { ROOT, signalboxDir } from '../base/paths.ts'
+import { EVERY_APP, SCHEMAS } from '../deploy/reference.ts'
+import { APPS } from '../run/apps.ts'
+import { OpsError, productionEnv, settingOf, withDb } from './access.ts'
+
+export type BundleOptions = {
+  /** The folder of the set-up of production; without it, the platform of this folder. */
+  env?: string | undefined
+  /** Where an app is reached; `{app}` is its name. */
+  hosts: string
+  logs?: string | undefined
+  operation?: string | undefined
+  hours: string
+  to: string
+}
+type Env = Record<string, string>
+
+const HOUR_MS = 3_600_000
+const ASK_MS = 5000
+const MOST_LOG = 5_000_000
+
+/**
+ * `support-bundle [--operation ID]`: one archive for those who help: versions, settings, health, metrics, logs, and the
+ * states of one operation. No secret of any app is in it, wherever it turned up.
+ */
+export const supportBundle = async (options: BundleOptions): Promise<number> => {
+  const hours = Number(options.hours)
+  if (!(hours > 0)) throw new OpsError(`--hours is a number of hours, not ${options.hours}.`)
+  const envs = APPS.flatMap(({ name }): [string, Env][] => {
+    const env = envOf(name, options.env)
+    return env ? [[name, env]] : []
+  })
+  if (envs.length === 0)
+    throw new OpsError(`There are no settings below ${options.env ?? signalboxDir()}. Name the folder with --env.`)
+  const keys = keysBelow(join(options.env ?? signalboxDir(), 'keys'))
+  const mask = maskerOf([...new Set([...keys, ...envs.flatMap(([name, env]) => secretsOf(name, env))])])
+  const to = resolve(options.to)
+  const scratch = mkdtempSync(join(tmpdir(), 'signalbox-bundle-'))
+  const folder = join(scratch, basename(to).replace(/\.t.*$/, ''))
+  const put = (file: string, content: unknown) => {
+    const path = join(folder, file)
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    writeFileSync(path, mask(typeof content === 'string' ? content : `${JSON.stringify(content, null, 2)}\n`))
+  }
+  try {
+    put('versions.json', versions())
+    for (const [name, env] of envs) {
+      put(`settings/${name}.json`, settingsOf(name, env))
+      for (const [file, path] of Object.entries({ 'health.json': '/health/ready', 'metrics.txt': '/metrics' }))
+        put(`${name}/${file}`, await ask(name, env, options.hosts, path))
+      const log = join(options.logs ?? join(signalboxDir(), 'logs'), `${name}.log`)
+      if (existsSync(log)) put(`${name}/log.jsonl`, since(readFileSync(log, 'utf8'), Date.now() - hours * HOUR_MS))
+    }
+    if (options.operation) await putOperation(options.operation, put)
+    execFileSync('tar', ['-czf', to, '-C', scratch, basename(folder)])
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+  console.log(`${to} has the state of ${envs.length} apps without their secrets. Read it before you send it.`)
+  return 0
+}
+
+const envOf = (app: string, dir: string | undefined): Env | undefined => {
+  if (dir) return productionEnv(dir, app)
+  const file = join(signalboxDir(), 'keys/env', `${app}.json`)
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined
+}
+
+const schemaOf = (app: string): Record<string, Setting & SettingOptions> => ({
+  ...SCHEMAS[app as keyof typeof SCHEMAS].properties,
+  ...EVERY_APP,
+})
+
+/** Every text of a JSON value. */
+const textsIn = (value: unknown): string[] =>
+  typeof value === 'string' ? [value] : value && typeof value === 'object' ? Object.values(value).flatMap(textsIn) : []
+
+/** Values and files that are secret, and the passwords in addresses. */
+const secretsOf = (app: string, env: Env): string[] =>
+  Object.entries(env).flatMap(([name, value]) => {
+    if (/(KEY|TOKEN|PASSWORD|SECRET)S?(_FILE)?$/.test(name) && existsSync(value))
+      return partsOf(readFileSync(value, 'utf8'))
+    if (schemaOf(app)[name]?.secret) return partsOf(value)
+    const { password = '' } = URL.canParse(value) ? new URL(value) : {}
+    return password ? [password, decodeURIComponent(password)] : []
+  })
+
+/** What no app here was given is a secret too: accounts of others, and of the servers' owners. */
+const keysBelow = (folder: string): string[] =>
+  readdirSync(folder)
+    .filter((file) => file.endsWith('.json') && file !== 'services.json')
+    .flatMap((file) => partsOf(readFileSync(join(folder, file), 'utf8')))
+
+const LEAST = 8
+const partsOf = (text: string): string[] => {
+  try {
+    return [text.trim(), ...textsIn(JSON.parse(text)).filter((part) => part.length >= LEAST)]
+  } catch {
+    return [text.trim()]
+  }
+}
+
+const settingsOf = (app: string, env: Env): Env =>
+  Object.fromEntries(
+    Object.entries(schemaOf(app)).flatMap(([name, { secret }]) =>
+      env[name] === undefined ? [] : [[name, secret ? MASK : env[name]]],
+    ),
+  )
+
+const versions = () => {
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
+  const { node, v8, openssl } = process.versions
+  const build = process.env.WORKER__TEMPORAL__BUILD_ID
+  return { signalbox: version, build, node, v8, openssl, system: `${process.platform} ${process.arch}`, at: new Date() }
+}
+
+/** What an app says on its internal listener; why it says nothing is an answer too. */
+const ask = async (app: string, env: Env, hosts: string, path: string): Promise<string> => {
+  const [variable = '', port] = APPS.find(({ name }) => name === app)?.internal ?? []
+  const { AUTH__TLS__CERT_FILE: cert, AUTH__TLS__KEY_FILE: key, AUTH__TLS__CA_FILE: ca } = env
+  const at = `${hosts.replaceAll('{app}', app)}:${env[variable] ?? port}${path}`
+  try {
+    const text = (file = '') => readFileSync(file, 'utf8')
+    const connect = cert ? { cert: text(cert), key: text(key), ca: text(ca), servername: app } : {}
+    const dispatcher = new Agent({ connect })
+    const timeouts = { headersTimeout: ASK_MS, bodyTimeout: ASK_MS }
+    const { body } = await request(`${cert ? 'https' : 'http'}://${at}`, { dispatcher, ...timeouts })
+    return await body.text()
+  } catch (error) {
+    return `no answer from ${at}: ${(error as Error).message}\n`
+  }
+}
+
+/** The lines of a log from then on; a line without a time belongs to the one before. */
+const since = (text: string, from: number): string => {
+  let recent = false
+  const kept = text.split('\n').filter((line) => {
+    const [, time] = /"time":"([^"]+)"/.exec(line) ?? []
+    if (time) recent = Date.parse(time) >= from
+    return recent
+  })
+  return kept.join('\n').slice(-MOST_LOG)
+}
+
+/** States and times of an operation: neither its inputs nor its outputs, nor the payloads of its history. */
+const putOperation = async (id: string, put: (file: string, content: unknown) => void): Promise<void> => {
+  const parts = {
+    operation: sql`select operation_id, kind, engine_status, end_reason, blocked_on, total, done, running, failed, waiting, plan_revision, record_seq, created_at, started_at, ended_at, updated_at from operations.operations where operation_id = ${id}`,
+    nodes: sql`select node_id, kind, executor, state, generation, attempt, error ->> 'class' as error_class, ready_at, gated_at, started_at, ended_at, due_at from operations.nodes where operation_id = ${id} order by ordinal`,
+    attempts: sql`select node_id, role, attempt, phase, pool, fence, sequence, started_at, ended_at, heartbeat_at, deadline_at from operations.node_attempts where operation_id = ${id} order by started_at`,
+    commands: sql`select command_id, seq, kind, class, status, attempts, last_error, request_id, created_at, outcome_at from operations.operation_commands where operation_id = ${id} order by seq`,
+    gates: sql`select gate_id, kind, status, round, waiting_since, deadline_at, decided_at from operations.gates where operation_id = ${id} order by ordinal`,
+  }
+  await withDb('operations', async (db) => {
+    for (const [name, query] of Object.entries(parts)) put(`operation/${name}.json`, (await db.execute(query)).rows)
+  })
+  settingOf('relay', 'TEMPORAL__ADDRESS')
+  const inspection = createInspection(loadRelayConfig())
+  try {
+    const { events } = JSON.parse(await inspection.historyOf(id)) as { events: Record<string, unknown>[] }
+    put(
+      'operation/history.json',
+      events.map(({ eventId, eventTime, eventType }) => ({ eventId, eventTime, eventType })),
+    )
+  } catch (error) {
+    put('operation/history.json', `no history: ${(error as Error).message}\n`)
+  } finally {
+    await inspection.close()
+  }
+}

