@@ -3349,6 +3349,11 @@ export interface components {
             reason: string | null;
             available_at: string | null;
         };
+        /** @description Why it cannot be decided together with others; null if it can. */
+        AloneSchema: {
+            approve: ("kind" | "signature" | "policy" | "comment" | "risk") | null;
+            reject: ("kind" | "signature" | "policy" | "comment" | "risk") | null;
+        };
         /** @description Longer notes, 32 KiB in all; not for filtering. */
         Annotations: {
             [key: string]: string;
@@ -3371,6 +3376,7 @@ export interface components {
             reviewed_digest: string;
             comment?: string;
             assertion?: components["schemas"]["Assertion"];
+            batch?: components["schemas"]["Batch"];
             /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
             dry_run?: boolean;
         };
@@ -4820,11 +4826,7 @@ export interface components {
                 changed: number;
                 removed: number;
             };
-            /** @description Why it cannot be decided together with others; null if it can. */
-            alone: {
-                approve: ("kind" | "signature" | "policy" | "comment" | "risk") | null;
-                reject: ("kind" | "signature" | "policy" | "comment" | "risk") | null;
-            };
+            alone: components["schemas"]["AloneSchema"];
         };
         IntentBody: {
             /** @enum {unknown} */
@@ -6301,6 +6303,7 @@ export interface components {
         };
         RejectPatchBody: {
             comment: string;
+            batch?: components["schemas"]["Batch"];
             /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
             dry_run?: boolean;
         };
@@ -7099,6 +7102,9 @@ export interface components {
             /** @description RFC 3339, UTC, microseconds. */
             waiting_since: string;
             deadline_at: string | null;
+            digest: string;
+            environment: string | null;
+            alone: components["schemas"]["AloneSchema"];
         };
         When: components["schemas"]["WhenOnce"] | components["schemas"]["WhenEvery"] | components["schemas"]["WhenCron"] | components["schemas"]["WhenMet"] | components["schemas"]["WhenHook"];
         /** @description When resources begin to meet a condition, such as drift; those are the targets of the intent. */

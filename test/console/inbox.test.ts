@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import type { Gate, InboxRow } from '../../apps/console/api/types.ts'
-import { type Candidate, candidateOf, changeKey, partOf, sendEach } from '../../apps/console/inbox/alike.ts'
+import type { Gate, Patch } from '../../apps/console/api/types.ts'
+import {
+  type Ballot,
+  type Candidate,
+  candidateOf,
+  changeKey,
+  partOf,
+  sendEach,
+} from '../../apps/console/inbox/alike.ts'
 import { digestOf } from '../../apps/shared/contracts/client/digest.ts'
 
 type Facts = { to?: string; step?: string; environment?: string; targets?: string[] }
@@ -23,7 +30,7 @@ const candidate = async (operation_id: string, facts: Facts = {}): Promise<Candi
   const gate = await gateOf(facts)
   const { digest, round } = gate
   return candidateOf(
-    { operation_id, gate_id: 'go', round, digest, environment: facts.environment ?? null } as InboxRow,
+    { operation_id, gate_id: 'go', round, digest, environment: facts.environment ?? null } as Ballot,
     gate,
   )
 }
@@ -39,8 +46,11 @@ describe('gates are alike', () => {
 
   it('in the largest group of one environment; the rest is apart, elsewhere or out', async () => {
     const one = await candidate('one')
-    const moved = await candidateOf({ ...one.row, operation_id: 'moved', round: 2 }, one.gate)
-    const differs = await candidateOf({ ...one.row, operation_id: 'forged' }, { ...one.gate, digest: 'sha256:0' })
+    const moved = await candidateOf({ ...one.row, operation_id: 'moved', round: 2 } as Ballot, one.read)
+    const differs = await candidateOf({ ...one.row, operation_id: 'forged' }, {
+      ...one.read,
+      digest: 'sha256:0',
+    } as Gate)
     const others = [await candidate('prod', { environment: 'prod' }), await candidate('three', { to: '3' })]
     const parted = partOf(
       [others[0], one, others[1], await candidate('two'), moved, differs].filter((c) => c !== undefined),
@@ -50,6 +60,37 @@ describe('gates are alike', () => {
     expect(ids(parted.elsewhere)).toEqual(['prod'])
     expect(parted.out.map(({ row, out }) => [row.operation_id, out])).toEqual([
       ['moved', 'moved'],
+      ['forged', 'differs'],
+    ])
+  })
+})
+
+describe('patches are alike', () => {
+  const patch = async (patch_id: string, changes: object[], more: object = {}) => {
+    const covered = { patch_id, base_revision: 1, changes, result_hash: 'sha256:1' }
+    const read = {
+      ...covered,
+      status: 'awaiting_approval',
+      digest: await digestOf(covered),
+      ...more,
+    } as unknown as Patch
+    return candidateOf({ operation_id: patch_id, patch_id, digest: read.digest, environment: null } as Ballot, read)
+  }
+  it('if they make the same changes, never with a gate; one that was decided or forged is out', async () => {
+    const limits = [{ op: 'set_limits', max_parallel: 2 }]
+    const forged = await patch('forged', limits, { changes: [{ op: 'set_limits', max_parallel: 500 }] })
+    const parted = partOf([
+      await candidate('gate'),
+      await patch('one', limits),
+      await patch('two', limits),
+      await patch('three', [{ op: 'set_limits', max_parallel: 3 }]),
+      await patch('decided', limits, { status: 'applied' }),
+      forged,
+    ])
+    expect(ids(parted.alike)).toEqual(['one', 'two'])
+    expect(ids(parted.apart)).toEqual(['gate', 'three'])
+    expect(parted.out.map(({ row, out }) => [row.operation_id, out])).toEqual([
+      ['decided', 'moved'],
       ['forged', 'differs'],
     ])
   })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Graph, PatchChange } from '../../apps/console/api/types.ts'
 import { foldedGroups, patchedGraph } from '../../apps/console/graph/patched.ts'
 import { type Choice, draftOf, placeViolations, readDraft } from '../../apps/console/patches/drafts.ts'
-import { changeWords } from '../../apps/console/patches/words.ts'
+import { changeWords } from '../../apps/console/votes/patch-words.ts'
 
 const WORDS = { insert_name: (name: string) => `before ${name}`, question: (name: string) => `Go on with ${name}?` }
 const node = (node_id: string, depends_on: string[] = []) => ({ node_id, name: `task ${node_id}`, depends_on })

@@ -28,7 +28,7 @@ const known = async (freeze_id: string, who: 'vic' | 'eva' = 'vic') =>
   )
 
 describe('a freeze that a person makes', () => {
-  it('says beforehand what it stops, holds the next claim, and lets go when one of its approvers ends it', async () => {
+  it('says beforehand how much it stops, holds the next claim, and lets go when one of its approvers ends it', async () => {
     const running = await operationOn(p, 'rack')
     const dry = must(await p.as('olga').post('/v1/freezes', { ...freeze('rebuild'), dry_run: true }), 200).body
     expect(dry).toMatchObject({ dry_run: true, effect: { targets: 1, operations: 1 } })

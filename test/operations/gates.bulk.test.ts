@@ -125,3 +125,56 @@ describe('a site', () => {
     }
   })
 })
+
+describe('patches decided together', () => {
+  const proposed = async (policy?: Record<string, unknown>) => {
+    const { operation_id } = await p.startOperation(gated(policy))
+    await p.openGate(operation_id, 'go')
+    const path = `/v1/operations/${operation_id}/patches`
+    const change = { op: 'update_node', node_id: 'behind', set: { tags: ['slow'] } }
+    const { patch_id, digest } = must(
+      await p.as('olga').post(path, { base_revision: 1, changes: [change], reason: 'to see' }),
+      201,
+      202,
+    ).body
+    const vote = (verdict: 'approve' | 'reject', more: object = { batch }) =>
+      p
+        .as('eva')
+        .post(`${path}/${patch_id}/${verdict}`, {
+          ...(verdict === 'approve' ? { reviewed_digest: digest } : { comment: 'no' }),
+          ...more,
+        })
+    const alone = async () =>
+      must(await p.as('eva').get('/v1/waiting?for=all'), 200).body.patches.find(
+        (one: { patch_id: string }) => one.patch_id === patch_id,
+      )?.alone
+    const status = async () => must(await p.as('eva').get(`${path}/${patch_id}`), 200).body.status
+    return { operation_id, vote, alone, status }
+  }
+
+  it('are voted on one by one, and the evidence of each names the batch', async () => {
+    const [one, two] = [await proposed(), await proposed()]
+    expect(await one.alone()).toEqual({ approve: null, reject: null })
+    must(await one.vote('approve'), 200, 202)
+    must(await two.vote('reject'), 200, 202)
+    for (const { operation_id } of [one, two]) {
+      const { records } = must(await p.as('vic').get(`/v1/operations/${operation_id}/evidence`), 200).body
+      const vote = records.find(({ kind }: { kind: string }) => kind === 'vote')
+      expect(vote.statement).toMatch(/one of 3 decided together$/)
+      expect(vote.subject.batch).toEqual(batch)
+    }
+  })
+
+  it('leave out a patch whose risk or policy asks for a vote of its own, also when the batch is forged', async () => {
+    const risky = await proposed()
+    await p.query(`update operations.operations set risk_level = 'high' where operation_id = $1`, [risky.operation_id])
+    expect(await risky.alone()).toEqual({ approve: 'risk', reject: null })
+    const kept = await proposed({ bulk: false })
+    expect(await kept.alone()).toEqual({ approve: 'policy', reject: null })
+    for (const patch of [risky, kept]) {
+      expect(await patch.vote('approve')).toMatchObject(REFUSED)
+      expect(await patch.status()).toBe('awaiting_approval')
+      must(await patch.vote('approve', {}), 200, 202)
+    }
+  })
+})

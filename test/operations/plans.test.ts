@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
 import { loadPlanPolicies } from '../../apps/operations/policies/plans.ts'
-import type { PackView } from '../../apps/shared/contracts/operations/packs.ts'
+import type { PackView } from '../../apps/shared/contracts/operations/plans.ts'
 import { digest } from '../../apps/shared/data/digest.ts'
 import { type DeadLetter, listDeadLetters, releaseLetter } from '../../db/inbox.ts'
 import { grantLeases } from '../../db/operations/leases/rows.ts'
@@ -938,7 +938,7 @@ describe('what becomes of a started plan', () => {
   })
 })
 
-it('lists the packs with their procedures, what uses them, and versions that are no longer loaded', async () => {
+it('lists the packs with their procedures, their use, and versions that are no longer loaded', async () => {
   await p.query(
     `insert into operations.packs (pack, version, digest, document) values ('site', '0.9.0', 'sha256:old', '{}')`,
   )

@@ -15,7 +15,7 @@ import { AdminPage } from './frame.tsx'
 
 const words = tAdmin.freeze
 
-/** Freezes that are not over: what each holds, until when, and who may end it. */
+/** Freezes that are not over: their reach, their times, and who may end them. */
 export const FreezesPage = () => {
   const calendar = useQuery({ ...calendarQuery(), refetchInterval: 15_000 })
   const me = useQuery(meQuery()).data

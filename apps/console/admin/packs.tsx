@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import type { PackView } from '../../shared/contracts/operations/packs.ts'
+import type { PackView } from '../../shared/contracts/operations/plans.ts'
 import { packsQuery } from '../queries/changes.ts'
 import { Card } from '../ui/card.tsx'
 import { CopyButton } from '../ui/copy.tsx'
@@ -11,7 +11,7 @@ import { AdminPage } from './frame.tsx'
 
 const words = tAdmin.pack
 
-/** The packs of this installation: versions, procedures with their steps, and what uses them. */
+/** The packs of this installation: versions, procedures with their steps, and their use. */
 export const PacksPage = () => {
   const list = useQuery(packsQuery())
   const packs = [...Map.groupBy(list.data?.items ?? [], ({ pack }) => pack)]

@@ -17,7 +17,7 @@ export const UserMenu = () => {
   useEffect(() => {
     if (reads) return
     const idle = window.requestIdleCallback ?? ((work: () => void) => setTimeout(work, 500))
-    // What the page shows comes first. If the prefetch fails, the first use fetches it.
+    // The page itself comes first. If the prefetch fails, the first use fetches it.
     const timer = setTimeout(
       () =>
         idle(() =>

@@ -1,36 +1,92 @@
 import { digestOf } from '../../shared/contracts/client/digest.ts'
-import type { Gate, InboxRow } from '../api/types.ts'
+import type { WaitingPatch } from '../../shared/contracts/operations/waiting.ts'
+import type { Gate, InboxRow, Patch } from '../api/types.ts'
 import { actionOf, mayPress } from '../command/allowed.tsx'
 import { stepOf } from '../votes/releases.ts'
+import { tDecide } from '../words/decide.ts'
 
 export type Together = 'approve' | 'reject'
-/** How many gates may be decided together, and how many votes are sent at once. */
+/** How many may be decided together, and how many votes are sent at once. */
 export const MOST = 20
 const AT_ONCE = 4
 
-export const keyOf = (row: Pick<InboxRow, 'operation_id' | 'gate_id' | 'round'>): string =>
-  `${row.operation_id}/${row.gate_id}/${row.round}`
+/** A vote that waits for this person, on a gate or on a patch. */
+export type Ballot = {
+  operation_id: string
+  operation_title: string
+  environment: string | null
+  /** The question of a gate, the reason of a patch. */
+  title: string
+  digest: string
+  alone: InboxRow['alone']
+  /** Why this person may not decide so; null if they may. */
+  barred: Record<Together, string | null>
+} & ({ gate_id: string; round: number } | { patch_id: string })
+
+export const ballotOf = (row: InboxRow): Ballot => ({
+  ...{ operation_id: row.operation_id, operation_title: row.operation_title, environment: row.environment },
+  ...{ title: row.question, digest: row.digest, alone: row.alone, gate_id: row.gate_id, round: row.round },
+  barred: { approve: barredBy(row, 'approve'), reject: barredBy(row, 'reject') },
+})
+const barredBy = (row: InboxRow, verdict: Together): string | null => {
+  const action = actionOf(row, verdict)
+  return mayPress(action) ? null : (action?.reason ?? tDecide.inbox.not_you)
+}
+
+export const patchBallot = (patch: WaitingPatch): Ballot => {
+  const barred = patch.mine ? null : tDecide.inbox.not_you
+  return {
+    ...{ operation_id: patch.operation_id, operation_title: patch.operation_title, environment: patch.environment },
+    ...{ title: patch.reason, digest: patch.digest, alone: patch.alone, patch_id: patch.patch_id },
+    barred: { approve: barred, reject: barred },
+  }
+}
+
+export const keyOf = (
+  ballot: Pick<Ballot, 'operation_id'> & ({ gate_id: string; round: number } | { patch_id: string }),
+) =>
+  'gate_id' in ballot
+    ? `${ballot.operation_id}/${ballot.gate_id}/${ballot.round}`
+    : `${ballot.operation_id}/${ballot.patch_id}`
+
+/** Gates, patches, or both. */
+export type Noun = 'gate' | 'patch' | 'item'
+export const nounOf = (ballots: readonly Ballot[]): Noun => {
+  const gates = ballots.filter((ballot) => 'gate_id' in ballot).length
+  return gates === ballots.length ? 'gate' : gates === 0 ? 'patch' : 'item'
+}
 
 /** The set with this key, or without it if it held it. */
 export const flipped = (keys: ReadonlySet<string>, key: string): ReadonlySet<string> =>
   keys.has(key) ? new Set([...keys].filter((other) => other !== key)) : new Set([...keys, key])
 
-/** Whether this person may decide the gate together with others. */
-export const mayTogether = (row: InboxRow, verdict: Together): boolean =>
-  row.alone[verdict] === null && mayPress(actionOf(row, verdict))
+/** Whether this person may decide it together with others. */
+export const mayTogether = ({ alone, barred }: Ballot, verdict: Together): boolean =>
+  alone[verdict] === null && barred[verdict] === null
 
-/** A gate that was read again for the dialog; `out`: why it is left out. */
-export type Candidate = { row: InboxRow; gate: Gate; out: 'moved' | 'differs' | null }
+/** A gate or patch that was read again for the dialog; `out`: why it is left out. */
+export type Candidate = { row: Ballot; read: Gate | Patch; out: 'moved' | 'differs' | null }
+export const isPatch = (read: Gate | Patch): read is Patch => 'result_hash' in read
 
-/** What became of a gate since its row was read, and whether its digest is that of the subject that came with it. */
-export const candidateOf = async (row: InboxRow, gate: Gate): Promise<Candidate> => {
-  const moved = gate.status !== 'waiting' || gate.round !== row.round || gate.digest !== row.digest
-  const differs = (await digestOf(gate.subject)) !== gate.digest
-  return { row, gate, out: differs ? 'differs' : moved ? 'moved' : null }
+/** Whether it has moved since its row was read, and whether its digest is that of the subject that came with it. */
+export const candidateOf = async (row: Ballot, read: Gate | Patch): Promise<Candidate> => {
+  const waits = isPatch(read)
+    ? read.status === 'awaiting_approval'
+    : read.status === 'waiting' && 'round' in row && read.round === row.round
+  const differs = (await digestOf(isPatch(read) ? coveredBy(read) : read.subject)) !== read.digest
+  return { row, read, out: differs ? 'differs' : waits && read.digest === row.digest ? null : 'moved' }
 }
+const coveredBy = ({ patch_id, base_revision, changes, result_hash }: Patch) => ({
+  ...{ patch_id, base_revision, changes, result_hash },
+})
 
-/** Gates with equal keys make the same change: the same fields to the same values by the same steps, on as many targets. */
-export const changeKey = ({ subject }: Pick<Gate, 'subject'>): string => {
+/**
+ * Equal keys mean the same change. Gates: the same fields to the same values by the same steps, on as many
+ * targets. Patches: the same changes of the graph.
+ */
+export const changeKey = (read: Gate | Patch): string => {
+  if (isPatch(read)) return JSON.stringify(['patch', read.changes])
+  const { subject } = read
   if (subject === null) return ''
   const { changes, releases, releases_count, bound_outputs, intervention } = subject
   return JSON.stringify([
@@ -50,7 +106,7 @@ export type Parted = { alike: Candidate[]; apart: Candidate[]; elsewhere: Candid
  */
 export const partOf = (candidates: readonly Candidate[]): Parted => {
   const sound = candidates.filter(({ out }) => out === null)
-  const groups = Map.groupBy(sound, ({ row, gate }) => JSON.stringify([row.environment, changeKey(gate)]))
+  const groups = Map.groupBy(sound, ({ row, read }) => JSON.stringify([row.environment, changeKey(read)]))
   const alike = [...groups.values()].reduce<Candidate[]>((most, one) => (one.length > most.length ? one : most), [])
   const others = sound.filter((one) => !alike.includes(one))
   const isHere = ({ row }: Candidate) => row.environment === alike[0]?.row.environment

@@ -2,18 +2,17 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { sendCommand } from '../api/commands.ts'
-import type { Gate } from '../api/types.ts'
 import { type Candidate, keyOf, sendEach, type Together } from './alike.ts'
 
 /** `held`: not sent, or not judged; it is sent again with its own key. */
 export type Result =
   | { state: 'sending' }
   | { state: 'held' }
-  | { state: 'done'; gate: Gate }
+  | { state: 'done'; status: string }
   | { state: 'refused' | 'unknown'; problem: Problem }
 
 /**
- * Votes on gates together: one command, key, digest and round each. A missing answer stops the rest, as does a sign-in
+ * Votes on gates and patches together: one command, key, digest and round each. A missing answer stops the rest, as does a sign-in
  * that is too old; both are sent again with the same keys.
  */
 export const useBatch = (verdict: Together) => {
@@ -29,14 +28,18 @@ export const useBatch = (verdict: Together) => {
 
   const vote = async (candidate: Candidate, comment: string): Promise<'on' | 'stop'> => {
     const { id, size, keys } = batch.current as NonNullable<typeof batch.current>
-    const { operation_id, gate_id, round, digest } = candidate.gate
+    const { row, read } = candidate
+    const [part, round] =
+      'gate_id' in row
+        ? [`gates/${encodeURIComponent(row.gate_id)}`, { round: row.round }]
+        : [`patches/${row.patch_id}`, {}]
     tell(candidate, { state: 'sending' })
-    const path = `/v1/operations/${encodeURIComponent(operation_id)}/gates/${encodeURIComponent(gate_id)}/${verdict}`
-    const seen = verdict === 'approve' ? { reviewed_digest: digest } : {}
-    const body = { round, ...seen, ...(comment === '' ? {} : { comment }), batch: { id, size } }
-    const outcome = await sendCommand<Gate>({ path, body }, keys.get(keyOf(candidate.row)) ?? '')
+    const path = `/v1/operations/${encodeURIComponent(row.operation_id)}/${part}/${verdict}`
+    const seen = verdict === 'approve' ? { reviewed_digest: read.digest } : {}
+    const body = { ...round, ...seen, ...(comment === '' ? {} : { comment }), batch: { id, size } }
+    const outcome = await sendCommand<{ status: string }>({ path, body }, keys.get(keyOf(candidate.row)) ?? '')
     if (outcome.kind === 'applied' || outcome.kind === 'accepted') {
-      tell(candidate, { state: 'done', gate: outcome.reply })
+      tell(candidate, { state: 'done', status: outcome.reply.status })
       return 'on'
     }
     const { kind, problem } = outcome
@@ -61,7 +64,7 @@ export const useBatch = (verdict: Together) => {
     } finally {
       busy.current = false
       setSending(false)
-      for (const key of ['inbox', 'me', 'gate', 'operation', 'graph'])
+      for (const key of ['inbox', 'me', 'gate', 'patch', 'patches', 'operation', 'graph'])
         void client.invalidateQueries({ queryKey: [key] })
     }
   }

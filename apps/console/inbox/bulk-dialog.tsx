@@ -1,30 +1,42 @@
-import { useQueries } from '@tanstack/react-query'
+import { type QueryFunction, useQueries } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { useConnection } from '../api/hooks.ts'
-import type { InboxRow } from '../api/types.ts'
-import { actionOf } from '../command/allowed.tsx'
+import type { Gate, Patch } from '../api/types.ts'
 import { ConfirmField, PasswordAgain, ReasonField } from '../command/fields.tsx'
+import { patchQuery } from '../queries/changes.ts'
 import { gateQuery } from '../queries/operations.ts'
 import { ProblemText } from '../ui/failure.tsx'
 import { DialogFrame } from '../ui/overlays.tsx'
 import { Loading } from '../ui/page.tsx'
 import { Status } from '../values/status.tsx'
 import { ChangeLine, Said } from '../votes/brief.tsx'
+import { changeWords } from '../votes/patch-words.ts'
 import { stepOf } from '../votes/releases.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
-import { type Candidate, candidateOf, flipped, keyOf, mayTogether, partOf, type Together } from './alike.ts'
+import {
+  type Ballot,
+  type Candidate,
+  candidateOf,
+  flipped,
+  isPatch,
+  keyOf,
+  mayTogether,
+  nounOf,
+  partOf,
+  type Together,
+} from './alike.ts'
 import { type Result, useBatch } from './batch.ts'
 
 const words = tDecide.inbox.bulk
 
-/** Decides the selected gates together: reads each again, sets apart what is not alike, and shows every answer. */
-export const BulkDialog = ({ rows, verdict, close }: { rows: InboxRow[]; verdict: Together; close: () => void }) => {
+/** Decides the selected gates and patches together: reads each again, sets apart what is not alike, and shows every answer. */
+export const BulkDialog = ({ rows, verdict, close }: { rows: Ballot[]; verdict: Together; close: () => void }) => {
   const [asked] = useState(() => rows.filter((row) => mayTogether(row, verdict)))
   const [alone] = useState(() => rows.filter((row) => !mayTogether(row, verdict)))
   const { candidates, failed } = useCandidates(asked)
   return candidates === undefined ? (
-    <DialogFrame title={words.titles[verdict]} close={close}>
+    <DialogFrame title={words.titles[verdict](nounOf(rows))} close={close}>
       {failed ? <p role="alert">{words.unread}</p> : <Loading rows={2} />}
     </DialogFrame>
   ) : (
@@ -32,31 +44,31 @@ export const BulkDialog = ({ rows, verdict, close }: { rows: InboxRow[]; verdict
   )
 }
 
-/** The gates as they are when the dialog opens; they stay as they were read. */
-const useCandidates = (rows: InboxRow[]) => {
+type Read = { queryKey: readonly unknown[]; queryFn: QueryFunction<Gate | Patch> }
+const readOf = (row: Ballot): Read =>
+  ('gate_id' in row ? gateQuery(row.operation_id, row.gate_id) : patchQuery(row.operation_id, row.patch_id)) as never
+
+/** All as they are when the dialog opens; they stay as they were read. */
+const useCandidates = (rows: Ballot[]) => {
   const [opened] = useState(() => Date.now())
   const [candidates, setCandidates] = useState<Candidate[]>()
   const reads = useQueries({
-    queries: rows.map((row) => ({
-      ...gateQuery(row.operation_id, row.gate_id),
-      staleTime: 0,
-      refetchOnMount: 'always' as const,
-    })),
+    queries: rows.map((row) => ({ ...readOf(row), staleTime: 0, refetchOnMount: 'always' as const })),
   })
   const fresh = reads.every(({ data, dataUpdatedAt }) => data !== undefined && dataUpdatedAt >= opened)
   // biome-ignore lint/correctness/useExhaustiveDependencies: the first read is decided on
   useEffect(() => {
     if (!fresh || candidates !== undefined) return
     const read = rows.flatMap((row, at) => {
-      const gate = reads[at]?.data
-      return gate ? [candidateOf(row, gate)] : []
+      const read = reads[at]?.data
+      return read ? [candidateOf(row, read)] : []
     })
     void Promise.all(read).then(setCandidates)
   }, [fresh])
   return { candidates, failed: reads.some(({ isError }) => isError) }
 }
 
-type DecidingProps = { candidates: Candidate[]; alone: InboxRow[]; verdict: Together; close: () => void }
+type DecidingProps = { candidates: Candidate[]; alone: Ballot[]; verdict: Together; close: () => void }
 
 const Deciding = ({ candidates, alone, verdict, close }: DecidingProps) => {
   const [{ alike, apart, elsewhere, out }] = useState(() => partOf(candidates))
@@ -68,6 +80,9 @@ const Deciding = ({ candidates, alone, verdict, close }: DecidingProps) => {
   const offline = useConnection().mode === 'offline'
   const { results, sending, stale, send, confirmed, begun } = useBatch(verdict)
   const chosen = [...alike, ...apart].filter(({ row }) => ticked.has(keyOf(row)))
+  const noun = nounOf(
+    chosen.length > 0 ? chosen.map(({ row }) => row) : [...candidates.map(({ row }) => row), ...alone],
+  )
   const left = chosen.filter(({ row }) => isLeft(results.get(keyOf(row))))
   const commentMissing = verdict === 'reject' && comment.trim() === ''
   const countMissing = typed.trim() !== String(chosen.length)
@@ -77,7 +92,7 @@ const Deciding = ({ candidates, alone, verdict, close }: DecidingProps) => {
     if (commentMissing) return field.current?.focus()
     if (left.length > 0 && !countMissing) void send(left, comment.trim())
   }
-  const toggle = (row: InboxRow) => setTicked((before) => flipped(before, keyOf(row)))
+  const toggle = (row: Ballot) => setTicked((before) => flipped(before, keyOf(row)))
   const list = (items: Candidate[], isApart = false) => (
     <ul className="flex flex-col divide-y divide-line">
       {items.map((candidate) => (
@@ -95,7 +110,7 @@ const Deciding = ({ candidates, alone, verdict, close }: DecidingProps) => {
   const over = begun && !sending && left.length === 0
   return (
     <DialogFrame
-      title={words.titles[verdict]}
+      title={words.titles[verdict](noun)}
       close={close}
       wide
       footer={
@@ -114,16 +129,16 @@ const Deciding = ({ candidates, alone, verdict, close }: DecidingProps) => {
                 ? tDecide.command.sending
                 : begun
                   ? words.rest(left.length)
-                  : words.buttons[verdict](chosen.length)}
+                  : words.buttons[verdict](chosen.length, noun)}
             </button>
           )}
         </>
       }
     >
-      {alike[0]?.gate.subject ? (
-        <section aria-label={words.alike(alike.length)} className="flex flex-col gap-2">
-          <h3 className="font-semibold">{words.alike(alike.length)}</h3>
-          <Change gate={alike[0].gate} />
+      {alike[0] ? (
+        <section aria-label={words.alike(alike.length, nounOf([alike[0].row]))} className="flex flex-col gap-2">
+          <h3 className="font-semibold">{words.alike(alike.length, nounOf([alike[0].row]))}</h3>
+          <Change read={alike[0].read} />
           {list(alike)}
         </section>
       ) : (
@@ -172,7 +187,7 @@ type RowProps = {
   result: Result | undefined
   toggle?: () => void
 }
-const Row = ({ candidate: { row, gate }, apart, ticked, result, toggle }: RowProps) => (
+const Row = ({ candidate: { row, read }, apart, ticked, result, toggle }: RowProps) => (
   <li className="flex flex-wrap items-center gap-x-3 gap-y-1 py-2">
     <label className="flex min-w-0 flex-1 items-center gap-3">
       <input type="checkbox" checked={ticked} disabled={!toggle} onChange={() => toggle?.()} />
@@ -180,18 +195,30 @@ const Row = ({ candidate: { row, gate }, apart, ticked, result, toggle }: RowPro
         <Said>{row.operation_title}</Said>
         <span className="text-muted">
           {' · '}
-          <Said>{row.question}</Said>
+          <Said>{row.title}</Said>
         </span>
       </span>
     </label>
-    {apart ? <Change gate={gate} /> : null}
+    {apart ? <Change read={read} /> : null}
     {result ? <Answer result={result} /> : null}
   </li>
 )
 
-/** What the gate changes, and its steps by name where no field shows what they do. */
-const Change = ({ gate: { subject, brief } }: Pick<Candidate, 'gate'>) =>
-  subject === null ? null : (
+/** What a gate changes, and its steps by name where no field shows what they do; of a patch its changes of the graph. */
+const Change = ({ read }: Pick<Candidate, 'read'>) => {
+  if (isPatch(read))
+    return (
+      <ul className="list-disc pl-5">
+        {read.changes.slice(0, STEPS).map((change) => (
+          <li key={JSON.stringify(change)} className="wrap-anywhere">
+            <Said>{changeWords(change)}</Said>
+          </li>
+        ))}
+        {read.changes.length > STEPS ? <li className="text-muted">{t.others(read.changes.length - STEPS)}</li> : null}
+      </ul>
+    )
+  const { subject, brief } = read
+  return subject === null ? null : (
     <div>
       <ChangeLine subject={subject} order={brief?.order} />
       {subject.changes.length > 0 ? null : (
@@ -201,15 +228,20 @@ const Change = ({ gate: { subject, brief } }: Pick<Candidate, 'gate'>) =>
       )}
     </div>
   )
+}
 const STEPS = 6
-const stepsOf = ({ releases }: NonNullable<Candidate['gate']['subject']>): string => {
+const stepsOf = ({ releases }: NonNullable<Gate['subject']>): string => {
   const names = [...new Set(releases.map(stepOf))]
   return t.and([...names.slice(0, STEPS), ...(names.length > STEPS ? [t.others(names.length - STEPS)] : [])])
 }
 
 const Answer = ({ result }: { result: Result }) => {
   if (result.state === 'done')
-    return result.gate.status === 'waiting' ? <span>{words.counted}</span> : <Status state={result.gate.status} />
+    return /^(waiting|awaiting_approval)$/.test(result.status) ? (
+      <span>{words.counted}</span>
+    ) : (
+      <Status state={result.status} />
+    )
   if (result.state === 'sending') return <span className="text-muted">{tDecide.command.sending}</span>
   if (result.state === 'held') return <span className="text-muted">{words.held}</span>
   return (
@@ -222,8 +254,8 @@ const Answer = ({ result }: { result: Result }) => {
   )
 }
 
-type LeftOutProps = { alone: InboxRow[]; verdict: Together; elsewhere: Candidate[]; out: Candidate[] }
-/** Every selected gate that is not decided here, and why. */
+type LeftOutProps = { alone: Ballot[]; verdict: Together; elsewhere: Candidate[]; out: Candidate[] }
+/** Every selected one that is not decided here, and why. */
 const LeftOut = ({ alone, verdict, elsewhere, out }: LeftOutProps) => {
   const all = [
     ...alone.map((row) => ({ row, why: whyNot(row, verdict) })),
@@ -244,7 +276,7 @@ const LeftOut = ({ alone, verdict, elsewhere, out }: LeftOutProps) => {
   )
 }
 
-const whyNot = (row: InboxRow, verdict: Together): string => {
-  const alone = row.alone[verdict]
-  return alone ? words.alone[alone] : (actionOf(row, verdict)?.reason ?? tDecide.inbox.not_you)
+const whyNot = ({ alone, barred }: Ballot, verdict: Together): string => {
+  const why = alone[verdict]
+  return why ? words.alone[why] : (barred[verdict] ?? tDecide.inbox.not_you)
 }

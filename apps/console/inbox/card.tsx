@@ -9,19 +9,21 @@ import { TimeText } from '../values/time.tsx'
 import { ruleOf, ruleWords, votesInRound } from '../votes/votes.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
+import { ballotOf } from './alike.ts'
 import { isSelectable, SelectBox, type Selection, WhyAlone } from './selection.tsx'
 
 /** A gate that waits: its question, what it changes, until when, and the box that selects it. */
 export const GateCard = ({ row, selection }: { row: InboxRow; selection: Selection }) => {
   const rule = ruleOf(row)
+  const ballot = ballotOf(row)
   const { operation_id, gate_id } = row
   const select = ({ key }: React.KeyboardEvent) => {
-    if (key === 'x' && display().shortcuts && selection.on && isSelectable(row)) selection.toggle(row)
+    if (key === 'x' && display().shortcuts && selection.on && isSelectable(ballot)) selection.toggle(ballot)
   }
   return (
-    <article className="card gate-card flex flex-col gap-3 p-4" data-selected={selection.has(row) || undefined}>
+    <article className="card gate-card flex flex-col gap-3 p-4" data-selected={selection.has(ballot) || undefined}>
       <div className="flex items-start gap-3">
-        <SelectBox row={row} selection={selection} />
+        <SelectBox row={ballot} selection={selection} />
         <span className="mt-1">
           <ShapeIcon shape="diamond" tone="wait" />
         </span>
@@ -83,7 +85,7 @@ export const GateCard = ({ row, selection }: { row: InboxRow; selection: Selecti
           </dd>
         </div>
       </dl>
-      <WhyAlone row={row} selection={selection} />
+      <WhyAlone row={ballot} selection={selection} mine={row.eligible_me} />
       {row.eligible_me ? null : (
         <p className="text-table text-muted">{row.why_not_me ? row.why_not_me : tDecide.inbox.not_you}</p>
       )}

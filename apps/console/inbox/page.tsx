@@ -7,7 +7,7 @@ import { Failure } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
 import { tDecide } from '../words/decide.ts'
-import { keyOf } from './alike.ts'
+import { ballotOf, keyOf, patchBallot } from './alike.ts'
 import { Decided, GateCard } from './card.tsx'
 import { Guide } from './guide.tsx'
 import { SelectionBar, useSelection } from './selection.tsx'
@@ -23,7 +23,10 @@ export const InboxPage = () => {
   const counts = useQuery(meQuery()).data?.counts
   const waiting = useQuery(waitingQuery(whose))
   const rows = useStaying(inbox.data?.items, whose)
-  const selection = useSelection(rows.flatMap(({ row, gone }) => (gone ? [] : [row])))
+  const selection = useSelection([
+    ...(waiting.data?.patches ?? []).map(patchBallot),
+    ...rows.flatMap(({ row, gone }) => (gone ? [] : [ballotOf(row)])),
+  ])
   return (
     <Page>
       <div className="flex flex-wrap items-end justify-between gap-3">
@@ -54,7 +57,7 @@ export const InboxPage = () => {
       <Guide />
       {inbox.isPending ? <Loading rows={2} /> : null}
       {inbox.isError ? <Failure error={inbox.error} retry={() => void inbox.refetch()} /> : null}
-      <WaitingRows waiting={waiting.data} />
+      <WaitingRows waiting={waiting.data} selection={selection} />
       <SelectionBar selection={selection} />
       {rows.length > 0 ? (
         <ul className="flex flex-col gap-3">

@@ -1,26 +1,25 @@
 import { Suspense, useState } from 'react'
-import type { InboxRow } from '../api/types.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { tDecide } from '../words/decide.ts'
-import { flipped, keyOf, MOST, mayTogether, type Together } from './alike.ts'
+import { type Ballot, flipped, keyOf, MOST, mayTogether, nounOf, type Together } from './alike.ts'
 
 const BulkDialog = lazyPart(() => import('./bulk-dialog.tsx').then((part) => ({ default: part.BulkDialog })))
 const words = tDecide.inbox.bulk
 
-/** Whether a gate can be selected at all: its rejection may go together with others where its approval may not. */
-export const isSelectable = (row: InboxRow): boolean => mayTogether(row, 'approve') || mayTogether(row, 'reject')
+/** Whether it can be selected at all: its rejection may go together with others where its approval may not. */
+export const isSelectable = (row: Ballot): boolean => mayTogether(row, 'approve') || mayTogether(row, 'reject')
 
-/** The gates that are selected, among those that still wait. Where fewer than two can be, there is no selection. */
-export const useSelection = (rows: readonly InboxRow[]) => {
+/** The selected ones, among those that still wait. Where fewer than two can be, there is no selection. */
+export const useSelection = (rows: readonly Ballot[]) => {
   const [keys, setKeys] = useState<ReadonlySet<string>>(new Set())
   const able = rows.filter(isSelectable)
   const chosen = able.filter((row) => keys.has(keyOf(row)))
-  const toggle = (row: InboxRow) =>
+  const toggle = (row: Ballot) =>
     setKeys((before) => (before.has(keyOf(row)) || chosen.length < MOST ? flipped(before, keyOf(row)) : before))
   return {
     on: able.length > 1,
     chosen,
-    has: (row: InboxRow) => keys.has(keyOf(row)),
+    has: (row: Ballot) => keys.has(keyOf(row)),
     toggle,
     all: () => setKeys(new Set(able.slice(0, MOST).map(keyOf))),
     clear: () => setKeys(new Set()),
@@ -28,10 +27,10 @@ export const useSelection = (rows: readonly InboxRow[]) => {
 }
 export type Selection = ReturnType<typeof useSelection>
 
-/** How many gates are selected, and the two decisions on them. An open dialog stays when the last gate is decided. */
+/** How many are selected, and the two decisions on them. An open dialog stays when the last one is decided. */
 export const SelectionBar = ({ selection }: { selection: Selection }) => {
   const { on, chosen, all, clear } = selection
-  const [open, setOpen] = useState<{ rows: InboxRow[]; verdict: Together }>()
+  const [open, setOpen] = useState<{ rows: Ballot[]; verdict: Together }>()
   const press = (verdict: Together) => chosen.length > 0 && setOpen({ rows: chosen, verdict })
   const close = () => {
     setOpen(undefined)
@@ -52,7 +51,7 @@ export const SelectionBar = ({ selection }: { selection: Selection }) => {
       {on ? (
         <section aria-label={words.title} className="flex flex-wrap items-center gap-3">
           <p role="status" className="text-muted">
-            {chosen.length >= MOST ? words.most(MOST) : words.selected(chosen.length)}
+            {chosen.length >= MOST ? words.most(MOST, nounOf(chosen)) : words.selected(chosen.length, nounOf(chosen))}
           </p>
           <button type="button" className="button quiet" onClick={chosen.length > 0 ? clear : all}>
             {chosen.length > 0 ? words.clear : words.all}
@@ -70,19 +69,19 @@ export const SelectionBar = ({ selection }: { selection: Selection }) => {
   )
 }
 
-/** The box that selects a gate. */
-export const SelectBox = ({ row, selection }: { row: InboxRow; selection: Selection }) =>
+/** The box that selects a gate or a patch. */
+export const SelectBox = ({ row, selection }: { row: Ballot; selection: Selection }) =>
   selection.on && isSelectable(row) ? (
     <label className="select-box">
       <input type="checkbox" checked={selection.has(row)} onChange={() => selection.toggle(row)} />
-      <span className="sr-only">{words.select(row.question, row.operation_title)}</span>
+      <span className="sr-only">{words.select(row.title, row.operation_title)}</span>
     </label>
   ) : null
 
-/** Why a gate that the person may decide cannot be selected. */
-export const WhyAlone = ({ row, selection }: { row: InboxRow; selection: Selection }) => {
+/** The reason why one that the person may decide cannot be selected. */
+export const WhyAlone = ({ row, selection, mine }: { row: Ballot; selection: Selection; mine: boolean }) => {
   const alone = row.alone.reject ?? row.alone.approve
-  return selection.on && row.eligible_me && alone && !isSelectable(row) ? (
+  return selection.on && mine && alone && !isSelectable(row) ? (
     <p className="text-table text-muted">{words.alone[alone]}</p>
   ) : null
 }

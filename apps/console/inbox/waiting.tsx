@@ -5,18 +5,20 @@ import { ShapeIcon, Status } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
+import { patchBallot } from './alike.ts'
+import { SelectBox, type Selection, WhyAlone } from './selection.tsx'
 
 export const isEmpty = ({ patches, failures }: Waiting): boolean => patches.length + failures.length === 0
 
 /** Failures that hold an operation, then patches to vote on: one line each, the oldest first. */
-export const WaitingRows = ({ waiting }: { waiting: Waiting | undefined }) =>
+export const WaitingRows = ({ waiting, selection }: { waiting: Waiting | undefined; selection: Selection }) =>
   waiting === undefined || isEmpty(waiting) ? null : (
-    <ul className="card flex flex-col divide-y" aria-label={tDecide.inbox.rest}>
+    <ul className="card flex flex-col divide-y divide-line" aria-label={tDecide.inbox.rest}>
       {waiting.failures.map((failure) => (
         <Failure key={failure.operation_id} failure={failure} />
       ))}
       {waiting.patches.map((patch) => (
-        <Patch key={patch.patch_id} patch={patch} />
+        <Patch key={patch.patch_id} patch={patch} selection={selection} />
       ))}
     </ul>
   )
@@ -41,10 +43,12 @@ const Failure = ({ failure }: { failure: Waiting['failures'][number] }) => {
   )
 }
 
-const Patch = ({ patch }: { patch: Waiting['patches'][number] }) => {
+const Patch = ({ patch, selection }: { patch: Waiting['patches'][number]; selection: Selection }) => {
   const { operation_id, operation_title, patch_id, reason, proposer, change_count, approvals, quorum } = patch
+  const ballot = patchBallot(patch)
   return (
     <li className={LINE}>
+      <SelectBox row={ballot} selection={selection} />
       <ShapeIcon shape="diamond" tone="wait" />
       <span>{tDecide.inbox.patch}</span>
       <PatchLink operation_id={operation_id} patch_id={patch_id} data-row="" className="font-semibold wrap-anywhere">
@@ -54,6 +58,7 @@ const Patch = ({ patch }: { patch: Waiting['patches'][number] }) => {
       <span>{nameOf(proposer)}</span>
       <span className="tabular-nums">{t.of(approvals, quorum)}</span>
       <Rest operation_id={operation_id} title={operation_title} since={patch.waiting_since} />
+      <WhyAlone row={ballot} selection={selection} mine={patch.mine} />
     </li>
   )
 }

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react'
 
 const REST_MS = 500
 
-/** The text, once it has rested: what is typed is not asked about letter by letter. */
+/** The text, once it has rested: nobody asks letter by letter. */
 export const useRested = (text: string): string => {
   const [rested, setRested] = useState(text)
   useEffect(() => {

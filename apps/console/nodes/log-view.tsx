@@ -27,7 +27,7 @@ const useScroll = (log: Log) => {
   const last = log.lines.at(-1)?.seq ?? 0
   const first = log.lines[0]?.seq ?? 1
   const prepending = useRef(false)
-  /** On the way to a line: what scrolls meanwhile is not the person, and the line is shown once. */
+  /** On the way to a line: the person does not scroll meanwhile, and the line is shown once. */
   const going = useRef(false)
 
   useEffect(() => {

@@ -21,7 +21,7 @@ type Region = { region_id: string; name: string; by_health: Record<string, numbe
 >
 const QUIET = { open: 0, needs_attention: 0, gates: 0 }
 
-/** Each region at a glance: health of its resources, open operations, and what waits for people there. */
+/** Each region at a glance: health of its resources, open operations, and gates that wait there. */
 export const Regions = ({ overview }: { overview: Overview }) => {
   const may = useQuery(meQuery()).data?.permissions.includes('catalog:read') ?? false
   const places = useInfiniteQuery({ ...placesQuery('regions', {}), enabled: may })

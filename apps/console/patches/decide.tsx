@@ -6,10 +6,10 @@ import { actionOf } from '../command/allowed.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { isMe } from '../values/person.tsx'
 import { DecideBox, useDigestCheck } from '../votes/panel.tsx'
+import { callOf, changeWords } from '../votes/patch-words.ts'
 import { signed } from '../votes/sign.ts'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
-import { callOf, changeWords } from './words.ts'
 
 const loadDialog = () => import('../command/dialog.tsx').then((part) => ({ default: part.CommandDialog }))
 const CommandDialog = lazyPart(loadDialog)

@@ -1,9 +1,9 @@
 import type { Patch, PatchChange } from '../api/types.ts'
 import { ChangeMark, FieldDiffs, valueText } from '../values/diff.tsx'
+import { callOf, changeWords } from '../votes/patch-words.ts'
 import { tChange } from '../words/change.ts'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
-import { callOf, changeWords } from './words.ts'
 
 type Names = (node_id: string) => string
 

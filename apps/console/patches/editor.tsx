@@ -7,11 +7,11 @@ import type { Patch, PatchChange } from '../api/types.ts'
 import { Card } from '../ui/card.tsx'
 import { ProblemText } from '../ui/failure.tsx'
 import { ShapeIcon } from '../values/status.tsx'
+import { changeWords } from '../votes/patch-words.ts'
 import { tChange } from '../words/change.ts'
 import { PatchDiff } from './diff.tsx'
 import { placeViolations, readDraft } from './drafts.ts'
 import { PatchGraph } from './graph.tsx'
-import { changeWords } from './words.ts'
 
 /** One change in the editor: its text is the truth, so that half-typed JSON is kept. */
 export type Draft = { id: number; text: string }

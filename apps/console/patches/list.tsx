@@ -11,8 +11,8 @@ import { PatchLink } from '../values/links.tsx'
 import { Person } from '../values/person.tsx'
 import { Status } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
+import { countWords } from '../votes/patch-words.ts'
 import { tChange } from '../words/change.ts'
-import { countWords } from './words.ts'
 
 /** Every patch of one operation: waiting, applied, rejected. */
 export const OperationPatchesPage = () => {

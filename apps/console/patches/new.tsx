@@ -11,12 +11,12 @@ import { UnreadPage } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { Heading, Page } from '../ui/page.tsx'
 import { ShapeIcon } from '../values/status.tsx'
+import { nodeNames } from '../votes/patch-words.ts'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { PatchBuilder } from './builder.tsx'
 import { changesOf, type Draft, DraftList, draftFrom, PatchOutlook, usePatchCheck } from './editor.tsx'
-import { nodeNames } from './words.ts'
 
 const CommandDialog = lazyPart(() => import('../command/dialog.tsx').then((part) => ({ default: part.CommandDialog })))
 

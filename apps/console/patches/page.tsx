@@ -16,6 +16,7 @@ import { nameOf } from '../values/person.tsx'
 import { ShapeIcon, Status, statusWord } from '../values/status.tsx'
 import { TimeText, useTimeWords } from '../values/time.tsx'
 import { BriefCard, Said } from '../votes/brief.tsx'
+import { nodeNames } from '../votes/patch-words.ts'
 import { VoteList } from '../votes/votes.tsx'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
@@ -24,7 +25,6 @@ import { t } from '../words/index.ts'
 import { PatchDecide } from './decide.tsx'
 import { PatchChanges, PatchDiff } from './diff.tsx'
 import { PatchGraph } from './graph.tsx'
-import { nodeNames } from './words.ts'
 
 /** One patch: its reason, its changes, the resulting graph, the required votes, and the decision. */
 export const PatchPage = () => {

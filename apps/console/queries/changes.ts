@@ -28,7 +28,7 @@ export const scheduleQuery = (schedule_id: string) =>
 export const proceduresQuery = () =>
   queryOptions({ queryKey: ['procedures'], staleTime: 60_000, queryFn: reading('/v1/procedures') })
 
-/** Every version of every pack, with what uses it. */
+/** Every version of every pack, with its use. */
 export const packsQuery = () => queryOptions({ queryKey: ['packs'], queryFn: reading('/v1/packs') })
 
 export const planQuery = (plan_id: string) =>

@@ -58,7 +58,7 @@ export const createFreeze = async (
   return answer
 }
 
-/** Ends a freeze that a person made; what it held continues by itself. */
+/** Ends a freeze that a person made; nodes that it held continue by themselves. */
 export const endFreeze = async (deps: FreezeDeps, mutation: Mutation, trace: string | null, freeze_id: string) => {
   const ended: { freeze?: PutFreeze | undefined } = {}
   const answer = await mutate(deps, mutation, async (tx) => {

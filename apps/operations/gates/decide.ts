@@ -16,11 +16,12 @@ import { type Proof, signatureOf, withProof } from '../command/vote-signature.ts
 import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { gateOfIntervention, passIntervention } from '../interventions/second.ts'
 import type { InterventionDeps } from '../interventions/types.ts'
+import { refuseTogether } from '../patches/bulk.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import { externalOnly, footingOf, gateFacts, gateObject, votingGroups } from '../policies/footing.ts'
 import { type People, refuseTainted, withPeople } from '../policies/lost-rights.ts'
-import { refuseBulk } from './bulk.ts'
+import { aloneOf } from './bulk.ts'
 import { bypass, type Cast, castVote, type GateCommand, NOBODY, type Tallied, takeBack } from './cast.ts'
 import { readGate } from './read.ts'
 import { refuseAuthor, refuseBypass } from './view.ts'
@@ -93,7 +94,7 @@ const checkBatch = (
   if (batch === undefined) return
   if (break_glass)
     throw new AppError('policy_denied', 'bulk_not_allowed', 'One breaks the glass of one gate at a time.')
-  throwIfRefused(refuseBulk(row, verdict, config.OPERATIONS__GATES__BULK_APPROVE))
+  throwIfRefused(refuseTogether(aloneOf(row, verdict, config.OPERATIONS__GATES__BULK_APPROVE)))
 }
 
 type Deciding = { row: GateRow; facts: ReturnType<typeof gateFacts>; subject: Subject; command_id: string }

@@ -37,6 +37,7 @@ import {
 import { refused, throwIfRefused } from '../policies/authority.ts'
 import { type People, refuseTainted, withPeople } from '../policies/lost-rights.ts'
 import {
+  checkBatch,
   evidenceOf,
   onPatch,
   type PatchCommand,
@@ -78,6 +79,7 @@ const approveSteps = (
 ): Steps<Subject> => {
   const heads = askHeads(deps, () => listTargets(deps.db, command.operation_id))
   const steps = onPatch(deps, command, 'approve', async (tx, subject, patch, command_id) => {
+    checkBatch(deps, subject, patch, 'approve', body.batch)
     const footing = patchFooting(subject, patch, deps.lookback_s)
     throwIfRefused(refuseTainted(command.caller, footing))
     throwIfRefused(refuseDigestOf(patch.digest, body.reviewed_digest))
@@ -122,7 +124,7 @@ const approveSteps = (
     })
     const events = [
       ...voidedPatchVotes(patch.patch_id, lost),
-      voteEvent(command, command_id, patch, 'approve', body.comment ?? null, signature),
+      voteEvent(command, command_id, patch, 'approve', body, signature),
     ]
     if (status === 'awaiting_approval') return { payload: null, events, effect }
     return apply(deps, tx, { command, subject, patch, outlook, command_id, voted: events })

@@ -6,6 +6,7 @@ import { liftHolds, movePatch, type PatchRow, saveVote } from '../../../db/opera
 import type { EvidenceSubject } from '../../../db/operations/tables/evidence.ts'
 import { refusePatchDecision } from '../../../workflows/operation/rules/patches.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
+import type { Batch } from '../../shared/contracts/operations/common.ts'
 import type { VoteSignature } from '../../shared/contracts/operations/gates.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import type { RejectPatchBody } from '../../shared/contracts/operations/patches.ts'
@@ -20,6 +21,7 @@ import { refuseOn } from '../operations/control.ts'
 import { secretViolations } from '../planner/plan.ts'
 import { notApplicable, type Outlook, requirePatch } from '../plans/ahead.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
+import { aloneBy, refuseTogether, type Verdict } from './bulk.ts'
 import { patchObject, readPatch, rejectAction } from './view.ts'
 
 export type PatchCommand = Command & { patch_id: string; caller: Caller }
@@ -64,6 +66,7 @@ export const rejectPatch = (deps: CommandDeps & PolicyDeps, command: PatchComman
     deps,
     command,
     onPatch(deps, command, 'reject', async (tx, subject, patch, command_id) => {
+      checkBatch(deps, subject, patch, 'reject', body.batch)
       const { operation_id } = subject
       const own = patch.proposer_id === command.caller.user_id
       const status = own ? 'withdrawn' : 'rejected'
@@ -87,7 +90,7 @@ export const rejectPatch = (deps: CommandDeps & PolicyDeps, command: PatchComman
       return {
         payload: { patch_id },
         events: [
-          ...(own ? [] : [voteEvent(command, command_id, patch, 'reject', body.comment)]),
+          ...(own ? [] : [voteEvent(command, command_id, patch, 'reject', body)]),
           {
             ...closed,
             evidence: evidenceOf(`${command.actor.name}: patch ${patch_id} is ${status}`, patch_id, patch.digest),
@@ -97,6 +100,18 @@ export const rejectPatch = (deps: CommandDeps & PolicyDeps, command: PatchComman
       }
     }),
   )
+
+/** A vote that is one of several is given only where such votes are allowed. */
+export const checkBatch = (
+  { config }: Pick<OperationsDeps, 'config'>,
+  { risk_level }: Subject,
+  { required }: PatchRow,
+  verdict: Verdict,
+  batch: Batch | undefined,
+): void => {
+  if (batch === undefined) return
+  throwIfRefused(refuseTogether(aloneBy(required, risk_level, verdict, config.OPERATIONS__GATES__BULK_APPROVE)))
+}
 
 type OnPatch = (
   tx: Tx,
@@ -151,7 +166,7 @@ export const voteEvent = (
   command_id: string,
   patch: PatchRow,
   decision: 'approve' | 'reject',
-  comment: string | null,
+  { comment = null, batch }: { comment?: string | null | undefined; batch?: Batch | undefined },
   signature?: VoteSignature,
 ): TimelineEvent => ({
   ...said(command, command_id),
@@ -160,7 +175,7 @@ export const voteEvent = (
   data: { decision, digest: patch.digest },
   evidence: {
     kind: 'vote',
-    statement: `${command.actor.name} ${decision === 'approve' ? 'approved' : 'rejected'} patch ${patch.patch_id}`,
+    statement: `${command.actor.name} ${decision === 'approve' ? 'approved' : 'rejected'} patch ${patch.patch_id}${batch ? `, one of ${batch.size} decided together` : ''}`,
     subject: {
       type: 'patch',
       id: patch.patch_id,
@@ -169,6 +184,7 @@ export const voteEvent = (
       voter: command.caller.user_id,
       groups: command.caller.groups,
       ...(signature && { signature }),
+      ...(batch && { batch }),
     },
     subject_digest: digest({ patch_id: patch.patch_id, decision, comment, digest: patch.digest }),
   },

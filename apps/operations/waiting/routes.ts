@@ -6,12 +6,16 @@ import { allow } from '../../shared/auth/http.ts'
 import { Waiting, WaitingQuery } from '../../shared/contracts/operations/waiting.ts'
 import { errorReplies } from '../../shared/http/app.ts'
 import type { OperationsDeps } from '../deps.ts'
+import { aloneBy } from '../patches/bulk.ts'
 import { quorumOf } from '../patches/view.ts'
 import { visibleSql } from '../policies/visibility.ts'
 import { mendableBy, patchDecidableBy } from './mine.ts'
 
 /** What waits for a person beside gates. */
-export const waitingRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDeps, 'db'> }> = async (app, { deps }) => {
+export const waitingRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDeps, 'config' | 'db'> }> = async (
+  app,
+  { deps },
+) => {
   app.get(
     '/v1/waiting',
     {
@@ -34,7 +38,15 @@ export const waitingRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDep
         listOpenFailures(deps.db, { visible, mine: mendableBy(caller), only_mine }),
         readAsOf(deps.db),
       ])
-      const patches = open.map(({ required, ...patch }) => ({ ...patch, quorum: quorumOf(required) }))
+      const most = deps.config.OPERATIONS__GATES__BULK_APPROVE
+      const patches = open.map(({ required, risk_level, ...patch }) => ({
+        ...patch,
+        quorum: quorumOf(required),
+        alone: {
+          approve: aloneBy(required, risk_level, 'approve', most),
+          reject: aloneBy(required, risk_level, 'reject', most),
+        },
+      }))
       return { patches, failures, as_of }
     },
   )

@@ -44,6 +44,9 @@ export const listWaitingPatches = (db: Queryable, { visible, mine, only_mine }: 
       required: sql<GatePolicy[]>`${patches.required}`,
       waiting_since: sql<string>`${iso(patches.created_at)}`,
       deadline_at: iso(patches.expires_at),
+      digest: patches.digest,
+      environment: operations.environment,
+      risk_level: operations.risk_level,
     })
     .from(patches)
     .innerJoin(operations, eq(operations.operation_id, patches.operation_id))

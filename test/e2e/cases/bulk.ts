@@ -162,3 +162,52 @@ describe('gates decided together', () => {
     PATIENCE_MS,
   )
 })
+
+/** An operation with a patch that olga proposed; `max_parallel` is all that it changes. */
+const patched = async (title: string, max_parallel: number) => {
+  const [started] = await waiting([title])
+  const path = `/v1/operations/${started?.operation_id}`
+  const body = { base_revision: 1, changes: [{ op: 'set_limits', max_parallel }], reason: `Slow down ${title}` }
+  const { patch_id } = await people.olga.post<{ patch_id: string }>(`${path}/patches`, body).then(({ body }) => body)
+  const read = async () => people.olga.get<{ status: string }>(`${path}/patches/${patch_id}`)
+  return { operation_id: started?.operation_id ?? '', patch_id, status: async () => (await read()).status }
+}
+
+describe('patches decided together', () => {
+  it(
+    'are those that make the same changes; each gets its own command, and its evidence names the batch',
+    async () => {
+      const all = [await patched('slow one', 2), await patched('slow two', 2), await patched('slow three', 3)]
+      const [one, two, three] = all
+      const page = await tabOf('eva')
+      await page.goto(`${stack.gateway_url}/inbox?for=me`)
+      for (const title of ['slow one', 'slow two', 'slow three'])
+        await page.getByRole('checkbox', { name: `Select Slow down ${title}, ${title}` }).check()
+      await page.getByText('3 patches selected').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'bulk-patches')
+      await press(page, 'Approve selected …')
+      await dialogOf(page).getByRole('heading', { name: '2 patches with the same change' }).waitFor()
+      await dialogOf(page)
+        .getByRole('region', { name: 'Other changes' })
+        .getByText('slow three', { exact: true })
+        .waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'bulk-patches-dialog')
+      const sent = votesOf(page)
+      await dialogOf(page).getByLabel('Type 2 to confirm').fill('2')
+      await confirm(page, 'Approve 2 patches')
+      await dialogOf(page).getByText('2 of 2 answered.').waitFor()
+      expect(new Set(sent.map(({ key }) => key)).size).toBe(2)
+      for (const patch of [one, two])
+        await until(async () => ['approved', 'applied'].includes((await patch?.status()) ?? ''), {
+          ...{ what: 'the patch to be approved', timeout_ms: 60_000 },
+        })
+      expect(await three?.status()).toBe('awaiting_approval')
+      const batches = await Promise.all([one, two].map((patch) => batchOf(patch?.operation_id ?? '')))
+      expect(batches).toEqual([{ id: batches[0]?.id, size: 2 }, batches[0]])
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})

@@ -7,7 +7,7 @@ const freezes = async () => (await people.eva.get<Calendar>('/v1/calendar')).fre
 
 describe('a freeze', () => {
   it(
-    'is found by the palette, made with what it covers said before, and ended by its approvers alone',
+    'is found by the palette, made after its reach was said, and ended by its approvers alone',
     async () => {
       const page = await tabOf('olga')
       await page.goto(`${stack.gateway_url}/inbox`)
@@ -24,7 +24,7 @@ describe('a freeze', () => {
       await dialog.getByLabel('Approver groups, by key').fill('netops')
       await dialog.getByLabel(/^Until/).fill('2099-01-01T00:00')
       await dialog.getByLabel('Expression (CEL)').fill('target.')
-      // The server's own words about what it cannot read.
+      // The server's own words.
       await dialog.getByText(/cannot be put/).waitFor()
       await dialog.getByLabel('Expression (CEL)').fill("target.name == 'no-such-host'")
       await dialog.getByText('It covers no resource now.').waitFor()

@@ -1,7 +1,7 @@
 import { claimAttempt } from '../../../db/operations/nodes/claim.ts'
 import { must, type Platform } from './platform.ts'
 
-/** An operation whose one node works on this resource, and what a claim of it hears. */
+/** An operation whose one node works on this resource, and the answer to a claim of it. */
 export const operationOn = async (
   p: Platform,
   resource_id: string,

@@ -2,6 +2,9 @@ import { count } from './plural.ts'
 
 type Counts = { gates_mine: number; gates_all: number; patches_mine: number; failures_mine: number }
 
+type Noun = 'gate' | 'patch' | 'item'
+const MANY: Record<Noun, string> = { gate: 'gates', patch: 'patches', item: 'items' }
+
 /** Words of the inbox. */
 export const inbox = {
   title: 'Inbox',
@@ -48,21 +51,25 @@ export const inbox = {
   bulk: {
     title: 'Decide together',
     select: (question: string, operation: string) => `Select ${question}, ${operation}`,
-    selected: (n: number) => (n === 0 ? 'No gates selected' : count(n, 'One gate selected', '{n} gates selected')),
-    most: (n: number) => `${n} gates selected, the most at once`,
+    selected: (n: number, noun: Noun) =>
+      n === 0 ? 'None selected' : count(n, `One ${noun} selected`, `{n} ${MANY[noun]} selected`),
+    most: (n: number, noun: Noun) => `${n} ${MANY[noun]} selected, the most at once`,
     all: 'Select all',
     clear: 'Clear selection',
     decide: { approve: 'Approve selected …', reject: 'Reject selected …' },
-    titles: { approve: 'Approve these gates?', reject: 'Reject these gates?' },
+    titles: {
+      approve: (noun: Noun) => `Approve these ${MANY[noun]}?`,
+      reject: (noun: Noun) => `Reject these ${MANY[noun]}?`,
+    },
     buttons: {
-      approve: (n: number) => count(n, 'Approve one gate', 'Approve {n} gates'),
-      reject: (n: number) => count(n, 'Reject one gate', 'Reject {n} gates'),
+      approve: (n: number, noun: Noun) => count(n, `Approve one ${noun}`, `Approve {n} ${MANY[noun]}`),
+      reject: (n: number, noun: Noun) => count(n, `Reject one ${noun}`, `Reject {n} ${MANY[noun]}`),
     },
     rest: (n: number) => count(n, 'Send the last one', 'Send the other {n}'),
-    alike: (n: number) => count(n, 'One gate', '{n} gates with the same change'),
+    alike: (n: number, noun: Noun) => count(n, `One ${noun}`, `{n} ${MANY[noun]} with the same change`),
     apart: 'Other changes',
     out: 'Left out',
-    none: 'None of these gates can be decided here.',
+    none: 'None of these can be decided here.',
     moved: 'It has changed since you selected it. Read it again.',
     elsewhere: (environment: string) => `It is in another environment: ${environment}.`,
     alone: {
@@ -72,7 +79,7 @@ export const inbox = {
       comment: 'It needs a comment of its own. Open it.',
       risk: 'Its risk is above the limit for bulk approvals. Open it.',
     },
-    unread: 'Not every gate could be read. Close and try again.',
+    unread: 'Not all of them could be read. Close and try again.',
     counted: 'Vote recorded',
     held: 'Not sent yet',
     progress: (done: number, all: number) => `${done} of ${all} answered.`,

@@ -1,4 +1,5 @@
 import Type, { type Static, type TSchema } from 'typebox'
+import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 import { GATE_STATUSES, NODE_STATES, OPERATION_STATUSES } from './graph.ts'
 
@@ -99,3 +100,25 @@ export const CommandReply = Type.Object({
     Type.Object({ category: NullableText, code: NullableText, detail: NullableText }, { additionalProperties: true }),
   ),
 })
+
+export const MAX_BATCH = 20
+export const Batch = Closed(
+  {
+    id: text('0195f0c2-0000-7000-8000-00000000000c', {
+      format: 'uuid',
+      description: 'The same in each vote of the batch.',
+    }),
+    size: Type.Integer({ minimum: 1, maximum: MAX_BATCH }),
+  },
+  { description: 'Of a vote that is one of several decided together; evidence says so.' },
+)
+export type Batch = Static<typeof Batch>
+
+/** Why a gate or patch is decided alone. */
+const ALONE = ['kind', 'signature', 'policy', 'comment', 'risk'] as const
+export type Alone = (typeof ALONE)[number]
+const Why = Nullable(Type.Enum([...ALONE]))
+export const AloneSchema = Type.Object(
+  { approve: Why, reject: Why },
+  { description: 'Why it cannot be decided together with others; null if it can.' },
+)

@@ -7,6 +7,8 @@ import { text } from '../text.ts'
 import {
   ActorSchema,
   AllowedActionSchema,
+  AloneSchema,
+  Batch,
   CommandView,
   Comment,
   Digest,
@@ -134,20 +136,12 @@ export const GateList = ListOf(GateSummary)
 export type GateList = Static<typeof GateList>
 export const GateListQuery = Closed({ status: Type.Optional(Type.Array(GateStatusSchema)), ...PageQuery })
 
-/** Why a gate is decided alone. */
-const ALONE = ['kind', 'signature', 'policy', 'comment', 'risk'] as const
-export type Alone = (typeof ALONE)[number]
-const AloneSchema = Nullable(Type.Enum([...ALONE]))
-
 export const InboxItem = Type.Object({
   ...gate,
   risk: text('low'),
   environment: NullableText,
   change_counts: Type.Object({ added: Type.Integer(), changed: Type.Integer(), removed: Type.Integer() }),
-  alone: Type.Object(
-    { approve: AloneSchema, reject: AloneSchema },
-    { description: 'Why it cannot be decided together with others; null if it can.' },
-  ),
+  alone: AloneSchema,
 })
 export type InboxItem = Static<typeof InboxItem>
 export const Inbox = ListOf(InboxItem)
@@ -200,18 +194,6 @@ export const BallotReply = Type.Object({ ballot: BallotView, credential_ids: Typ
 export type BallotReply = Static<typeof BallotReply>
 
 const round = Type.Integer({ minimum: 1, description: 'The round that you decide.' })
-export const MAX_BATCH = 20
-export const Batch = Closed(
-  {
-    id: text('0195f0c2-0000-7000-8000-00000000000c', {
-      format: 'uuid',
-      description: 'The same in each vote of the batch.',
-    }),
-    size: Type.Integer({ minimum: 1, maximum: MAX_BATCH }),
-  },
-  { description: 'Of a vote that is one of several decided together; evidence says so.' },
-)
-export type Batch = Static<typeof Batch>
 export const ApproveBody = Closed(
   {
     reviewed_digest: Digest,

@@ -5,6 +5,7 @@ import { text } from '../text.ts'
 import {
   ActorSchema,
   AllowedActionSchema,
+  Batch,
   CommandView,
   Comment,
   Digest,
@@ -84,12 +85,18 @@ export const ProposeBody = Closed(
 export type ProposeBody = Static<typeof ProposeBody>
 
 export const ApprovePatchBody = Closed(
-  { reviewed_digest: Digest, comment: Type.Optional(Comment), assertion: Type.Optional(Assertion), dry_run: DryRun },
+  {
+    reviewed_digest: Digest,
+    comment: Type.Optional(Comment),
+    assertion: Type.Optional(Assertion),
+    batch: Type.Optional(Batch),
+    dry_run: DryRun,
+  },
   { examples: [{ reviewed_digest: `sha256:${'0'.repeat(64)}`, comment: 'Reviewed.' }] },
 )
 export type ApprovePatchBody = Static<typeof ApprovePatchBody>
 export const RejectPatchBody = Closed(
-  { comment: Comment, dry_run: DryRun },
+  { comment: Comment, batch: Type.Optional(Batch), dry_run: DryRun },
   { examples: [{ comment: 'The check must stay.' }] },
 )
 export type RejectPatchBody = Static<typeof RejectPatchBody>

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
-import { ActorSchema, AsOf, NodeId, NullableText, OperationId, Time } from './common.ts'
+import { ActorSchema, AloneSchema, AsOf, Digest, NodeId, NullableText, OperationId, Time } from './common.ts'
 import { PatchId } from './patches.ts'
 
 /** What waits for a person beside gates: patches to vote on, and failures that hold an operation. */
@@ -18,6 +18,9 @@ export const WaitingPatch = Type.Object({
   quorum: Type.Integer(),
   waiting_since: Time,
   deadline_at: NullableText,
+  digest: Digest,
+  environment: NullableText,
+  alone: AloneSchema,
 })
 export type WaitingPatch = Static<typeof WaitingPatch>
 

@@ -1,0 +1,35 @@
+import type { Alone } from '../../shared/contracts/operations/common.ts'
+import type { GatePolicy, RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import type { OperationsConfig } from '../config.ts'
+
+export type Most = OperationsConfig['OPERATIONS__GATES__BULK_APPROVE']
+export type Verdict = 'approve' | 'reject'
+
+/** Levels of risk up to which approvals are given together. */
+const RISKS: Record<Most, readonly string[]> = { off: [], low: ['low'], medium: ['low', 'medium'] }
+
+/** The reason why a gate or patch under these policies is decided alone; null if it may be decided together with others (console-2.md 1). */
+export const aloneBy = (
+  policies: readonly GatePolicy[],
+  risk_level: string,
+  verdict: Verdict,
+  most: Most,
+): Alone | null => {
+  if (policies.some(({ signature }) => signature === 'required')) return 'signature'
+  if (verdict === 'reject') return null
+  if (policies.some(({ bulk }) => bulk === false)) return 'policy'
+  if (policies.some(({ comment_on_approve }) => comment_on_approve)) return 'comment'
+  return RISKS[most].includes(risk_level) ? null : 'risk'
+}
+
+const WHY: Record<Alone, string> = {
+  kind: 'Only approval gates are decided together.',
+  signature: 'It needs a passkey for each approval.',
+  policy: 'Its policy keeps it out of bulk decisions.',
+  comment: 'Its policy asks for a comment of its own.',
+  risk: 'The risk of this operation is above the limit for bulk approvals.',
+}
+
+/** The refusal of a vote that is one of several decided together. */
+export const refuseTogether = (why: Alone | null): RefusalCode | undefined =>
+  why === null ? undefined : { category: 'policy_denied', code: 'bulk_not_allowed', detail: WHY[why] }
