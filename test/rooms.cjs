@@ -66,9 +66,11 @@ const ROOMS = {
     ['restore'],
   ],
   'apps/console': [
-    ['words/frame', 'kit', 'session'],
+    ['words/frame'],
+    ['kit', 'session', 'words/de/frame'],
     ['words/catalog', 'words/operations'],
-    ['words', 'api'],
+    ['words', 'api', 'words/de/catalog', 'words/de/operations'],
+    ['words/de'],
     ['queries', 'forms'],
     ['values'],
     ['ui'],

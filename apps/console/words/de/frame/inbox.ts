@@ -3,6 +3,11 @@ import { count } from './plural.ts'
 
 const list = new Intl.ListFormat('de')
 
+type Noun = 'gate' | 'patch' | 'item'
+const ONE: Record<Noun, string> = { gate: 'Freigabe', patch: 'Planänderung', item: 'Entscheidung' }
+const MANY: Record<Noun, string> = { gate: 'Freigaben', patch: 'Planänderungen', item: 'Entscheidungen' }
+const APPROVE: Record<Noun, string> = { gate: 'erteilen', patch: 'annehmen', item: 'annehmen' }
+
 /** German words of the inbox. */
 export const inbox: typeof en.inbox = {
   title: 'Eingang',
@@ -49,22 +54,26 @@ export const inbox: typeof en.inbox = {
   bulk: {
     title: 'Gemeinsam entscheiden',
     select: (question: string, operation: string) => `${question} auswählen, ${operation}`,
-    selected: (n: number) =>
-      n === 0 ? 'Keine Freigabe ausgewählt' : count(n, 'Eine Freigabe ausgewählt', '{n} Freigaben ausgewählt'),
-    most: (n: number) => `${n} Freigaben ausgewählt, mehr geht nicht auf einmal`,
+    selected: (n: number, noun: Noun) =>
+      n === 0 ? 'Nichts ausgewählt' : count(n, `Eine ${ONE[noun]} ausgewählt`, `{n} ${MANY[noun]} ausgewählt`),
+    most: (n: number, noun: Noun) => `${n} ${MANY[noun]} ausgewählt, mehr geht nicht auf einmal`,
     all: 'Alle auswählen',
     clear: 'Auswahl aufheben',
     decide: { approve: 'Auswahl freigeben …', reject: 'Auswahl ablehnen …' },
-    titles: { approve: 'Diese Freigaben erteilen?', reject: 'Diese Freigaben ablehnen?' },
+    titles: {
+      approve: (noun: Noun) => `Diese ${MANY[noun]} ${APPROVE[noun]}?`,
+      reject: (noun: Noun) => `Diese ${MANY[noun]} ablehnen?`,
+    },
     buttons: {
-      approve: (n: number) => count(n, 'Eine Freigabe erteilen', '{n} Freigaben erteilen'),
-      reject: (n: number) => count(n, 'Eine Freigabe ablehnen', '{n} Freigaben ablehnen'),
+      approve: (n: number, noun: Noun) =>
+        count(n, `Eine ${ONE[noun]} ${APPROVE[noun]}`, `{n} ${MANY[noun]} ${APPROVE[noun]}`),
+      reject: (n: number, noun: Noun) => count(n, `Eine ${ONE[noun]} ablehnen`, `{n} ${MANY[noun]} ablehnen`),
     },
     rest: (n: number) => count(n, 'Die letzte senden', 'Die übrigen {n} senden'),
-    alike: (n: number) => count(n, 'Eine Freigabe', '{n} Freigaben mit derselben Änderung'),
+    alike: (n: number, noun: Noun) => count(n, `Eine ${ONE[noun]}`, `{n} ${MANY[noun]} mit derselben Änderung`),
     apart: 'Andere Änderungen',
     out: 'Ausgelassen',
-    none: 'Über keine dieser Freigaben kann hier entschieden werden.',
+    none: 'Über nichts davon kann hier entschieden werden.',
     moved: 'Seit der Auswahl geändert. Bitte neu lesen.',
     elsewhere: (environment: string) => `Andere Umgebung: ${environment}.`,
     alone: {
@@ -74,7 +83,7 @@ export const inbox: typeof en.inbox = {
       comment: 'Braucht einen eigenen Kommentar. Bitte öffnen.',
       risk: 'Zu hohes Risiko für gemeinsames Freigeben. Bitte öffnen.',
     },
-    unread: 'Nicht jede Freigabe war lesbar. Schließen und noch einmal versuchen.',
+    unread: 'Nicht alles war lesbar. Schließen und noch einmal versuchen.',
     counted: 'Stimme gezählt',
     held: 'Noch nicht gesendet',
     progress: (done: number, all: number) => `${done} von ${all} beantwortet.`,
