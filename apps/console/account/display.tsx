@@ -54,6 +54,7 @@ const setLook =
 /** From the next load on, the gateway sends the page of this language. */
 const setLanguage = (language: string): void => {
   const secure = location.protocol === 'https:' ? '; Secure' : ''
+  // biome-ignore lint/suspicious/noDocumentCookie: not every browser in use has the Cookie Store API
   document.cookie = `language=${language}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`
   location.reload()
 }
