@@ -95,7 +95,7 @@ it('an upgrade of a package leaves a running operation at the version that it wa
 }, 120_000)
 
 describe('a package', () => {
-  it('is read from a file or a URL, with its gate policies and nothing else', async () => {
+  it('is read from a file or a URL, with its gate policies alone', async () => {
     const file = packageOf('2.0.0', 'hi')
     const bytes = readFileSync(file.replace(/@sha256.*/, ''))
     const server = createServer((_, reply) => void reply.end(bytes))

@@ -192,7 +192,7 @@ it('the first line of every shipped file names the schema that it fits', async (
   const { code, out } = await signalbox('pack', 'schema', 'pack')
   expect(code).toBe(0)
   expect(out).toBe(readFileSync(join(ROOT, 'apps/shared/contracts/schemas/pack.json'), 'utf8'))
-  expect(await signalbox('pack', 'schema', 'nothing')).toMatchObject({
+  expect(await signalbox('pack', 'schema', 'other')).toMatchObject({
     code: 2,
     err: expect.stringContaining('There are pack,'),
   })

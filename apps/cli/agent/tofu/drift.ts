@@ -10,7 +10,7 @@ const MAX_NAMED = 100
 
 /**
  * `opentofu.drift`: compares the real objects with the state, by a refresh-only plan. It changes neither, and takes no lock.
- * Its outputs are what the catalog records of the workspace, and the health that follows.
+ * Its outputs are the record for the catalog and the health that follows.
  */
 export const drift: Tool = async (job) => {
   const { variables = {} } = job.work.inputs as Record<string, unknown>
