@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import tailwindcss from '@tailwindcss/vite'
@@ -6,16 +7,21 @@ import { defineConfig, type Plugin } from 'vite'
 
 const root = import.meta.dirname
 const gateway = process.env.SIGNALBOX_GATEWAY ?? 'http://127.0.0.1:8080'
+/** A language other than English: each has a build of its own beside it, so that no page carries the words of another. */
+const language = process.env.SIGNALBOX_CONSOLE_LANGUAGE
 
-/** Builds the console into files that the gateway serves as they are: index.html beside hashed, immutable /assets. */
+/**
+ * Builds the console into files that the gateway serves as they are: index.html (or index.<language>.html) beside hashed,
+ * immutable /assets.
+ */
 export default defineConfig({
   root,
   publicDir: false,
-  plugins: [react(), tailwindcss(), themeScript(), ownAddresses()],
+  plugins: [react(), tailwindcss(), themeScript(), ownAddresses(), ...(language ? [inLanguage(language)] : [])],
   build: {
     outDir: process.env.SIGNALBOX_CONSOLE_DIR ?? resolve(root, '../../.signalbox/console'),
-    emptyOutDir: true,
-    manifest: true,
+    emptyOutDir: false,
+    manifest: language ? `.vite/manifest.${language}.json` : true,
     // The policy allows no data: scripts, styles or fonts, so no file is inlined.
     assetsInlineLimit: 0,
     target: 'es2023',
@@ -86,6 +92,29 @@ function ownAddresses(): Plugin {
         html: html.replace(/(<link rel="icon"[^>]*href=")[^"]*/, `$1${await iconText()}`),
         tags: [link('manifest', '/manifest.webmanifest'), link('apple-touch-icon', '/icon-192.png')],
       }),
+    },
+  }
+}
+
+/** Takes each module of words from the folder of its language, where it is written with the same keys. */
+function inLanguage(language: string): Plugin {
+  const words = resolve(root, 'words')
+  return {
+    name: 'signalbox-language',
+    enforce: 'pre',
+    async resolveId(source, importer, options) {
+      const found = source.startsWith('.') ? await this.resolve(source, importer, { ...options, skipSelf: true }) : null
+      if (!found?.id.startsWith(`${words}/`)) return null
+      const twin = found.id.replace(words, `${words}/${language}`)
+      return existsSync(twin) ? twin : found
+    },
+    transformIndexHtml: (html) => html.replace('lang="en"', `lang="${language}"`),
+    generateBundle: {
+      order: 'post',
+      handler(_options, bundle) {
+        const page = bundle['index.html']
+        if (page) page.fileName = `index.${language}.html`
+      },
     },
   }
 }

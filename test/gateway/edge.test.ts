@@ -39,10 +39,10 @@ beforeAll(async () => {
     GATEWAY__UPSTREAM__OPERATIONS_URL: upstream.url,
   })
   mkdirSync(join(auth.console_dir, 'assets'))
-  writeFileSync(
-    join(auth.console_dir, 'index.html'),
-    '<!doctype html><html><head><meta name="signalbox-tier" content="" /><title>x</title></head></html>',
-  )
+  const pageIn = (language: string) =>
+    `<!doctype html><html lang="${language}"><head><meta name="signalbox-tier" content="" /><title>x</title></head></html>`
+  writeFileSync(join(auth.console_dir, 'index.html'), pageIn('en'))
+  writeFileSync(join(auth.console_dir, 'index.de.html'), pageIn('de'))
   writeFileSync(join(auth.console_dir, 'assets/main-abc.js'), `console.log(${'1'.repeat(2000)})`)
   gateway = await auth.addGateway()
   user_id = (await auth.addUser('eva', ['operator', 'engineer'])).id
@@ -436,6 +436,31 @@ describe('the console', () => {
     // Beside the probes, which machines ask below it, the console has a page of this path.
     const health = await send(`${gateway.url}/health`, { headers: { accept: 'text/html' } })
     expect([health.status, health.text]).toEqual([200, page.text])
+  })
+
+  it('comes in the language that its reader has chosen, else in the one that the browser prefers', async () => {
+    const languageOf = async (headers: Record<string, string>, path = '/inbox') => {
+      const page = await send(`${gateway.url}${path}`, { headers: { accept: 'text/html', ...headers } })
+      expect(page.headers.vary).toBe('Accept-Encoding, Accept-Language, Cookie, Origin')
+      return /lang="(\w+)"/.exec(page.text)?.[1]
+    }
+    const german = { 'accept-language': 'de-AT,de;q=0.9,en;q=0.5' }
+    expect(await languageOf(german)).toBe('de')
+    expect(await languageOf(german, '/')).toBe('de')
+    expect(await languageOf({ ...german, cookie: 'a=b; language=en' })).toBe('en')
+    expect(await languageOf({ cookie: 'language=de' })).toBe('de')
+    for (const other of [
+      {},
+      { 'accept-language': 'en,de;q=0.9' },
+      { 'accept-language': 'fr' },
+      { 'accept-language': '' },
+    ])
+      expect(await languageOf(other)).toBe('en')
+    for (const cookie of ['language=fr', 'language=__proto__', 'language=de; language=en', 'language='])
+      expect(await languageOf({ cookie }), cookie).toBe('en')
+    const { etag } = (await send(`${gateway.url}/inbox`, { headers: { accept: 'text/html' } })).headers
+    const headers = { accept: 'text/html', ...german, 'if-none-match': String(etag) }
+    expect((await send(`${gateway.url}/inbox`, { headers })).status).toBe(200)
   })
 
   it('has only the files of its build: assets immutable and compressed, no climbing out', async () => {

@@ -3,6 +3,7 @@ import { ChevronRight } from 'lucide-react'
 import { memo } from 'react'
 import { lookOf, type Tone } from '../../shared/contracts/client/status.ts'
 import { ShapeIcon, statusWord } from '../values/status.tsx'
+import { inSentence } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 import type { Point } from './layout.ts'
@@ -49,7 +50,7 @@ export const StepNode = memo(({ id, data }: NodeProps) => {
         </p>
         <p className="truncate text-meta text-muted">
           {statusWord(node.state, look)}
-          {node.attempt > 1 ? `, ${tOperation.node.attempt(node.attempt).toLowerCase()}` : ''}
+          {node.attempt > 1 ? `, ${inSentence(tOperation.node.attempt(node.attempt))}` : ''}
         </p>
       </div>
     </div>

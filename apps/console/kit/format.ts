@@ -1,7 +1,8 @@
+import { LANGUAGE } from '../words/frame/language.ts'
+
 /** Times, durations and numbers, in one way for lists, tooltips and axes (console.md section 9). Pure: the zone is given. */
 export type Zone = 'utc' | 'local'
 
-const LANGUAGE = 'en-GB'
 const zoneName = (zone: Zone): string | undefined => (zone === 'utc' ? 'UTC' : undefined)
 const formats = new Map<string, Intl.DateTimeFormat>()
 
@@ -65,7 +66,7 @@ export const zoneWord = (at: number, zone: Zone): string =>
 export const duration = (ms: number): string => {
   if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`
   const s = ms / 1000
-  if (s < 10) return `${Math.floor(s * 10) / 10} s`
+  if (s < 10) return `${(Math.floor(s * 10) / 10).toLocaleString(LANGUAGE)} s`
   if (s < 60) return `${Math.floor(s)} s`
   if (s < 3600) return `${Math.floor(s / 60)} min ${two(s % 60)} s`
   if (s < 86_400) return `${Math.floor(s / 3600)} h ${two((s % 3600) / 60)} min`

@@ -20,6 +20,7 @@ import { nodeNames } from '../votes/patch-words.ts'
 import { VoteList } from '../votes/votes.tsx'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
+import { inSentence } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
 import { PatchDecide } from './decide.tsx'
 import { PatchChanges, PatchDiff } from './diff.tsx'
@@ -123,7 +124,7 @@ const Brief = ({ patch, read_at, nodeName }: BriefProps) => {
     bad: true,
     text: (
       <>
-        {links([node_id])}: {tChange.patch.mended(statusWord(state).toLowerCase(), attempts)}
+        {links([node_id])}: {tChange.patch.mended(inSentence(statusWord(state)), attempts)}
         {message === null ? null : ': '}
         <Said>{message ?? ''}</Said>
       </>

@@ -167,7 +167,7 @@ const columnsOf = (at: At, names: ReadonlyMap<string, string>): Column<AuditRow>
     className: 'wrap-anywhere',
     cell: ({ object }) => <span title={object}>{readable(object, names)}</span>,
   },
-  { name: tAudit.audit.columns.outcome, cell: ({ outcome }) => outcome },
+  { name: tAudit.audit.columns.outcome, cell: ({ outcome }) => tAudit.audit.outcomes[outcome] ?? outcome },
   {
     name: tAudit.audit.columns.reason,
     className: 'wrap-anywhere',

@@ -15,6 +15,7 @@ import { OperationLink } from '../values/links.tsx'
 import { Health, OperationStatusMark } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tCatalog } from '../words/catalog.ts'
+import { inSentence } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 import { tPlan } from '../words/plan.ts'
@@ -55,7 +56,7 @@ export const ResourcePage = () => {
         <p>
           {tCatalog.resource.sentence(
             capital(resource.lifecycle_status),
-            (t.health[resource.health_status] ?? resource.health_status).toLowerCase(),
+            inSentence(t.health[resource.health_status] ?? resource.health_status),
             resource.drift.paths.length,
           )}
         </p>

@@ -7,6 +7,7 @@ import { Card } from '../ui/card.tsx'
 import { ResourceLink } from '../values/links.tsx'
 import { Health } from '../values/status.tsx'
 import { tCatalog } from '../words/catalog.ts'
+import { inSentence } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
 
 type Cause = NonNullable<ResourceHealth['rollup']>['causes'][number]
@@ -45,10 +46,7 @@ const Way = ({ cause: { path, status, check, age_s } }: { cause: Cause }) => (
     <span className="text-muted">
       {' '}
       {check ? `${check.check_key} (${check.source}): ` : null}
-      {tCatalog.resource.because(
-        (t.health[status] ?? status).toLowerCase(),
-        age_s === null ? '' : coarse(age_s * 1000),
-      )}
+      {tCatalog.resource.because(inSentence(t.health[status] ?? status), age_s === null ? '' : coarse(age_s * 1000))}
     </span>
   </>
 )

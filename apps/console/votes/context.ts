@@ -1,6 +1,7 @@
 import type { Gate } from '../api/types.ts'
 import { coarse, duration, shown } from '../kit/format.ts'
 import { tDecide } from '../words/decide.ts'
+import { inSentence } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
 import { ruleOf, votesInRound } from './votes.tsx'
 
@@ -11,7 +12,7 @@ type Health = Pick<Brief['now'], 'count' | 'health' | 'worst'>
 
 const words = tDecide.gate.brief
 const BAD = new Set(['unhealthy', 'degraded'])
-const healthWord = (status: string): string => (t.health[status] ?? status).toLowerCase()
+const healthWord = (status: string): string => inSentence(t.health[status] ?? status)
 const line = (label: string, parts: (string | false)[], bad = false): Line => ({
   label,
   text: parts.filter((part) => part !== false && part !== '').join(' · '),

@@ -1,6 +1,7 @@
 import type { Patch, PatchChange } from '../api/types.ts'
 import { shown } from '../kit/format.ts'
 import { tChange } from '../words/change.ts'
+import { inSentence } from '../words/frame/language.ts'
 import { tOperation } from '../words/operation.ts'
 
 /** A change of a patch in one sentence; `nameOf` gives the name of a node where one is known. */
@@ -53,7 +54,7 @@ const plain = (value: unknown): string => {
   return `{${typeof reference === 'string' ? shown(reference) : JSON.stringify(value)}}`
 }
 
-const memberWord = (member: string): string => (member === 'with' ? tOperation.node.inputs.toLowerCase() : member)
+const memberWord = (member: string): string => (member === 'with' ? inSentence(tOperation.node.inputs) : member)
 
 /** Names of nodes by id: those of the running graph, and those that the changes add. */
 export const nodeNames = (

@@ -13,7 +13,7 @@ export const tAdmin = {
   copy: 'Copy',
   scope: {
     region_id: 'Region',
-    datacenter_id: 'Datacenter',
+    datacenter_id: 'Data center',
     layer_id: 'Layer',
     segment_id: 'Segment',
     type_key: 'Resource type',

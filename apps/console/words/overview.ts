@@ -1,3 +1,4 @@
+import { inSentence } from './frame/language.ts'
 import { count } from './frame/plural.ts'
 
 /** Words of the overview. */
@@ -7,7 +8,7 @@ export const tOverview = {
   waiting: (n: number) => count(n, 'One item waits for you', '{n} items wait for you'),
   waiting_all: (n: number) => count(n, 'One gate waits in all', '{n} gates wait in all'),
   open: (n: number) => count(n, 'One operation is open', '{n} operations are open'),
-  attention: (n: number) => count(n, 'One needs attention', '{n} need attention'),
+  attention: (n: number) => count(n, 'One operation needs attention', '{n} operations need attention'),
   regions: {
     title: 'Regions',
     none: 'No regions yet.',
@@ -18,7 +19,7 @@ export const tOverview = {
       attention: 'Need attention',
       gates: 'Waiting gates',
     },
-    health: (n: number, word: string) => `${n} ${word.toLowerCase()}`,
+    health: (n: number, word: string) => `${n} ${inSentence(word)}`,
   },
   trends: 'Trends',
   days: 'Period',
@@ -31,7 +32,7 @@ export const tOverview = {
   approval: 'Time to approve',
   spread: (p50: string, p90: string) => `${p50}, 9 of 10 within ${p90}`,
   ended: 'Ended operations by day',
-  most: (n: number) => `Highest day: ${n}`,
+  most: (n: number) => `Busiest day: ${n}`,
   none: 'No operation ended in this period.',
   day: 'Day',
   as_table: 'As a table',

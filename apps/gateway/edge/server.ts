@@ -111,7 +111,7 @@ const handle = async (deps: GatewayDeps, exchange: Exchange): Promise<void> => {
   const found = deps.router(req.method ?? '', target.segments)
   if (found && 'match' in found) return serveRoute(deps, exchange, target, found.match)
   if (found) throw methodNotAllowed(found.allow)
-  const file = deps.docs(target.path) ?? (await deps.files(target.path, target.segments, req.headers.accept))
+  const file = deps.docs(target.path) ?? (await deps.files(target.path, target.segments, req.headers))
   if (!file) throw new AppError('not_found', 'not_found', `There is no ${req.method} ${target.path}.`)
   if (req.method !== 'GET' && req.method !== 'HEAD') throw methodNotAllowed(['GET', 'HEAD'])
   answerFile(deps, exchange, file)

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile, stat } from 'node:fs/promises'
+import type { IncomingHttpHeaders } from 'node:http'
 import { join, relative } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import Negotiator from 'negotiator'
+import { onlyCookie } from '../../shared/web/cookies.ts'
 
 /** The policy of every HTML answer (console.md 2). */
 export const CONSOLE_POLICY = [
@@ -39,6 +42,8 @@ const TYPES: Record<string, string> = {
 }
 const COMPRESSED = /^(text\/|application\/(json|manifest|wasm)|image\/svg)/
 const CHECK_MS = 1000
+/** The console's page in each language; English is also for those who read neither. */
+const PAGES: Record<string, string> = { en: '/index.html', de: '/index.de.html' }
 /** Prefixes that never answer the console's page, in any case of letters. */
 const RESERVED = new Set(['api', 'auth', 'v1', 'internal', 'docs', 'assets', 'health', '.well-known'])
 
@@ -61,10 +66,10 @@ export const createStaticFiles = (dir: string, meta: Record<string, string>) => 
   let loading: Promise<void> | undefined
 
   const load = async () => {
-    const found = await stat(join(dir, 'index.html')).catch(() => undefined)
-    const now = found ? `${found.mtimeMs}:${found.size}` : ''
+    const found = await Promise.all(Object.values(PAGES).map((page) => stat(join(dir, page)).catch(() => undefined)))
+    const now = found.map((page) => (page ? `${page.mtimeMs}:${page.size}` : '')).join()
     if (now === stamp) return
-    files = found ? await readFiles(dir, meta) : new Map()
+    files = found[0] ? await readFiles(dir, meta) : new Map()
     stamp = now
   }
   const refresh = async () => {
@@ -76,19 +81,30 @@ export const createStaticFiles = (dir: string, meta: Record<string, string>) => 
     await loading
   }
 
-  /** The file of a path, or the console's page when a browser asks for one of its routes. */
+  const pageFor = (headers: IncomingHttpHeaders) =>
+    files.get(PAGES[languageOf(headers)] ?? '') ?? files.get('/index.html')
+
+  /** The file of a path, or the console's page in the reader's language when a browser asks for one of its routes. */
   return async (
     path: string,
     segments: readonly string[],
-    accept: string | undefined,
+    headers: IncomingHttpHeaders,
   ): Promise<StaticFile | undefined> => {
     await refresh()
-    const exact = files.get(path === '/' ? '/index.html' : path)
+    if (path === '/') return pageFor(headers)
+    const exact = files.get(path)
     if (exact) return exact
     // The console has a page of this very path; what is below it is asked by machines.
     const reserved = path !== '/health' && RESERVED.has((segments[0] ?? '').toLowerCase())
-    return !reserved && accept?.includes('text/html') ? files.get('/index.html') : undefined
+    return !reserved && headers.accept?.includes('text/html') ? pageFor(headers) : undefined
   }
+}
+
+/** The language that the reader has chosen in the console, else the one that the browser prefers. */
+const languageOf = (headers: IncomingHttpHeaders): string => {
+  const chosen = onlyCookie(headers.cookie, 'language')
+  if (chosen !== undefined && Object.hasOwn(PAGES, chosen)) return chosen
+  return new Negotiator({ headers }).languages(Object.keys(PAGES))[0] ?? 'en'
 }
 export type StaticFiles = ReturnType<typeof createStaticFiles>
 
@@ -116,7 +132,7 @@ export const fileOf = (path: string, bytes: Buffer, page_policy = CONSOLE_POLICY
       'content-type': type,
       etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 27)}"`,
       'cache-control': path.startsWith('/assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
-      vary: 'Accept-Encoding, Origin',
+      vary: html ? 'Accept-Encoding, Accept-Language, Cookie, Origin' : 'Accept-Encoding, Origin',
       ...(html && { 'cross-origin-opener-policy': 'same-origin' }),
     },
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bin, ROOT } from '../base/paths.ts'
 import { elapsed, type Screen } from '../base/screen.ts'
@@ -7,6 +7,8 @@ import { run } from '../servers/sources.ts'
 
 const SOURCES = ['apps/console', 'apps/shared/contracts', 'package-lock.json']
 const BUILD_MS = 300_000
+/** English is the one that the sources are written in. */
+const LANGUAGES = [undefined, 'de']
 
 /** Builds the console into `out` unless it was built there from the same sources. */
 export const buildConsole = async (out: string, screen: Screen): Promise<void> => {
@@ -16,11 +18,18 @@ export const buildConsole = async (out: string, screen: Screen): Promise<void> =
   const started = performance.now()
   screen.line('console', 'building with Vite …')
   const config = join(ROOT, 'apps/console/vite.config.ts')
-  await run(process.execPath, [bin('vite'), 'build', '--config', config, '--logLevel', 'error'], {
-    timeout_ms: BUILD_MS,
-    cwd: ROOT,
-    env: { SIGNALBOX_CONSOLE_DIR: out, NODE_ENV: 'production' },
-  }).catch((error: Error) => {
+  rmSync(out, { recursive: true, force: true })
+  const build = (language: string | undefined) =>
+    run(process.execPath, [bin('vite'), 'build', '--config', config, '--logLevel', 'error'], {
+      timeout_ms: BUILD_MS,
+      cwd: ROOT,
+      env: {
+        SIGNALBOX_CONSOLE_DIR: out,
+        NODE_ENV: 'production',
+        ...(language && { SIGNALBOX_CONSOLE_LANGUAGE: language }),
+      },
+    })
+  await Promise.all(LANGUAGES.map(build)).catch((error: Error) => {
     throw new Error(`the console could not be built: ${error.message}`)
   })
   writeFileSync(stamp, wanted)

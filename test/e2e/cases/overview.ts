@@ -58,7 +58,7 @@ describe('the overview', () => {
       const page = await tabOf('eva')
       await page.goto(`${stack.gateway_url}/inbox`)
       await page.getByRole('link', { name: 'Overview', exact: true }).click()
-      await page.getByRole('img', { name: /^Ended operations by day\. Highest day: \d+$/ }).waitFor()
+      await page.getByRole('img', { name: /^Ended operations by day\. Busiest day: \d+$/ }).waitFor()
       const calendar = page.getByRole('region', { name: 'Next 14 days' })
       await calendar.getByRole('link', { name: 'Nightly look' }).first().waitFor()
       await calendar.getByRole('link', { name: 'sums open' }).waitFor()

@@ -77,7 +77,7 @@ describe('a schedule', () => {
       await page.getByRole('button', { name: 'Create schedule' }).click()
       await page.getByRole('heading', { level: 1, name: 'Rotate what drifted' }).waitFor()
       await page.getByText('Plans only: a person starts each plan.').waitFor()
-      await page.getByText(/when a fleet.host begins to meet/).waitFor()
+      await page.getByText(/when a fleet.host starts to match/).waitFor()
       await page.close()
     },
     PATIENCE_MS,

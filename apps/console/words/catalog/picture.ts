@@ -26,6 +26,6 @@ export const impact = {
   none: 'No resource depends on it.',
   effect: 'Effect',
   now: 'Now',
-  distance: 'Steps',
+  distance: 'Hops',
   path: 'Path',
 }

@@ -155,6 +155,8 @@ export const enrol = {
 
 export const display = {
   title: 'Display settings',
+  language: 'Language',
+  languages: { en: 'English', de: 'Deutsch' },
   theme: 'Theme',
   themes: { system: 'System', light: 'Light', dark: 'Dark' },
   contrast: 'Contrast',

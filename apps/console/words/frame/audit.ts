@@ -14,6 +14,7 @@ export const audit = {
     reason: 'Reason',
     request: 'Request',
   },
+  outcomes: { done: 'Done', applied: 'Applied', noted: 'Noted', denied: 'Denied' } as Record<string, string>,
   caption: 'Entries in this log',
   empty: 'No entries yet.',
   no_match: 'No entries match.',

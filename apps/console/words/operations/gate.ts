@@ -30,7 +30,7 @@ export const gate = {
     was_bound: 'Bound to the votes',
     context: (at: string) => `Context as of ${at}`,
     worse: 'Worse since you opened this page',
-    asks: 'Asks',
+    asks: 'Asked by',
     plan: (hash: string) => `plan ${hash}`,
     where: 'Where',
     batches: (sizes: number[]) => `batches ${sizes.join(', ')}`,

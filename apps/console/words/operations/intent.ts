@@ -39,7 +39,7 @@ export const intent = {
     title: 'Where',
     conditions: 'Conditions',
     names: 'Names',
-    fields: { region: 'region', datacenter: 'datacenter', health: 'health', label: 'label', name: 'name' } as Record<
+    fields: { region: 'region', datacenter: 'data center', health: 'health', label: 'label', name: 'name' } as Record<
       string,
       string
     >,
@@ -68,7 +68,7 @@ export const intent = {
       webhook: 'On a webhook',
     },
     at: 'At',
-    every: 'Every so many hours',
+    every: 'Interval in hours',
     cron: (zone: string) => `Minute, hour, day of month, month, day of week (${zone})`,
     on: 'For each resource that begins to meet the conditions above.',
     webhook: 'For each signed webhook. The schedule shows its URL and creates its secret.',

@@ -30,7 +30,7 @@ export const patch = {
   rejected: (who: string, at: string) => `Rejected by ${who}, ${at}. The graph is unchanged.`,
   withdrawn: (who: string, at: string) => `Withdrawn by ${who}, ${at}.`,
   expired: 'Expired without a decision. The graph is unchanged.',
-  not_applicable: (why: string) => `It can no longer be applied: ${why}.`,
+  not_applicable: (why: string) => `It can no longer be applied: ${why.replace(/\.$/, '')}.`,
   why: {
     base_revision_moved: 'another patch has changed the graph',
     node_already_dispatched: 'a step that it changes has started',
@@ -43,7 +43,7 @@ export const patch = {
   rebase: 'Propose the same changes on the new graph',
   rebase_none: 'The same changes are not sound on the new graph. Propose a new patch.',
   asks: (who: string, at: string, base: number) => `${who}, ${at} · on revision ${base}`,
-  mends: 'Mends',
+  mends: 'Repairs',
   mended: (state: string, attempts: number) => `${state} after ${count(attempts, '1 attempt', '{n} attempts')}`,
   holds: 'Holds',
   who: (have: number, quorum: number, groups: string[], not: string | null, at: string) =>

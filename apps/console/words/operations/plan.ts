@@ -34,7 +34,7 @@ export const plan = {
   moved_title: 'Changed since the plan',
   more_changes: (n: number) => `The first ${n} resources are listed.`,
 
-  no_gates: 'No gates: it runs to its end without asking.',
+  no_gates: 'No gates: it runs to the end without stopping.',
   who: (groups: string[]) =>
     groups.length === 0 ? 'Anyone with gate:decide may decide.' : `Members of ${list.format(groups)} may decide.`,
   can_i: 'You are one of them.',

@@ -5,7 +5,7 @@ export const schedule = {
   empty: 'No schedules yet. Select New, or run: npx signalbox schedule create -f FILE.',
   caption: 'Schedules, newest first',
   columns: { schedule: 'Schedule', status: 'Status', when: 'When', next: 'Next', last: 'Last run', by: 'Owner' },
-  on: (type_key: string) => `when a ${type_key} begins to meet`,
+  on: (type_key: string) => `when a ${type_key} starts to match`,
   at: 'once',
   every: (seconds: number) =>
     seconds % 86_400 === 0

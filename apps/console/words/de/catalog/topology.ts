@@ -1,0 +1,46 @@
+import type * as en from '../../catalog/topology.ts'
+
+/** German words of places. */
+export const topology: typeof en.topology = {
+  title: 'Topologie',
+  levels: { regions: 'Regionen', datacenters: 'Rechenzentren', layers: 'Ebenen', segments: 'Segmente' },
+  way: 'Standort',
+  place: 'Ort',
+  inside: 'Ressourcen',
+  counts: 'Zustand der Ressourcen',
+  nothing_inside: 'noch keine',
+  see: 'Ressourcen ansehen',
+  empty: {
+    regions: 'Noch keine Regionen.',
+    datacenters: 'Hier gibt es keine Rechenzentren.',
+    layers: 'Hier gibt es keine Ebenen.',
+    segments: 'Hier gibt es keine Segmente.',
+  },
+  empty_hint: 'Über die Befehlszeile importieren oder registrieren.',
+}
+
+/** German words of capabilities. */
+export const capabilities: typeof en.capabilities = {
+  title: 'Fähigkeiten',
+  caption: 'Fähigkeiten, die Ressourcen bereitstellen',
+  gaps: 'Ungedeckter Bedarf',
+  no_gaps: 'Jeder Bedarf ist gedeckt.',
+  nobody: 'kein Anbieter',
+  definitions: 'Definitionen',
+  capability: 'Fähigkeit',
+  key: 'Schlüssel',
+  sharing: 'Nutzung',
+  sharings: { shared: 'durch beliebig viele', exclusive: 'durch eine', counted: 'nach Menge' },
+  providers: 'Anbieter',
+  available: 'Verfügbar',
+  empty: 'Es sind keine Fähigkeiten definiert.',
+  all: 'Alle Fähigkeiten',
+  providers_of: (title: string) => `Anbieter von ${title}`,
+  none: 'Keine Anbieter.',
+  free: 'Frei',
+  unlimited: 'unbegrenzt',
+  overcommitted: 'überbucht',
+  state: 'Zustand',
+  priority: 'Priorität',
+  states: { available: 'Verfügbar', degraded: 'Eingeschränkt', stale: 'Veraltet', withdrawn: 'Zurückgezogen' },
+}

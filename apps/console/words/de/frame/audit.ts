@@ -1,0 +1,69 @@
+import type * as en from '../../frame/audit.ts'
+import { count } from './plural.ts'
+
+const lines = (rows: number): string => count(rows, '{n} Zeile', '{n} Zeilen')
+const decimal = new Intl.NumberFormat('de', { maximumFractionDigits: 1 })
+
+/** German words of the audit logs. */
+export const audit: typeof en.audit = {
+  title: 'Prüfprotokoll',
+  intro: 'Wer was mit welchem Ergebnis tat, Neuestes zuerst. Einträge werden nie geändert.',
+  sources_label: 'Protokoll',
+  sources: { operations: 'Vorgänge', catalog: 'Katalog', users: 'Benutzer', 'sign-ins': 'Anmeldungen' },
+  columns: {
+    at: 'Wann',
+    who: 'Wer',
+    roles: 'Damalige Rollen',
+    action: 'Aktion',
+    object: 'Objekt',
+    outcome: 'Ergebnis',
+    reason: 'Begründung',
+    request: 'Anfrage',
+  },
+  outcomes: { done: 'Erledigt', applied: 'Angewendet', noted: 'Vermerkt', denied: 'Verweigert' },
+  caption: 'Einträge in diesem Protokoll',
+  empty: 'Noch keine Einträge.',
+  no_match: 'Keine passenden Einträge.',
+  clear: 'Filter zurücksetzen',
+  actor: 'Wer, etwa user:… oder svc:worker',
+  actor_of_user: 'Benutzer-ID',
+  action: 'Aktion, genau wie aufgeführt',
+  object: 'Objekt, etwa resource:eu1-web-01',
+  from: 'Ab Tag (UTC)',
+  to: 'Vor Tag (UTC)',
+  csv: 'Als CSV exportieren',
+  jsonl: 'Als JSON Lines exportieren',
+  exporting: (rows: number) => `Wird gelesen … ${lines(rows)}`,
+  exported: (rows: number) => `${lines(rows)} gespeichert.`,
+  cut: (rows: number, source: string) =>
+    `Neueste ${lines(rows)} gespeichert. Alle exportieren: signalbox audit export --source ${source}`,
+}
+
+/** German words of the health page. */
+export const health: typeof en.health = {
+  title: 'Zustand',
+  resources: 'Ressourcen, die nicht in Ordnung sind',
+  all_well: 'Alle Ressourcen sind in Ordnung oder haben ihren Zustand nicht gemeldet.',
+  caption: 'Ressourcen, schlechtester Zustand zuerst',
+  see_all: 'Alle ansehen',
+  place: 'Ort',
+  since: 'Geändert',
+  parts: 'Prozesse der Plattform',
+  parts_note: 'Die letzte Meldung jedes Prozesses.',
+  parts_caption: 'Prozesse und ihr Status',
+  columns: {
+    part: 'Prozess',
+    instance: 'Instanz',
+    status: 'Status',
+    since: 'Seit',
+    not_ready: 'Nicht bereit',
+    lags: 'Rückstand',
+  },
+  status: { ready: 'Bereit', degraded: 'Eingeschränkt', unready: 'Nicht bereit', silent: 'Ohne Meldung' },
+  as_of: 'Stand:',
+  /** Lags are named with their unit: `catalog_projection_s`. */
+  lag: (name: string, value: number) => {
+    const [, words = name, unit = ''] = /^(.*)_(s|ms)$/.exec(name) ?? []
+    return `${words.replaceAll('_', ' ')} ${decimal.format(value)}${unit && ` ${unit}`}`
+  },
+}

@@ -1,0 +1,97 @@
+import type * as en from '../../frame/inbox.ts'
+import { count } from './plural.ts'
+
+const list = new Intl.ListFormat('de')
+
+/** A gate, a patch, or some of both: as the subject, as the object, as many, and the verb of an approval. */
+const ONE = { gate: 'Eine Freigabe', patch: 'Eine Planänderung', item: 'Ein Eintrag' }
+const THE_ONE = { ...ONE, item: 'Einen Eintrag' }
+const MANY = { gate: 'Freigaben', patch: 'Planänderungen', item: 'Einträge' }
+const GIVE = { gate: 'erteilen', patch: 'annehmen', item: 'freigeben' }
+
+/** German words of the inbox. */
+export const inbox: typeof en.inbox = {
+  title: 'Eingang',
+  sentence: ({ gates_mine, gates_all, patches_mine, failures_mine }) => {
+    const mine = [
+      gates_mine > 0 && count(gates_mine, 'eine Freigabe', '{n} Freigaben'),
+      patches_mine > 0 && count(patches_mine, 'eine Planänderung', '{n} Planänderungen'),
+      failures_mine > 0 && count(failures_mine, 'ein Fehler', '{n} Fehler'),
+    ].filter((part) => part !== false)
+    if (mine.length > 0) {
+      const all = list.format(mine)
+      const one = gates_mine + patches_mine + failures_mine === 1
+      return `${all.charAt(0).toUpperCase()}${all.slice(1)} ${one ? 'wartet' : 'warten'} auf Sie.`
+    }
+    return gates_all > 0
+      ? count(
+          gates_all,
+          'Ihr Eingang ist leer. Eine Freigabe wartet auf andere.',
+          'Ihr Eingang ist leer. {n} Freigaben warten auf andere.',
+        )
+      : 'Der Eingang ist leer.'
+  },
+  patch: 'Planänderung',
+  failure: 'Fehler',
+  patch_changes: (n: number) => count(n, 'eine Änderung', '{n} Änderungen'),
+  more_failures: (n: number) => count(n, 'und ein weiterer', 'und {n} weitere'),
+  rest: 'Fehler und Planänderungen',
+  mine: 'Für mich',
+  all: 'Alle',
+  filter: 'Für wen',
+  empty: 'Ihr Eingang ist leer.',
+  empty_all: 'Der Eingang ist leer.',
+  see_others: (n: number) => count(n, 'Eine Freigabe wartet auf andere', '{n} Freigaben warten auf andere'),
+  see_operations: 'Laufende Vorgänge ansehen',
+  waiting_since: 'Wartet seit',
+  expires: 'Läuft ab',
+  and_then: (what: string) => `danach: ${what}`,
+  votes: 'Stimmen',
+  who: 'Wer abstimmen darf',
+  changes: 'Änderungen',
+  risk: 'Risiko',
+  not_you: 'Über diese Freigabe können Sie nicht entscheiden',
+  decided: (word: string, who: string, at: string) => `${word} von ${who}, ${at}`,
+  bulk: {
+    title: 'Gemeinsam entscheiden',
+    select: (question: string, operation: string) => `${question} auswählen, ${operation}`,
+    selected: (n, noun) => (n === 0 ? 'Nichts ausgewählt' : `${count(n, ONE[noun], `{n} ${MANY[noun]}`)} ausgewählt`),
+    most: (n, noun) => `${n} ${MANY[noun]} ausgewählt, mehr geht nicht auf einmal`,
+    all: 'Alle auswählen',
+    clear: 'Auswahl aufheben',
+    decide: { approve: 'Auswahl freigeben …', reject: 'Auswahl ablehnen …' },
+    titles: {
+      approve: (noun) => `Diese ${MANY[noun]} ${GIVE[noun]}?`,
+      reject: (noun) => `Diese ${MANY[noun]} ablehnen?`,
+    },
+    buttons: {
+      approve: (n, noun) => `${count(n, THE_ONE[noun], `{n} ${MANY[noun]}`)} ${GIVE[noun]}`,
+      reject: (n, noun) => `${count(n, THE_ONE[noun], `{n} ${MANY[noun]}`)} ablehnen`,
+    },
+    rest: (n: number) => count(n, 'Die letzte senden', 'Die übrigen {n} senden'),
+    alike: (n, noun) => count(n, ONE[noun], `{n} ${MANY[noun]} mit derselben Änderung`),
+    apart: 'Andere Änderungen',
+    out: 'Ausgelassen',
+    none: 'Nichts davon kann hier entschieden werden.',
+    moved: 'Seit der Auswahl geändert. Bitte neu lesen.',
+    elsewhere: (environment: string) => `Andere Umgebung: ${environment}.`,
+    alone: {
+      kind: 'Freigaben dieser Art werden nur einzeln entschieden. Bitte öffnen.',
+      signature: 'Braucht Ihren Passkey. Bitte öffnen.',
+      policy: 'Laut Richtlinie nur einzeln zu entscheiden. Bitte öffnen.',
+      comment: 'Braucht einen eigenen Kommentar. Bitte öffnen.',
+      risk: 'Zu hohes Risiko für gemeinsames Freigeben. Bitte öffnen.',
+    },
+    unread: 'Nicht alles war lesbar. Schließen und noch einmal versuchen.',
+    counted: 'Stimme gezählt',
+    held: 'Noch nicht gesendet',
+    progress: (done: number, all: number) => `${done} von ${all} beantwortet.`,
+  },
+  guide_title: 'Neu hier?',
+  guide: [
+    'Ein Vorgang führt einen geprüften Plan Schritt für Schritt aus. Freigaben halten ihn, bis jemand entscheidet.',
+    'Unten steht, was auf Sie wartet: Freigaben, Planänderungen und Fehler.',
+    'Unter „Vorgänge“ steht alles, was läuft oder fehlschlug, mit Graphen und Logs.',
+  ],
+  guide_close: 'Nicht mehr anzeigen',
+}

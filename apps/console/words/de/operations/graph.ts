@@ -1,0 +1,56 @@
+import type * as en from '../../operations/graph.ts'
+import { count } from '../frame/plural.ts'
+
+/** German words of the graph. */
+export const graph: typeof en.graph = {
+  label: 'Graph des Vorgangs',
+  drawing: 'Zeichnung',
+  list: 'Liste',
+  matrix: 'Matrix',
+  matrix_label: 'Ziele und ihre Schritte',
+  no_matrix: 'Keine zwei Ziele dieses Plans haben einen Schritt gemeinsam.',
+  no_cell: 'Nicht geplant',
+  host: 'Ziel',
+  done: (n: number, of: number) => `${n} von ${of} fertig`,
+  p50: (time: string) => `Median ${time}`,
+  find: 'Schritt suchen',
+  found: (at: number | undefined, n: number) =>
+    n === 0 ? 'Kein Schritt gefunden' : at === undefined ? count(n, '{n} Schritt', '{n} Schritte') : `${at} von ${n}`,
+  why: 'Wartet auf',
+  view: 'Ansicht',
+  legend: 'Legende: Status auswählen, um danach zu filtern',
+  only: (word: string, n: number) => `${word} (${n})`,
+  all: 'Alle',
+  fit: 'Einpassen',
+  zoom_in: 'Vergrößern',
+  zoom_out: 'Verkleinern',
+  collapse: (name: string) => `${name} einklappen`,
+  expand: (name: string) => `${name} ausklappen`,
+  nodes: (n: number) => count(n, '{n} Schritt', '{n} Schritte'),
+  laying_out: 'Graph wird angeordnet …',
+  layout_failed: 'Das Anordnen dauerte zu lange. Die Spalten folgen dem längsten Pfad.',
+  spoken: (name: string, status: string, attempt: number) =>
+    `${name}, ${status}${attempt > 1 ? `, Versuch ${attempt}` : ''}`,
+  gate: 'Freigabe',
+  gates: 'Freigaben',
+  /** A box has no room for "waiting for a person". */
+  gate_state: (word: string, open: boolean) =>
+    open ? 'Freigabe: offen' : `Freigabe: ${word.charAt(0).toLowerCase()}${word.slice(1)}`,
+  spoken_gate: (question: string, status: string, guards: number) =>
+    `Freigabe, ${question}, ${status}, ${count(guards, 'vor {n} Schritt', 'vor {n} Schritten')}`,
+  guards: 'Steht vor',
+  open_gate: 'Freigabe öffnen',
+  selected_gate: 'Ausgewählte Freigabe',
+  critical: 'auf dem kritischen Pfad',
+  gate_before: (question: string) => `Freigabe davor: ${question}`,
+  after: 'Nach',
+  open: 'Schritt öffnen',
+  draw: 'Graph zeichnen',
+  keys: 'Pfeiltasten folgen dem Graphen, Enter öffnet. Plus und Minus ändern die Größe, 0 passt ein.',
+  selected: 'Ausgewählter Schritt',
+  marks: {
+    added: { sign: '+', word: 'Hinzugefügt' },
+    changed: { sign: '~', word: 'Geändert' },
+    removed: { sign: '−', word: 'Entfernt' },
+  },
+}

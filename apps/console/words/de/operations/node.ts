@@ -1,0 +1,73 @@
+import type * as en from '../../operations/node.ts'
+import { count } from '../frame/plural.ts'
+
+/** German words of nodes and their logs. */
+export const nodes: typeof en.nodes = {
+  title: 'Schritte',
+  caption: 'Schritte dieses Vorgangs, Fehlschläge zuerst',
+  node: 'Schritt',
+  target: 'Ziel',
+  status: 'Status',
+  attempt: 'Versuch',
+  started: 'Begonnen',
+  duration: 'Dauer',
+  error: 'Fehler',
+  filter: 'Anzeigen',
+  every: 'Alle',
+  no_match: 'Keine Schritte mit diesem Status.',
+}
+
+/** German words of one node. */
+export const node: typeof en.node = {
+  tabs: { summary: 'Übersicht', logs: 'Logs', io: 'Ein- und Ausgaben', artifacts: 'Artefakte' },
+  tabs_label: 'Ansichten dieses Schritts',
+  executor: 'Ausführung',
+  target: 'Ziel',
+  group: 'Welle',
+  attempts: 'Versuche',
+  attempt: (n: number) => `Versuch ${n}`,
+  attempt_of: (n: number, total: number) => `Versuch ${n} von ${total}`,
+  no_attempt: 'Dieser Schritt hat noch nicht begonnen.',
+  started: 'Begonnen',
+  ended: 'Beendet',
+  duration: 'Dauer',
+  waited: 'Gewartet',
+  error: 'Fehler',
+  error_class: 'Klasse',
+  retryable: 'Wiederholbar',
+  yes: 'ja',
+  no: 'nein',
+  inputs: 'Eingaben',
+  outputs: 'Ausgaben',
+  spec: 'Spezifikation',
+  no_outputs: 'Noch keine Ausgaben.',
+  catalog: 'Katalog',
+  catalog_version: (status: string, version: number | null) =>
+    version === null ? status : `${status}, Version ${version}`,
+  retry: 'Schritt wiederholen',
+  gates: 'Freigaben',
+  log_lines: (n: number) => count(n, '{n} Zeile', '{n} Zeilen'),
+  see_logs: 'Log ansehen',
+}
+
+/** German words of logs. */
+export const logs: typeof en.logs = {
+  label: 'Log',
+  lines: 'Zeilen des Logs',
+  empty: 'Dieser Versuch hat keine Logzeilen.',
+  not_started: 'Dieser Schritt hat noch nicht begonnen, also gibt es kein Log.',
+  new_lines: (n: number) => count(n, '{n} neue Zeile', '{n} neue Zeilen'),
+  older: 'Ältere Zeilen anzeigen',
+  wrap: 'Zeilen umbrechen',
+  times: 'Zeiten',
+  download: 'Herunterladen',
+  total: (n: number) => count(n, '{n} Zeile', '{n} Zeilen'),
+  live: 'läuft mit',
+  complete: 'vollständig',
+  cut: 'Zeile beim Speichern auf 16 KiB gekürzt',
+  line: (n: number) => `Zeile ${n}`,
+  search: 'Log durchsuchen',
+  matches: (at: number, n: number) => (n === 0 ? 'Keine Treffer' : `${at} von ${n}${n > 1 ? ', neueste zuerst' : ''}`),
+  previous: 'Voriger Treffer',
+  next: 'Nächster Treffer',
+}

@@ -1,0 +1,120 @@
+import type * as en from '../../operations/plan.ts'
+import { count } from '../frame/plural.ts'
+
+const list = new Intl.ListFormat('de', { type: 'conjunction' })
+
+/** German words of plans: the changes of an intent, and how they are carried out. */
+export const plan: typeof en.plan = {
+  title: 'Plan',
+  digest: 'Prüfsumme des Plans',
+  tabs: { changes: 'Änderungen', graph: 'Graph', gates: 'Freigaben', checks: 'Prüfungen', rehearsal: 'Probelauf' },
+  tabs_label: 'Ansichten dieses Plans',
+  time: 'Erwartete Dauer',
+  drawing: 'Graph des Plans: alle Schritte, die laufen würden',
+  no_nodes: 'Kein Schritt würde laufen.',
+  gate_before: 'Freigabe davor',
+  range: (low: string, high: string) => `${low} bis ${high}`,
+  operation: 'Vorgang öffnen',
+  start: 'Starten',
+  again: 'Neue Vorschau',
+  planning: 'Wird geplant …',
+  status: {
+    ready: 'Startbereit.',
+    blocked_by_policy: 'Eine Richtlinie verbietet den Start; sie steht unter „Prüfungen“.',
+    locked: 'Der Plan wird gestartet.',
+    started: 'Der Plan wurde gestartet.',
+    superseded: 'Ein neuerer Plan hat ihn ersetzt.',
+    stale: 'Seine Ressourcen haben sich geändert; eine neue Vorschau zeigt den Unterschied.',
+    expired: 'Der Plan ist abgelaufen; eine neue Vorschau ist nötig.',
+  },
+  newer: 'Neueren Plan öffnen',
+  moved: (name: string, planned: number, now: number | null) =>
+    now === null
+      ? `${name} existiert nicht mehr; geplant war Version ${planned}`
+      : `${name} ging von Version ${planned} auf ${now}`,
+  moved_title: 'Seit dem Plan geändert',
+  more_changes: (n: number) => `Die ersten ${n} Ressourcen sind aufgeführt.`,
+
+  no_gates: 'Keine Freigaben: läuft ohne Rückfrage durch.',
+  who: (groups: string[]) =>
+    groups.length === 0
+      ? 'Alle mit gate:decide dürfen entscheiden.'
+      : `Mitglieder von ${list.format(groups)} dürfen entscheiden.`,
+  can_i: 'Sie gehören dazu.',
+  cannot_i: 'Sie gehören nicht dazu.',
+
+  risk: (level: string, score: number) => `Risiko: ${level}, ${count(score, 'ein Punkt', '{n} Punkte')}`,
+  no_factors: 'Keine Risikofaktoren.',
+  points: (n: number) => `+${n}`,
+  impact: 'Auswirkung',
+  dependents: (n: number) =>
+    n === 0
+      ? 'Keine andere Ressource hängt von den geänderten ab.'
+      : count(n, 'Eine Ressource hängt von den geänderten ab.', '{n} Ressourcen hängen von den geänderten ab.'),
+  affected: (n: number, at_least: boolean, unhealthy: number) =>
+    n === 0
+      ? 'Keine andere Ressource hängt von den geänderten ab.'
+      : [
+          'Beim Ausfall der geänderten betroffen: ',
+          at_least ? 'mindestens ' : '',
+          count(n, 'eine Ressource', '{n} Ressourcen'),
+          `, davon ${unhealthy} gestört, ${n - unhealthy} eingeschränkt.`,
+        ].join(''),
+  affected_columns: { type: 'Typ', health: 'Zustand jetzt', count: 'Anzahl', nearest: 'Nächstgelegene' },
+  compensable: 'Jeder Schritt hat einen Rückbau: Abbruch mit Rückbau nimmt die Änderungen zurück.',
+  not_compensable: 'Nicht jeder Schritt hat einen Rückbau.',
+  policies: 'Richtlinien',
+  no_policies: 'Keine Befunde der Richtlinien.',
+  levels: { hard: 'hart: nicht übergehbar', soft: 'weich: übergehbar', advisory: 'Hinweis' },
+  results: { passed: 'bestanden', forbids: 'verbietet' },
+  conflicts: 'Konflikte',
+  no_conflicts: 'Kein anderer Vorgang belegt diese Ressourcen.',
+  windows: (names: string[]) => `Start nur innerhalb von ${list.format(names)}.`,
+  warnings: 'Warnungen',
+
+  rehearsal: {
+    none: [
+      'Noch kein Probelauf.',
+      'Er spielt den Plan mit virtueller Uhr durch, nach den Regeln der Engine.',
+      'Kein Ziel wird berührt.',
+    ].join(' '),
+    run: 'Probelauf starten',
+    again: 'Probelauf wiederholen',
+    running: 'Probelauf läuft …',
+    approval: 'Freigaben werden entschieden',
+    delays: {
+      '0': 'sofort',
+      '600': 'nach 10 Minuten',
+      '3600': 'nach einer Stunde',
+      '28800': 'nach acht Stunden',
+      never: 'nie',
+    },
+    fail: 'Simulierter Fehlschlag',
+    fail_none: 'Keiner',
+    ends: (how: string, time: string) => `Endet nach ${time}: ${how}.`,
+    stands: (how: string, time: string) => `Steht nach ${time}: ${how}. Wartet auf eine Person.`,
+    ended: {
+      succeeded: 'erfolgreich',
+      succeeded_with_exceptions: 'erfolgreich mit Ausnahmen',
+      failed: 'fehlgeschlagen',
+      cancelled: 'abgebrochen',
+      timed_out: 'Zeit überschritten',
+      blocked: 'blockiert',
+      paused: 'angehalten',
+    },
+    assumed: (delay: string, failures: string[]) =>
+      `Annahme: Freigaben werden ${delay} entschieden${failures.length > 0 ? `; ${list.format(failures)}` : ''}.`,
+    failure: (node: string, attempt: number, why: string) => `${node} schlägt bei Versuch ${attempt} fehl (${why})`,
+    seconds: (text: string) => `nach ${text}`,
+    lanes: 'Ablauf',
+    lanes_cut: (shown: number, all: number) => `Die ersten ${shown} von ${all} Läufen.`,
+    gate_at: (gate: string, at: string, decided: string | null) =>
+      decided === null ? `${gate}: offen ${at}, nicht entschieden` : `${gate}: offen ${at}, entschieden ${decided}`,
+    gates: 'Freigaben',
+    undone: (names: string[]) => `Zurückgebaut, in dieser Reihenfolge: ${list.format(names)}.`,
+    attempt: (n: number) => (n === 0 ? 'wartet' : `Versuch ${n}`),
+    bar: (node: string, attempt: string, from: string, to: string, failure: string | null) =>
+      `${node}, ${attempt}: ${from} bis ${to}${failure === null ? '' : `, schlägt fehl: ${failure}`}`,
+    warnings: 'Befunde',
+  },
+}

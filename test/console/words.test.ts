@@ -1,0 +1,41 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { ROOT } from '../../apps/platform/base/paths.ts'
+import { wordPairs } from '../support/words.ts'
+
+const WORDS = join(ROOT, 'apps/console/words')
+/** Words that are the same in both languages; keys, signs and examples are, too. */
+const SAME =
+  /^(Browser|Canary|Code|Export|Graph|Hash|ID|Labels|Logs?|Matrix|Name|Offline|Passkeys|Plan|Regions?|Revision|Runbooks?|Segment|Status|System|Test|Ticket|Version|Webhook)$/
+const NAMES = /^(Deutsch|English|SHA-256|Signalbox|Slack|Standard Webhooks|Teams|UTC)$/
+const KEYS = /frame keys entries|marks \w+ sign$|where examples|(signatures|overlaps) \d 0$|if_example$/
+
+describe('the words of the console in German', () => {
+  it('exist for every module that has English ones', () => {
+    const modules = readdirSync(WORDS, { recursive: true, encoding: 'utf8' }).filter(
+      (path) => path.endsWith('.ts') && !path.startsWith('de/'),
+    )
+    const missing = modules.filter(
+      (path) => /^ +\w+: ['`]/m.test(readFileSync(join(WORDS, path), 'utf8')) && !existsSync(join(WORDS, 'de', path)),
+    )
+    expect(missing).toEqual([])
+  })
+
+  it('are none of the English ones', async () => {
+    const pairs = await wordPairs()
+    expect(pairs.length).toBeGreaterThan(800)
+    const left = pairs.filter(
+      ({ key, english, german }) =>
+        english === german && !SAME.test(english) && !NAMES.test(english) && !KEYS.test(key),
+    )
+    expect(left.map(({ key, english }) => `${key}: ${english}`)).toEqual([])
+  })
+
+  it('hold no text that is empty, padded or typed as English is', async () => {
+    const odd = (await wordPairs()).filter(
+      ({ german }) => german.trim() !== german || german === '' || /["“”]\w/.test(german),
+    )
+    expect(odd).toEqual([])
+  })
+})

@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import { ROOT } from '../../../apps/platform/base/paths.ts'
+import { accessibilityOf } from '../../support/browser.ts'
+import { until } from '../../support/until.ts'
+import { wordPairs } from '../../support/words.ts'
+import { PATIENCE_MS, sitDown, stack, start, takePictures } from '../desk.ts'
+
+/** Pages of every area, seen by an administrator. */
+const PAGES = [
+  ...['/inbox', '/overview', '/operations', '/intents', '/new', '/schedules', '/resources', '/topology'],
+  ...['/capabilities', '/health', '/audit', '/admin/users', '/admin/groups', '/admin/grants', '/admin/changes'],
+  ...['/admin/service-accounts', '/settings/sessions', '/settings/passkeys', '/settings/notifications'],
+  ...['/settings/password', '/settings/display', '/device'],
+]
+
+/** Files of the English build that the German one does not share. */
+const englishOnly = (): Set<string> => {
+  const filesOf = (name: string): string[] =>
+    Object.values(
+      JSON.parse(readFileSync(join(ROOT, '.signalbox/test-console/.vite', name), 'utf8')) as { file: string }[],
+    ).map(({ file }) => file)
+  const german = new Set(filesOf('manifest.de.json'))
+  return new Set(filesOf('manifest.json').filter((file) => !german.has(file)))
+}
+
+/** Runs in the page: the texts that it shows or says, each in one piece; what is marked as English may be. */
+const TEXTS = `(() => {
+  const texts = []
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+  while (walker.nextNode())
+    if (!walker.currentNode.parentElement.closest('script, style, noscript, [lang=en]')) texts.push(walker.currentNode.data)
+  for (const name of ['aria-label', 'title', 'placeholder'])
+    for (const element of document.querySelectorAll('[' + name + ']')) texts.push(element.getAttribute(name))
+  return texts.map((text) => text.trim())
+})()`
+const textsOf = (page: Page): Promise<string[]> => page.evaluate(TEXTS)
+
+/** The texts once half a second passes without another. */
+const settledTexts = (page: Page): Promise<string[]> => {
+  let before = ''
+  return until(
+    async () => {
+      const texts = await textsOf(page)
+      const now = texts.join()
+      if (now === before) return texts
+      before = now
+      return undefined
+    },
+    { what: 'a page at rest', every_ms: 500, timeout_ms: 60_000 },
+  )
+}
+
+describe('the console in German', () => {
+  it(
+    'is chosen in the display settings; no page shows an English text or fetches an English script',
+    async () => {
+      const { context, page } = await sitDown('ada')
+      await page.goto(`${stack.gateway_url}/settings/display`)
+      await page.getByRole('radio', { name: 'Deutsch' }).check()
+      await page.locator('html[lang=de]').waitFor()
+      const fetched = new Set<string>()
+      page.on('request', (request) => fetched.add(new URL(request.url()).pathname.slice(1)))
+      const pairs = await wordPairs()
+      const both = new Set(pairs.map(({ german }) => german))
+      // One word in small letters may be a code or a name, which stay as they were sent.
+      const english = new Set(
+        pairs.map((pair) => pair.english).filter((text) => !both.has(text) && !/^[a-z_]+$/.test(text)),
+      )
+
+      const { operation_id, gate } = await start('german')
+      const of = (tab: string) => `/operations/${operation_id}${tab}`
+      const paths = [...PAGES, ...['', '/graph', '/timeline', '/nodes', '/patches', '/evidence'].map(of)]
+      const left: string[] = []
+      for (const path of [...paths, gate.slice(stack.gateway_url.length)]) {
+        await page.goto(`${stack.gateway_url}${path}`)
+        await page.getByRole('heading', { level: 1 }).waitFor()
+        const texts = await settledTexts(page)
+        left.push(...texts.filter((text) => english.has(text)).map((text) => `${path}: ${text}`))
+      }
+      expect(left).toEqual([])
+      await page.getByRole('button', { name: 'Freigeben' }).first().waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'german')
+      const foreign = englishOnly()
+      expect(foreign.size).toBeGreaterThan(10)
+      expect([...fetched].filter((file) => foreign.has(file))).toEqual([])
+      await context.close()
+    },
+    PATIENCE_MS * 2,
+  )
+})
