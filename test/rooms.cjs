@@ -61,7 +61,7 @@ const ROOMS = {
     ['base'],
     ['servers'],
     ['run', 'tests'],
-    ['check/openapi', 'check/text', 'demo', 'deploy'],
+    ['check/openapi', 'check/text', 'demo', 'deploy', 'packs'],
     ['check', 'deploy/doctor', 'ops'],
     ['restore'],
   ],

@@ -1,32 +1,14 @@
 import { readFileSync } from 'node:fs'
-import Type, { type Static } from 'typebox'
+import type { Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
 import { ConfigError } from '../../apps/shared/config.ts'
-import { Closed } from '../../apps/shared/contracts/closed.ts'
 import { matcherOf } from '../../apps/shared/data/pattern.ts'
-import { type Program, Programs, programsOf } from '../../apps/shared/data/programs.ts'
-import { Destination, fits, type Rule, ruleOf } from '../../apps/shared/web/egress.ts'
+import { type Program, type Programs, programsOf } from '../../apps/shared/data/programs.ts'
+import { fits, type Rule, ruleOf } from '../../apps/shared/web/egress.ts'
+import { ExecutorPolicyFile } from '../../apps/shared/web/executor-policy.ts'
 
-const Policy = Closed({
-  format: Type.Literal('signalbox/executor-policy@1'),
-  programs: Type.Optional(Programs),
-  pools: Type.Record(
-    Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' }),
-    Closed({
-      destinations: Type.Array(Destination),
-      secrets: Type.Array(Type.String({ pattern: '^secret://' })),
-      /** How agents outside take the pool's work: at `endpoint`, which the destinations must allow, or from the stream EXECUTION. */
-      mode: Type.Optional(Type.Enum(['http', 'nats'])),
-      endpoint: Type.Optional(Type.String({ pattern: '^https?://' })),
-      /** The machines that may take the pool's work over the public API; for a pool with mode nats. */
-      agents: Type.Optional(Type.Array(Type.String({ pattern: '^machine:' }), { minItems: 1, maxItems: 1000 })),
-      /** How much of it may be out at once, over all workers and operations. */
-      max_in_flight: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
-    }),
-  ),
-})
-type Pool = Static<typeof Policy>['pools'][string]
+type Pool = ExecutorPolicyFile['pools'][string]
 /** How the agents of a pool are reached. */
 export type AgentDoor = { mode: 'http'; endpoint: string } | { mode: 'nats' }
 
@@ -52,9 +34,9 @@ export const loadPolicy = (file: string): ExecutorPolicy => {
       `WORKER__EXECUTORS__POLICY_FILE names ${file}, which cannot be read: ${(error as Error).message}`,
     )
   }
-  const [fault] = Value.Errors(Policy, document)
+  const [fault] = Value.Errors(ExecutorPolicyFile, document)
   if (fault) throw new ConfigError(`${file}${fault.instancePath}: ${fault.message}`)
-  const { pools, programs: given = {} } = document as Static<typeof Policy>
+  const { pools, programs: given = {} } = document as ExecutorPolicyFile
   const programs = readPrograms(file, given)
   const rules = new Map(
     Object.entries(pools).map(([pool, { destinations }]) => [pool, destinations.map((d) => ruleOf(file, d))]),

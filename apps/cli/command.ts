@@ -90,7 +90,7 @@ export const needed = (values: Values, name: string): string => {
 export const readDocument = (file: string): unknown => {
   const source = readText(file)
   try {
-    return parse(source)
+    return parse(source, { merge: true })
   } catch (error) {
     throw usageError(`${file} is neither YAML nor JSON: ${(error as Error).message.split('\n')[0]}`)
   }

@@ -27,6 +27,7 @@ const NOUNS: Record<string, string> = {
   topology: 'regions and the places inside them',
   capability: 'what resources offer to others',
   import: 'imports from other systems',
+  pack: 'packs of procedures, for their authors',
 }
 
 const switchOf = (name: string, { type, short, about, value, choices }: Option): Switch => {

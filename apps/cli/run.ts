@@ -16,6 +16,7 @@ import { followCommands } from './operations/follow.ts'
 import { gateCommands } from './operations/gate.ts'
 import { notifyCommands } from './operations/notify.ts'
 import { operationCommands } from './operations/operation.ts'
+import { packCommands } from './operations/pack.ts'
 import { patchCommands } from './operations/patch.ts'
 import { planCommands } from './operations/plan.ts'
 import { scheduleCommands } from './operations/schedule.ts'
@@ -47,6 +48,7 @@ export const COMMANDS: readonly Command[] = [
   ...userCommands,
   ...machineCommands,
   ...agentCommands,
+  ...packCommands,
   ...resourceCommands,
   ...exploreCommands,
   ...catalogCommands,

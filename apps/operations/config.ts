@@ -4,6 +4,7 @@ import { authSettings } from '../shared/auth/settings.ts'
 import { payloadKeys } from '../shared/codec/payload.ts'
 import { ConfigError, loadConfig, settings } from '../shared/config.ts'
 import { Destination } from '../shared/web/egress.ts'
+import { PACKAGE } from './packs/packages.ts'
 
 const EXECUTOR_POLICY = fileURLToPath(new URL('../../activities/executors/policy.yaml', import.meta.url))
 
@@ -24,6 +25,11 @@ export const schema = Type.Object({
   OPERATIONS__TEMPORAL__PAYLOAD_KEYS: payloadKeys(),
   OPERATIONS__TEMPORAL__UI_URL: settings.url('http://127.0.0.1:8233', {}),
   OPERATIONS__PACKS__DIR: Type.Optional(Type.String({ description: "A folder with a site's procedure packs." })),
+  OPERATIONS__PACKS__PACKAGES: Type.Array(Type.String({ pattern: PACKAGE }), {
+    default: [],
+    description:
+      'Archives of "npm pack" with procedure packs, as a JSON array: each a path or URL and its digest, such as "/srv/net-1.2.0.tgz@sha256:<hex>".',
+  }),
   OPERATIONS__POLICY__DIR: Type.Optional(
     Type.String({ description: "A folder with a site's gates, calendar and Cedar forbids." }),
   ),

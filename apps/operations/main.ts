@@ -5,14 +5,17 @@ import { buildApp } from './app.ts'
 import { startBackground } from './background.ts'
 import { loadOperationsConfig } from './config.ts'
 import { createLags } from './metrics.ts'
-import { recordLibrary } from './packs/library.ts'
+import { openPackages } from './packs/packages.ts'
+import { recordLibrary } from './packs/record.ts'
 import { createDeps, createTrust } from './wire.ts'
 
 await runApp('operations', async () => {
   const config = loadOperationsConfig()
   const telemetry = createTelemetry('operations')
+  const packages = await openPackages(config.OPERATIONS__PACKS__PACKAGES)
   const trust = createTrust(config, telemetry)
-  const deps = createDeps(config, trust, { telemetry })
+  const deps = createDeps(config, trust, { telemetry, packages: packages.dirs })
+  packages.close()
   await waitFor('Postgres', () => deps.pool.query('select 1 from operations.operations limit 1'))
   await recordLibrary(deps.db, deps.library)
   const { app, internal, health } = await buildApp(deps)

@@ -34,9 +34,9 @@ import { loadPlanPolicies } from './policies/plans.ts'
 export const createDeps = (
   config: OperationsConfig,
   trust: Trust,
-  options: { telemetry?: Telemetry; clock?: Clock } = {},
+  options: { telemetry?: Telemetry; clock?: Clock; packages?: readonly string[] } = {},
 ): OperationsDeps => {
-  const { telemetry = createTelemetry('operations'), clock = systemClock } = options
+  const { telemetry = createTelemetry('operations'), clock = systemClock, packages = [] } = options
   const { db, pool, close } = createDb(config.OPERATIONS__DATABASE__URL, { app: 'operations', max: 20 })
   measurePool(telemetry, pool)
   const secrets = secretKeysOf(config.OPERATIONS__SECRET__KEYS)
@@ -55,7 +55,10 @@ export const createDeps = (
     nats,
     keys: { fingerprint: deriveKey(secrets[0], 'fingerprint'), audit: deriveKey(secrets[0], 'audit') },
     pages: createPages([signing as Buffer, ...others]),
-    library: loadLibrary({ packs_dir: config.OPERATIONS__PACKS__DIR, policy_dir: config.OPERATIONS__POLICY__DIR }),
+    library: loadLibrary({
+      packs_dirs: [...(config.OPERATIONS__PACKS__DIR ? [config.OPERATIONS__PACKS__DIR] : []), ...packages],
+      policy_dir: config.OPERATIONS__POLICY__DIR,
+    }),
     projection: createCatalogProjection({
       db,
       catalog: trust.catalog,

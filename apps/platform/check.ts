@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { bin, ROOT } from './base/paths.ts'
 import { createScreen, elapsed, paint } from './base/screen.ts'
 import { unusedCodes } from './check/codes.ts'
-import { staleMigrations, staleProto } from './check/generated.ts'
+import { staleMigrations, staleProto, staleSchemas } from './check/generated.ts'
 import { lockProblems } from './check/lock-file.ts'
 import { printMeasures } from './check/measures.ts'
 import { staleOpenapi } from './check/openapi/files.ts'
@@ -53,6 +53,7 @@ const CHECKS: Check[] = [
   { name: 'generated', what: 'proto', run: staleProto },
   { name: 'generated', what: 'migrations', run: staleMigrations },
   { name: 'generated', what: 'openapi', run: staleOpenapi },
+  { name: 'generated', what: 'schemas', run: staleSchemas },
   { name: 'generated', what: 'settings', run: async () => staleSettings() },
   { name: 'openapi', what: 'by redocly', run: lintByRedocly },
   { name: 'openapi', what: 'by spectral', run: lintBySpectral },

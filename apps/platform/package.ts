@@ -15,25 +15,35 @@ import { buildExecutable, isTarget, TARGETS, thisMachine } from './run/executabl
 const CLI = join(ROOT, 'apps/cli')
 const screen = createScreen()
 
-/** Bundles the client into one file of CommonJS; answers the packages that are in it. */
-const bundle = async (folder: string): Promise<string[]> => {
+/** What `signalbox pack` loads when it is asked for: a file of its own, so that the client starts without it. */
+const AUTHORS = join(ROOT, 'apps/platform/packs/main.ts')
+const besideClient = {
+  name: 'beside-client',
+  enforce: 'pre' as const,
+  resolveId: (id: string, from: string | undefined) =>
+    from && id.endsWith('platform/packs/main.ts') ? { id: './packs.cjs', external: true } : null,
+}
+
+/** Bundles an entry into one file of CommonJS; answers the packages that are in it. */
+const bundle = async (entry: string, folder: string, name: string): Promise<string[]> => {
   const built = (await build({
     configFile: false,
     root: ROOT,
     logLevel: 'warn',
     ssr: { noExternal: true },
+    plugins: [besideClient],
     build: {
-      ssr: join(CLI, 'main.ts'),
+      ssr: entry,
       target: 'node20',
       minify: true,
       outDir: folder,
       emptyOutDir: false,
-      rolldownOptions: { output: { format: 'cjs', entryFileNames: 'signalbox.cjs', codeSplitting: false } },
+      rolldownOptions: { output: { format: 'cjs', entryFileNames: name, codeSplitting: false } },
     },
   })) as Rolldown.RolldownOutput
   const modules = built.output.flatMap((chunk) => (chunk.type === 'chunk' ? Object.keys(chunk.modules) : []))
   const packages = modules.flatMap((id) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(id)?.[1] ?? [])
-  return [...new Set(packages)].sort()
+  return packages
 }
 
 /** The licenses of the bundled packages, which ask to be passed on. */
@@ -59,9 +69,17 @@ const manifestOf = ({ version, license }: { version: string; license: string }) 
 /** Packs the tarball; answers its path. */
 const pack = async (stage: string, dist: string): Promise<string> => {
   const root = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string; license: string }
-  const packages = await bundle(stage)
+  const packages = [
+    ...(await bundle(join(CLI, 'main.ts'), stage, 'signalbox.cjs')),
+    ...(await bundle(AUTHORS, stage, 'packs.cjs')),
+  ]
+  for (const part of ['catalog/packs', 'operations/packs', 'operations/policies/gates', 'platform/packs/templates'])
+    cpSync(join(ROOT, 'apps', part), join(stage, 'shipped', part), {
+      recursive: true,
+      filter: (path) => !path.endsWith('.ts'),
+    })
   writeFileSync(join(stage, 'package.json'), `${JSON.stringify(manifestOf(root), null, 2)}\n`)
-  writeFileSync(join(stage, 'THIRD-PARTY-LICENSES'), licensesOf(packages))
+  writeFileSync(join(stage, 'THIRD-PARTY-LICENSES'), licensesOf([...new Set(packages)].sort()))
   for (const file of [join(ROOT, 'LICENSE'), join(CLI, 'README.md'), join(CLI, 'packaged.cjs')])
     cpSync(file, join(stage, basename(file)))
   mkdirSync(dist, { recursive: true })

@@ -56,7 +56,7 @@ describe('the log', () => {
         .filter(({ type }) => type === 'type.pack_loaded')
         .map(({ agg_id }) => agg_id)
         .sort(),
-    ).toEqual(['cloud', 'core', 'dcim', 'fleet', 'infra', 'ipam', 'k8s', 'org'])
+    ).toEqual(['cloud', 'core', 'dcim', 'delivery', 'fleet', 'infra', 'ipam', 'k8s', 'org'])
   })
 
   it('gives the events of one aggregate after a version', async () => {

@@ -377,7 +377,7 @@ describe('each rule of loading is broken by one file alone, and the fault names 
       faults.join('\n'),
     ).toBe(true)
     const named = faults.find((fault) => fault.includes(`(${rule})`))
-    expect(named).toMatch(new RegExp(`site\\.yaml:${line}: `))
+    expect(named).toMatch(new RegExp(`site\\.yaml:${line}:\\d+: `))
   })
 
   it('names a folder that cannot be read', () => {
@@ -410,7 +410,18 @@ describe('versions', () => {
 
   it('are stored beside each other; equal versions with other content stop the start', async () => {
     const first = packOf(...typed('desired_state_schema: { type: object, properties: { a: { type: string } } }'))
-    expect(await store(first)).toEqual(['cloud', 'core', 'dcim', 'fleet', 'infra', 'ipam', 'k8s', 'org', 'site'])
+    expect(await store(first)).toEqual([
+      'cloud',
+      'core',
+      'dcim',
+      'delivery',
+      'fleet',
+      'infra',
+      'ipam',
+      'k8s',
+      'org',
+      'site',
+    ])
     expect(await store(first)).toEqual([])
     const changed = packOf(...typed('desired_state_schema: { type: object, properties: { a: { type: integer } } }'))
     await expect(store(changed)).rejects.toThrow(/type site\.box version 1 is stored with other content/)

@@ -77,6 +77,8 @@ describe('the packed client', () => {
       'THIRD-PARTY-LICENSES',
       'package.json',
       'packaged.cjs',
+      'packs.cjs',
+      'shipped',
       'signalbox.cjs',
     ])
   })
@@ -97,6 +99,19 @@ describe('the packed client', () => {
       console.log(`signalbox ${args.join(' ')}: ${Math.round(least_ms)} ms of computing by ${node}`)
       expect(least_ms).toBeLessThan(250)
     }
+  })
+
+  it.each(nodes())('begins, checks, tests and rehearses a pack without a server, by %s', async (node) => {
+    const name = `net-${nodes().indexOf(node)}`
+    expect(await installed(node, ['pack', 'init', name, '--kind', 'opentofu'])).toMatchObject({ code: 0 })
+    expect(await installed(node, ['pack', 'check', name])).toMatchObject({ code: 0 })
+    expect(await installed(node, ['pack', 'test', name])).toMatchObject({ code: 0, err: '2 passed, 0 failed.\n' })
+    expect((await installed(node, ['pack', 'rehearse', name])).out).toMatch(/apply\.net-\d-eu1 .* succeeded/)
+    writeFileSync(join(folder, name, 'pack.yaml'), 'format: signalbox/pack@1\n')
+    expect(await installed(node, ['pack', 'check', name])).toMatchObject({
+      code: 1,
+      out: expect.stringContaining('pack.yaml:1:1'),
+    })
   })
 
   it.each(nodes())('signs in, lists, and approves what waits, by %s', async (node) => {

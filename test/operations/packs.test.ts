@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
-import { loadLibrary, PackError, recordLibrary } from '../../apps/operations/packs/library.ts'
+import { loadLibrary } from '../../apps/operations/packs/library.ts'
+import { recordLibrary } from '../../apps/operations/packs/record.ts'
+import { PackError } from '../../apps/operations/packs/source.ts'
 import { loadPlanPolicies } from '../../apps/operations/policies/plans.ts'
 import { GraphGate } from '../../apps/shared/contracts/operations/intents.ts'
 import { compileSchema } from '../../apps/shared/data/json-schema.ts'
@@ -71,22 +73,24 @@ const folderWith = (files: Record<string, string>): string => {
   }
   return folder
 }
-const faultOf = (load: () => unknown): PackError => {
+/** The first fault, with the whole message. */
+const faultOf = (load: () => unknown) => {
   try {
     load()
   } catch (error) {
-    if (error instanceof PackError) return error
+    if (error instanceof PackError && error.found[0]) return { ...error.found[0], message: error.message }
     throw error
   }
   throw new Error('was accepted')
 }
-const packFault = (text: string) => faultOf(() => loadLibrary({ packs_dir: folderWith({ 'probe.yaml': text }) }))
+const packFault = (text: string) => faultOf(() => loadLibrary({ packs_dirs: [folderWith({ 'probe.yaml': text })] }))
 const P = '/procedures/0'
 
 describe('the shipped packs', () => {
   it('load with their procedures, policies and digests', () => {
     const { packs: loaded, policies } = loadLibrary()
     expect(loaded.map((pack) => `${pack.pack}: ${pack.procedures.map(({ key }) => key).join()}`)).toEqual([
+      'delivery: detect_drift',
       'fleet: release,restart,rotate_certificate',
       'infra: realise,rollout',
     ])
@@ -95,8 +99,8 @@ describe('the shipped packs', () => {
   })
 
   it("take a site's packs beside them", () => {
-    const { packs: loaded } = loadLibrary({ packs_dir: folderWith({ 'probe.yaml': stringify(sound()) }) })
-    expect(loaded.map(({ pack }) => pack)).toEqual(['fleet', 'infra', 'probe'])
+    const { packs: loaded } = loadLibrary({ packs_dirs: [folderWith({ 'probe.yaml': stringify(sound()) })] })
+    expect(loaded.map(({ pack }) => pack)).toEqual(['delivery', 'fleet', 'infra', 'probe'])
   })
 })
 
@@ -563,7 +567,7 @@ describe('a rule that one file breaks names the file, the pointer and the reason
     const pack = sound()
     spoil(pack)
     const fault = packFault(stringify(pack))
-    expect(fault.file).toMatch(/probe\.yaml/)
+    expect(fault.place).toMatch(/probe\.yaml:\d+:\d+$/)
     expect(fault.pointer).toBe(pointer)
     expect(fault.reason).toMatch(reason)
     expect(fault.message).toContain('probe.yaml')
@@ -578,8 +582,8 @@ describe('a rule that one file breaks names the file, the pointer and the reason
 
   it('one version of a pack in two files', () => {
     const text = stringify(sound())
-    const packs_dir = folderWith({ 'a.yaml': text, 'b.yaml': text })
-    expect(faultOf(() => loadLibrary({ packs_dir })).message).toContain('probe@1.0.0 at /version: two files')
+    const packs_dirs = [folderWith({ 'a.yaml': text, 'b.yaml': text })]
+    expect(faultOf(() => loadLibrary({ packs_dirs })).message).toContain('probe@1.0.0 at /version: two files')
   })
 
   it.each([
@@ -652,7 +656,7 @@ describe('the record of packs', () => {
 
   it('keeps each version once, and refuses a version that comes back with another content', async () => {
     const load = (title: string, version = '1.0.0') =>
-      loadLibrary({ packs_dir: folderWith({ 'probe.yaml': stringify({ ...sound(), title, version }) }) })
+      loadLibrary({ packs_dirs: [folderWith({ 'probe.yaml': stringify({ ...sound(), title, version }) })] })
     await recordLibrary(connection.db, load('Probe'))
     await recordLibrary(connection.db, load('Probe'))
     await expect(recordLibrary(connection.db, load('Changed'))).rejects.toThrow(

@@ -214,16 +214,16 @@ describe('a pack that cannot be used stops its app with one line that names file
   it('a folder that is not there', () => {
     const nowhere = join(scratch, 'nowhere')
     expect(() => loadPacks([nowhere])).toThrow(`CATALOG__PACKS__DIRS names ${nowhere}, which cannot be read`)
-    expect(() => loadLibrary({ packs_dir: nowhere })).toThrow(nowhere)
+    expect(() => loadLibrary({ packs_dirs: [nowhere] })).toThrow(nowhere)
   })
   it('type packs: broken YAML', async () => {
     const dir = folder('types', { 'site.yaml': BROKEN })
-    expect(oneLine(await catalog(dir), 'catalog')).toMatch(new RegExp(`${join(dir, 'site.yaml')}:\\d+: `))
+    expect(oneLine(await catalog(dir), 'catalog')).toMatch(new RegExp(`${join(dir, 'site.yaml')}:\\d+:\\d+: `))
   })
   it('procedures: broken YAML, and what is no pack', async () => {
     const broken = folder('procedures', { 'site.yaml': BROKEN })
     expect(oneLine(await operations(broken), 'operations')).toMatch(new RegExp(`${join(broken, 'site.yaml')}:\\d+`))
     const other = folder('other', { 'site.yaml': 'pack: 7\n' })
-    expect(() => loadLibrary({ packs_dir: other })).toThrow(new RegExp(`${join(other, 'site.yaml')} at /`))
+    expect(() => loadLibrary({ packs_dirs: [other] })).toThrow(join(other, 'site.yaml'))
   })
 })

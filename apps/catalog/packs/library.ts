@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { type Document, LineCounter, parseDocument, visit } from 'yaml'
 import { ConfigError } from '../../shared/config.ts'
+import { placeIn } from '../../shared/data/pointer.ts'
 import { buildModel } from './check.ts'
 import type { TypeModel } from './format.ts'
 import { PackFile } from './format.ts'
@@ -18,7 +19,7 @@ type Source = { file: string; lines: LineCounter; document: Document | undefined
 
 /**
  * Reads the type packs of these folders and checks them, without a database (`npm run packs:check`). Returns what they
- * define and one line per fault: `file:line: what is wrong (rule). What to do.`
+ * define and one line per fault: `file:line:column: what is wrong (rule). What to do.`
  */
 export const checkPacks = (dirs: readonly string[]): { model: TypeModel; faults: string[] } => {
   const faults: string[] = []
@@ -56,22 +57,18 @@ const packFiles = (dir: string): string[] => {
 }
 
 const faultLine = (source: Source, path: readonly (string | number)[], rule: string, message: string, fix: string) =>
-  `${source.file}:${lineOf(source, path)}: ${message} (${rule}). ${fix}`
+  `${placeOf(source, path)}: ${message} (${rule}). ${fix}`
 
-/** The line of the nearest node that exists: of a missing member, that of the object it is missing in. */
-const lineOf = ({ document, lines }: Source, path: readonly (string | number)[]): number => {
-  for (let length = path.length; length >= 0; length--) {
-    const node = document?.getIn(path.slice(0, length), true) as { range?: [number, number, number] } | undefined
-    if (node?.range) return lines.linePos(node.range[0]).line
-  }
-  return 1
+const placeOf = ({ file, document, lines }: Source, path: readonly (string | number)[]): string => {
+  const { line, column } = document ? placeIn(document, lines, path) : { line: 1, column: 1 }
+  return `${file}:${line}:${column}`
 }
 
 const readPack = (file: string, faults: string[]): Source => {
   const source: Source = { file, lines: new LineCounter(), document: undefined, pack: undefined }
   const text = readFileSync(file, 'utf8')
   if (Buffer.byteLength(text) > MAX_BYTES) {
-    faults.push(`${file}:1: is larger than 4 MiB (size). Split the pack.`)
+    faults.push(`${file}:1:1: is larger than 4 MiB (size). Split the pack.`)
     return source
   }
   const document = parseDocument(text, {
@@ -82,8 +79,10 @@ const readPack = (file: string, faults: string[]): Source => {
     lineCounter: source.lines,
   })
   for (const error of document.errors) {
-    const line = source.lines.linePos(error.pos[0]).line
-    faults.push(`${file}:${line}: ${error.message.split('\n')[0]} (yaml). Correct the YAML of ${basename(file)}.`)
+    const { line, col } = source.lines.linePos(error.pos[0])
+    faults.push(
+      `${file}:${line}:${col}: ${error.message.split('\n')[0]} (yaml). Correct the YAML of ${basename(file)}.`,
+    )
   }
   if (document.errors.length > 0) return source
   source.document = document
@@ -98,10 +97,10 @@ const readPack = (file: string, faults: string[]): Source => {
 
 /** Anchors, aliases and tags make one text mean another than it shows. */
 const refuseTricks = (source: Source, document: Document, faults: string[]) => {
-  const report = (range: readonly number[] | null | undefined, what: string) =>
-    faults.push(
-      `${source.file}:${source.lines.linePos(range?.[0] ?? 0).line}: ${what} is not allowed (yaml). Write the value out.`,
-    )
+  const report = (range: readonly number[] | null | undefined, what: string) => {
+    const { line, col } = source.lines.linePos(range?.[0] ?? 0)
+    faults.push(`${source.file}:${line}:${col}: ${what} is not allowed (yaml). Write the value out.`)
+  }
   visit(document, {
     Alias: (_key, node) => void report(node.range, 'an alias'),
     Node: (_key, node) => {

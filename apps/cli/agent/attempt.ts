@@ -13,12 +13,13 @@ import { previewSet } from './kubernetes/preview.ts'
 import { undoSet } from './kubernetes/undo.ts'
 import { createReporter } from './report.ts'
 import { apply } from './tofu/apply.ts'
+import { drift } from './tofu/drift.ts'
 import { preview } from './tofu/preview.ts'
 import { type AgentFile, environmentOf } from './tools/file.ts'
 import { Ended, failed, type Job, refusedBy, type Tool, type Verdict } from './tools/types.ts'
 
 const TOOLS: Record<string, Tool> = {
-  ...{ command, ssh, 'opentofu.preview': preview, 'opentofu.apply': apply },
+  ...{ command, ssh, 'opentofu.preview': preview, 'opentofu.apply': apply, 'opentofu.drift': drift },
   ...{ 'git.preview': previewCommit, 'git.push': push, 'git.merge': merge },
   ...{ 'ansible.preview': previewPlaybook, 'ansible.run': runPlaybook },
   ...{ 'kubernetes.preview': previewSet, 'kubernetes.apply': applySet, 'kubernetes.undo': undoSet },

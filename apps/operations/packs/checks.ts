@@ -5,6 +5,7 @@ import { chainsOf } from '../graph/conditions.ts'
 import { EXECUTORS, SECRET } from '../graph/executors.ts'
 import type { Fault } from '../graph/shape.ts'
 import type { Procedure, Step } from '../graph/types.ts'
+import type { PackRule } from './source.ts'
 
 /** Members of a target that a reference may begin with. */
 const TARGET_MEMBERS = new Set([
@@ -25,19 +26,20 @@ const TARGET_MEMBERS = new Set([
 ])
 const ID_RESERVED = new Set(['barrier'])
 
-type Check = Generator<Fault>
+type Check = Generator<Fault & { rule?: PackRule }>
 
-/** The first thing in a procedure that could not work, whatever it is used on (operations.md 4.4); undefined if it is sound. */
-export const checkProcedure = (procedure: Procedure, policies: ReadonlyMap<string, unknown>): Fault | undefined => {
-  for (const check of [
-    checkMatch(procedure),
-    checkNeeds(procedure),
-    checkGates(procedure, policies),
-    checkSteps(procedure),
-    checkRead(procedure),
-  ])
-    for (const fault of check) return fault
-  return undefined
+/** Everything in a procedure that could not work, whatever it is used on (operations.md 4.4). */
+export const checkProcedure = (procedure: Procedure, policies: ReadonlyMap<string, unknown>) => [
+  ...under('match', checkMatch(procedure)),
+  ...under('order', checkNeeds(procedure)),
+  ...under('gate', checkGates(procedure, policies)),
+  ...under('reference', checkSteps(procedure)),
+  ...under('reference', checkRead(procedure)),
+]
+
+/** The faults of a check, under the rule that it is of; one that names its own rule keeps it. */
+function* under(rule: PackRule, check: Check): Generator<Fault & { rule: PackRule }> {
+  for (const fault of check) yield { rule, ...fault }
 }
 
 function* checkMatch({ kind, match, batch, order, scope }: Procedure): Check {
@@ -55,16 +57,17 @@ function* checkMatch({ kind, match, batch, order, scope }: Procedure): Check {
     yield wrong('', 'a runbook is chosen by its name and has no match')
   }
   if (scope === 'plan' && batch)
-    yield { pointer: '/batch', message: 'a procedure that runs once per plan has no batches' }
+    yield { rule: 'scope', pointer: '/batch', message: 'a procedure that runs once per plan has no batches' }
   if (scope === 'plan' && order)
-    yield { pointer: '/order', message: 'a procedure that runs once per plan has no order' }
+    yield { rule: 'scope', pointer: '/order', message: 'a procedure that runs once per plan has no order' }
 }
 
 function* checkNeeds({ steps }: Procedure): Check {
   const seen = new Set<string>()
   for (const [i, step] of steps.entries()) {
     const at = pointerOf('steps', i)
-    if (seen.has(step.id)) yield { pointer: `${at}/id`, message: `the step "${step.id}" is there twice` }
+    if (seen.has(step.id))
+      yield { rule: 'unique', pointer: `${at}/id`, message: `the step "${step.id}" is there twice` }
     if (ID_RESERVED.has(step.id))
       yield { pointer: `${at}/id`, message: `"${step.id}" is the name of what closes a batch` }
     seen.add(step.id)
@@ -108,20 +111,24 @@ function* checkSteps(procedure: Procedure): Check {
   for (const [i, step] of procedure.steps.entries()) {
     const at = pointerOf('steps', i)
     const before = needsOf(procedure.steps, step.id)
-    yield* checkExecutor(at, step.executor, step.with)
-    yield* checkTimes(at, step)
-    yield* checkSecrets(at, procedure, step)
+    yield* under('executor', checkExecutor(at, step.executor, step.with))
+    yield* under('time', checkTimes(at, step))
+    yield* under('secret', checkSecrets(at, procedure, step))
     yield* checkValue(procedure, step, before, step.with, `${at}/with`)
     yield* checkValue(procedure, step, new Set([...before, step.id]), step.catalog, `${at}/catalog`)
     if (step.catalog && procedure.scope === 'plan')
-      yield { pointer: `${at}/catalog`, message: 'a procedure that runs once per plan has no resource to write' }
-    yield* checkCel(procedure, before, step.include_if, `${at}/include_if`, false)
-    yield* checkCel(procedure, before, step.when, `${at}/when`, true)
+      yield {
+        rule: 'scope',
+        pointer: `${at}/catalog`,
+        message: 'a procedure that runs once per plan has no resource to write',
+      }
+    yield* under('expression', checkCel(procedure, before, step.include_if, `${at}/include_if`, false))
+    yield* under('expression', checkCel(procedure, before, step.when, `${at}/when`, true))
     if (step.compensate) {
       const with_own = new Set([...before, step.id])
-      yield* checkExecutor(`${at}/compensate`, step.compensate.executor, step.compensate.with)
+      yield* under('executor', checkExecutor(`${at}/compensate`, step.compensate.executor, step.compensate.with))
       yield* checkValue(procedure, step, with_own, step.compensate.with, `${at}/compensate/with`)
-      yield* checkCel(procedure, with_own, step.compensate.when, `${at}/compensate/when`, true)
+      yield* under('expression', checkCel(procedure, with_own, step.compensate.when, `${at}/compensate/when`, true))
     }
   }
 }
@@ -129,13 +136,15 @@ function* checkSteps(procedure: Procedure): Check {
 function* checkRead(procedure: Procedure): Check {
   const { read, scope, steps } = procedure
   if (!read) return
-  if (scope === 'plan') yield { pointer: '/read', message: 'a procedure that runs once per plan has no target to read' }
-  yield* checkExecutor('/read', read.executor, read.with)
-  if (read.executor === 'watch') yield { pointer: '/read/executor', message: 'must be one call: a watch is a step' }
+  if (scope === 'plan')
+    yield { rule: 'scope', pointer: '/read', message: 'a procedure that runs once per plan has no target to read' }
+  yield* under('executor', checkExecutor('/read', read.executor, read.with))
+  if (read.executor === 'watch')
+    yield { rule: 'executor', pointer: '/read/executor', message: 'must be one call: a watch is a step' }
   if (!EXECUTORS.get(read.executor)?.reads(isObject(read.with) ? read.with : {}))
-    yield { pointer: '/read', message: 'must only read: executor http with GET or HEAD' }
+    yield { rule: 'executor', pointer: '/read', message: 'must only read: executor http with GET or HEAD' }
   if (readPointer(read.with, '/poll') !== undefined)
-    yield { pointer: '/read/with/poll', message: 'a read is one call, without a poll' }
+    yield { rule: 'executor', pointer: '/read/with/poll', message: 'a read is one call, without a poll' }
   for (const step of steps.filter(({ needs }) => needs.length === 0)) {
     yield* checkValue(procedure, step, new Set(), read.with, '/read/with')
     yield* checkValue(procedure, step, new Set(), read.expect, '/read/expect')
@@ -198,9 +207,11 @@ function* checkValue(procedure: Procedure, step: Step, before: ReadonlySet<strin
     const message = refuseReference(procedure, before, reference)
     if (message) yield { pointer: reference.at, message }
   }
-  for (const { text, at: pointer } of found.expressions) yield* checkCel(procedure, before, text, pointer, false)
+  for (const { text, at: pointer } of found.expressions)
+    yield* under('expression', checkCel(procedure, before, text, pointer, false))
   for (const { text, at: pointer } of found.secrets)
-    if (!Object.hasOwn(step.secrets ?? {}, text)) yield { pointer, message: `the step has no secret "${text}"` }
+    if (!Object.hasOwn(step.secrets ?? {}, text))
+      yield { rule: 'secret', pointer, message: `the step has no secret "${text}"` }
 }
 
 const refuseReference = (

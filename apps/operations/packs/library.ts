@@ -1,11 +1,7 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import semver from 'semver'
-import { LineCounter, parseAllDocuments } from 'yaml'
-import type { Db } from '../../../db/client.ts'
-import { recordPacks } from '../../../db/operations/packs.ts'
-import { ConfigError } from '../../shared/config.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { compileSchema, type SchemaCheck, schemaFault } from '../../shared/data/json-schema.ts'
 import { pick } from '../../shared/data/pick.ts'
@@ -15,54 +11,53 @@ import type { Freeze, Library, Pack, Policy, Procedure, Window } from '../graph/
 import { checkProcedure } from './checks.ts'
 import { policyOf, readOf, stepOf } from './defaults.ts'
 import { CalendarFile, GatePolicyFile, PackFile, type ProcedureFile } from './schema.ts'
+import { PackError, type PackFault, readShape, type Source } from './source.ts'
 
-/** A file of the deployment that cannot be used: names the file, the place in it, and the reason. */
-export class PackError extends ConfigError {
-  readonly file: string
-  readonly pointer: string
-  readonly reason: string
-
-  constructor(file: string, pointer: string, reason: string) {
-    super(`${file}${pointer === '' ? '' : ` at ${pointer}`}: ${reason}`)
-    this.name = 'PackError'
-    this.file = file
-    this.pointer = pointer
-    this.reason = reason
-  }
-}
-
-const folder = (name: string) => fileURLToPath(new URL(`../${name}`, import.meta.url))
+/** The folder of this app, which holds the shipped packs and policies. */
+const SHIPPED = fileURLToPath(new URL('..', import.meta.url))
 const shape = {
   pack: compileSchema(PackFile),
   policy: compileSchema(GatePolicyFile),
   calendar: compileSchema(CalendarFile),
 }
 
-type Folders = { packs_dir?: string | undefined; policy_dir?: string | undefined }
+type Folders = { packs_dirs?: readonly string[]; policy_dir?: string | undefined; shipped?: string }
 
 /**
- * Reads and checks all packs, gate policies and calendars: the shipped ones and those of a site (operations.md 4.4).
- * Throws a PackError for the first fault. Needs no database.
+ * Reads and checks all packs, gate policies and calendars: the shipped ones and those of a site (operations.md 4.4). A
+ * folder of packs may have gate policies of its own, in `gates`. Throws a PackError with every fault. Needs no database.
  */
-export const loadLibrary = ({ packs_dir, policy_dir }: Folders = {}): Library => {
-  const policyFolders = [folder('policies'), ...(policy_dir ? [policy_dir] : [])]
+export const loadLibrary = ({ packs_dirs = [], policy_dir, shipped = SHIPPED }: Folders = {}): Library => {
+  const faults: PackFault[] = []
+  const policyDirs = [join(shipped, 'policies'), ...(policy_dir ? [policy_dir] : [])]
   const policies = new Map<string, Policy>()
-  for (const file of policyFolders.flatMap((at) => yamlFiles(join(at, 'gates')))) {
-    const policy = loadPolicy(file)
-    if (policies.has(policy.policy.key))
-      throw new PackError(file, '/key', `the policy "${policy.policy.key}" is there twice`)
-    policies.set(policy.policy.key, policy)
+  for (const file of [...policyDirs, ...packs_dirs].flatMap((at) => yamlFiles(join(at, 'gates'), faults))) {
+    const source = readShape<GatePolicyFile>(file, shape.policy, faults)
+    if (!source) continue
+    const policy = policyIn(source)
+    const { key } = policy.policy
+    if (policies.has(key)) source.report('/key', 'unique', `the policy "${key}" is there twice`)
+    policies.set(key, policy)
   }
-  const calendars = policyFolders.flatMap((at) => yamlFiles(join(at, 'calendar'))).map(loadCalendar)
-  if (packs_dir && !existsSync(packs_dir)) throw new PackError(packs_dir, '', 'there is no such folder of packs')
-  const packs = [folder('packs'), ...(packs_dir ? [packs_dir] : [])]
-    .flatMap((at) => yamlFiles(at).map((file) => loadPack(file, policies)))
+  const calendars = policyDirs
+    .flatMap((at) => yamlFiles(join(at, 'calendar'), faults))
+    .flatMap((file) => readShape<CalendarFile>(file, shape.calendar, faults) ?? [])
+    .map(calendarIn)
+  for (const at of packs_dirs)
+    if (!existsSync(at))
+      faults.push({ place: at, pointer: '', rule: 'file', reason: 'there is no such folder of packs' })
+  const packs = [join(shipped, 'packs'), ...packs_dirs]
+    .flatMap((at) => yamlFiles(at, faults))
+    .flatMap((file) => readShape<PackFile>(file, shape.pack, faults) ?? [])
+    .map((source) => packIn(source, policies))
     .sort((a, b) => (a.pack < b.pack ? -1 : a.pack > b.pack ? 1 : semver.rcompare(a.version, b.version)))
-  for (const [i, pack] of packs.entries()) {
+  for (const [i, { pack, version }] of packs.entries()) {
     const twin = packs[i + 1]
-    if (twin && twin.pack === pack.pack && twin.version === pack.version)
-      throw new PackError(`${pack.pack}@${pack.version}`, '/version', 'two files hold this version of the pack')
+    if (twin?.pack !== pack || twin.version !== version) continue
+    const reason = 'two files hold this version of the pack'
+    faults.push({ place: `${pack}@${version}`, pointer: '/version', rule: 'unique', reason })
   }
+  if (faults.length > 0) throw new PackError(faults)
   return {
     packs,
     policies,
@@ -71,7 +66,7 @@ export const loadLibrary = ({ packs_dir, policy_dir }: Folders = {}): Library =>
   }
 }
 
-const yamlFiles = (at: string): string[] => {
+const yamlFiles = (at: string, faults: PackFault[]): string[] => {
   try {
     return readdirSync(at)
       .filter((name) => /\.ya?ml$/.test(name))
@@ -79,48 +74,19 @@ const yamlFiles = (at: string): string[] => {
       .map((name) => join(at, name))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
-    throw new PackError(at, '', `the folder cannot be read: ${(error as Error).message}`)
+    const reason = `the folder cannot be read: ${(error as Error).message}`
+    faults.push({ place: at, pointer: '', rule: 'file', reason })
+    return []
   }
 }
 
-/** One YAML 1.2 document (core schema), as plain JSON. */
-const readYaml = (file: string): unknown => {
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new PackError(file, '', `the file cannot be read: ${(error as Error).message}`)
-  }
-  const lineCounter = new LineCounter()
-  const documents = parseAllDocuments(text, { version: '1.2', schema: 'core', uniqueKeys: true, lineCounter })
-  const [document] = Array.isArray(documents) ? documents : []
-  if (!document || documents.length !== 1) throw new PackError(file, '', 'the file must hold exactly one YAML document')
-  const [fault] = [...document.errors, ...document.warnings]
-  if (fault) {
-    const line = lineCounter.linePos(fault.pos[0]).line
-    throw new PackError(`${file}:${line}`, '', fault.message.split('\n')[0] ?? 'not valid YAML')
-  }
-  return document.toJS({ maxAliasCount: 100 })
-}
-
-const readShape = <T>(file: string, check: SchemaCheck): T => {
-  const value = readYaml(file)
-  // A form that is not the one we know explains all the rest, so it is said first.
-  const violations = check(value)
-  const first = violations.find((violation) => violation.pointer === '/format') ?? deepest(violations)
-  if (first) throw new PackError(file, first.pointer, first.message)
-  return value as T
-}
-const deepest = (violations: ReturnType<SchemaCheck>) =>
-  violations.find((violation) => violation.code === 'additionalProperties') ?? violations[0]
-
-const loadPolicy = (file: string): Policy => {
-  const given = readShape<GatePolicyFile>(file, shape.policy)
+const policyIn = (source: Source<GatePolicyFile>): Policy => {
+  const { value: given, report } = source
   if (given.place?.at === 'before_step' && !given.place.step)
-    throw new PackError(file, '/place/step', 'a gate before a step must name the step')
+    report('/place/step', 'gate', 'a gate before a step must name the step')
   if (given.check && given.approvals)
-    throw new PackError(file, '/check', 'a gate is answered by a service or by people, not by both')
-  const applies = given.applies === undefined ? undefined : celOf(file, '/applies', given.applies, ['plan'])
+    report('/check', 'gate', 'a gate is answered by a service or by people, not by both')
+  const applies = given.applies === undefined ? undefined : celOf(source, '/applies', given.applies, ['plan'])
   return {
     policy: policyOf(given.key, given),
     question: given.question,
@@ -129,17 +95,17 @@ const loadPolicy = (file: string): Policy => {
   }
 }
 
-const loadCalendar = (file: string): { windows: Window[]; freezes: Freeze[] } => {
-  const given = readShape<CalendarFile>(file, shape.calendar)
+const calendarIn = (source: Source<CalendarFile>): { windows: Window[]; freezes: Freeze[] } => {
+  const { value: given, report } = source
   const windows = (given.windows ?? []).map((window, i) => {
     if (!isTimezone(window.timezone))
-      throw new PackError(file, pointerOf('windows', i, 'timezone'), `"${window.timezone}" is not a time zone`)
-    return { ...window, applies: celOf(file, pointerOf('windows', i, 'applies'), window.applies, ['target']) }
+      report(pointerOf('windows', i, 'timezone'), 'calendar', `"${window.timezone}" is not a time zone`)
+    return { ...window, applies: celOf(source, pointerOf('windows', i, 'applies'), window.applies, ['target']) }
   })
   const freezes = (given.freezes ?? []).map((freeze, i) => {
     if (Date.parse(freeze.to) <= Date.parse(freeze.from))
-      throw new PackError(file, pointerOf('freezes', i, 'to'), 'must be later than "from"')
-    const applies = celOf(file, pointerOf('freezes', i, 'applies'), freeze.applies, ['target'])
+      report(pointerOf('freezes', i, 'to'), 'calendar', 'must be later than "from"')
+    const applies = celOf(source, pointerOf('freezes', i, 'applies'), freeze.applies, ['target'])
     return { ...freeze, applies, digest: digest(freeze) }
   })
   return { windows, freezes }
@@ -153,25 +119,26 @@ const isTimezone = (name: string): boolean => {
   }
 }
 
-const celOf = (file: string, pointer: string, source: string, variables: readonly string[]): CelProgram => {
+/** The compiled expression; of one that does not compile, which is reported, one that is never true. */
+const celOf = (source: Source, pointer: string, text: string, variables: readonly string[]): CelProgram => {
   try {
-    return compileCel(source, variables)
+    return compileCel(text, variables)
   } catch (error) {
-    if (error instanceof CelError) throw new PackError(file, pointer, error.message)
-    throw error
+    if (!(error instanceof CelError)) throw error
+    source.report(pointer, 'expression', error.message)
+    return compileCel('false', [])
   }
 }
 
-/** Reads one pack; `policies` are those its gates may name. */
-export const loadPack = (file: string, policies: ReadonlyMap<string, unknown>): Pack => {
-  const given = readShape<PackFile>(file, shape.pack)
+/** One pack; `policies` are those its gates may name. */
+const packIn = (source: Source<PackFile>, policies: ReadonlyMap<string, unknown>): Pack => {
+  const given = source.value
   const keys = new Set<string>()
   const procedures = given.procedures.map((procedure, i) => {
     const at = pointerOf('procedures', i)
-    if (keys.has(procedure.key))
-      throw new PackError(file, `${at}/key`, `the procedure "${procedure.key}" is there twice`)
+    if (keys.has(procedure.key)) source.report(`${at}/key`, 'unique', `the procedure "${procedure.key}" is there twice`)
     keys.add(procedure.key)
-    return loadProcedure(file, at, given, procedure, policies)
+    return procedureIn(source, at, procedure, policies)
   })
   return {
     pack: given.pack,
@@ -182,24 +149,23 @@ export const loadPack = (file: string, policies: ReadonlyMap<string, unknown>): 
   }
 }
 
-const loadProcedure = (
-  file: string,
+const procedureIn = (
+  source: Source<PackFile>,
   at: string,
-  pack: PackFile,
   given: ProcedureFile,
   policies: ReadonlyMap<string, unknown>,
 ): Procedure => {
   const { match = {}, batch } = given
   const procedure: Procedure = {
-    pack: pack.pack,
-    version: pack.version,
+    pack: source.value.pack,
+    version: source.value.version,
     ...pick(given, 'key', 'kind', 'title'),
     priority: given.priority ?? 0,
     scope: given.scope ?? 'target',
     match,
-    ...(match.when !== undefined && { when: celOf(file, `${at}/match/when`, match.when, ['target']) }),
+    ...(match.when !== undefined && { when: celOf(source, `${at}/match/when`, match.when, ['target']) }),
     parameters: given.parameters ?? { type: 'object', additionalProperties: false },
-    checkParameters: schemaOf(file, `${at}/parameters`, given.parameters ?? {}, true),
+    checkParameters: schemaOf(source, `${at}/parameters`, given.parameters ?? {}, true),
     lease: { mode: given.lease?.mode ?? 'exclusive', ancestors: given.lease?.ancestors ?? 'shared' },
     ...(given.order && { order: given.order }),
     ...(batch && {
@@ -216,30 +182,21 @@ const loadProcedure = (
     steps: given.steps.map((step) => stepOf(step, given.defaults)),
   }
   for (const [i, step] of procedure.steps.entries())
-    if (step.outputs_schema) schemaOf(file, `${at}/steps/${i}/outputs_schema`, step.outputs_schema, false)
-  const fault = checkProcedure(procedure, policies)
-  if (fault) throw new PackError(file, `${at}${fault.pointer}`, fault.message)
+    if (step.outputs_schema) schemaOf(source, `${at}/steps/${i}/outputs_schema`, step.outputs_schema, false)
+  for (const { pointer, rule, message } of checkProcedure(procedure, policies))
+    source.report(`${at}${pointer}`, rule, message)
   return procedure
 }
 
-const schemaOf = (file: string, pointer: string, schema: unknown, defaults: boolean): SchemaCheck => {
+const schemaOf = (source: Source, pointer: string, schema: unknown, defaults: boolean): SchemaCheck => {
   try {
     if (!isObject(schema)) throw new Error('must be a JSON Schema')
     const wrong = schemaFault(schema)
     if (wrong !== undefined) throw new Error(wrong)
     return compileSchema(schema, { defaults })
   } catch (error) {
-    throw new PackError(file, pointer, `is not a JSON Schema 2020-12 that can be used: ${(error as Error).message}`)
+    const reason = `is not a JSON Schema 2020-12 that can be used: ${(error as Error).message}`
+    source.report(pointer, 'schema', reason)
+    return () => []
   }
-}
-
-/** Records the loaded packs. A version that was used with another content before stops the start: plans refer to it. */
-export const recordLibrary = async (db: Db, { packs }: Library): Promise<void> => {
-  const reused = await db.transaction((tx) => recordPacks(tx, packs))
-  if (reused)
-    throw new PackError(
-      `${reused.pack}@${reused.version}`,
-      '/version',
-      'pack_version_reused: this version was loaded before with another content; give the changed pack a new version',
-    )
 }

@@ -2,7 +2,7 @@ import type { PlanDocument } from '../../../db/operations/tables/index.ts'
 import type { PreviewBody } from '../../shared/contracts/operations/intents.ts'
 import { timingOf } from '../graph/graph.ts'
 import { type PlannerInput, PlanRefusal } from '../graph/types.ts'
-import { calendarFor } from '../targets/calendar.ts'
+import { calendarFor } from '../targets/windows.ts'
 import type { Assumptions, RehearsalInput } from './types.ts'
 
 /** Attempts of one operation at a time, where nobody says otherwise. */

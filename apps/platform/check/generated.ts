@@ -1,8 +1,9 @@
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { AREAS } from '../../../db/migrate.ts'
 import { bin, ROOT } from '../base/paths.ts'
+import { FORMS, type Form, schemaText } from '../packs/schemas.ts'
 import { run } from '../servers/sources.ts'
 
 /** What is generated from sources and committed: how to make it anew, and whether what is committed is still that. */
@@ -30,6 +31,20 @@ export const staleProto = (): Promise<string[]> =>
   withScratch(async (scratch) => {
     await generateProto(scratch)
     return differences(join(scratch, 'gen'), join(CONTRACTS, 'gen')).map((file) => `${file}: run npm run proto`)
+  })
+
+const SCHEMAS = join(CONTRACTS, 'schemas')
+
+/** Writes the JSON Schemas of the files that people write; the first line of each shipped file names its own. */
+export const writeSchemas = (out: string = SCHEMAS): void => {
+  mkdirSync(out, { recursive: true })
+  for (const form of Object.keys(FORMS) as Form[]) writeFileSync(join(out, `${form}.json`), `${schemaText(form)}\n`)
+}
+
+export const staleSchemas = (): Promise<string[]> =>
+  withScratch(async (scratch) => {
+    writeSchemas(scratch)
+    return differences(scratch, SCHEMAS).map((file) => `${file}: run npm run settings`)
   })
 
 /** Generates the migration of the changed tables of an area. */

@@ -8,7 +8,8 @@ import { ConfigError } from '../../shared/config.ts'
 const { faults } = checkPacks([SHIPPED_PACKS, ...process.argv.slice(2)])
 for (const fault of faults) console.error(fault)
 try {
-  const site = { packs_dir: process.env.OPERATIONS__PACKS__DIR, policy_dir: process.env.OPERATIONS__POLICY__DIR }
+  const { OPERATIONS__PACKS__DIR: dir, OPERATIONS__POLICY__DIR: policy_dir } = process.env
+  const site = { packs_dirs: dir ? [dir] : [], policy_dir }
   const { packs } = loadLibrary(site)
   loadPolicies(site.policy_dir)
   loadPlanPolicies(site.policy_dir)

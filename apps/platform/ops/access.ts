@@ -21,7 +21,7 @@ export const productionEnv = (dir: string, app: string): Record<string, string> 
 /** Works with the settings of that folder; the environment is above them. */
 export const takeProduction = (dir: string): void => {
   const found = APP_NAMES.flatMap((app) => Object.entries(productionEnv(dir, app) ?? {}))
-  if (found.length === 0) throw new OpsError(`${dir} has no settings: name the folder that the set-up wrote.`)
+  if (found.length === 0) throw new OpsError(`${dir} has no settings. Name the folder of the set-up with --env.`)
   for (const [name, value] of found) process.env[name] ??= value
   // The internal listeners of apps ask for a certificate; any of ours will do.
   mtlsOfProcess()

@@ -26,6 +26,22 @@ export const readPointer = (document: unknown, pointer: string): unknown => {
   return at
 }
 
+type Lines = { linePos: (offset: number) => { line: number; col: number } }
+/** Line and column of a member in the YAML that it was read from; of a missing one, those of the object it is missing in. */
+export const placeIn = (
+  document: { getIn: (path: unknown[], keep: true) => unknown },
+  lines: Lines,
+  path: readonly (string | number)[],
+): { line: number; column: number } => {
+  for (let length = path.length; length >= 0; length--) {
+    const node = document.getIn(path.slice(0, length), true) as { range?: [number, number, number] } | undefined
+    if (!node?.range) continue
+    const { line, col } = lines.linePos(node.range[0])
+    return { line, column: col }
+  }
+  return { line: 1, column: 1 }
+}
+
 /** Deep equality of JSON values; member order does not matter. */
 export const equalJson = (a: unknown, b: unknown): boolean => {
   if (a === b) return true

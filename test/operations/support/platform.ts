@@ -11,6 +11,7 @@ import pg from 'pg'
 import { buildApp } from '../../../apps/operations/app.ts'
 import { loadOperationsConfig } from '../../../apps/operations/config.ts'
 import type { OperationsDeps, Trust } from '../../../apps/operations/deps.ts'
+import { openPackages } from '../../../apps/operations/packs/packages.ts'
 import { createApprovers } from '../../../apps/operations/policies/approvers.ts'
 import { createDeps } from '../../../apps/operations/wire.ts'
 import { createCommandSender } from '../../../apps/relay/commands/send.ts'
@@ -169,6 +170,8 @@ const emptyCatalog = (database_url: string) =>
 
 export type Options = {
   instances?: number
+  /** Packages of packs of each instance, as in the middle of an upgrade. */
+  packages?: string[][]
   env?: Record<string, string>
   relay?: boolean
   /** Where the projection pulls from; an empty catalog unless said. */
@@ -179,7 +182,8 @@ export type Options = {
 
 /** Operations as it runs: real Postgres, NATS and Temporal, instances of the app on ports of their own, and the relay's loops. */
 export const startPlatform = async ({
-  instances = 1,
+  packages = [],
+  instances = Math.max(1, packages.length),
   env = {},
   relay = true,
   catalog: given_catalog,
@@ -248,7 +252,9 @@ export const startPlatform = async ({
     stop: () => Promise<void>
   }[] = []
   for (let n = 0; n < instances; n++) {
-    const deps = createDeps(config, trustOf(), { telemetry: telemetry() })
+    const opened = await openPackages(packages[n] ?? [])
+    const deps = createDeps(config, trustOf(), { telemetry: telemetry(), packages: opened.dirs })
+    opened.close()
     const { app, internal } = await buildApp(deps)
     deps.nats.onConnect((nc) => {
       nc.subscribe(prefixed(prefix, 'wake.operations_outcome'), {

@@ -7,6 +7,7 @@ import { isObject } from '../../../shared/data/pointer.ts'
 import { seal, unseal } from '../tools/seal.ts'
 import { Ended, failed, type Job, refusedBy, stale, type Tool, type Verdict } from '../tools/types.ts'
 import { baseOf, type Module, openModule } from './module.ts'
+import { recordOf } from './record.ts'
 
 const LOCK_WAIT_S = 30
 
@@ -90,8 +91,10 @@ const carryOut = async (job: Job, module: Module, plan: string): Promise<Verdict
   if (ended instanceof Ended)
     return { ...ended.verdict, ...('message' in ended.verdict && { message: `${ended.verdict.message} ${progress}` }) }
   if (ended.code === 0) {
-    const { serial } = await baseOf(module)
-    return { status: 'succeeded', outputs: { outputs: said.outputs, applied: said.done, serial } }
+    const record = await recordOf(module, job.mask)
+    const { serial } = record
+    const catalog = { ...record, drift: { status: 'in_sync', at: new Date().toISOString() } }
+    return { status: 'succeeded', outputs: { outputs: said.outputs, applied: said.done, serial, catalog } }
   }
   const [first = 'apply failed: see the log.'] = said.errors
   if (said.begun.size > 0) return failed('partial', `${progress} ${first}`, false)

@@ -11,9 +11,10 @@ type ToolChange = {
   before_sensitive?: unknown
   after_sensitive?: unknown
 }
+type ToolResource = { address: string; change: ToolChange; action_reason?: string }
 type ToolPlan = {
-  resource_changes?: { address: string; change: ToolChange; action_reason?: string }[]
-  resource_drift?: unknown[]
+  resource_changes?: ToolResource[]
+  resource_drift?: ToolResource[]
   output_changes?: Record<string, ToolChange>
 }
 

@@ -20,6 +20,14 @@ const SKIPPED = /^(\.terraform|\.git|.*\.tfstate(\..*)?)$/
 /** `show -json` is one line. */
 const MAX_JSON = 64 * 1024 * 1024
 
+const MAX_SAID = 4000
+const LOCKED =
+  'A provider is not the one that the lock file of the source names. No change was made. Compare the mirror with .terraform.lock.hcl.'
+
+/** Providers come from this folder and no registry; the lock file of the source proves their hashes. */
+const mirrorOnly = (path: string): string =>
+  `provider_installation {\n  filesystem_mirror {\n    path = ${JSON.stringify(path)}\n  }\n}\n`
+
 /** Copies the named source, initializes it and selects the workspace. */
 export const openModule = async (job: Job): Promise<Module> => {
   const { tofu: rules, state_dir, uid } = job.file
@@ -38,7 +46,7 @@ export const openModule = async (job: Job): Promise<Module> => {
   const cache = join(state_dir, 'plugins')
   const rc = join(job.folder, 'tofurc')
   mkdirSync(cache, { recursive: true })
-  writeFileSync(rc, '')
+  writeFileSync(rc, rules.providers === undefined ? '' : mirrorOnly(rules.providers))
   if (uid) for (const path of [...filesOf(dir, true), dir, cache, rc]) chownSync(path, uid, uid)
   const env = {
     ...{ TF_IN_AUTOMATION: '1', TF_INPUT: '0', CHECKPOINT_DISABLE: '1', TF_CLI_CONFIG_FILE: rc },
@@ -71,10 +79,19 @@ export const openModule = async (job: Job): Promise<Module> => {
     return out
   }
   const lock = existsSync(join(dir, '.terraform.lock.hcl')) ? ['-lockfile=readonly'] : []
-  await must(['init', '-no-color', '-input=false', ...lock])
+  let said = ''
+  const init = await tofu(['init', '-no-color', '-input=false', ...lock], {
+    log: (text, line) => {
+      said = `${said} ${text}`.slice(-MAX_SAID)
+      job.log(text, line)
+    },
+  })
+  if (init.code !== 0 && /checksums|lock file|dependency lock/i.test(said))
+    throw new Ended(failed('provider_lock', LOCKED))
+  if (init.code !== 0) throw new Ended(failed('tool_failed', 'init failed: see the log. No change was made.'))
   if (!found.state && workspace !== 'default') await must(['workspace', 'select', '-no-color', '-or-create', workspace])
-  const said = JSON.parse(await must(['version', '-json'], { quiet: true })) as { terraform_version?: string }
-  return { tofu, dir, source_digest, version: String(said.terraform_version) }
+  const known = JSON.parse(await must(['version', '-json'], { quiet: true })) as { terraform_version?: string }
+  return { tofu, dir, source_digest, version: String(known.terraform_version) }
 }
 
 export type Base = { lineage: string | null; serial: number }

@@ -11,7 +11,7 @@ const Name = Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' })
 const Path = Type.String({ pattern: '^/', maxLength: 1000 })
 
 /** What the owner of an agent lets it do. No plan has a say in it. */
-const AgentFile = Closed({
+export const AgentFile = Closed({
   format: Type.Literal('signalbox/agent@1'),
   pools: Type.Array(Name, { minItems: 1, maxItems: 20 }),
   labels: Type.Optional(Type.Record(Type.String(), Type.String())),
@@ -27,6 +27,8 @@ const AgentFile = Closed({
       program: Path,
       /** Root modules by name. `state`: where a module without a backend of its own keeps the state of each workspace. */
       sources: Type.Record(Name, Closed({ path: Path, state: Type.Optional(Path) })),
+      /** A mirror of providers, as `providers mirror` writes it: no registry is asked. */
+      providers: Type.Optional(Path),
       grace_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 600 })),
     }),
   ),

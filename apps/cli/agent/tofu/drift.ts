@@ -1,0 +1,44 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isObject } from '../../../shared/data/pointer.ts'
+import { failed, refusedBy, type Tool } from '../tools/types.ts'
+import { changesOf } from './changes.ts'
+import { openModule } from './module.ts'
+import { recordOf } from './record.ts'
+
+const MAX_NAMED = 100
+
+/**
+ * `opentofu.drift`: compares the real objects with the state, by a refresh-only plan. It changes neither, and takes no lock.
+ * Its outputs are what the catalog records of the workspace, and the health that follows.
+ */
+export const drift: Tool = async (job) => {
+  const { variables = {} } = job.work.inputs as Record<string, unknown>
+  if (!isObject(variables)) return refusedBy('"variables" is an object.')
+  const module = await openModule(job)
+  writeFileSync(join(module.dir, 'zz_signalbox.auto.tfvars.json'), JSON.stringify(variables), { mode: 0o644 })
+  const path = join(job.folder, 'drift.bin')
+  const options = ['-refresh-only', '-no-color', '-input=false', '-lock=false', `-out=${path}`]
+  const { code } = await module.tofu(['plan', ...options], { quiet: true })
+  if (code !== 0) return failed('tool_failed', 'The refresh failed: see the log. No change was made.')
+  const shown = await module.tofu(['show', '-json', path], { quiet: true })
+  if (shown.code !== 0) return failed('tool_failed', 'The refresh cannot be read. No change was made.')
+  const { resource_drift = [] } = JSON.parse(shown.out) as Parameters<typeof changesOf>[0]
+  const { changes, digest } = changesOf({ resource_changes: resource_drift }, job.mask)
+  for (const { id, action, fields } of changes)
+    job.log(
+      `${id}: ${action === 'delete' ? 'is gone' : `differs in ${fields.map((field) => field.path).join(', ')}`}`,
+      { stream: 'log', level: 'warn' },
+    )
+  const resources = changes.map(({ id }) => id).slice(0, MAX_NAMED)
+  const status = changes.length === 0 ? 'in_sync' : 'drifted'
+  const found = { status, at: new Date().toISOString(), changes: resource_drift.length, resources, digest }
+  return {
+    status: 'succeeded',
+    outputs: {
+      drift: { ...found, differences: changes },
+      catalog: { ...(await recordOf(module, job.mask)), drift: found },
+      health: status === 'in_sync' ? 'healthy' : 'degraded',
+    },
+  }
+}

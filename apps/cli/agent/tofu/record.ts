@@ -1,0 +1,53 @@
+import { isObject } from '../../../shared/data/pointer.ts'
+import { Ended, failed } from '../tools/types.ts'
+import type { Module } from './module.ts'
+
+const MAX_OUTPUTS = 200
+const MAX_OUTPUT = 4096
+const MAX_RESOURCES = 1000
+
+/** What the catalog is told of a state: where it stands, its outputs that are not sensitive, and the addresses in it. */
+export type StateRecord = {
+  lineage?: string
+  serial: number
+  outputs: { name: string; value: unknown }[]
+  resources: string[]
+  resources_count: number
+}
+
+/** Reads it from the state; values of the job's credentials are masked. */
+export const recordOf = async ({ tofu }: Module, mask: (text: string) => string): Promise<StateRecord> => {
+  const { code, out } = await tofu(['state', 'pull'], { quiet: true })
+  if (code !== 0) throw new Ended(failed('tool_failed', 'The state cannot be read.'))
+  const state: unknown = out.trim() === '' ? {} : JSON.parse(out)
+  const { lineage, serial, outputs, resources } = isObject(state) ? state : {}
+  const addresses = (Array.isArray(resources) ? resources : []).map(({ module, mode, type, name }) =>
+    [module, mode === 'data' ? 'data' : undefined, type, name].filter((part) => part !== undefined).join('.'),
+  )
+  return {
+    ...(typeof lineage === 'string' && { lineage }),
+    serial: Number(serial ?? 0),
+    outputs: Object.entries(isObject(outputs) ? outputs : {})
+      .flatMap(([name, output]) =>
+        isObject(output) && output.sensitive !== true ? outputIn(name, output.value, mask) : [],
+      )
+      .slice(0, MAX_OUTPUTS),
+    resources: addresses.slice(0, MAX_RESOURCES),
+    resources_count: addresses.length,
+  }
+}
+
+/** A value as the catalog takes it: without null, and not too large. */
+const outputIn = (name: string, value: unknown, mask: (text: string) => string) => {
+  const text = mask(JSON.stringify(value ?? null))
+  return text === 'null' || text.length > MAX_OUTPUT ? [] : [{ name, value: withoutNull(JSON.parse(text)) }]
+}
+
+const withoutNull = (value: unknown): unknown =>
+  Array.isArray(value)
+    ? value.filter((item) => item !== null).map(withoutNull)
+    : isObject(value)
+      ? Object.fromEntries(
+          Object.entries(value).flatMap(([key, item]) => (item === null ? [] : [[key, withoutNull(item)]])),
+        )
+      : value

@@ -1,0 +1,161 @@
+import type { Rehearsal } from '../../shared/contracts/operations/plans.ts'
+import { paint } from '../../shared/data/print.ts'
+import { type Command, type Context, needed, text } from '../command.ts'
+import { EXIT, type ExitCode, failure, usageError } from '../errors.ts'
+
+/** The planner and the checks are as large as the rest of the client, so they are loaded by these commands alone. */
+const load = async () => {
+  try {
+    return await import('../../platform/packs/main.ts')
+  } catch (error) {
+    if (!/packs\.cjs|dynamic import/i.test(String(error))) throw error
+    const fault = 'This executable does not have the tools for packs.'
+    throw failure(EXIT.error, fault, 'Use the package: npm install --global signalbox-<version>.tgz')
+  }
+}
+
+/** Opens a folder whose checks pass; else prints the faults. */
+const opened = async (context: Context, dir: string) => {
+  const tools = await load()
+  const folder = tools.openFolder(dir)
+  for (const fault of folder.faults) context.out.print(fault)
+  return { tools, folder: folder.faults.length === 0 ? folder : undefined }
+}
+
+const whole = (given: string, name: string): number => {
+  if (!/^\d{1,9}$/.test(given)) throw usageError(`--${name} takes a whole number, not ${given}.`)
+  return Number(given)
+}
+
+/** Packs of procedures, for their authors. No command needs a server. */
+export const packCommands: Command[] = [
+  {
+    name: 'pack init',
+    takes: 'DIR',
+    about: 'Begins a pack in a new folder: procedures, a test, a source that runs. The folder names the pack.',
+    examples: ['pack init network --kind opentofu', 'pack init ./packs/restart-web --kind ssh'],
+    options: { kind: { type: 'string', about: 'opentofu, kubernetes, ansible, ssh or http' } },
+    run: async ({ out }, [dir = ''], values) => {
+      const tools = await load()
+      const kind = needed(values, 'kind')
+      const kinds = tools.kindsOfPacks()
+      if (!kinds.includes(kind)) throw usageError(`--kind takes one of ${kinds.join(', ')}, not ${kind}.`)
+      const refusal = tools.refuseFolder(dir)
+      if (refusal !== undefined) throw usageError(refusal)
+      const files = tools.initPack(dir, kind)
+      for (const file of files) out.print(`${dir.replace(/\/$/, '')}/${file}`)
+      out.note(
+        `Next: signalbox pack check ${dir}, then signalbox pack test ${dir}. ${dir}/README.md says how to go on.`,
+      )
+    },
+  },
+  {
+    name: 'pack check',
+    takes: 'DIR',
+    about: 'Checks all files of a pack as the server does. Each fault has its place, its rule and a remedy.',
+    examples: ['pack check network'],
+    run: async (context, [dir = '']): Promise<ExitCode> => {
+      const { folder } = await opened(context, dir)
+      if (!folder) return EXIT.error
+      const packs = folder.packs.map(
+        ({ pack, version, procedures }) => `${pack}@${version}: ${procedures.length} procedures`,
+      )
+      context.out.note(`${packs.join(', ')}. Everything is fine.`)
+      return EXIT.done
+    },
+  },
+  {
+    name: 'pack test',
+    takes: 'DIR',
+    about: 'Plans what tests/*.yaml give, by the planner of the server, and compares the plan with their expectations.',
+    examples: ['pack test network'],
+    run: async (context, [dir = '']): Promise<ExitCode> => {
+      const { tools, folder } = await opened(context, dir)
+      if (!folder) return EXIT.error
+      const results = tools.runTests(folder)
+      if (results.length === 0) throw failure(EXIT.error, `${dir} has no tests.`, `Write ${dir}/tests/first.yaml.`)
+      for (const { name, faults } of results) {
+        context.out.print(`${faults.length === 0 ? paint('ok    ', 'green') : paint('failed', 'red')} ${name}`)
+        for (const fault of faults) context.out.print(`       ${fault}`)
+      }
+      const failed = results.filter(({ faults }) => faults.length > 0).length
+      context.out.note(`${results.length - failed} passed, ${failed} failed.`)
+      return failed === 0 ? EXIT.done : EXIT.failed
+    },
+  },
+  {
+    name: 'pack rehearse',
+    takes: 'DIR',
+    about: 'Carries the plans of the tests out on a virtual clock: who runs when, where it waits, how it ends.',
+    examples: ['pack rehearse network', 'pack rehearse network --test "asks once" --fail apply.net-eu1=refused'],
+    options: {
+      test: { type: 'string', value: 'NAME', about: 'only this test' },
+      seed: { type: 'string', value: 'N', about: 'the seed of the durations (1)' },
+      'approval-delay': { type: 'string', value: 'SECONDS', about: 'how long each approval takes (0)' },
+      fail: { type: 'string', value: 'NODE=CLASS', about: 'a node whose first attempt fails' },
+    },
+    run: async (context, [dir = ''], values): Promise<ExitCode> => {
+      const { tools, folder } = await opened(context, dir)
+      if (!folder) return EXIT.error
+      const [, node_id, name] = /^(.+)=([a-z_]+)$/.exec(text(values, 'fail') ?? '') ?? []
+      if (values.fail !== undefined && !name)
+        throw usageError('--fail takes NODE=CLASS, such as apply.net-eu1=refused.')
+      const assumed = {
+        seed: whole(text(values, 'seed') ?? '1', 'seed'),
+        approval_delay_s: whole(text(values, 'approval-delay') ?? '0', 'approval-delay'),
+        failures: node_id && name ? [{ node_id, attempt: 1, class: name }] : [],
+      }
+      const rehearsed = tools.rehearseTests(folder, assumed, text(values, 'test'))
+      if (rehearsed.length === 0) throw failure(EXIT.error, 'There is no such test with a plan.', `See ${dir}/tests.`)
+      const faults = rehearsed.filter((one) => 'fault' in one)
+      context.out.list(
+        rehearsed.flatMap((one) => ('rehearsal' in one ? rowsOf(one.name, one.rehearsal) : [])),
+        'node_id',
+        [
+          ['test', ({ test }) => test],
+          ['node', ({ node_id: id }) => id],
+          ['from s', ({ from_s }) => from_s],
+          ['to s', ({ to_s }) => to_s],
+          ['ends', ({ ends }) => ends],
+        ],
+      )
+      for (const { name: test, fault } of faults) context.out.print(`${test}: ${fault}`)
+      return faults.length === 0 ? EXIT.done : EXIT.failed
+    },
+  },
+  {
+    name: 'pack schema',
+    takes: '[NAME]',
+    about: 'Prints the JSON Schema of a file for an editor; without a name it lists the names.',
+    examples: ['pack schema', 'pack schema pack > pack.schema.json'],
+    run: async ({ out }, [name]) => {
+      const { FORMS, schemaText } = await load()
+      const known = Object.keys(FORMS)
+      if (name === undefined) return known.forEach((one) => void out.print(one))
+      const form = known.find((one) => one === name) as keyof typeof FORMS | undefined
+      if (!form) throw usageError(`There is no schema "${name}".`, `There are ${known.join(', ')}.`)
+      out.print(schemaText(form))
+    },
+  },
+]
+
+/** The course of one rehearsal: each run of a node and each gate, then the end. */
+const rowsOf = (test: string, { lanes, gates, ends, duration_s }: Rehearsal) => [
+  ...[
+    ...lanes.map(({ node_id, from_s, to_s, failure: fault }) => ({
+      test,
+      node_id,
+      from_s,
+      to_s,
+      ends: fault ?? 'succeeded',
+    })),
+    ...gates.map(({ gate_id, at, decided_at, status }) => ({
+      test,
+      node_id: `gate ${gate_id}`,
+      from_s: at ?? 0,
+      to_s: decided_at ?? 0,
+      ends: status as string,
+    })),
+  ].sort((a, b) => a.from_s - b.from_s),
+  { test, node_id: 'all', from_s: 0, to_s: duration_s, ends },
+]

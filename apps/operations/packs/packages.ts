@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { Parser, type ReadEntry } from 'tar'
+import { PackError } from './source.ts'
+
+/** A place and a digest: `/srv/packs/net-1.2.0.tgz@sha256:…`, or a URL. The digest is trusted, not the place. */
+export const PACKAGE = '^(/|https?://)[^\\s]+\\.tgz@sha256:[0-9a-f]{64}$'
+
+const MAX_PACKED = 8 * 1024 * 1024
+const MAX_BYTES = 32 * 1024 * 1024
+const MAX_ENTRIES = 1000
+const FETCH_MS = 30_000
+const FILES = new Set(['File', 'OldFile', 'ContiguousFile'])
+/** Of a package the server reads its packs and their gate policies; tests and sources are for their authors. */
+const READ = /^(gates\/)?[^/]+\.ya?ml$/
+
+/** Folders with the packs of these packages, until `close`. Throws a PackError for one that cannot be trusted or read. */
+export const openPackages = async (pinned: readonly string[]): Promise<{ dirs: string[]; close: () => void }> => {
+  const root = mkdtempSync(join(tmpdir(), 'signalbox-packages-'))
+  const close = () => rmSync(root, { recursive: true, force: true })
+  try {
+    const dirs: string[] = []
+    for (const [i, one] of pinned.entries()) {
+      const dir = join(root, String(i))
+      mkdirSync(dir)
+      await openPackage(one, dir)
+      dirs.push(dir)
+    }
+    return { dirs, close }
+  } catch (error) {
+    close()
+    throw error
+  }
+}
+
+const openPackage = async (pinned: string, dir: string): Promise<void> => {
+  const at = pinned.lastIndexOf('@sha256:')
+  const [place, digest] = [pinned.slice(0, at), pinned.slice(at + '@sha256:'.length)]
+  const refuse = (reason: string) => new PackError([{ place, pointer: '', rule: 'package', reason }])
+  const packed = await read(place).catch((error: Error) => {
+    throw refuse(`the package cannot be read: ${error.message}`)
+  })
+  const found = createHash('sha256').update(packed).digest('hex')
+  if (found !== digest) throw refuse(`the package has the digest sha256:${found}, not the pinned sha256:${digest}`)
+  let entries: Entry[]
+  try {
+    entries = await entriesOf(gunzipSync(packed, { maxOutputLength: MAX_BYTES }))
+  } catch (error) {
+    throw refuse(`the package is refused: ${(error as Error).message}`)
+  }
+  for (const { path, bytes } of entries.filter((entry) => READ.test(entry.path))) {
+    mkdirSync(dirname(join(dir, path)), { recursive: true })
+    writeFileSync(join(dir, path), bytes)
+  }
+}
+
+const read = async (place: string): Promise<Buffer> => {
+  if (place.startsWith('/')) return limited([readFileSync(place)])
+  const answer = await fetch(place, { signal: AbortSignal.timeout(FETCH_MS) })
+  if (!answer.ok || !answer.body) throw new Error(`${place} answers ${answer.status}`)
+  return limited(answer.body)
+}
+
+const limited = async (parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<Buffer> => {
+  const read: Uint8Array[] = []
+  let size = 0
+  for await (const part of parts) {
+    size += part.length
+    if (size > MAX_PACKED) throw new Error(`it is larger than ${MAX_PACKED} bytes`)
+    read.push(part)
+  }
+  return Buffer.concat(read)
+}
+
+type Entry = { path: string; bytes: Buffer }
+
+/** All files of an archive below its one folder. Throws for links, devices, and paths that lead out of it. */
+const entriesOf = (archive: Buffer): Promise<Entry[]> =>
+  new Promise((resolve, reject) => {
+    const entries: Entry[] = []
+    let count = 0
+    const take = (entry: ReadEntry) => {
+      count += 1
+      const { type, path } = entry
+      const parts = path.split('/')
+      if (count > MAX_ENTRIES) reject(new Error(`it has more than ${MAX_ENTRIES} entries`))
+      else if (path.startsWith('/') || parts.includes('..') || /[\\\0]/.test(path))
+        reject(new Error(`the path ${JSON.stringify(path)} leads out of it`))
+      else if (!FILES.has(type) && type !== 'Directory') reject(new Error(`${JSON.stringify(path)} is a ${type}`))
+      const chunks: Buffer[] = []
+      entry.on('data', (chunk: Buffer) => void chunks.push(chunk))
+      entry.on('end', () => {
+        if (FILES.has(type)) entries.push({ path: parts.slice(1).join('/'), bytes: Buffer.concat(chunks) })
+      })
+    }
+    const parser = new Parser({ strict: true, onReadEntry: take })
+    parser.on('error', reject)
+    parser.on('end', () => resolve(entries))
+    parser.end(archive)
+  })

@@ -1,0 +1,81 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
+import type { TypeModel } from '../../catalog/packs/format.ts'
+import { checkPacks } from '../../catalog/packs/library.ts'
+import { AgentFile } from '../../cli/agent/tools/file.ts'
+import type { Library, Pack } from '../../operations/graph/types.ts'
+import { loadLibrary } from '../../operations/packs/library.ts'
+import { lineOf, PackError, type PackFault, readShape, type Source } from '../../operations/packs/source.ts'
+import { compileSchema } from '../../shared/data/json-schema.ts'
+import { pointerOf } from '../../shared/data/pointer.ts'
+import { PackTestFile } from './format.ts'
+import { SHIPPED } from './shipped.ts'
+
+const shape = { test: compileSchema(PackTestFile), agent: compileSchema(AgentFile) }
+
+/** What the folder of a pack's author holds: packs, `gates`, `types`, `tests` and `agent`. */
+export type PackFolder = {
+  dir: string
+  /** The packs of the folder alone. */
+  packs: Pack[]
+  /** With the shipped packs and policies: what its tests are planned with. */
+  library: Library
+  model: TypeModel
+  tests: Source<PackTestFile>[]
+}
+
+const EMPTY: Library = { packs: [], policies: new Map(), windows: [], freezes: [] }
+
+/** Reads and checks the folder of a pack, without a server. `faults` are lines: `file:line:column`, rule and remedy. */
+export const openFolder = (given: string): PackFolder & { faults: string[] } => {
+  const dir = relative('', resolve(given)) || '.'
+  const types = existsSync(join(dir, 'types')) ? [SHIPPED.types, join(dir, 'types')] : [SHIPPED.types]
+  const { model, faults: typeFaults } = checkPacks(types)
+  const found: PackFault[] = []
+  let library = EMPTY
+  try {
+    library = loadLibrary({ packs_dirs: [dir], shipped: SHIPPED.operations })
+  } catch (error) {
+    if (!(error instanceof PackError)) throw error
+    found.push(...error.found)
+  }
+  const own = new Set(
+    yamlOf(dir).flatMap((file) => readShape<{ pack?: unknown }>(file, () => [], [])?.value?.pack ?? []),
+  )
+  const packs = library.packs.filter(({ pack }) => own.has(pack))
+  if (found.length === 0 && packs.length === 0)
+    found.push({
+      place: dir,
+      pointer: '',
+      rule: 'file',
+      reason: 'there is no pack in this folder: a file *.yaml with format signalbox/pack@1',
+    })
+  refuseTypes(dir, model, found)
+  for (const file of yamlOf(join(dir, 'agent'))) readShape(file, shape.agent, found)
+  const tests = yamlOf(join(dir, 'tests')).flatMap((file) => readShape<PackTestFile>(file, shape.test, found) ?? [])
+  return { dir, packs, library, model, tests, faults: [...new Set([...typeFaults, ...found.map(lineOf)])] }
+}
+
+/** A procedure for a type that no pack of types defines would never match. */
+const refuseTypes = (dir: string, { types }: TypeModel, found: PackFault[]): void => {
+  const known = new Map(types.map((type) => [type.type_key, type]))
+  for (const file of yamlOf(dir)) {
+    const source = readShape<Pick<Pack, 'procedures'>>(file, () => [], found)
+    for (const [i, { match }] of Object.entries(source?.value?.procedures ?? [])) {
+      const at = (member: string) => pointerOf('procedures', Number(i), 'match', member)
+      const type = known.get(match?.resource_type ?? '')
+      if (match?.resource_type && !type)
+        source?.report(at('resource_type'), 'type', `there is no type "${match.resource_type}"`)
+      if (type && match?.action && !type.actions.some(({ action_key }) => action_key === match.action))
+        source?.report(at('action'), 'type', `the type "${type.type_key}" has no action "${match.action}"`)
+    }
+  }
+}
+
+const yamlOf = (at: string): string[] =>
+  existsSync(at)
+    ? readdirSync(at)
+        .filter((name) => /\.ya?ml$/.test(name))
+        .sort()
+        .map((name) => join(at, name))
+    : []

@@ -1,0 +1,46 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join, relative, resolve } from 'node:path'
+import { FORMS, type Form, schemaText } from './schemas.ts'
+import { SHIPPED } from './shipped.ts'
+
+const NAME = /^[a-z][a-z0-9-]{0,30}$/
+
+/** Why no pack can be begun in this folder; undefined if it can. */
+export const refuseFolder = (given: string): string | undefined => {
+  const dir = resolve(given)
+  if (!NAME.test(basename(dir)))
+    return `The pack gets the name of its folder, and "${basename(dir)}" is not one: small letters, digits and -, at most 31.`
+  if (existsSync(dir) && readdirSync(dir).length > 0) return `${given} is not empty: name a new folder.`
+  return undefined
+}
+
+/** The text of a template, which is a pack of the name my-pack, for this folder. */
+const named = (text: string, dir: string): string =>
+  text
+    .replaceAll('/srv/my-pack', () => JSON.stringify(dir).slice(1, -1))
+    .replaceAll('my-pack', basename(dir))
+    .replaceAll('my_pack', basename(dir).replaceAll('-', '_'))
+
+/** Writes a pack of this kind with a test, a source that runs, and the schemas for an editor. Answers the files. */
+export const initPack = (given: string, kind: string): string[] => {
+  const dir = resolve(given)
+  const from = join(SHIPPED.templates, kind)
+  const files = readdirSync(from, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  const used = new Set<string>()
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(join(dir, path)), { recursive: true })
+    writeFileSync(join(dir, path), text, { flag: 'wx' })
+    return path
+  }
+  const written = files.map((entry) => {
+    const path = join(entry.parentPath, entry.name)
+    const text = named(readFileSync(path, 'utf8'), dir)
+    for (const [, form = ''] of text.matchAll(/schemas\/([a-z-]+)\.json/g)) used.add(form)
+    return write(relative(from, path), text)
+  })
+  for (const form of Object.keys(FORMS) as Form[])
+    if (used.has(form)) written.push(write(join('schemas', `${form}.json`), `${schemaText(form)}\n`))
+  return written.sort()
+}
+
+export const kindsOfPacks = (): string[] => readdirSync(SHIPPED.templates).sort()

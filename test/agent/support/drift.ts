@@ -1,0 +1,13 @@
+import { checkPacks, SHIPPED_PACKS } from '../../../apps/catalog/packs/library.ts'
+import type { ResourceType } from '../../../apps/operations/graph/types.ts'
+import { makePlan } from '../../../apps/operations/planner/plan.ts'
+import { host, inputOf } from '../../operations/support/planner.ts'
+
+/** The plan of a shipped action on one workspace. */
+export const planOf = (action_key: string) => {
+  const desired_state = { source: 'files', workspace: 'eu1', variables: { text: 'hello' } }
+  const target = host('files-eu1', { type_key: 'delivery.workspace', desired_state, observed_state: {} })
+  const types = checkPacks([SHIPPED_PACKS]).model.types as unknown as ResourceType[]
+  const input = { ...inputOf([target], { kind: 'action', action: { action_key } }), types }
+  return makePlan(input).document
+}
