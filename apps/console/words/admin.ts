@@ -155,7 +155,7 @@ export const tAdmin = {
     create: 'New freeze',
     submit: 'Create freeze',
     create_effect: 'It holds as soon as it begins, in new operations and in running ones.',
-    reason: 'Title: why nothing may change',
+    reason: 'Title: why changes must stop',
     approvers: 'Approver groups, by key',
     begins: (zone: string) => `From (${zone}), empty: now`,
     ends: (zone: string) => `Until (${zone})`,

@@ -20,7 +20,7 @@ describe('a freeze', () => {
 
       await press(page, 'New freeze')
       const dialog = dialogOf(page)
-      await dialog.getByLabel('Title: why nothing may change').fill('Stock-taking in eu1')
+      await dialog.getByLabel('Title: why changes must stop').fill('Stock-taking in eu1')
       await dialog.getByLabel('Approver groups, by key').fill('netops')
       await dialog.getByLabel(/^Until/).fill('2099-01-01T00:00')
       await dialog.getByLabel('Expression (CEL)').fill('target.')

@@ -3,10 +3,11 @@ import { count } from './plural.ts'
 
 const list = new Intl.ListFormat('de')
 
-type Noun = 'gate' | 'patch' | 'item'
-const ONE: Record<Noun, string> = { gate: 'Freigabe', patch: 'Planänderung', item: 'Entscheidung' }
-const MANY: Record<Noun, string> = { gate: 'Freigaben', patch: 'Planänderungen', item: 'Entscheidungen' }
-const APPROVE: Record<Noun, string> = { gate: 'erteilen', patch: 'annehmen', item: 'annehmen' }
+/** A gate, a patch, or some of both: as the subject, as the object, as many, and the verb of an approval. */
+const ONE = { gate: 'Eine Freigabe', patch: 'Eine Planänderung', item: 'Ein Eintrag' }
+const THE_ONE = { ...ONE, item: 'Einen Eintrag' }
+const MANY = { gate: 'Freigaben', patch: 'Planänderungen', item: 'Einträge' }
+const GIVE = { gate: 'erteilen', patch: 'annehmen', item: 'freigeben' }
 
 /** German words of the inbox. */
 export const inbox: typeof en.inbox = {
@@ -54,26 +55,24 @@ export const inbox: typeof en.inbox = {
   bulk: {
     title: 'Gemeinsam entscheiden',
     select: (question: string, operation: string) => `${question} auswählen, ${operation}`,
-    selected: (n: number, noun: Noun) =>
-      n === 0 ? 'Nichts ausgewählt' : count(n, `Eine ${ONE[noun]} ausgewählt`, `{n} ${MANY[noun]} ausgewählt`),
-    most: (n: number, noun: Noun) => `${n} ${MANY[noun]} ausgewählt, mehr geht nicht auf einmal`,
+    selected: (n, noun) => (n === 0 ? 'Nichts ausgewählt' : `${count(n, ONE[noun], `{n} ${MANY[noun]}`)} ausgewählt`),
+    most: (n, noun) => `${n} ${MANY[noun]} ausgewählt, mehr geht nicht auf einmal`,
     all: 'Alle auswählen',
     clear: 'Auswahl aufheben',
     decide: { approve: 'Auswahl freigeben …', reject: 'Auswahl ablehnen …' },
     titles: {
-      approve: (noun: Noun) => `Diese ${MANY[noun]} ${APPROVE[noun]}?`,
-      reject: (noun: Noun) => `Diese ${MANY[noun]} ablehnen?`,
+      approve: (noun) => `Diese ${MANY[noun]} ${GIVE[noun]}?`,
+      reject: (noun) => `Diese ${MANY[noun]} ablehnen?`,
     },
     buttons: {
-      approve: (n: number, noun: Noun) =>
-        count(n, `Eine ${ONE[noun]} ${APPROVE[noun]}`, `{n} ${MANY[noun]} ${APPROVE[noun]}`),
-      reject: (n: number, noun: Noun) => count(n, `Eine ${ONE[noun]} ablehnen`, `{n} ${MANY[noun]} ablehnen`),
+      approve: (n, noun) => `${count(n, THE_ONE[noun], `{n} ${MANY[noun]}`)} ${GIVE[noun]}`,
+      reject: (n, noun) => `${count(n, THE_ONE[noun], `{n} ${MANY[noun]}`)} ablehnen`,
     },
     rest: (n: number) => count(n, 'Die letzte senden', 'Die übrigen {n} senden'),
-    alike: (n: number, noun: Noun) => count(n, `Eine ${ONE[noun]}`, `{n} ${MANY[noun]} mit derselben Änderung`),
+    alike: (n, noun) => count(n, ONE[noun], `{n} ${MANY[noun]} mit derselben Änderung`),
     apart: 'Andere Änderungen',
     out: 'Ausgelassen',
-    none: 'Über nichts davon kann hier entschieden werden.',
+    none: 'Nichts davon kann hier entschieden werden.',
     moved: 'Seit der Auswahl geändert. Bitte neu lesen.',
     elsewhere: (environment: string) => `Andere Umgebung: ${environment}.`,
     alone: {
