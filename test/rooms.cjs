@@ -67,10 +67,10 @@ const ROOMS = {
   ],
   'apps/console': [
     ['words/frame'],
-    ['kit', 'session', 'words/de/frame'],
+    ['kit', 'session', 'words-de/frame'],
     ['words/catalog', 'words/operations'],
-    ['words', 'api', 'words/de/catalog', 'words/de/operations'],
-    ['words/de'],
+    ['words', 'api', 'words-de/catalog', 'words-de/operations'],
+    ['words-de'],
     ['queries', 'forms'],
     ['values'],
     ['ui'],

@@ -105,7 +105,7 @@ function inLanguage(language: string): Plugin {
     async resolveId(source, importer, options) {
       const found = source.startsWith('.') ? await this.resolve(source, importer, { ...options, skipSelf: true }) : null
       if (!found?.id.startsWith(`${words}/`)) return null
-      const twin = found.id.replace(words, `${words}/${language}`)
+      const twin = found.id.replace(words, `${words}-${language}`)
       return existsSync(twin) ? twin : found
     },
     transformIndexHtml: (html) => html.replace('lang="en"', `lang="${language}"`),

@@ -3,18 +3,19 @@ import { join } from 'node:path'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 
 const WORDS = join(ROOT, 'apps/console/words')
+const GERMAN = `${WORDS}-de`
 
 /** A text of the console in both languages, under the path of its key; texts that a function makes are left out. */
 export type Pair = { key: string; english: string; german: string }
 
 /** Every text that the console has in German, beside the English one. */
 export const wordPairs = async (): Promise<Pair[]> => {
-  const modules = readdirSync(join(WORDS, 'de'), { recursive: true, encoding: 'utf8' }).filter((path) =>
+  const modules = readdirSync(GERMAN, { recursive: true, encoding: 'utf8' }).filter((path) =>
     path.endsWith('.ts'),
   )
   const pairs = await Promise.all(
     modules.map(async (path) => {
-      const [english, german] = await Promise.all([import(join(WORDS, path)), import(join(WORDS, 'de', path))])
+      const [english, german] = await Promise.all([import(join(WORDS, path)), import(join(GERMAN, path))])
       return pairsOf(path, english, german)
     }),
   )

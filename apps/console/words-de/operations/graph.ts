@@ -1,4 +1,4 @@
-import type * as en from '../../operations/graph.ts'
+import type * as en from '../../words/operations/graph.ts'
 import { count } from '../frame/plural.ts'
 
 /** German words of the graph. */

@@ -1,4 +1,4 @@
-import { plural } from '../../frame/rules.ts'
+import { plural } from '../../words/frame/rules.ts'
 
 /** The German form for a number. */
 export const count = (n: number, one: string, other: string): string => plural('de', n, { one, other })

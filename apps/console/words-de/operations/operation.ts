@@ -1,4 +1,4 @@
-import type * as en from '../../operations/operation.ts'
+import type * as en from '../../words/operations/operation.ts'
 import { count } from '../frame/plural.ts'
 
 /** Commands that have not taken effect yet. */

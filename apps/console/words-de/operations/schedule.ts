@@ -1,4 +1,4 @@
-import type * as en from '../../operations/schedule.ts'
+import type * as en from '../../words/operations/schedule.ts'
 import { count } from '../frame/plural.ts'
 
 /** German words of schedules: intents at set times. */

@@ -1,4 +1,4 @@
-import type * as en from '../../operations/evidence.ts'
+import type * as en from '../../words/operations/evidence.ts'
 import { count } from '../frame/plural.ts'
 
 const decimal = (value: number): string => value.toFixed(1).replace('.', ',')

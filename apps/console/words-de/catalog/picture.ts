@@ -1,4 +1,4 @@
-import type * as en from '../../catalog/picture.ts'
+import type * as en from '../../words/catalog/picture.ts'
 import { count } from '../frame/plural.ts'
 
 const EFFECTS = { unhealthy: 'Gestört', degraded: 'Eingeschränkt' }

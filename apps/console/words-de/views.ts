@@ -1,4 +1,4 @@
-import type * as en from '../views.ts'
+import type * as en from '../words/views.ts'
 
 /** German words of saved views, on every list that has them. */
 export const tViews: typeof en.tViews = {

@@ -1,4 +1,4 @@
-import type * as en from '../admin.ts'
+import type * as en from '../words/admin.ts'
 import { count } from './frame/plural.ts'
 
 /** German words of the administration: people, groups, grants, service accounts, and changes of two administrators. */

@@ -1,4 +1,4 @@
-import type * as en from '../../operations/intent.ts'
+import type * as en from '../../words/operations/intent.ts'
 import { count } from '../frame/plural.ts'
 
 /** German words of intents: the desired state, and why. */

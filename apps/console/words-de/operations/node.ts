@@ -1,4 +1,4 @@
-import type * as en from '../../operations/node.ts'
+import type * as en from '../../words/operations/node.ts'
 import { count } from '../frame/plural.ts'
 
 /** German words of nodes and their logs. */

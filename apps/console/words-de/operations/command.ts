@@ -1,4 +1,4 @@
-import type * as en from '../../operations/command.ts'
+import type * as en from '../../words/operations/command.ts'
 import { count } from '../frame/plural.ts'
 
 const finishing = (running: number): string =>

@@ -1,4 +1,4 @@
-import type * as en from '../../operations/timeline.ts'
+import type * as en from '../../words/operations/timeline.ts'
 
 /** German words of the timeline and its events. */
 export const timeline: typeof en.timeline = {

@@ -1,4 +1,4 @@
-import type * as en from '../../frame/account.ts'
+import type * as en from '../../words/frame/account.ts'
 
 /** German words of one’s own account: sessions, password, first sign-in, display. */
 export const sessions: typeof en.sessions = {

@@ -1,4 +1,4 @@
-import type * as en from '../../frame/audit.ts'
+import type * as en from '../../words/frame/audit.ts'
 import { count } from './plural.ts'
 
 const lines = (rows: number): string => count(rows, '{n} Zeile', '{n} Zeilen')

@@ -1,4 +1,4 @@
-import type * as en from '../overview.ts'
+import type * as en from '../words/overview.ts'
 import { inSentence } from './frame/language.ts'
 import { count } from './frame/plural.ts'
 

@@ -1,4 +1,4 @@
-import type * as en from '../../catalog/resource.ts'
+import type * as en from '../../words/catalog/resource.ts'
 import { count } from '../frame/plural.ts'
 
 const MATCHES = {

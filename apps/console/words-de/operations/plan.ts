@@ -1,4 +1,4 @@
-import type * as en from '../../operations/plan.ts'
+import type * as en from '../../words/operations/plan.ts'
 import { count } from '../frame/plural.ts'
 
 const list = new Intl.ListFormat('de', { type: 'conjunction' })

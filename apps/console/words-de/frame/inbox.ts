@@ -1,4 +1,4 @@
-import type * as en from '../../frame/inbox.ts'
+import type * as en from '../../words/frame/inbox.ts'
 import { count } from './plural.ts'
 
 const list = new Intl.ListFormat('de')

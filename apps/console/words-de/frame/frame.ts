@@ -1,4 +1,4 @@
-import type * as en from '../../frame/frame.ts'
+import type * as en from '../../words/frame/frame.ts'
 import { count } from './plural.ts'
 
 const list = new Intl.ListFormat('de', { type: 'conjunction' })

@@ -1,4 +1,4 @@
-import type * as en from '../../catalog/topology.ts'
+import type * as en from '../../words/catalog/topology.ts'
 
 /** German words of places. */
 export const topology: typeof en.topology = {
