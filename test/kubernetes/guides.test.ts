@@ -101,7 +101,7 @@ it('restore: the relay is stopped and started', async () => {
   expect((await deployment('relay')).spec.replicas).toBe(2)
 }, 60_000)
 
-it('uninstall: nothing of ours is left', async () => {
+it('uninstall: no object of ours is left', async () => {
   await follow('uninstall.md')
   for (const [api, kind] of [
     ['apis/apps/v1', 'deployments'],

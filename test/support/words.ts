@@ -10,9 +10,7 @@ export type Pair = { key: string; english: string; german: string }
 
 /** Every text that the console has in German, beside the English one. */
 export const wordPairs = async (): Promise<Pair[]> => {
-  const modules = readdirSync(GERMAN, { recursive: true, encoding: 'utf8' }).filter((path) =>
-    path.endsWith('.ts'),
-  )
+  const modules = readdirSync(GERMAN, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'))
   const pairs = await Promise.all(
     modules.map(async (path) => {
       const [english, german] = await Promise.all([import(join(WORDS, path)), import(join(GERMAN, path))])
