@@ -35,7 +35,7 @@ export const ActionButton = ({ action, press, main = false, danger = false, chil
         {children}
       </button>
       {reason ? (
-        <span id={id} className="sr-only">
+        <span id={id} lang="en" className="sr-only">
           {reason}
         </span>
       ) : null}
@@ -43,11 +43,11 @@ export const ActionButton = ({ action, press, main = false, danger = false, chil
   )
 }
 
-/** The reasons of all actions that are not allowed, as text, each once. */
+/** The reasons of all actions that are not allowed, as text, each once; the server speaks English. */
 export const WhyNot = ({ actions }: { actions: (AllowedAction | undefined)[] }) => {
   const reasons = new Set(actions.flatMap((action) => (mayPress(action) ? [] : (action?.reason ?? []))))
   return [...reasons].map((reason) => (
-    <p key={reason} className="basis-full text-table text-muted sm:text-right">
+    <p key={reason} lang="en" className="basis-full text-table text-muted sm:text-right">
       {reason}
     </p>
   ))

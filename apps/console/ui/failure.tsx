@@ -8,11 +8,15 @@ import { Heading, Loading, Page } from './page.tsx'
 
 type Violation = { pointer: string; message: string }
 
-/** The words of a refusal: detail, hint and the request id. */
-export const ProblemText = ({ problem }: { problem: Problem }) => (
+/** The words of a refusal: detail, hint and the request id. The server speaks English; `detail` says it instead. */
+export const ProblemText = ({ problem, detail }: { problem: Problem; detail?: string | undefined }) => (
   <div className="flex flex-col gap-1">
-    <p>{problem.detail}</p>
-    {problem.hint ? <p className="text-muted">{problem.hint}</p> : null}
+    {detail ? <p>{detail}</p> : <p lang="en">{problem.detail}</p>}
+    {problem.hint ? (
+      <p lang="en" className="text-muted">
+        {problem.hint}
+      </p>
+    ) : null}
     <Violations detail={problem.detail} violations={problem.violations ?? []} />
     {problem.request_id ? (
       <p className="flex items-center gap-1 text-meta text-muted">
@@ -27,7 +31,7 @@ export const Violations = ({ detail, violations }: { detail: string; violations:
   violations
     .filter(({ message }) => !detail.includes(message))
     .map(({ pointer, message }) => (
-      <p key={pointer + message} className="text-table">
+      <p key={pointer + message} lang="en" className="text-table">
         <code>{pointer}</code> {message}
       </p>
     ))
@@ -59,7 +63,8 @@ export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => 
       <div className="flex min-w-0 flex-col items-start gap-2">
         <p className="font-semibold">{title}</p>
         <ProblemText
-          problem={problem.status === 404 && noun ? { ...problem, detail: t.problem.not_found(noun) } : problem}
+          problem={problem}
+          detail={problem.status === 404 && noun ? t.problem.not_found(noun) : undefined}
         />
         {problem.status === 404 && noun === t.noun.resource ? (
           <Link to="/resources" search={{ type: '', region: '', health: '', q: '' }} className="button">
