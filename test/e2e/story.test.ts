@@ -237,7 +237,7 @@ describe('the first minute', () => {
     await page.getByText(/This needs the permission audit:read/).waitFor()
     // The navigation leads nobody to a refusal.
     const ways = page.getByRole('navigation', { name: 'Main' }).getByRole('link')
-    expect(await ways.allInnerTexts()).toHaveLength(9)
+    expect(await ways.allInnerTexts()).toHaveLength(10)
     expect((await ways.allInnerTexts()).join()).not.toContain('Audit')
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' })
     const desk = await context.newPage()

@@ -971,6 +971,7 @@ it('lists the packs with their procedures, their use, and versions that are no l
 it('lists the procedures with the schemas of their parameters', async () => {
   const { items } = must(await p.as('vic').get('/v1/procedures'), 200).body
   expect(items.map(({ pack, key }: { pack: string; key: string }) => `${pack}/${key}`)).toEqual([
+    'delivery/detect_drift',
     'fleet/release',
     'fleet/restart',
     'fleet/rotate_certificate',
@@ -979,7 +980,8 @@ it('lists the procedures with the schemas of their parameters', async () => {
     'site/look',
     'site/announce',
   ])
-  expect(items[0].parameters.properties.drain_s).toMatchObject({ default: 30 })
+  const release = items.find(({ key }: { key: string }) => key === 'release')
+  expect(release.parameters.properties.drain_s).toMatchObject({ default: 30 })
 })
 
 it('shows the calendar: windows with their next opening, freezes that are not over', async () => {

@@ -186,7 +186,7 @@ export const notifyCommands: Command[] = [
     name: 'notify redeliver',
     takes: 'MESSAGE',
     about: 'Sends a message again that was given up.',
-    examples: ['notify log --state dead', 'notify redeliver 77b0aa'],
+    examples: ['notify redeliver 77b0aa'],
     options: GROUP,
     run: async (context, [given = ''], values) => {
       const path = pathOf(`deliveries/${await deliveryId(context, given, values)}/redeliver`, values)

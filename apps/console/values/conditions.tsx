@@ -93,7 +93,7 @@ const AddChip = ({ add }: { add: (chip: Chip) => void }) => {
         change={setField}
       />
       <input
-        className="input min-w-0 flex-1"
+        className="input min-w-0 flex-1 basis-24"
         aria-label={words.value}
         placeholder={words.examples[field]}
         maxLength={200}

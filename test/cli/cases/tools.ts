@@ -89,7 +89,7 @@ describe('completion', () => {
     (await signalbox(who, ['completion', 'words', '--', ...typed])).out.trim().split('\n')
 
   it('knows nouns, verbs, options, formats and recent ids; without a server only what needs none', async () => {
-    expect(await words('olga', 'pa')).toEqual(['patch'])
+    expect(await words('olga', 'pa')).toEqual(['patch', 'pack'])
     expect(await words('olga', 'patch', '')).toEqual(['list', 'show', 'propose', 'approve', 'reject'])
     expect(await words('olga', 'op', 'wait', '--f')).toEqual(['--for'])
     expect(await words('olga', 'op', 'list', '-o', 'j')).toEqual(['json'])
