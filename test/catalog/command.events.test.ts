@@ -215,7 +215,7 @@ describe('types', () => {
     expect(other.status).toBe(200)
     const managed = (await c.as('vic').get('/v1/resource-types?derived_from=infra.managed&page_size=3')).body
     expect(managed.items).toHaveLength(3)
-    expect((await c.internally('GET', '/resource-types?page_size=500')).body.items).toHaveLength(110)
+    expect((await c.internally('GET', '/resource-types?page_size=500')).body.items).toHaveLength(114)
     expect((await c.internally('GET', '/relationship-types')).body.items).toHaveLength(9)
   })
 })
