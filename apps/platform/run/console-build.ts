@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bin, ROOT } from '../base/paths.ts'
 import { elapsed, type Screen } from '../base/screen.ts'
@@ -18,13 +18,15 @@ export const buildConsole = async (out: string, screen: Screen): Promise<void> =
   const started = performance.now()
   screen.line('console', 'building with Vite …')
   const config = join(ROOT, 'apps/console/vite.config.ts')
-  rmSync(out, { recursive: true, force: true })
+  // Beside the one that is served, which stays if this build fails.
+  const made = `${out}.new`
+  rmSync(made, { recursive: true, force: true })
   const build = (language: string | undefined) =>
     run(process.execPath, [bin('vite'), 'build', '--config', config, '--logLevel', 'error'], {
       timeout_ms: BUILD_MS,
       cwd: ROOT,
       env: {
-        SIGNALBOX_CONSOLE_DIR: out,
+        SIGNALBOX_CONSOLE_DIR: made,
         NODE_ENV: 'production',
         ...(language && { SIGNALBOX_CONSOLE_LANGUAGE: language }),
       },
@@ -32,6 +34,8 @@ export const buildConsole = async (out: string, screen: Screen): Promise<void> =
   await Promise.all(LANGUAGES.map(build)).catch((error: Error) => {
     throw new Error(`the console could not be built: ${error.message}`)
   })
+  rmSync(out, { recursive: true, force: true })
+  renameSync(made, out)
   writeFileSync(stamp, wanted)
   screen.line('console', `built in ${elapsed(performance.now() - started)}`)
 }
