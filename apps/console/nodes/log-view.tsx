@@ -70,7 +70,13 @@ const useScroll = (log: Log) => {
     going.current = false
     setFollowing(true)
   }
-  return { list, following, follow, news: last - seen, last, found: found?.seq, prepending, scrolled, go }
+  /** Away from the end by a key. A native scroll would be undone while the list still measures the lines at its end. */
+  const leave = (by: 'line' | 'page') => {
+    going.current = false
+    setFollowing(false)
+    list.current?.scrollBy(-(by === 'page' ? Math.max(list.current.viewportSize - 2 * ROW, ROW) : 2 * ROW))
+  }
+  return { list, following, follow, leave, news: last - seen, last, found: found?.seq, prepending, scrolled, go }
 }
 
 type Range = { from: number; to: number }
@@ -159,7 +165,7 @@ type LinesProps = {
 const Lines = ({ lines, scroll, range, wrap, times }: LinesProps) => (
   <div className="relative">
     <div className="log-lines">
-      {/* The box that scrolls is the one that takes the focus: its keys are the browser's own. */}
+      {/* The box that scrolls is the one that takes the focus: its other keys are the browser's own. */}
       <VList
         ref={scroll.list}
         shift={scroll.prepending.current}
@@ -171,6 +177,9 @@ const Lines = ({ lines, scroll, range, wrap, times }: LinesProps) => (
         onKeyDown={(event) => {
           if (event.key === 'End') scroll.follow()
           if (event.key === 'Home') void scroll.go(1)
+          if (event.key !== 'PageUp' && event.key !== 'ArrowUp') return
+          event.preventDefault()
+          scroll.leave(event.key === 'PageUp' ? 'page' : 'line')
         }}
       >
         {lines.map((line) => (
