@@ -189,7 +189,7 @@ describe('a control plane with the key of a machine', () => {
 
   it('ends waits and reports drift; a repeat under the same key is the same answer', async () => {
     const operation_id = await opened()
-    const key = { 'idempotency-key': randomUUID() }
+    const key = randomUUID()
     const signal = { type: 'node_signal', body: { name: 'ready', payload: { build: 7 } } }
     const once = () => p.as(bot).post(`/v1/operations/${operation_id}/signals`, signal, { key })
     const [first, again] = [must(await once(), 200, 202), must(await once(), 200, 202)]
