@@ -7,7 +7,7 @@ export type StrengthQuestion = { password: string; inputs: string[] }
 export type StrengthAnswer = 'ready' | Strength
 
 const LIMIT_MS = 500
-const START_MS = 10_000
+const START_MS = 30_000
 const MAX_PENDING = 20
 
 type Pending = StrengthQuestion & { resolve: (strength: Strength) => void; reject: (error: Error) => void }
