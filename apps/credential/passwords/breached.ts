@@ -44,7 +44,7 @@ const withFile = <T>(file: string, ask: (look: (at: number) => string, size: num
 }
 
 /** Halves the file until the line of this hash is found, or no line is left. */
-const isInFile = (file: string, password: string): boolean =>
+export const isInFile = (file: string, password: string): boolean =>
   withFile(file, (look, size) => {
     const wanted = createHash('sha1').update(password).digest('hex').toUpperCase()
     let [low, high] = [0, size]
