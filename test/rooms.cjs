@@ -17,7 +17,7 @@ const ROOMS = {
     ['interventions', 'upkeep', 'waiting', 'notifications/messages'],
     ['notifications/channels'],
     ['gates', 'notifications', 'overview'],
-    ['stream'],
+    ['signals', 'stream'],
   ],
   'apps/catalog': [
     ['document'],

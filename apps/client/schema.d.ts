@@ -3092,6 +3092,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/operations/{operation_id}/signals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Signal an operation
+         * @description For machines with the role controller: answers the gate of an outer check that names this machine, ends a wait for a signal, or says which resources have changed.
+         */
+        post: operations["sendSignal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/operations/{operation_id}/gates/{gate_id}/approve": {
         parameters: {
             query?: never;
@@ -3747,6 +3767,14 @@ export interface components {
                 notice: string | null;
             };
         };
+        CheckResult: {
+            gate_id: string;
+            round: number;
+            /** @enum {unknown} */
+            verdict: "running" | "passed" | "failed";
+            summary?: string;
+            details_url?: string;
+        };
         CommandReply: {
             command: components["schemas"]["CommandView"];
             outcome: ({
@@ -3987,6 +4015,10 @@ export interface components {
             /** @enum {unknown} */
             status: "in_sync" | "drifted" | "unknown";
             paths: string[];
+        };
+        DriftSignal: {
+            /** @description Resources that have changed: the operation pauses where it would meet other versions. */
+            resource_ids: string[];
         };
         DryRunReply: {
             /** @constant */
@@ -4425,7 +4457,7 @@ export interface components {
                  * @enum {unknown}
                  */
                 on_voter_loss?: "reask" | "keep_after_start";
-                /** @description A service that answers instead of people; not together with approvals. */
+                /** @description A service, or a machine (machine:NAME), that answers instead of people; not together with approvals. */
                 check?: {
                     service: string;
                     timeout_s: number;
@@ -5067,7 +5099,7 @@ export interface components {
             };
         };
         /** @enum {unknown} */
-        MachinePermission: "catalog:read" | "operation:read" | "log:read" | "intent:create" | "patch:propose" | "plan:start" | "operation:control" | "operation:intervene" | "catalog:write" | "identity:read" | "audit:read" | "scim:write";
+        MachinePermission: "catalog:read" | "operation:read" | "log:read" | "intent:create" | "patch:propose" | "plan:start" | "operation:control" | "operation:intervene" | "catalog:write" | "catalog:record" | "signal:send" | "identity:read" | "audit:read" | "scim:write";
         MachineToken: {
             access_token: string;
             /** @constant */
@@ -5334,6 +5366,12 @@ export interface components {
             reset_cone: string[];
             rearmed_gates: string[];
             command: components["schemas"]["CommandView"];
+        };
+        NodeSignal: {
+            name: string;
+            payload?: {
+                [key: string]: unknown;
+            };
         };
         /** @enum {unknown} */
         NodeStateSchema: "pending" | "gated" | "ready" | "dispatched" | "running" | "backoff" | "succeeded" | "failed" | "outcome_unknown" | "skipped" | "cancelled" | "compensating" | "compensated" | "compensation_failed" | "removed";
@@ -6666,7 +6704,7 @@ export interface components {
             }[];
         };
         /** @enum {unknown} */
-        RoleName: "viewer" | "planner" | "operator" | "approver" | "engineer" | "admin" | "auditor";
+        RoleName: "viewer" | "planner" | "operator" | "approver" | "engineer" | "admin" | "auditor" | "controller";
         Rotation: {
             /** @default 86400 */
             overlap_s: number;
@@ -6823,6 +6861,34 @@ export interface components {
             /** @enum {unknown} */
             mode: "json" | "cookie" | "machine";
             current: boolean;
+        };
+        SignalBody: {
+            /** @description Why; kept in history and audit. */
+            reason?: string;
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+            /** @constant */
+            type: "external_check_result";
+            body: components["schemas"]["CheckResult"];
+        } | {
+            /** @description Why; kept in history and audit. */
+            reason?: string;
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+            /** @constant */
+            type: "node_signal";
+            body: components["schemas"]["NodeSignal"];
+        } | {
+            /** @description Why; kept in history and audit. */
+            reason?: string;
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+            /** @constant */
+            type: "catalog_drift";
+            body: components["schemas"]["DriftSignal"];
+        };
+        SignalReply: {
+            command: components["schemas"]["CommandView"];
         };
         /** @description The middle and the slowest tenth, in seconds; null of none. */
         Spread: {
@@ -9813,6 +9879,10 @@ export interface operations {
                         items: {
                             role: string;
                             permissions: string[];
+                            /** @description Whether people can hold it. */
+                            people: boolean;
+                            /** @description Whether machines can hold it. */
+                            machines: boolean;
                         }[];
                     };
                 };
@@ -15256,6 +15326,66 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    sendSignal: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignalBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignalReply"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignalReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["ContentTooLarge"];
             414: components["responses"]["UriTooLong"];
             415: components["responses"]["UnsupportedMediaType"];

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
 import { ConfigError, loadConfig, settings } from '../shared/config.ts'
+import { refuseBreachedFile } from './passwords/breached.ts'
 
 /** The parameters that the specification gives; production may not go below them. */
 const SPEC = { MEMORY_KIB: 65_536, TIME: 3, PARALLELISM: 4 } as const
@@ -29,6 +30,13 @@ export const schema = Type.Object({
     secret: true,
     description: 'The key that signs enrolment links: 32 bytes in base64.',
   }),
+  CREDENTIAL__PASSWORDS__BREACHED_FILE: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description:
+        'The SHA-1 file of Pwned Passwords, ordered by hash: its passwords are refused besides those that the product ships.',
+    }),
+  ),
   CREDENTIAL__FACTORS__KEK: settings.kek('secrets of authenticator apps'),
   CREDENTIAL__ENROLMENT__TTL_S: settings.integer(3600, 1, 604_800),
   /** Of a link in two halves. */
@@ -44,6 +52,9 @@ export type CredentialConfig = Type.Static<typeof schema>
 
 export const loadCredentialConfig = (env: NodeJS.ProcessEnv = process.env): CredentialConfig => {
   const config = loadConfig(schema, env)
+  const { CREDENTIAL__PASSWORDS__BREACHED_FILE: breached } = config
+  const fault = breached && refuseBreachedFile(breached)
+  if (fault) throw new ConfigError(`CREDENTIAL__PASSWORDS__BREACHED_FILE ${fault}.`)
   if (env.NODE_ENV !== 'production') return config
   for (const [name, least] of Object.entries(SPEC)) {
     const variable = `CREDENTIAL__HASH__${name}` as keyof CredentialConfig

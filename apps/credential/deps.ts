@@ -48,7 +48,7 @@ export const createDeps = async (config: CredentialConfig, { clock = systemClock
     },
     telemetry,
   )
-  const strength = createStrengthEstimator()
+  const strength = createStrengthEstimator({ breached_file: config.CREDENTIAL__PASSWORDS__BREACHED_FILE })
   return {
     config,
     telemetry,

@@ -1,5 +1,5 @@
 import type { UserRow } from '../../db/identity/tables.ts'
-import { MACHINE_ROLES, type Role, UNSCOPED_ROLES } from '../shared/auth/permissions.ts'
+import { ROLES_OF, type Role, UNSCOPED_ROLES } from '../shared/auth/permissions.ts'
 import { AppError, type CodeOf } from '../shared/errors.ts'
 
 /** Identity's own rules (auth.md 9): pure, each returns the refusal or undefined. */
@@ -26,14 +26,20 @@ export const refuseScope = (role: string, scope: object | undefined) =>
     ? new AppError('validation_error', 'scope_not_allowed', `The role ${role} holds everywhere and takes no scope.`)
     : undefined
 
-/** A machine decides and administers nothing, so it holds no role that does, itself or by a group. */
-export const refuseMachineRoles = (machine: string | undefined, roles: readonly string[]) => {
-  const role = machine === undefined ? undefined : roles.find((one) => !MACHINE_ROLES.has(one))
-  return role === undefined
-    ? undefined
-    : new AppError('validation_error', 'machine_role_refused', `${machine} is a machine and cannot be ${role}.`, {
-        hint: `Machines can be ${[...MACHINE_ROLES].join(', ')}.`,
-      })
+/**
+ * A machine decides and administers nothing, so it holds no role that does, itself or by a group; and no person is a
+ * control plane.
+ */
+export const refuseRolesOf = (accounts: readonly Pick<UserRow, 'username' | 'kind'>[], roles: readonly string[]) => {
+  for (const { username, kind } of accounts) {
+    const role = roles.find((one) => !ROLES_OF[kind].has(one))
+    if (role === undefined) continue
+    const code = kind === 'machine' ? 'machine_role_refused' : 'person_role_refused'
+    return new AppError('validation_error', code, `${username} is a ${kind} and cannot be ${role}.`, {
+      hint: `A ${kind} can be ${[...ROLES_OF[kind]].join(', ')}.`,
+    })
+  }
+  return undefined
 }
 
 /** The last active administrator stays: `after` are those that would be left. */

@@ -39,6 +39,7 @@ import { outlineOf } from './plans/outline.ts'
 import { plansRoutes } from './plans/routes.ts'
 import { hooksRoutes } from './schedules/hooks.routes.ts'
 import { schedulesRoutes } from './schedules/routes.ts'
+import { signalsRoutes } from './signals/routes.ts'
 import { eventsRoutes } from './stream/routes.ts'
 import { createTail } from './stream/tail.ts'
 import { waitingRoutes } from './waiting/routes.ts'
@@ -56,6 +57,7 @@ const PUBLIC: readonly Routes[] = [
   operationsRoutes,
   nodesRoutes,
   interventionsRoutes,
+  signalsRoutes,
   gatesRoutes,
   patchesRoutes,
   historyRoutes,

@@ -13,13 +13,11 @@ import {
 import { OperationParams } from '../shared/contracts/operations/common.ts'
 import { AppError } from '../shared/errors.ts'
 import { errorReplies } from '../shared/http/app.ts'
-import { calendarSteps } from './calendar/change.ts'
 import { acceptCommand } from './command/accept.ts'
 import type { Command, Steps } from './command/command.ts'
 import type { Subject } from './command/subject.ts'
 import type { AcceptDeps, OperationsDeps, ReplanDeps } from './deps.ts'
-import { checkResultSteps } from './gates/external.ts'
-import { cancelSteps, driftSteps, nodeSignalSteps, pauseSteps, resumeSteps } from './operations/control.ts'
+import { kindOf, stepsOf } from './signals/steps.ts'
 
 /** The internal listener's own endpoints: signals of control planes, and the log of events. */
 export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: AcceptDeps & ReplanDeps }> = async (app, { deps }) => {
@@ -74,16 +72,6 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: AcceptDeps & Repl
   )
 }
 
-const KINDS = {
-  pause: { kind: 'pause', class: 'stop' },
-  resume: { kind: 'resume', class: 'start' },
-  cancel: { kind: 'cancel', class: 'stop' },
-  node_signal: { kind: 'node_signal', class: 'edit' },
-  external_check_result: { kind: 'gate_decided', class: 'start' },
-  catalog_drift: { kind: 'catalog_drift', class: 'stop' },
-  calendar_changed: { kind: 'calendar_changed', class: 'edit' },
-} as const
-
 const commandOfService = (
   deps: Pick<OperationsDeps, 'keys'>,
   req: FastifyRequest,
@@ -93,9 +81,7 @@ const commandOfService = (
   const id = `svc:${req.service.name}`
   const { traceparent } = req.headers
   return {
-    ...KINDS[signal.type],
-    // Stopping never comes too late.
-    ...(signal.type === 'external_check_result' && signal.body.verdict === 'failed' && { class: 'stop' as const }),
+    ...kindOf(signal),
     operation_id,
     command_id: signal.signal_id,
     actor: { kind: 'service', id, name: req.service.name },
@@ -112,25 +98,6 @@ const commandOfService = (
       key: signal.signal_id,
       fingerprint: fingerprintOf(deps.keys.fingerprint, { operation_id, signal }),
     },
-  }
-}
-
-const stepsOf = (deps: ReplanDeps, command: Command, signal: WorkflowSignal): Steps<Subject> => {
-  switch (signal.type) {
-    case 'pause':
-      return pauseSteps(deps, command)
-    case 'resume':
-      return resumeSteps(deps, command, signal.body?.acknowledge_drift ?? false)
-    case 'cancel':
-      return cancelSteps(deps, command, signal.body?.mode ?? 'graceful')
-    case 'node_signal':
-      return nodeSignalSteps(deps, command, signal.body)
-    case 'external_check_result':
-      return checkResultSteps(deps, command, signal.body)
-    case 'catalog_drift':
-      return driftSteps(deps, command, signal.body.resource_ids)
-    case 'calendar_changed':
-      return calendarSteps(deps, command)
   }
 }
 

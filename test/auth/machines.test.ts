@@ -388,6 +388,23 @@ describe('what a machine is not', () => {
     expect((await post(`/api/v1/admin/users/${id}/enrolment-token`, {})).body.code).toBe('not_for_machines')
   })
 
+  it('is no person: what a control plane may do, people are not granted', async () => {
+    const controller = (subject_type: string, subject_id: string) =>
+      post('/api/v1/admin/grants', { subject_type, subject_id, role: 'controller' })
+    expect((await controller('user', owner_id)).body.code).toBe('person_role_refused')
+    const { id } = await machine('controller')
+    const { key } = await keyOf(id, { permissions: ['signal:send'] })
+    expect((await byKey(key)).body.scope).toBe('signal:send')
+    const group_key = `g-${randomUUID().slice(0, 8)}`
+    await post('/api/v1/admin/groups', { group_key, name: 'planes' })
+    expect((await controller('group', group_key)).status).toBe(201)
+    const join = await send(`${gateway.url}/api/v1/admin/groups/${group_key}/members/${owner_id}`, {
+      method: 'PUT',
+      headers: { ...ada, 'idempotency-key': randomUUID() },
+    })
+    expect(join.body.code).toBe('person_role_refused')
+  })
+
   it('administers nothing even with a grant that found its way into the table', async () => {
     const { id } = await machine('auditor')
     const { key } = await keyOf(id, { permissions: ['identity:read'] })

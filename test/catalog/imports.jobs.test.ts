@@ -45,6 +45,15 @@ const made = async (prefix: string) => {
 }
 
 describe('an import as a job', () => {
+  it('is not for machines, whose keys may permit less than their accounts; at once they import', async () => {
+    const body = { source: source(), items: chain(`m${randomUUID().slice(0, 8)}`, 1) }
+    expect(await c.as('plane').post('/v1/imports', body)).toMatchObject({
+      status: 403,
+      body: { code: 'person_required' },
+    })
+    expect(await c.as('plane').post('/v1/resources:import', body)).toMatchObject({ status: 200 })
+  })
+
   it('tells its progress, takes every item over once, and finds what comes later in it', async () => {
     const prefix = `j${randomUUID().slice(0, 8)}`
     const job_id = await start(chain(prefix, 130))

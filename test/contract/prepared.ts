@@ -6,7 +6,7 @@ import { uuidv7 } from '../../apps/shared/ids.ts'
 import { createBrowser } from '../session/support/sso.ts'
 import { until } from '../support/until.ts'
 import type { Call } from './requests.ts'
-import { type Corp, startOperation, type World } from './world.ts'
+import { type Corp, GRAPH, startOperation, type World } from './world.ts'
 
 /** What an example needs beside the ids that all share: its own objects, which it may use up. */
 export type Prepared = {
@@ -84,23 +84,23 @@ const machine = async ({ ada }: World, token: string): Promise<string> => {
 }
 const forMachine: Prepare = async (world, token) => ({ ids: { machine_id: await machine(world, token) } })
 /** A machine with a key that two administrators gave. */
-const withKey = async (world: World, token: string) => {
+const withKey = async (world: World, token: string, permissions = ['operation:read']) => {
   const machine_id = await machine(world, token)
   const credential_id = uuidv7()
   const { key, secret_hash } = makeKey(credential_id)
   await world.rows(
     `insert into identity.machine_credentials
        (id, machine_id, kind, name, secret_hash, permissions, created_by, confirmed_by, expires_at)
-     values ($1, $2, 'key', 'deploy', $3, '{operation:read}', 'user:ada', 'user:olga', now() + interval '90 d')`,
-    [credential_id, machine_id, secret_hash],
+     values ($1, $2, 'key', 'deploy', $3, $4, 'user:ada', 'user:olga', now() + interval '90 d')`,
+    [credential_id, machine_id, secret_hash, permissions],
   )
   return { ids: { machine_id, credential_id }, key }
 }
 const forKey: Prepare = async (world, token) => ({ ids: (await withKey(world, token)).ids })
 
 /** Two operations of one user never wait for one another here, so each example has one of its own, at its gate. */
-const atGate = async (world: World, token: string) => {
-  const started = await startOperation(world, token)
+const atGate = async (world: World, token: string, graph: object = GRAPH) => {
+  const started = await startOperation(world, token, graph)
   const path = `/api/v1/operations/${started.operation_id}`
   const gate = await until(
     async () => {
@@ -110,6 +110,18 @@ const atGate = async (world: World, token: string) => {
     { timeout_ms: 60_000, what: 'the gate of an operation', every_ms: 100 },
   )
   return { ids: { ...started, node_id: 'behind' } as Record<string, string>, gate, path }
+}
+/** A control plane at the gate that waits for its check. */
+const forSignal: Prepare = async (world, token) => {
+  const { ids: made, key } = await withKey(world, token, ['operation:read', 'signal:send'])
+  const grant = { subject_type: 'user', subject_id: made.machine_id, role: 'controller' }
+  await world.ada.post('/v1/admin/grants', grant)
+  const policy = { check: { service: `machine:example-${machines}`, timeout_s: 600 } }
+  const { ids, gate } = await atGate(world, token, { ...GRAPH, gates: [{ gate_id: 'go', policy, guards: ['behind'] }] })
+  const asked = { grant_type: 'client_credentials', client_secret: key }
+  const { body } = await world.call('', 'POST', '/oauth/token', asked)
+  const check = { gate_id: 'go', round: gate.round, verdict: 'passed' }
+  return { ids, body: { body: check }, headers: bearer(body.access_token) }
 }
 /** A patch that another person has proposed. */
 const forPatch: Prepare = async (world, token) => {
@@ -341,6 +353,7 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
     const { ids } = await atGate(world, token)
     return { ids: { ...ids, node_id: 'before' } }
   },
+  'POST /v1/operations/{operation_id}/signals': forSignal,
   'POST /v1/operations/{operation_id}/interventions': forOperation,
   'POST /v1/operations/{operation_id}/gates/{gate_id}/approve': async (world, token) => {
     const { ids, gate } = await atGate(world, token)

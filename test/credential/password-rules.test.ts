@@ -1,16 +1,18 @@
+import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
+import { isInFile, refuseBreachedFile } from '../../apps/credential/passwords/breached.ts'
 import { isPasswordText, passwordViolations } from '../../apps/credential/passwords/rules.ts'
 import { createStrengthEstimator } from '../../apps/credential/passwords/strength.ts'
 
 const strength = createStrengthEstimator()
 afterAll(() => strength.close())
 
-const strong = { score: 4, warning: '', suggestion: '', is_common: false }
+const strong = { score: 4, warning: '', suggestion: '', is_breached: false }
 const codes = (password: string, estimated = strong) => passwordViolations(password, estimated).map(({ code }) => code)
 const judged = async (password: string, inputs: string[] = []) =>
   passwordViolations(password, await strength.estimate(password, inputs))
@@ -63,8 +65,13 @@ describe('the estimator', () => {
     expect((await judged('Eva.lovelace-1', ['eva.lovelace']))[0]?.code).toBe('PasswordTooWeakError')
     expect(await judged('Tr0mbone-Glacier-Napkin', ['eva'])).toEqual([])
   })
-  it('names the most common passwords whatever their score', async () => {
-    expect((await strength.estimate('PassWord', [])).is_common).toBe(true)
+  it('names breached passwords in any case, and such as keep every other rule', async () => {
+    for (const password of ['123456', 'PassWord'])
+      expect((await strength.estimate(password, [])).is_breached).toBe(true)
+    for (const password of ['Jhon@ta2011', 'xx85.eNK7a8M2', 'onlyOne4-myXworld'])
+      expect(await judged(password)).toEqual([
+        { code: 'PasswordTooWeakError', message: 'This password is known from a data breach.' },
+      ])
   })
   it('never holds up the process, however long the input', async () => {
     const started = performance.now()
@@ -83,10 +90,47 @@ describe('the estimator', () => {
       file,
       "import { parentPort } from 'node:worker_threads'; parentPort.on('message', ({ password }) => { while (password === 'stuck'); parentPort.postMessage({ score: 4 }) }); parentPort.postMessage('ready')",
     )
-    const estimator = createStrengthEstimator(pathToFileURL(file))
+    const estimator = createStrengthEstimator({ file: pathToFileURL(file) })
     await expect(estimator.estimate('stuck', [])).rejects.toMatchObject({ status: 503 })
     await expect(estimator.estimate('free', [])).resolves.toMatchObject({ score: 4 })
     await estimator.close()
+  })
+})
+
+describe('a file of Pwned Passwords', () => {
+  const file = join(tmpdir(), `breached-${process.pid}.txt`)
+  const sha1 = (text: string) => createHash('sha1').update(text).digest('hex').toUpperCase()
+  const write = (passwords: string[], lineEnd = '\r\n') => {
+    const lines = passwords.map((password, n) => `${sha1(password)}:${7 ** (n % 12)}`).sort()
+    writeFileSync(file, lines.join(lineEnd) + lineEnd)
+  }
+  it('is asked for each of its passwords, the first and the last too, and for no other', () => {
+    const texts = fc.uniqueArray(fc.string({ unit: 'grapheme', minLength: 8 }), { minLength: 1, maxLength: 60 })
+    fc.assert(
+      fc.property(texts, fc.constantFrom('\n', '\r\n'), (passwords, lineEnd) => {
+        const [absent = '', ...present] = passwords
+        write(present.length > 0 ? present : ['Other-Napkin-7'], lineEnd)
+        expect(present.filter((password) => !isInFile(file, password))).toEqual([])
+        expect(isInFile(file, absent)).toBe(false)
+      }),
+      { numRuns: 40 },
+    )
+  })
+  it('refuses a password at the rules, and a newer file counts without a restart', async () => {
+    write(['Tr0mbone-Glacier-Napkin'])
+    const estimator = createStrengthEstimator({ breached_file: file })
+    const asked = () => estimator.estimate('Tr0mbone-Glacier-Napkin', [])
+    expect(codes('Tr0mbone-Glacier-Napkin', await asked())).toEqual(['PasswordTooWeakError'])
+    write(['Another-Napkin-7'])
+    expect(codes('Tr0mbone-Glacier-Napkin', await asked())).toEqual([])
+    await estimator.close()
+  })
+  it('stops the start if it is missing or another file', () => {
+    expect(refuseBreachedFile(`${file}.none`)).toMatch(/cannot be read/)
+    writeFileSync(file, 'password\n123456\n')
+    expect(refuseBreachedFile(file)).toMatch(/HASH:COUNT/)
+    write(['x'])
+    expect(refuseBreachedFile(file)).toBeUndefined()
   })
 })
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadPolicies } from '../../apps/operations/policies/cedar.ts'
 import { must, type Person, type Platform, person, startPlatform } from './support/platform.ts'
@@ -119,6 +120,113 @@ describe('a machine', () => {
     const rule = (await recordsOf(path)).findLast(({ subject }: { subject: { id: string } }) => subject.id === gate_id)
     expect(rule.subject.rules[0]).toMatchObject({ author: bot.id, behind: [p.people.both.id] })
     expect(must(await approve('eva', path, gate_id), 200, 202).body.status).toBe('approved')
+  })
+})
+
+describe('a control plane with the key of a machine', () => {
+  const checked = {
+    ...graph,
+    gates: [{ gate_id: 'go', policy: { check: { service: 'machine:bot', timeout_s: 600 } }, guards: ['behind'] }],
+  }
+  const opened = async (of: object = checked) => {
+    const { operation_id } = await p.startOperation(of)
+    await p.openGate(operation_id, 'go')
+    return operation_id
+  }
+  const send = (who: Person, operation_id: string, signal: object) =>
+    p.as(who).post(`/v1/operations/${operation_id}/signals`, signal)
+  const check = (operation_id: string, verdict: string, more: object = {}) =>
+    send(bot, operation_id, { type: 'external_check_result', body: { gate_id: 'go', round: 1, verdict }, ...more })
+  const gateOf = async (operation_id: string) =>
+    must(await p.as('vic').get(`/v1/operations/${operation_id}/gates/go`), 200).body
+  beforeEach(() => {
+    bot.roles = ['controller']
+    bot.machine = { permissions: ['operation:read', 'signal:send'], behind: [p.people.both.id] }
+    p.deps.trust.principals.drop('all')
+  })
+
+  it('answers the gate of an outer check that names it, once, and history names the machine', async () => {
+    const operation_id = await opened()
+    expect(await check(operation_id, 'passed', { dry_run: true })).toMatchObject({
+      status: 200,
+      body: { dry_run: true },
+    })
+    must(await check(operation_id, 'running'), 200, 202)
+    expect(await gateOf(operation_id)).toMatchObject({ status: 'waiting' })
+    const { body } = must(await check(operation_id, 'passed', { reason: 'CHG-1042' }), 200, 202)
+    expect(body).toEqual({ command: expect.objectContaining({ kind: 'gate_decided' }) })
+    const decided = await gateOf(operation_id)
+    expect(decided).toMatchObject({ status: 'approved', votes: [], decided: { by: { name: 'machine:bot' } } })
+    expect(await check(operation_id, 'failed')).toMatchObject({ status: 409, body: { code: 'already_decided' } })
+    const decision = (await recordsOf(`/v1/operations/${operation_id}`)).find(
+      ({ kind }: { kind: string }) => kind === 'gate_decision',
+    )
+    expect(decision.statement).toBe('machine:bot answered passed to gate go, round 1')
+    expect(decision.actor).toMatchObject({ name: 'machine:bot' })
+  })
+
+  it('opens no gate of people, alone or beside a vote, nor one that names another', async () => {
+    const two = { approvals: { quorum: 2 } }
+    for (const of of [policy, two, { check: { service: 'machine:other', timeout_s: 600 } }]) {
+      const operation_id = await opened({ ...graph, gates: [{ gate_id: 'go', policy: of, guards: ['behind'] }] })
+      if (of === two) must(await approve('eva', `/v1/operations/${operation_id}`), 200, 202)
+      expect(await check(operation_id, 'passed')).toMatchObject({ status: 403, body: { code: 'not_eligible' } })
+      expect(await gateOf(operation_id)).toMatchObject({ status: 'waiting' })
+    }
+  })
+
+  it('of many answers at once, one decides', async () => {
+    const operation_id = await opened()
+    const verdicts = Array.from({ length: 12 }, (_, n) => (n % 2 ? 'passed' : 'failed'))
+    const answers = await Promise.all(verdicts.map((verdict) => check(operation_id, verdict)))
+    const won = answers.filter(({ status }) => status < 300)
+    expect(won).toHaveLength(1)
+    for (const answer of answers.filter((one) => !won.includes(one)))
+      expect(answer).toMatchObject({ status: 409, body: { category: 'gate_not_waiting' } })
+    const verdict = verdicts[answers.indexOf(won[0] as (typeof answers)[number])]
+    expect((await gateOf(operation_id)).status).toBe(verdict === 'passed' ? 'approved' : 'rejected')
+  })
+
+  it('ends waits and reports drift; a repeat under the same key is the same answer', async () => {
+    const operation_id = await opened()
+    const key = randomUUID()
+    const signal = { type: 'node_signal', body: { name: 'ready', payload: { build: 7 } } }
+    const once = () => p.as(bot).post(`/v1/operations/${operation_id}/signals`, signal, { key })
+    const [first, again] = [must(await once(), 200, 202), must(await once(), 200, 202)]
+    expect(again.body.command.command_id).toBe(first.body.command.command_id)
+    const { body } = await p.as('vic').get(`/v1/operations/${operation_id}/timeline?types=operation.signalled`)
+    expect(body.events).toMatchObject([
+      { actor: { name: 'machine:bot' }, data: { name: 'ready', payload: { build: 7 } } },
+    ])
+    must(await send(bot, operation_id, { type: 'catalog_drift', body: { resource_ids: ['unknown'] } }), 200, 202)
+  })
+
+  it('is refused without the role, without the permission of its key, and beyond its place', async () => {
+    const operation_id = await opened()
+    const refusedWith = async (code: string, status = 403) =>
+      expect(await check(operation_id, 'passed')).toMatchObject({ status, body: { code } })
+    bot.roles = ['operator', 'planner', 'viewer']
+    p.deps.trust.principals.drop('all')
+    await refusedWith('permission_missing')
+    bot.roles = ['controller']
+    bot.machine = { permissions: ['operation:read', 'operation:control'], behind: [] }
+    p.deps.trust.principals.drop('all')
+    await refusedWith('permission_missing')
+    bot.machine = { permissions: ['operation:read', 'signal:send'], behind: [] }
+    bot.scope = { regionId: 'elsewhere' }
+    p.deps.trust.principals.drop('all')
+    await refusedWith('operation', 404)
+    delete bot.scope
+    p.deps.trust.principals.drop('all')
+    const bad = { type: 'external_check_result', body: { gate_id: 'go', round: 1, verdict: 'maybe' } }
+    expect(await send(bot, operation_id, bad)).toMatchObject({ status: 400, body: { code: 'schema_violation' } })
+    for (const type of ['pause', 'cancel', 'calendar_changed'])
+      expect(await send(bot, operation_id, { type })).toMatchObject({ status: 400 })
+    expect(await gateOf(operation_id)).toMatchObject({ status: 'waiting' })
+    const hal = person('hal', ['controller'])
+    Object.assign(p.people, { hal })
+    const answered = { ...bad, body: { ...bad.body, verdict: 'passed' } }
+    expect(await send(hal, operation_id, answered)).toMatchObject({ status: 403, body: { code: 'permission_missing' } })
   })
 })
 

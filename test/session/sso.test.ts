@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { and, eq } from 'drizzle-orm'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { external_identities, grants, group_members, groups, user_events, users } from '../../db/identity/tables.ts'
 import { bearer, PASSWORD, send } from './support/auth.ts'
 import { bearerOf, type Sso, startSso } from './support/sso.ts'
@@ -127,6 +127,19 @@ describe('the rights that a provider gives', () => {
     sso.state.amend = (claims) => claims
     await sso.browser().signIn('s-mia')
     expect((await rightsOf('mia')).groups).toEqual(['netops'])
+  })
+
+  it('cost two questions and no lock where a sign-in changes none, however many groups the map gives', async () => {
+    await sso.browser().signIn('s-mia')
+    const { version } = (await userNamed('mia')) ?? {}
+    const asked = vi.spyOn(sso.identity_deps.pool, 'query')
+    await sso.browser().signIn('s-mia')
+    const texts = asked.mock.calls.map(([query]) => String((query as unknown as { text?: string }).text ?? query))
+    asked.mockRestore()
+    expect(
+      texts.filter((text) => /external_identities|group_members|identity"."(grants|groups)/.test(text)),
+    ).toHaveLength(2)
+    expect((await userNamed('mia'))?.version).toBe(version)
   })
 
   it('stay as they are when the provider only refers to a list of groups', async () => {

@@ -171,9 +171,9 @@ describe('a route behind userAuth', () => {
 
 describe('the role table', () => {
   const TABLE: Record<string, string> = {
-    'catalog:read': 'viewer planner operator approver engineer admin auditor',
-    'operation:read': 'viewer planner operator approver engineer admin auditor',
-    'log:read': 'viewer planner operator approver engineer auditor',
+    'catalog:read': 'viewer planner operator approver engineer admin auditor controller',
+    'operation:read': 'viewer planner operator approver engineer admin auditor controller',
+    'log:read': 'viewer planner operator approver engineer auditor controller',
     'intent:create': 'planner operator',
     'patch:propose': 'planner operator',
     'plan:start': 'operator',
@@ -184,7 +184,8 @@ describe('the role table', () => {
     'patch:decide': 'approver',
     'engine:inspect': 'engineer',
     'platform:read': 'engineer',
-    'catalog:record': 'admin',
+    'catalog:record': 'admin controller',
+    'signal:send': 'controller',
     'identity:admin': 'admin',
     'session:admin': 'admin',
     'identity:read': 'admin auditor',
@@ -204,6 +205,10 @@ describe('the role table', () => {
         ])
       }
     }
+  })
+  it('gives a control plane what no person holds', () => {
+    const held = Object.keys(TABLE).filter((permission) => TABLE[permission]?.split(' ').includes('controller'))
+    expect([...permissionsOf(['controller'])].sort()).toEqual(held.sort())
   })
   it('gives an unknown role nothing', () => {
     expect(permissionsOf(['root', '__proto__']).size).toBe(0)

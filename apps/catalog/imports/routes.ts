@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
+import { refuseMachine } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { closed } from '../../shared/contracts/catalog/common.ts'
 import {
@@ -74,6 +75,9 @@ const jobRoutes = (app: App, deps: CatalogDeps): void => {
       preHandler: allow('catalog:record', { kind: 'W' }),
     },
     async (req, reply) => {
+      // A job runs with the rights of its account; those of a credential may be fewer, and are known by its token alone.
+      const machine = refuseMachine(req.caller)
+      if (machine) throw machine
       const write = writeOf(req, { query: req.query, body: req.body })
       return sendStored(reply, await auditDenied(deps, req, startJob(deps, req.body, write)))
     },

@@ -58,8 +58,10 @@ export const removalOf = (grant_id: string, role: string, name: string): Act => 
   path: `/v1/admin/grants/${grant_id}`,
 })
 
-/** The roles that can be granted, as a choice. */
 export const useRoles = () => useQuery(rolesQuery()).data?.items ?? []
+
+/** The roles that people, or machines, can be granted, as a choice. */
+export const useRolesOf = (kind: 'people' | 'machines') => useRoles().flatMap((role) => (role[kind] ? [role.role] : []))
 
 export const grantTo = (
   subject: { type: 'user' | 'group'; id: string; name: string },

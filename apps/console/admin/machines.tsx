@@ -111,9 +111,8 @@ const Machine = ({ machine, button }: { machine: MachineRow; button: Button }) =
 }
 
 /** The roles that a machine may hold; a key permits some of their permissions. */
-const MACHINE_ROLES = ['viewer', 'planner', 'operator', 'auditor']
 const usePermissions = (): string[] => [
-  ...new Set(useRoles().flatMap(({ role, permissions }) => (MACHINE_ROLES.includes(role) ? permissions : []))),
+  ...new Set(useRoles().flatMap(({ machines, permissions }) => (machines ? permissions : []))),
 ]
 
 const DAYS = { name: 'days', label: words.days, kind: 'number', value: '90' } as const

@@ -14,7 +14,7 @@ import { tAdmin } from '../words/admin.ts'
 import { type Act, useActs } from './acts.tsx'
 import { scopeWords, typedIn } from './fields.tsx'
 import { AdminPage } from './frame.tsx'
-import { grantTo, removalOf, Until, useRoles } from './grants.tsx'
+import { grantTo, removalOf, Until, useRolesOf } from './grants.tsx'
 import { joining, leaving } from './groups.tsx'
 import { UserStatus } from './users.tsx'
 
@@ -58,7 +58,7 @@ const Account = ({ user }: { user: UserRow }) => {
 type Part = { user: UserRow; button: ReturnType<typeof useActs>['button'] }
 
 const Grants = ({ user, button }: Part) => {
-  const roles = useRoles().map(({ role }) => role)
+  const roles = useRolesOf(user.kind === 'machine' ? 'machines' : 'people')
   const { columns: words } = tAdmin.grant
   const columns: Column<UserGrant>[] = [
     { name: words.role, kind: 'lead', cell: ({ role }) => role },

@@ -12,7 +12,7 @@ import { tAdmin } from '../words/admin.ts'
 import { type Act, useActs } from './acts.tsx'
 import { typedIn } from './fields.tsx'
 import { AdminPage } from './frame.tsx'
-import { useRoles } from './grants.tsx'
+import { useRolesOf } from './grants.tsx'
 
 /** All who have an account, found by name. */
 export const UsersPage = () => {
@@ -20,7 +20,7 @@ export const UsersPage = () => {
   const navigate = useNavigate()
   const list = useInfiniteQuery(usersQuery(q))
   const { button, dialog } = useActs()
-  const roles = useRoles().map(({ role }) => role)
+  const roles = useRolesOf('people')
   return (
     <AdminPage title={tAdmin.user.title} actions={button(newUser(roles))}>
       <SearchField

@@ -23,8 +23,8 @@ export const passwordViolations = (password: string, strength: Strength): Passwo
   const violations: PasswordViolation[] = PASSWORD_RULES.filter(({ holds }) => !holds(text)).map(
     ({ code, message }) => ({ code, message }),
   )
-  if (strength.is_common)
-    violations.push({ code: 'PasswordTooWeakError', message: 'This is one of the most common passwords.' })
+  if (strength.is_breached)
+    violations.push({ code: 'PasswordTooWeakError', message: 'This password is known from a data breach.' })
   else if (strength.score < MIN_SCORE) {
     violations.push({
       code: 'PasswordTooWeakError',

@@ -1,13 +1,13 @@
 import { Worker } from 'node:worker_threads'
 import { AppError } from '../../shared/errors.ts'
 
-export type Strength = { score: number; warning: string; suggestion: string; is_common: boolean }
+export type Strength = { score: number; warning: string; suggestion: string; is_breached: boolean }
 export type StrengthQuestion = { password: string; inputs: string[] }
 /** The thread says `ready` once, and then answers one question after the other. */
 export type StrengthAnswer = 'ready' | Strength
 
 const LIMIT_MS = 500
-const START_MS = 10_000
+const START_MS = 30_000
 const MAX_PENDING = 20
 
 type Pending = StrengthQuestion & { resolve: (strength: Strength) => void; reject: (error: Error) => void }
@@ -22,7 +22,13 @@ const unavailable = () =>
  * Estimates passwords in a worker thread, one at a time, each within 500 ms. A thread that takes longer is ended and
  * replaced, and its question refused as unavailable; the questions behind it go to the next thread.
  */
-export const createStrengthEstimator = (file = new URL('./strength.worker.ts', import.meta.url)) => {
+export const createStrengthEstimator = ({
+  file = new URL('./strength.worker.ts', import.meta.url),
+  breached_file,
+}: {
+  file?: URL
+  breached_file?: string | undefined
+} = {}) => {
   const queue: Pending[] = []
   let worker: Worker | undefined
   let asked: Pending | undefined
@@ -42,7 +48,7 @@ export const createStrengthEstimator = (file = new URL('./strength.worker.ts', i
   }
   const start = () => {
     ready = false
-    const fresh = new Worker(file)
+    const fresh = new Worker(file, { workerData: { breached_file } })
     fresh.unref()
     limit(START_MS)
     timer?.unref()

@@ -272,6 +272,7 @@ const operations = table('operations', '', [
   ['POST', `${OP}/resume`, 'A', 'operation:control'],
   ['POST', `${OP}/nodes/{node_id}/retry`, 'A', 'operation:control'],
   ['POST', `${OP}/interventions`, 'A', 'operation:intervene'],
+  ['POST', `${OP}/signals`, 'A', 'signal:send'],
   ['POST', `${OP}/gates/{gate_id}/approve`, 'A', 'gate:decide'],
   ['POST', `${OP}/gates/{gate_id}/reject`, 'S', 'gate:decide'],
   ['POST', `${OP}/patches`, 'W', 'patch:propose'],

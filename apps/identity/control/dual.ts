@@ -8,7 +8,7 @@ import { rolesChanged } from '../mutations.ts'
 import { refuseLastAdmin, throwIf } from '../rules.ts'
 
 /** Roles that two administrators give; a deployment adds to them and removes none. */
-const SENSITIVE: readonly Role[] = ['approver', 'operator', 'admin']
+const SENSITIVE: readonly Role[] = ['approver', 'operator', 'admin', 'controller']
 
 export type ControlDeps = Pick<IdentityDeps, 'config' | 'keys'>
 

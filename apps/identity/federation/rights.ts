@@ -1,7 +1,7 @@
 import { and, eq, inArray } from 'drizzle-orm'
 import { appendAuditTo } from '../../../db/audit.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
-import { getGroup, membershipsOf, rolesOfGroup } from '../../../db/identity/queries.ts'
+import { rightsAtSignIn } from '../../../db/identity/external.ts'
 import { grants, group_members, user_events } from '../../../db/identity/tables.ts'
 import { giverOf, isAbove, type Provider } from '../../shared/auth/providers.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -10,38 +10,28 @@ import { keepingAnAdmin, lockControl, noteDual } from '../control/dual.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { rolesChanged } from '../mutations.ts'
 
-type Rights = { groups: string[]; roles: string[] }
-
-/** The groups and roles that the file gives to the groups of a sign-in, none above the ceiling of the provider. */
-const wantedOf = async (db: Queryable, provider: Provider, named: readonly string[]): Promise<Rights> => {
+/**
+ * What the file gives to the groups of a sign-in and is missing, and what the provider gave before and gives no more. A
+ * group with a role above the ceiling of the provider is not given; rights from elsewhere are left alone.
+ */
+const differenceOf = async (db: Queryable, provider: Provider, user_id: string, named: readonly string[]) => {
   const map = new Map(Object.entries(provider.groups?.map ?? {}))
   const mapped = named.flatMap((name) => map.get(name) ?? [])
-  const keys = new Set(mapped.flatMap(({ groups = [] }) => groups))
-  const groups: string[] = []
-  for (const key of keys) {
-    if (!(await getGroup(db, key))) continue
-    const roles = await rolesOfGroup(db, key)
-    if (!roles.some((role) => isAbove(provider, role))) groups.push(key)
-  }
-  return { groups, roles: [...new Set(mapped.flatMap(({ roles = [] }) => roles))] }
-}
-
-/** What of it is missing, and what the provider gave before and gives no more. Rights from elsewhere are left alone. */
-const differenceOf = async (db: Queryable, giver: string, user_id: string, wanted: Rights) => {
-  const memberships = await membershipsOf(db, [user_id])
-  const held = await db
-    .select()
-    .from(grants)
-    .where(and(eq(grants.subject_type, 'user'), eq(grants.subject_id, user_id)))
+  const keys = [...new Set(mapped.flatMap(({ groups = [] }) => groups))]
+  const roles = [...new Set(mapped.flatMap((one) => one.roles ?? []))]
+  const { memberships, held, groups } = await rightsAtSignIn(db, user_id, keys)
+  const wanted: string[] = groups.flatMap((group) =>
+    group.roles.some((role) => isAbove(provider, role)) ? [] : [group.group_key],
+  )
   const everywhere = held.filter(({ scope, expires_at }) => Object.keys(scope).length === 0 && expires_at === null)
-  const isOurs = (by: string | null) => by === giver
+  const isOurs = (by: string | null) => by === giverOf(provider.id)
   return {
-    join: wanted.groups.filter((key) => !memberships.some(({ group_key }) => group_key === key)),
+    join: wanted.filter((key) => !memberships.some(({ group_key }) => group_key === key)),
     leave: memberships.flatMap(({ group_key, added_by }) =>
-      isOurs(added_by) && !wanted.groups.includes(group_key) ? [group_key] : [],
+      isOurs(added_by) && !wanted.includes(group_key) ? [group_key] : [],
     ),
-    grant: wanted.roles.filter((role) => !everywhere.some((one) => one.role === role)),
-    revoke: held.filter(({ role, created_by }) => isOurs(created_by) && !wanted.roles.includes(role)),
+    grant: roles.filter((role) => !everywhere.some((one) => one.role === role)),
+    revoke: held.filter(({ role, created_by }) => isOurs(created_by) && !roles.some((one) => one === role)),
   }
 }
 type Difference = Awaited<ReturnType<typeof differenceOf>>
@@ -58,9 +48,7 @@ export const alignRights = async (
   named: readonly string[],
   request_id: string,
 ): Promise<void> => {
-  const giver = giverOf(provider.id)
-  const differs = async (db: Queryable) => differenceOf(db, giver, user_id, await wantedOf(db, provider, named))
-  if (isEmpty(await differs(deps.db))) return
+  if (isEmpty(await differenceOf(deps.db, provider, user_id, named))) return
   await deps.db.transaction(async (tx) => {
     await lockControl(deps, tx)
     await alignIn(deps, tx, provider, user_id, named, request_id)
@@ -77,7 +65,7 @@ export const alignIn = async (
   request_id: string,
 ): Promise<void> => {
   const giver = giverOf(provider.id)
-  const difference = await differenceOf(tx, giver, user_id, await wantedOf(tx, provider, named))
+  const difference = await differenceOf(tx, provider, user_id, named)
   if (isEmpty(difference)) return
   const kept = await take(tx, giver, user_id, difference)
   await give(tx, giver, user_id, difference)

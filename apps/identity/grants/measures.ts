@@ -7,7 +7,7 @@ import { uuidv7 } from '../../shared/ids.ts'
 import { type By, type Measure, roleSensitivity } from '../control/changes.ts'
 import { lockGroup } from '../groups/measures.ts'
 import { rolesChanged } from '../mutations.ts'
-import { refuseMachineRoles, refuseScope, refuseSelfGrant, throwIf } from '../rules.ts'
+import { refuseRolesOf, refuseScope, refuseSelfGrant, throwIf } from '../rules.ts'
 import { findLivingUser } from '../users/change.ts'
 
 export const viewOf = ({ id, subject_type, subject_id, role, scope, expires_at }: GrantRow) => ({
@@ -42,8 +42,7 @@ export const grantMeasure: Measure<'grant.create'> = async ({ deps, tx, req, req
   throwIf(refuseScope(role, scope))
   if (!toUser) await lockGroup(tx, subject_id)
   const accounts = toUser ? [(await findLivingUser(tx, subject_id)).id] : await membersOf(tx, subject_id)
-  const machine = (await usersByIds(tx, accounts)).find(({ kind }) => kind === 'machine')
-  throwIf(refuseMachineRoles(machine?.username, [role]))
+  throwIf(refuseRolesOf(await usersByIds(tx, accounts), [role]))
   throwIf(refuseSelfGrant(requester, accounts))
   const of = { subject_type, subject_id, role }
   await removeEnded(tx, of)

@@ -5,7 +5,7 @@ import Type from 'typebox'
 import { membersOf } from '../../../db/identity/queries.ts'
 import { grants } from '../../../db/identity/tables.ts'
 import { allow } from '../../shared/auth/http.ts'
-import { PERMISSIONS, ROLES, roleHas } from '../../shared/auth/permissions.ts'
+import { ALL_ROLES, PERMISSIONS, ROLES_OF, roleHas } from '../../shared/auth/permissions.ts'
 import { Pending } from '../../shared/contracts/identity/changes.ts'
 import { NewSubjectGrant, PageQuery, pageOf, SubjectGrantView } from '../../shared/contracts/identity/users.ts'
 import { text } from '../../shared/contracts/text.ts'
@@ -97,7 +97,14 @@ const deleteGrant = (deps: ChangeDeps, req: FastifyRequest, grant_id: string) =>
   })
 
 const RolesReply = Type.Object({
-  items: Type.Array(Type.Object({ role: text('operator'), permissions: Type.Array(Type.String()) })),
+  items: Type.Array(
+    Type.Object({
+      role: text('operator'),
+      permissions: Type.Array(Type.String()),
+      people: Type.Boolean({ description: 'Whether people can hold it.' }),
+      machines: Type.Boolean({ description: 'Whether machines can hold it.' }),
+    }),
+  ),
 })
 
 /** The roles that grants give. */
@@ -115,9 +122,11 @@ export const rolesRoutes: FastifyPluginCallbackTypebox = (app, _options, done) =
       preHandler: allow('identity:read', { kind: 'R' }),
     },
     async () => ({
-      items: ROLES.map((role) => ({
+      items: ALL_ROLES.map((role) => ({
         role,
         permissions: PERMISSIONS.filter((permission) => roleHas(role, permission)),
+        people: ROLES_OF.person.has(role),
+        machines: ROLES_OF.machine.has(role),
       })),
     }),
   )

@@ -5,7 +5,7 @@ import { group_members, groups } from '../../../db/identity/tables.ts'
 import { notFound } from '../../shared/errors.ts'
 import { type By, type Measure, roleSensitivity } from '../control/changes.ts'
 import { rolesChanged } from '../mutations.ts'
-import { refuseMachineRoles, refuseSelfGrant, throwIf } from '../rules.ts'
+import { refuseRolesOf, refuseSelfGrant, throwIf } from '../rules.ts'
 import { findLivingUser } from '../users/change.ts'
 
 /** The group, kept as it is until the transaction ends: it is not removed while someone joins or is given rights. */
@@ -23,7 +23,7 @@ export const memberMeasure: Measure<'member.add'> = async ({ deps, tx, req, requ
   const own = and(eq(group_members.group_key, group_key), eq(group_members.user_id, user_id))
   const there = await tx.select({ user_id: group_members.user_id }).from(group_members).where(own)
   const roles = there.length > 0 ? [] : await rolesOfGroup(tx, group_key)
-  throwIf(refuseMachineRoles(user.kind === 'machine' ? user.username : undefined, roles))
+  throwIf(refuseRolesOf([user], roles))
   return {
     sensitive: roles.some(roleSensitivity(deps)),
     accounts: [user_id],

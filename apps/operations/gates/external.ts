@@ -2,31 +2,29 @@ import { sql } from 'drizzle-orm'
 import { getGate, swapGate } from '../../../db/operations/gates/rows.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import { refuseGateApprove } from '../../../workflows/operation/rules/gates.ts'
-import type { CheckResult } from '../../shared/contracts/engine/internal.ts'
+import type { CheckResult } from '../../shared/contracts/engine/signals.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import type { Command, Steps } from '../command/command.ts'
 import { lockVisible, type Subject } from '../command/subject.ts'
-import type { OperationsDeps } from '../deps.ts'
-import { throwIfRefused } from '../policies/authority.ts'
+import type { PolicyDeps } from '../deps.ts'
+import { operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { gateFacts } from '../policies/footing.ts'
 
 /** The answer of an outer check to the gate that waits for it: passed or failed decides, running only shows. */
-export const checkResultSteps = (
-  deps: Pick<OperationsDeps, 'policies'>,
-  command: Command,
-  result: CheckResult,
-): Steps<Subject> => ({
+export const checkResultSteps = (deps: PolicyDeps, command: Command, result: CheckResult): Steps<Subject> => ({
   lock: (tx) => lockVisible(deps, tx, command),
   decide: async (tx, subject, command_id) => {
     const { gate_id, round, verdict, summary = null, details_url = null } = result
+    if (command.caller)
+      throwIfRefused(refuseByPolicy(deps, command.caller, 'operation.signal', operationObject(subject), subject.places))
     const row = await getGate(tx, command.operation_id, gate_id)
     if (!row) throw notFound('gate', gate_id)
     if (row.gate.kind !== 'external_check')
       throw new AppError('policy_denied', 'not_eligible', 'This gate is decided by people.')
     const { check } = row.gate.policy
     if (check && check.service !== command.actor.name)
-      throw new AppError('policy_denied', 'not_eligible', `This gate is answered by the service ${check.service}.`)
+      throw new AppError('policy_denied', 'not_eligible', `This gate is answered by ${check.service}.`)
     throwIfRefused(refuseGateApprove(subject.facts, gateFacts(row), { round, user_id: '' }))
     const said = { actor: command.actor, gate_id, command_id, reason: command.reason }
     const data = { round, verdict, summary, details_url, digest: row.gate.digest }

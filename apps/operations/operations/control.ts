@@ -187,7 +187,7 @@ export const driftSteps = (
   command: Command,
   resource_ids: readonly string[],
 ): Steps<Subject> =>
-  onOperation(deps, command, 'operation.pause', async (tx, subject, command_id) => {
+  onOperation(deps, command, 'operation.signal', async (tx, subject, command_id) => {
     const { operation_id, facts, pins, constraints } = subject
     if (hasEnded(facts.status)) refuseOn(deps, command, subject, refusePause(facts))
     const drift = await driftOf(tx, deps, subject, resource_ids)
@@ -210,7 +210,7 @@ export const nodeSignalSteps = (
   command: Command,
   { name, payload = {} }: { name: string; payload?: Record<string, unknown> },
 ): Steps<Subject> =>
-  onOperation(deps, command, 'operation.intervene', async (_tx, subject, command_id) => {
+  onOperation(deps, command, 'operation.signal', async (_tx, subject, command_id) => {
     if (hasEnded(subject.facts.status)) refuseOn(deps, command, subject, refusePause(subject.facts))
     const statement = `${command.actor.name} sent the signal ${name}`
     return {

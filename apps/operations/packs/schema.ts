@@ -164,7 +164,9 @@ export const policyProperties = {
   on_voter_loss: Type.Optional(Words('reask', 'keep_after_start')),
   binds: Type.Optional(Type.Array(Type.String({ maxLength: 400 }), { maxItems: 50 })),
   /** A service answers instead of people (operations.md 4.2). */
-  check: Type.Optional(Closed({ service: Name('^[a-z][a-z0-9-]{1,62}$'), timeout_s: seconds(1, 2_592_000) })),
+  check: Type.Optional(
+    Closed({ service: Name('^(machine:)?[a-z][a-z0-9-]{1,62}$'), timeout_s: seconds(1, 2_592_000) }),
+  ),
 }
 
 export const GatePolicyFile = Closed({

@@ -17,6 +17,7 @@ const PERMISSION_OF: Record<PolicyAction, Permission> = {
   'operation.cancel': 'operation:control',
   'operation.force_cancel': 'operation:control',
   'operation.intervene': 'operation:intervene',
+  'operation.signal': 'signal:send',
   'node.retry': 'operation:control',
   'node.intervene': 'operation:intervene',
   'gate.approve': 'gate:decide',

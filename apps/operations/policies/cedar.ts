@@ -24,6 +24,7 @@ export type PolicyAction =
   | 'operation.cancel'
   | 'operation.force_cancel'
   | 'operation.intervene'
+  | 'operation.signal'
   | 'node.retry'
   | 'node.intervene'
   | 'gate.approve'

@@ -1,14 +1,15 @@
 /** The role table of the authorization model (auth.md 9): the one source of the rights of a role. */
 
+/** The roles of people. */
 export const ROLES = ['viewer', 'planner', 'operator', 'approver', 'engineer', 'admin', 'auditor'] as const
-export type Role = (typeof ROLES)[number]
-
-const ALL: readonly Role[] = ROLES
+/** With those that machines alone hold: a controller is a control plane. */
+export const ALL_ROLES = [...ROLES, 'controller'] as const
+export type Role = (typeof ALL_ROLES)[number]
 
 const HOLDERS = {
-  'catalog:read': ALL,
-  'operation:read': ALL,
-  'log:read': ['viewer', 'planner', 'operator', 'approver', 'engineer', 'auditor'],
+  'catalog:read': ALL_ROLES,
+  'operation:read': ALL_ROLES,
+  'log:read': ['viewer', 'planner', 'operator', 'approver', 'engineer', 'auditor', 'controller'],
   'intent:create': ['planner', 'operator'],
   'patch:propose': ['planner', 'operator'],
   'plan:start': ['operator'],
@@ -19,7 +20,8 @@ const HOLDERS = {
   'patch:decide': ['approver'],
   'engine:inspect': ['engineer'],
   'platform:read': ['engineer'],
-  'catalog:record': ['admin'],
+  'catalog:record': ['admin', 'controller'],
+  'signal:send': ['controller'],
   'identity:admin': ['admin'],
   'session:admin': ['admin'],
   'identity:read': ['admin', 'auditor'],
@@ -34,13 +36,16 @@ export const PERMISSIONS = Object.keys(HOLDERS) as Permission[]
 /** Roles that reach over everything: a grant of them takes no scope. */
 export const UNSCOPED_ROLES: ReadonlySet<Role> = new Set(['admin', 'auditor'])
 
-/** Roles that a machine may hold: none that decides, confirms or administers. */
-export const MACHINE_ROLES: ReadonlySet<string> = new Set<Role>(['viewer', 'planner', 'operator', 'auditor'])
+/** Roles that an account of each kind may hold. Of a machine none that decides, confirms or administers. */
+export const ROLES_OF: Record<'person' | 'machine', ReadonlySet<string>> = {
+  person: new Set<Role>(ROLES),
+  machine: new Set<Role>(['viewer', 'planner', 'operator', 'auditor', 'controller']),
+}
 
-export const isRole = (text: string): text is Role => (ROLES as readonly string[]).includes(text)
+export const isRole = (text: string): text is (typeof ROLES)[number] => (ROLES as readonly string[]).includes(text)
 
 const BY_ROLE = new Map<string, ReadonlySet<Permission>>(
-  ROLES.map((role) => [role, new Set(PERMISSIONS.filter((p) => (HOLDERS[p] as readonly Role[]).includes(role)))]),
+  ALL_ROLES.map((role) => [role, new Set(PERMISSIONS.filter((p) => (HOLDERS[p] as readonly Role[]).includes(role)))]),
 )
 
 /** Everything that any of these roles may do, somewhere. Unknown roles may do nothing. */
@@ -54,9 +59,9 @@ export const roleHas = (role: string, permission: Permission): boolean => BY_ROL
 
 /** The hint for a person who lacks these: each by name, and the roles that have one of them. */
 export const missingWords = (permissions: readonly string[]): string => {
-  const roles = ROLES.filter((role) =>
+  const roles = ALL_ROLES.filter((role) =>
     permissions.some((permission) => BY_ROLE.get(role)?.has(permission as Permission)),
   )
-  const holders = roles.length === 0 || roles.length === ROLES.length ? '' : ` (role ${roles.join(' or ')})`
+  const holders = roles.length === 0 || roles.length === ALL_ROLES.length ? '' : ` (role ${roles.join(' or ')})`
   return `This needs the permission ${permissions.join(' or ')}${holders}.`
 }

@@ -6,7 +6,7 @@ import { type Principal as PrincipalMessage, UserKind, UserStatus } from '../con
 import { AppError, unavailable } from '../errors.ts'
 import type { ActionKind } from '../http/pressure.ts'
 import { insisting } from '../rpc/client.ts'
-import { MACHINE_ROLES, type Permission } from './permissions.ts'
+import { type Permission, ROLES_OF } from './permissions.ts'
 import { type Grant, permissionsIn, type Scope } from './scope.ts'
 
 /** A person or a machine, with their current rights. */
@@ -140,9 +140,9 @@ const current = (principal: Principal | undefined, now: Date): Principal | undef
 
 const hasEnded = ({ expires_at }: Grant, now: Date) => expires_at !== null && Date.parse(expires_at) <= now.getTime()
 
-/** A machine never holds a role that decides or administers, whatever its groups were given. */
+/** No account holds a role that its kind may not, whatever its groups were given. */
 const withGrants = (principal: Omit<Principal, 'grants' | 'roles' | 'permissions'>, held: Grant[]): Principal => {
-  const grants = principal.user.kind === 'machine' ? held.filter(({ role }) => MACHINE_ROLES.has(role)) : held
+  const grants = held.filter(({ role }) => ROLES_OF[principal.user.kind].has(role))
   const roles = [...new Set(grants.map((grant) => grant.role))].sort()
   return { ...principal, grants, roles, permissions: permissionsIn(grants) }
 }

@@ -12,7 +12,7 @@ import { sequenceOnce } from '../../../apps/relay/events/sequencer.ts'
 import { createPrincipals } from '../../../apps/shared/auth/principals.ts'
 import { createAccessVerifier } from '../../../apps/shared/auth/user-tokens.ts'
 import { systemClock } from '../../../apps/shared/clock.ts'
-import { Identity, PrincipalSchema, UserStatus } from '../../../apps/shared/contracts/gen/auth_pb.ts'
+import { Identity, PrincipalSchema, UserKind, UserStatus } from '../../../apps/shared/contracts/gen/auth_pb.ts'
 import { createHttpApp, listen } from '../../../apps/shared/http/app.ts'
 import { AUTH_CODES } from '../../../apps/shared/http/edge-codes.ts'
 import { newJti, signToken } from '../../../apps/shared/jwt/sign.ts'
@@ -37,6 +37,8 @@ export type Person = {
   roles: string[]
   scope: Scope
   grants?: { role: string; scope: Scope }[]
+  /** A machine, and what its credential permits. */
+  machine?: string[]
 }
 const person = (name: string, roles: string[], scope: Scope = {}): Person => ({ id: randomUUID(), name, roles, scope })
 
@@ -120,6 +122,7 @@ export const startCatalog = async ({ env = {}, linked = false }: Options = {}) =
     far: person('far', ['operator', 'viewer'], { regionId: 'us1' }),
     hosts: person('hosts', ['operator', 'viewer'], { typeKey: 'infra.host' }),
     nobody: person('nobody', []),
+    plane: { ...person('machine:plane', ['controller']), machine: ['catalog:read', 'catalog:record'] } as Person,
     /** Each test gives its own grants. */
     rover: person('rover', []),
   }
@@ -136,8 +139,8 @@ export const startCatalog = async ({ env = {}, linked = false }: Options = {}) =
     getPrincipal: async ({ userId }: { userId: string }) => {
       const found = Object.values(people).find(({ id }) => id === userId)
       if (!found) return {}
-      const { id, name, roles, scope, grants: own = roles.map((role) => ({ role, scope })) } = found
-      const user = { id, username: name, status: UserStatus.ACTIVE }
+      const { id, name, roles, scope, machine, grants: own = roles.map((role) => ({ role, scope })) } = found
+      const user = { id, username: name, status: UserStatus.ACTIVE, ...(machine && { kind: UserKind.MACHINE }) }
       const grants = own.map((grant) => ({ id: randomUUID(), ...grant }))
       return { principal: create(PrincipalSchema, { user, grants, groupKeys: [], version: 1n }) }
     },
@@ -165,7 +168,7 @@ export const startCatalog = async ({ env = {}, linked = false }: Options = {}) =
   if (rows.length === 0)
     await deps.pool.query(`insert into catalog.relay_state (name, epoch, next) values ('relay', 1, 1)`)
 
-  const tokenOf = ({ id, name }: Person): string => {
+  const tokenOf = ({ id, name, machine }: Person): string => {
     const iat = Math.floor(Date.now() / 1000)
     const common = { iss: ISSUER, aud: AUDIENCE, sub: id, iat, exp: iat + 900, jti: newJti(), type: 'access' as const }
     const claims = {
@@ -173,8 +176,9 @@ export const startCatalog = async ({ env = {}, linked = false }: Options = {}) =
       username: name,
       session_id: randomUUID(),
       auth_time: iat,
-      amr: ['pwd'],
+      amr: ['pwd' as const],
       cm: 'json' as const,
+      ...(machine && { amr: ['key' as const], cm: 'machine' as const, scope: machine }),
     }
     return signToken('access', claims, { kid: 'test', private_key: privateKey })
   }

@@ -42,6 +42,7 @@ export const REQUEST = {
       'Ask an administrator for a new link.',
       422,
     ],
+    person_role_refused: ['A person cannot hold this role.', 'Grant it to a machine.', 422],
     scope_not_allowed: ['The role holds everywhere and takes no scope.', 'Grant it without a scope.', 422],
     machine_role_refused: [
       'A machine cannot hold this role.',

@@ -1,7 +1,8 @@
 import Type, { type Static } from 'typebox'
 import { Closed } from '../closed.ts'
-import { GateId, Json, NullableText, OperationId, Reason, Time } from '../operations/common.ts'
+import { GateId, NullableText, OperationId, Reason, Time } from '../operations/common.ts'
 import { text } from '../text.ts'
+import { CheckResult, DriftSignal, NodeSignal } from './signals.ts'
 
 /** What control planes send to running operations, and the log they can read (operations.md 9.3). */
 const base = {
@@ -28,34 +29,10 @@ export const WorkflowSignal = Type.Union(
       type: Type.Literal('cancel'),
       body: Type.Optional(Closed({ mode: Type.Optional(Type.Enum(['graceful', 'compensate', 'force'])) })),
     }),
-    Closed({
-      ...base,
-      type: Type.Literal('node_signal'),
-      body: Closed({ name: text('eu1-web-01', { minLength: 1, maxLength: 200 }), payload: Type.Optional(Json) }),
-    }),
-    Closed({
-      ...base,
-      type: Type.Literal('external_check_result'),
-      body: Closed({
-        gate_id: GateId,
-        round: Type.Integer({ minimum: 1 }),
-        verdict: Type.Enum(['running', 'passed', 'failed']),
-        summary: Type.Optional(Type.String({ maxLength: 2000 })),
-        details_url: Type.Optional(Type.String({ maxLength: 2000, pattern: '^https?://' })),
-      }),
-    }),
+    Closed({ ...base, type: Type.Literal('node_signal'), body: NodeSignal }),
+    Closed({ ...base, type: Type.Literal('external_check_result'), body: CheckResult }),
     Closed({ ...base, type: Type.Literal('calendar_changed'), body: NoBody }),
-    Closed({
-      ...base,
-      type: Type.Literal('catalog_drift'),
-      body: Closed({
-        resource_ids: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), {
-          minItems: 1,
-          maxItems: 1000,
-          description: 'Resources that have changed: the operation pauses where it would meet other versions.',
-        }),
-      }),
-    }),
+    Closed({ ...base, type: Type.Literal('catalog_drift'), body: DriftSignal }),
   ],
   {
     examples: [
@@ -64,7 +41,6 @@ export const WorkflowSignal = Type.Union(
   },
 )
 export type WorkflowSignal = Static<typeof WorkflowSignal>
-export type CheckResult = Extract<WorkflowSignal, { type: 'external_check_result' }>['body']
 
 export const WorkflowSignalReply = Type.Object({
   command_id: text('0195f0c2-0000-7000-8000-000000000003'),

@@ -18,6 +18,8 @@ export const MachinePermission = Type.Enum([
   'operation:control',
   'operation:intervene',
   'catalog:write',
+  'catalog:record',
+  'signal:send',
   'identity:read',
   'audit:read',
   'scim:write',

@@ -25,7 +25,16 @@ export const GrantScope = Closed(
   },
   { description: 'Where a grant holds: all given fields must match; none given means everywhere.' },
 )
-export const RoleName = Type.Enum(['viewer', 'planner', 'operator', 'approver', 'engineer', 'admin', 'auditor'])
+export const RoleName = Type.Enum([
+  'viewer',
+  'planner',
+  'operator',
+  'approver',
+  'engineer',
+  'admin',
+  'auditor',
+  'controller',
+])
 
 export const GrantView = Type.Object({
   id: id(),

@@ -155,10 +155,13 @@ const InlinePolicy = Closed({
   check: Type.Optional(
     Closed(
       {
-        service: Type.String({ pattern: '^[a-z][a-z0-9-]{1,62}$' }),
+        service: Type.String({ pattern: '^(machine:)?[a-z][a-z0-9-]{1,62}$' }),
         timeout_s: Type.Integer({ minimum: 1, maximum: 2_592_000 }),
       },
-      { description: 'A service that answers instead of people; not together with approvals.' },
+      {
+        description:
+          'A service, or a machine (machine:NAME), that answers instead of people; not together with approvals.',
+      },
     ),
   ),
 })
