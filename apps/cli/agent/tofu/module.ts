@@ -21,6 +21,8 @@ const SKIPPED = /^(\.terraform|\.git|.*\.tfstate(\..*)?)$/
 const MAX_JSON = 64 * 1024 * 1024
 
 const MAX_SAID = 4000
+/** Whoever stops these does not know what they did. */
+const ACTING = new Set(['apply', 'force-unlock'])
 const LOCKED =
   'A provider is not the one that the lock file of the source names. No change was made. Compare the mirror with .terraform.lock.hcl.'
 
@@ -63,14 +65,9 @@ export const openModule = async (job: Job): Promise<Module> => {
       ...{ path: rules.program, args, cwd: dir, env, grace_s, log: take },
       ...(quiet && { max_line: MAX_JSON }),
     })
-    const other = stopped(
-      end,
-      `${basename(rules.program)} ${args[0]}`,
-      args[0] === 'apply' ? '' : ' No change was made.',
-    )
-    if (other && args[0] !== 'apply')
-      throw new Ended(other.status === 'unknown' ? { ...other, status: 'failed' } : other)
-    if (other) throw new Ended(other)
+    const acts = ACTING.has(String(args[0]))
+    const other = stopped(end, `${basename(rules.program)} ${args[0]}`, acts ? '' : ' No change was made.')
+    if (other) throw new Ended(other.status === 'unknown' && !acts ? { ...other, status: 'failed' } : other)
     return { code: end.how === 'not_begun' ? 1 : (end.code ?? 1), out }
   }
   const must = async (args: string[], options?: { quiet?: boolean }) => {
