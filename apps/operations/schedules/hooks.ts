@@ -60,7 +60,8 @@ export const takeDelivery = async (deps: Deps, schedule_id: string, delivery: De
     })
   return deps.db.transaction(async (tx) => {
     const schedule = (await lockSchedule(tx, schedule_id)) as Schedule
-    const unmet = schedule.status === 'active' ? whyUnmet(schedule, delivery.body) : `The schedule is ${schedule.status}.`
+    const unmet =
+      schedule.status === 'active' ? whyUnmet(schedule, delivery.body) : `The schedule is ${schedule.status}.`
     const status = unmet === undefined ? 'accepted' : 'ignored'
     const detail = unmet?.slice(0, MAX_DETAIL) ?? null
     const { is_new, lately } = await saveDelivery(tx, { schedule_id, ...proof, status, detail })

@@ -130,7 +130,7 @@ export const HookView = Type.Object(
     deliveries: Type.Array(
       Type.Object({
         at: Time,
-        status: Nullable(Type.Enum(['accepted', 'ignored']), { description: 'Null: it came before this was kept.' }),
+        status: Nullable(Type.Enum(['accepted', 'ignored'], { description: 'Null: it came before this was kept.' })),
         detail: Nullable(text('It does not meet body.ref == "main".', { description: 'Why it was ignored.' })),
       }),
       { description: 'The last ten deliveries with a valid signature, newest first.' },
