@@ -40,8 +40,10 @@ const lockOf = async ({ tofu }: Module): Promise<Lock | undefined> => {
 /** `opentofu.lock`: who holds the state. It is the preview of `opentofu.unlock`, so a gate shows it. */
 export const lock: Tool = async (job) => {
   const module = await openModule(job)
+  const { out } = await module.tofu(['version', '-json'], { quiet: true })
+  const { terraform_version } = JSON.parse(out) as { terraform_version?: string }
   const preview = {
-    ...{ format: 'signalbox/preview@1', binding: 'checked', tool: module.version },
+    ...{ format: 'signalbox/preview@1', binding: 'checked', tool: String(terraform_version) },
     ...{ source_digest: module.source_digest, ...drawn(await lockOf(module), job.mask), drift: 0 },
   }
   return { status: 'succeeded', outputs: { preview } }

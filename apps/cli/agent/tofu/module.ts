@@ -11,7 +11,6 @@ export type Module = {
   dir: string
   /** Digest of the files that were copied. */
   source_digest: string
-  version: string
 }
 
 const GRACE_S = 120
@@ -70,11 +69,6 @@ export const openModule = async (job: Job): Promise<Module> => {
     if (other) throw new Ended(other.status === 'unknown' && !acts ? { ...other, status: 'failed' } : other)
     return { code: end.how === 'not_begun' ? 1 : (end.code ?? 1), out }
   }
-  const must = async (args: string[], options?: { quiet?: boolean }) => {
-    const { code, out } = await tofu(args, options)
-    if (code !== 0) throw new Ended(failed('tool_failed', `${args[0]} failed: see the log. No change was made.`))
-    return out
-  }
   const lock = existsSync(join(dir, '.terraform.lock.hcl')) ? ['-lockfile=readonly'] : []
   let said = ''
   const init = await tofu(['init', '-no-color', '-input=false', ...lock], {
@@ -86,9 +80,11 @@ export const openModule = async (job: Job): Promise<Module> => {
   if (init.code !== 0 && /checksums|lock file|dependency lock/i.test(said))
     throw new Ended(failed('provider_lock', LOCKED))
   if (init.code !== 0) throw new Ended(failed('tool_failed', 'init failed: see the log. No change was made.'))
-  if (!found.state && workspace !== 'default') await must(['workspace', 'select', '-no-color', '-or-create', workspace])
-  const known = JSON.parse(await must(['version', '-json'], { quiet: true })) as { terraform_version?: string }
-  return { tofu, dir, source_digest, version: String(known.terraform_version) }
+  if (!found.state && workspace !== 'default') {
+    const { code } = await tofu(['workspace', 'select', '-no-color', '-or-create', workspace])
+    if (code !== 0) throw new Ended(failed('tool_failed', 'workspace failed: see the log. No change was made.'))
+  }
+  return { tofu, dir, source_digest }
 }
 
 export type Base = { lineage: string | null; serial: number }
