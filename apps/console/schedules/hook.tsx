@@ -16,7 +16,7 @@ import { tPlan } from '../words/plan.ts'
 const words = tPlan.schedule.hook
 type Hook = NonNullable<ScheduleView['hook']>
 
-/** Where a webhook comes to a schedule, how it is signed, and what came of the last ones. */
+/** Where a webhook comes to a schedule, how it is signed, and how the last ones ended. */
 export const HookCard = ({ schedule, hook }: { schedule: ScheduleView; hook: Hook }) => {
   const [open, setOpen] = useState(false)
   const action = actionOf(schedule, 'secret')

@@ -54,7 +54,7 @@ export const schedule_runs = t(
   (c) => [primaryKey({ columns: [c.schedule_id, c.due_at] }), index('schedule_runs_state').on(c.state, c.due_at)],
 )
 
-/** Webhooks that came, each counted once, and what came of them; without `status`: before this was kept. */
+/** Webhooks that came, each counted once, with their outcomes; without `status`: before this was kept. */
 export const schedule_deliveries = t(
   'schedule_deliveries',
   {

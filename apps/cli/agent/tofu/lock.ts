@@ -54,12 +54,12 @@ const drawn = (held: Lock | undefined, mask: (text: string) => string) => {
   return pictureOf(held ? [{ id: `lock ${held.id}`, action: 'delete', fields }] : [])
 }
 
-/** What is an id, and no option. */
+/** An id, and no option. */
 const ID = /^[A-Za-z0-9][\w.:/+=-]{0,199}$/
 
 /**
  * `opentofu.unlock`: removes exactly the lock that it names. The tool does not compare the id with every backend, so it is
- * compared here first. A lock that is gone is what was wanted.
+ * compared here first. A lock that is gone is no failure.
  */
 export const unlock: Tool = async (job) => {
   const { lock_id, preview } = job.work.inputs as Record<string, unknown>
