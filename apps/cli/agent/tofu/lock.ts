@@ -4,7 +4,7 @@ import { Ended, failed, refusedBy, stale, type Tool } from '../tools/types.ts'
 import { type Module, openModule } from './module.ts'
 
 /** Of the holder as little is known as its backend tells. */
-export type Lock = { id: string; who?: string; since?: string; operation?: string }
+type Lock = { id: string; who?: string; since?: string; operation?: string }
 
 /** The lock that the words of a tool name; undefined if they are about something else. */
 export const lockIn = (said: string): Lock | undefined => {
