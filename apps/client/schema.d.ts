@@ -4643,8 +4643,13 @@ export interface components {
             /** @description False: no delivery can be signed yet. */
             has_secret: boolean;
             previous_until: string | null;
-            /** @description When the last ten deliveries with a valid signature came. */
-            deliveries: string[];
+            /** @description The last ten deliveries with a valid signature, newest first. */
+            deliveries: {
+                /** @description RFC 3339, UTC, microseconds. */
+                at: string;
+                status: ("accepted" | "ignored") | null;
+                detail: string | null;
+            }[];
         };
         IdentityProviderList: {
             items: {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
 import { fireDue } from '../../apps/operations/schedules/fire.ts'
 import { nextTime, nextTimes } from '../../apps/operations/schedules/when.ts'
+import { pruneHookDeliveries } from '../../db/operations/plans/schedules.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
 import { must, type Platform, person, type Reply, startPlatform } from './support/platform.ts'
 
@@ -365,6 +366,10 @@ describe('a schedule that waits for a webhook', () => {
     expect(await push('refs/heads/main')).toBe('duplicate')
     await fire()
     expect(await runsOf(schedule_id)).toHaveLength(1)
+    expect((await read(schedule_id)).hook.deliveries).toEqual([
+      { at: expect.any(String), status: 'accepted', detail: null },
+      { at: expect.any(String), status: 'ignored', detail: "It does not meet body.ref == 'refs/heads/main'." },
+    ])
     const broken = await create({ when: { webhook: { signature: 'forge', if: 'body.(' } } })
     expect([broken.status, broken.body.violations[0].pointer]).toEqual([400, '/when/webhook/if'])
   })
@@ -385,6 +390,38 @@ describe('a schedule that waits for a webhook', () => {
     expect(await deliver(schedule_id, '{}', standard(third.secret, '{}'))).toBe('accepted')
     for (let n = 0; n < 60; n++) await deliver(schedule_id, '{}', standard(third.secret, '{}'))
     expect(await deliver(schedule_id, '{}', standard(third.secret, '{}'))).toBe('503 internal_error/overloaded')
+  })
+
+  it('forgets an old delivery only when it cannot count again', async () => {
+    const standardOne = await hooked()
+    const forge = await hooked({ signature: 'forge' })
+    const push = async (secret: string) => {
+      const signature = `sha256=${createHmac('sha256', secret).update('{}').digest('hex')}`
+      return deliver(forge.schedule_id, '{}', { 'x-hub-signature-256': signature })
+    }
+    const db = () => p.running[0]?.deps.db as never
+    const kept = async ({ schedule_id }: { schedule_id: string }) => {
+      await p.query(
+        `update operations.schedule_deliveries set at = at - interval '31 days' where schedule_id = $1 and at > now() - interval '1 day'`,
+        [schedule_id],
+      )
+      await pruneHookDeliveries(db())
+      return (await read(schedule_id)).hook.deliveries.length
+    }
+    const { secret } = await secretOf(standardOne.schedule_id)
+    expect(await deliver(standardOne.schedule_id, '{}', standard(secret, '{}'))).toBe('accepted')
+    await pruneHookDeliveries(db())
+    expect((await read(standardOne.schedule_id)).hook.deliveries).toHaveLength(1)
+    expect(await kept(standardOne)).toBe(0)
+    const first = await secretOf(forge.schedule_id)
+    expect(await push(first.secret)).toBe('accepted')
+    expect(await kept(forge)).toBe(1)
+    await secretOf(forge.schedule_id, { overlap_s: 60 })
+    expect(await kept(forge)).toBe(1)
+    expect(await push(first.secret)).toBe('duplicate')
+    await secretOf(forge.schedule_id, { overlap_s: 0 })
+    expect(await kept(forge)).toBe(0)
+    expect(await push(first.secret)).toBe(refused)
   })
 
   it('waits for the end of what runs, and makes one run of all that came meanwhile', async () => {

@@ -14,12 +14,14 @@ import { undoSet } from './kubernetes/undo.ts'
 import { createReporter } from './report.ts'
 import { apply } from './tofu/apply.ts'
 import { drift } from './tofu/drift.ts'
+import { lock, unlock } from './tofu/lock.ts'
 import { preview } from './tofu/preview.ts'
 import { type AgentFile, environmentOf } from './tools/file.ts'
 import { Ended, failed, type Job, refusedBy, type Tool, type Verdict } from './tools/types.ts'
 
 const TOOLS: Record<string, Tool> = {
   ...{ command, ssh, 'opentofu.preview': preview, 'opentofu.apply': apply, 'opentofu.drift': drift },
+  ...{ 'opentofu.lock': lock, 'opentofu.unlock': unlock },
   ...{ 'git.preview': previewCommit, 'git.push': push, 'git.merge': merge },
   ...{ 'ansible.preview': previewPlaybook, 'ansible.run': runPlaybook },
   ...{ 'kubernetes.preview': previewSet, 'kubernetes.apply': applySet, 'kubernetes.undo': undoSet },

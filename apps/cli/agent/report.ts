@@ -8,6 +8,8 @@ export type Answer = { status: number; cancel_requested?: boolean; code?: string
 
 /** Whoever stands in between may say so, too: the same again later. */
 const LATER = new Set([429, 500, 502, 503, 504])
+/** Every job fetches before it acts. */
+const UNTOUCHED = 'No change was made.'
 const ONE_MS = 10_000
 const LONGEST_WAIT_MS = 5000
 
@@ -55,10 +57,10 @@ export const createReporter = (work: Work) => {
     fetch: async (sha256: string): Promise<Buffer> => {
       const answer = await send(`${artifacts_url}/${sha256}`, { method: 'GET' })
       if (answer?.status !== 200)
-        throw new Error(`The artifact ${sha256} is not there: ${answer?.status ?? 'no answer'}.`)
+        throw new Error(`The artifact ${sha256} is not there: ${answer?.status ?? 'no answer'}. ${UNTOUCHED}`)
       const bytes = Buffer.from(await answer.arrayBuffer())
       if (createHash('sha256').update(bytes).digest('hex') !== sha256)
-        throw new Error(`The artifact ${sha256} holds other bytes.`)
+        throw new Error(`The artifact ${sha256} holds other bytes. ${UNTOUCHED}`)
       return bytes
     },
   }

@@ -30,6 +30,9 @@ const linesOf = (schedule: ScheduleView): string[] => [
   ...schedule.runs.map((run) =>
     [minute(run.due_at), word(run.state), run.operation_id ?? run.plan_id ?? '', run.detail ?? ''].join('  ').trimEnd(),
   ),
+  ...(schedule.hook?.deliveries ?? []).map(({ at, status, detail }) =>
+    ['webhook', minute(at), status ?? '', detail ?? ''].join('  ').trimEnd(),
+  ),
 ]
 
 /** The schedule as it is now, or what a dry run would make of it. */

@@ -16,7 +16,7 @@ import { tPlan } from '../words/plan.ts'
 const words = tPlan.schedule.hook
 type Hook = NonNullable<ScheduleView['hook']>
 
-/** Where a webhook comes to a schedule, how it is signed, and when the last ones came. */
+/** Where a webhook comes to a schedule, how it is signed, and how the last ones ended. */
 export const HookCard = ({ schedule, hook }: { schedule: ScheduleView; hook: Hook }) => {
   const [open, setOpen] = useState(false)
   const action = actionOf(schedule, 'secret')
@@ -46,10 +46,11 @@ export const HookCard = ({ schedule, hook }: { schedule: ScheduleView; hook: Hoo
         {hook.deliveries.length === 0 ? (
           <p className="text-muted">{words.no_deliveries}</p>
         ) : (
-          <ul className="flex flex-wrap gap-x-6 gap-y-1">
-            {hook.deliveries.map((at) => (
-              <li key={at}>
-                <TimeText at={at} />
+          <ul className="flex flex-col gap-1">
+            {hook.deliveries.map(({ at, status, detail }) => (
+              <li key={at} className="wrap-anywhere">
+                <TimeText at={at} /> {status === null ? null : words.delivery[status]}{' '}
+                <span className="text-muted">{detail}</span>
               </li>
             ))}
           </ul>

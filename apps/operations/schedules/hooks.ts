@@ -22,6 +22,7 @@ type Deps = Pick<OperationsDeps, 'clock' | 'db' | 'keys' | 'notifyKeys'>
 const TOLERANCE_MS = 5 * 60_000
 /** Deliveries that a schedule takes within a minute. */
 const A_MINUTE = 60
+const MAX_DETAIL = 300
 
 /**
  * Makes the next secret of a webhook; the one before it counts for `overlap_s` more. Only the owner may: a schedule acts
@@ -52,28 +53,30 @@ export type Delivery = { headers: Record<string, string | string[] | undefined>;
  */
 export const takeDelivery = async (deps: Deps, schedule_id: string, delivery: Delivery): Promise<HookDeliveryView> => {
   const found = await getSchedule(deps.db, schedule_id)
-  const delivery_id = found && 'webhook' in found.when ? provenId(deps, found, found.when.webhook, delivery) : undefined
-  if (delivery_id === undefined)
+  const proof = found && 'webhook' in found.when ? proofOf(deps, found, found.when.webhook, delivery) : undefined
+  if (proof === undefined)
     throw new AppError('policy_denied', 'signature_invalid', 'The signature is not valid here and now.', {
       status: 401,
     })
   return deps.db.transaction(async (tx) => {
     const schedule = (await lockSchedule(tx, schedule_id)) as Schedule
-    const { is_new, lately } = await saveDelivery(tx, schedule_id, delivery_id)
+    const unmet =
+      schedule.status === 'active' ? whyUnmet(schedule, delivery.body) : `The schedule is ${schedule.status}.`
+    const status = unmet === undefined ? 'accepted' : 'ignored'
+    const detail = unmet?.slice(0, MAX_DETAIL) ?? null
+    const { is_new, lately } = await saveDelivery(tx, { schedule_id, ...proof, status, detail })
     if (!is_new) return { status: 'duplicate', detail: 'It was taken before.' }
     if (lately > A_MINUTE) throw overloaded('internal_error')
-    if (schedule.status !== 'active') return { status: 'ignored', detail: `The schedule is ${schedule.status}.` }
-    const unmet = whyUnmet(schedule, delivery.body)
-    if (unmet !== undefined) return { status: 'ignored', detail: unmet }
-    if (!(await isRunWaiting(tx, schedule_id))) await beginRun(tx, schedule_id, deps.clock.now().toISOString())
-    return { status: 'accepted', detail: null }
+    if (status === 'accepted' && !(await isRunWaiting(tx, schedule_id)))
+      await beginRun(tx, schedule_id, deps.clock.now().toISOString())
+    return { status, detail }
   })
 }
 
 type Hook = Extract<Schedule['when'], { webhook: unknown }>['webhook']
 
-/** The id under which a delivery counts once, if one of the secrets signed it. */
-const provenId = (deps: Deps, schedule: Schedule, { signature }: Hook, { headers, body }: Delivery) => {
+/** The id under which a delivery counts once, and which of the secrets signed it. */
+const proofOf = (deps: Deps, schedule: Schedule, { signature }: Hook, { headers, body }: Delivery) => {
   const one = (name: string) => (typeof headers[name] === 'string' ? headers[name] : '')
   const id = one('webhook-id')
   const at = one('webhook-timestamp')
@@ -89,21 +92,27 @@ const provenId = (deps: Deps, schedule: Schedule, { signature }: Hook, { headers
     if (Math.abs(deps.clock.now().getTime() - Number(at) * 1000) > TOLERANCE_MS) return undefined
   }
   const signed = signature === 'standard' ? Buffer.concat([Buffer.from(`${id}.${at}.`), body]) : body
-  for (const secret of secretsOf(deps, schedule)) {
+  for (const [secret, secret_number] of secretsOf(deps, schedule)) {
     // A forge takes the secret as a text; Standard Webhooks as the bytes that it spells.
     const key = signature === 'standard' ? Buffer.from(secret.replace(/^whsec_/, ''), 'base64') : secret
     const right = createHmac('sha256', key).update(signed).digest()
     if (given.some((each) => each.length === right.length && timingSafeEqual(each, right)))
       // The id of a forge's delivery is not signed: the body itself counts once.
-      return signature === 'standard' ? id : createHmac('sha256', schedule.schedule_id).update(body).digest('hex')
+      return {
+        delivery_id:
+          signature === 'standard' ? id : createHmac('sha256', schedule.schedule_id).update(body).digest('hex'),
+        secret_number,
+      }
   }
   return undefined
 }
 
-const secretsOf = ({ notifyKeys, clock }: Deps, { schedule_id, secret_number, previous_until }: Schedule): string[] => {
+const secretsOf = ({ notifyKeys, clock }: Deps, { schedule_id, secret_number, previous_until }: Schedule) => {
   const old = previous_until !== null && Date.parse(previous_until) > clock.now().getTime()
   const numbers = [...(secret_number > 0 ? [secret_number] : []), ...(old ? [secret_number - 1] : [])]
-  return numbers.flatMap((number) => notifyKeys.hookSecrets(schedule_id, number))
+  return numbers.flatMap((number) =>
+    notifyKeys.hookSecrets(schedule_id, number).map((secret) => [secret, number] as const),
+  )
 }
 
 const whyUnmet = ({ when }: Schedule, bytes: Buffer): string | undefined => {

@@ -17,6 +17,7 @@ import { withdraw } from '../../../db/operations/operations/undo.ts'
 import { closePatch } from '../../../db/operations/patches/close.ts'
 import { listExpiredPatches } from '../../../db/operations/patches/rows.ts'
 import { expireDue } from '../../../db/operations/plans/rows.ts'
+import { pruneHookDeliveries } from '../../../db/operations/plans/schedules.ts'
 import {
   engine_findings,
   idempotency,
@@ -61,6 +62,7 @@ export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Pick
       pruned_at = performance.now()
       await pruneKeys(db, idempotency)
       await pruneDeliveries(db)
+      await pruneHookDeliveries(db)
     }
     if (performance.now() - archived_at > ARCHIVE_EVERY_MS) {
       archived_at = performance.now()

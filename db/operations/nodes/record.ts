@@ -161,7 +161,7 @@ const evidenceOf = (change: NodeChange, said: string, row: AttemptRow | undefine
   const outputs = row?.outputs ?? null
   return {
     kind: exception === undefined ? 'node_result' : 'exception',
-    statement: `Node ${id} ${said}${attempt > 0 ? ` (attempt ${attempt})` : ''}`,
+    statement: `Node ${id} ${said}${error ? `, ${error.class}` : ''}${attempt > 0 ? ` (attempt ${attempt})` : ''}`,
     subject: { type: 'node', id, ...(row?.gates && { began_at: row.started_at, gates: row.gates }) },
     subject_digest: digest({ node_id: id, state, generation, attempt, role, outputs, error: error ?? null }),
   }

@@ -130,11 +130,12 @@ export const isRunWaiting = async (tx: Tx, schedule_id: string): Promise<boolean
       .limit(1)
   ).length > 0
 
-/** Writes a delivery down; false: it came before. Those that a schedule had within a minute are counted. */
-export const saveDelivery = async (tx: Tx, schedule_id: string, delivery_id: string) => {
+/** Writes a delivery and its outcome down; false: it came before. Those that a schedule had within a minute are counted. */
+export const saveDelivery = async (tx: Tx, delivery: typeof schedule_deliveries.$inferInsert) => {
+  const { schedule_id } = delivery
   const saved = await tx
     .insert(schedule_deliveries)
-    .values({ schedule_id, delivery_id })
+    .values(delivery)
     .onConflictDoNothing()
     .returning(pick(schedule_deliveries, 'at'))
   const [lately] = await tx
@@ -149,15 +150,28 @@ export const saveDelivery = async (tx: Tx, schedule_id: string, delivery_id: str
   return { is_new: saved.length > 0, lately: lately?.n ?? 0 }
 }
 
-/** When the last deliveries came, newest first. */
-export const listDeliveries = async (db: Queryable, schedule_id: string, limit: number): Promise<string[]> => {
-  const rows = await db
-    .select({ at: iso(schedule_deliveries.at) })
+/** The last deliveries, newest first. */
+export const listDeliveries = (db: Queryable, schedule_id: string, limit: number) =>
+  db
+    .select({ at: iso(schedule_deliveries.at), ...pick(schedule_deliveries, 'status', 'detail') })
     .from(schedule_deliveries)
     .where(eq(schedule_deliveries.schedule_id, schedule_id))
     .orderBy(desc(schedule_deliveries.at))
     .limit(limit)
-  return rows.map(({ at }) => at)
+
+const DELIVERIES_KEPT_DAYS = 30
+
+/**
+ * Forgets old deliveries that cannot count again. A standard one is too old by its time; the signature of a forge has no
+ * time, so its deliveries stay for as long as the secret that signed them counts.
+ */
+export const pruneHookDeliveries = async (db: Db): Promise<void> => {
+  await db.execute(sql`delete from ${schedule_deliveries} using ${schedules}
+    where ${schedules.schedule_id} = ${schedule_deliveries.schedule_id}
+      and ${schedule_deliveries.at} < clock_timestamp() - make_interval(days => ${DELIVERIES_KEPT_DAYS})
+      and (${schedules.status} = 'ended' or ${schedules.when} #>> '{webhook,signature}' = 'standard'
+        or ${schedule_deliveries.secret_number} < ${schedules.secret_number}
+          - case when ${schedules.previous_until} > clock_timestamp() then 1 else 0 end)`)
 }
 
 /** Takes runs that nobody works on, the oldest first, for as long as the lease lasts. */

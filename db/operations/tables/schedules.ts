@@ -54,9 +54,17 @@ export const schedule_runs = t(
   (c) => [primaryKey({ columns: [c.schedule_id, c.due_at] }), index('schedule_runs_state').on(c.state, c.due_at)],
 )
 
-/** Webhooks that came, each counted once. */
+/** Webhooks that came, each counted once, with their outcomes; without `status`: before this was kept. */
 export const schedule_deliveries = t(
   'schedule_deliveries',
-  { schedule_id: uuid('schedule_id').notNull(), delivery_id: text('delivery_id').notNull(), at: now('at') },
+  {
+    schedule_id: uuid('schedule_id').notNull(),
+    delivery_id: text('delivery_id').notNull(),
+    at: now('at'),
+    status: text('status').$type<'accepted' | 'ignored'>(),
+    detail: text('detail'),
+    /** Which secret signed it. */
+    secret_number: integer('secret_number'),
+  },
   (c) => [primaryKey({ columns: [c.schedule_id, c.delivery_id] }), index().on(c.schedule_id, c.at)],
 )

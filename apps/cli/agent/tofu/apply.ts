@@ -6,15 +6,20 @@ import { SavedPlan } from '../../../shared/contracts/client/preview.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
 import { seal, unseal } from '../tools/seal.ts'
 import { Ended, failed, type Job, refusedBy, stale, type Tool, type Verdict } from '../tools/types.ts'
+import { lockIn, lockWords } from './lock.ts'
 import { baseOf, type Module, openModule } from './module.ts'
 import { recordOf } from './record.ts'
 
 const LOCK_WAIT_S = 30
+const MAX_LOCK_WAIT_S = 3600
+const LOCKED = 'Retry when its holder has ended. Only if it has died: remove this lock (opentofu.unlock).'
 
 /** `opentofu.apply`: carries out exactly the plan file that was previewed, and none on a state or a source that has moved. */
 export const apply: Tool = async (job) => {
-  const given = (job.work.inputs as Record<string, unknown>).preview
+  const { preview: given, lock_wait_s = 0 } = job.work.inputs as Record<string, unknown>
   if (!Value.Check(SavedPlan, given)) return refusedBy('"preview" is no preview: pass the output of its node.')
+  if (!Number.isInteger(lock_wait_s) || Number(lock_wait_s) < 0 || Number(lock_wait_s) > MAX_LOCK_WAIT_S)
+    return refusedBy(`"lock_wait_s" is a number of seconds from 0 to ${MAX_LOCK_WAIT_S}.`)
   const plan = await planOf(job, given)
   if (!Buffer.isBuffer(plan)) return plan
   const module = await openModule(job)
@@ -74,7 +79,8 @@ const parse = (text: string): Record<string, unknown> | undefined => {
 
 const carryOut = async (job: Job, module: Module, plan: string): Promise<Verdict> => {
   const said: Said = { errors: [], begun: new Set(), done: [], outputs: {} }
-  const options = ['-json', '-input=false', `-lock-timeout=${LOCK_WAIT_S}s`]
+  const { lock_wait_s = LOCK_WAIT_S } = job.work.inputs as { lock_wait_s?: number }
+  const options = ['-json', '-input=false', `-lock-timeout=${lock_wait_s}s`]
   const ended = await module.tofu(['apply', ...options, plan], { log: reader(job, said) }).catch((error: unknown) => {
     if (error instanceof Ended) return error
     throw error
@@ -99,6 +105,7 @@ const carryOut = async (job: Job, module: Module, plan: string): Promise<Verdict
   const [first = 'apply failed: see the log.'] = said.errors
   if (said.begun.size > 0) return failed('partial', `${progress} ${first}`, false)
   if (/saved plan is stale/i.test(first)) return stale('The state moved since this plan was made.')
-  if (/state lock/i.test(first)) return failed('locked', `The state is locked. No change was made. ${first}`, true)
+  const lock = lockIn(first)
+  if (lock) return failed('locked', `${lockWords(lock)} No change was made. ${LOCKED}`, true)
   return failed('tool_failed', `${first} No change was made.`, false)
 }

@@ -11,7 +11,6 @@ export type Module = {
   dir: string
   /** Digest of the files that were copied. */
   source_digest: string
-  version: string
 }
 
 const GRACE_S = 120
@@ -21,6 +20,8 @@ const SKIPPED = /^(\.terraform|\.git|.*\.tfstate(\..*)?)$/
 const MAX_JSON = 64 * 1024 * 1024
 
 const MAX_SAID = 4000
+/** Whoever stops these does not know what they did. */
+const ACTING = new Set(['apply', 'force-unlock'])
 const LOCKED =
   'A provider is not the one that the lock file of the source names. No change was made. Compare the mirror with .terraform.lock.hcl.'
 
@@ -63,20 +64,10 @@ export const openModule = async (job: Job): Promise<Module> => {
       ...{ path: rules.program, args, cwd: dir, env, grace_s, log: take },
       ...(quiet && { max_line: MAX_JSON }),
     })
-    const other = stopped(
-      end,
-      `${basename(rules.program)} ${args[0]}`,
-      args[0] === 'apply' ? '' : ' No change was made.',
-    )
-    if (other && args[0] !== 'apply')
-      throw new Ended(other.status === 'unknown' ? { ...other, status: 'failed' } : other)
-    if (other) throw new Ended(other)
+    const acts = ACTING.has(String(args[0]))
+    const other = stopped(end, `${basename(rules.program)} ${args[0]}`, acts ? '' : ' No change was made.')
+    if (other) throw new Ended(other.status === 'unknown' && !acts ? { ...other, status: 'failed' } : other)
     return { code: end.how === 'not_begun' ? 1 : (end.code ?? 1), out }
-  }
-  const must = async (args: string[], options?: { quiet?: boolean }) => {
-    const { code, out } = await tofu(args, options)
-    if (code !== 0) throw new Ended(failed('tool_failed', `${args[0]} failed: see the log. No change was made.`))
-    return out
   }
   const lock = existsSync(join(dir, '.terraform.lock.hcl')) ? ['-lockfile=readonly'] : []
   let said = ''
@@ -89,9 +80,11 @@ export const openModule = async (job: Job): Promise<Module> => {
   if (init.code !== 0 && /checksums|lock file|dependency lock/i.test(said))
     throw new Ended(failed('provider_lock', LOCKED))
   if (init.code !== 0) throw new Ended(failed('tool_failed', 'init failed: see the log. No change was made.'))
-  if (!found.state && workspace !== 'default') await must(['workspace', 'select', '-no-color', '-or-create', workspace])
-  const known = JSON.parse(await must(['version', '-json'], { quiet: true })) as { terraform_version?: string }
-  return { tofu, dir, source_digest, version: String(known.terraform_version) }
+  if (!found.state && workspace !== 'default') {
+    const { code } = await tofu(['workspace', 'select', '-no-color', '-or-create', workspace])
+    if (code !== 0) throw new Ended(failed('tool_failed', 'workspace failed: see the log. No change was made.'))
+  }
+  return { tofu, dir, source_digest }
 }
 
 export type Base = { lineage: string | null; serial: number }

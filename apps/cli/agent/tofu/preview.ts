@@ -30,9 +30,10 @@ export const preview: Tool = async (job) => {
   const sealed = seal(job.file.state_dir, job.work.operation_id, bytes)
   const about = { name: 'plan.sealed', kind: 'saved_plan', media_type: 'application/octet-stream' }
   const { sha256 } = await job.keep(about, sealed)
-  const changes = changesOf(JSON.parse(shown.out) as Parameters<typeof changesOf>[0], job.mask)
+  const told = JSON.parse(shown.out) as Parameters<typeof changesOf>[0] & { terraform_version?: string }
+  const changes = changesOf(told, job.mask)
   const made: SavedPlan = {
-    ...{ format: 'signalbox/preview@1', binding: 'exact', tool: module.version, base },
+    ...{ format: 'signalbox/preview@1', binding: 'exact', tool: String(told.terraform_version), base },
     ...{ source_digest: module.source_digest, plan: { sha256, content_sha256 }, ...changes },
   }
   return { status: 'succeeded', outputs: { preview: made } }

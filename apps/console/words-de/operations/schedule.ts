@@ -59,6 +59,7 @@ export const schedule: typeof en.schedule = {
     previous: 'Das vorige Geheimnis endet',
     shown: 'Dieses Geheimnis jetzt beim Absender hinterlegen. Es wird nur einmal gezeigt.',
     deliveries: 'Letzte Zustellungen',
+    delivery: { accepted: 'Angenommen', ignored: 'Übergangen' },
     no_deliveries: 'Bisher kam keine Zustellung mit gültiger Signatur.',
   },
   action: { pause: 'Anhalten', resume: 'Fortsetzen', run: 'Jetzt ausführen', end: 'Beenden' },

@@ -46,6 +46,7 @@ export const schedule = {
     previous: 'The previous secret ends',
     shown: 'Store this secret with the sender now. It is shown only once.',
     deliveries: 'Last deliveries',
+    delivery: { accepted: 'Accepted', ignored: 'Ignored' },
     no_deliveries: 'No delivery with a valid signature has come yet.',
   },
   action: { pause: 'Pause', resume: 'Resume', run: 'Run now', end: 'End' } as Record<string, string>,

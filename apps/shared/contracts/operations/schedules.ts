@@ -127,7 +127,14 @@ export const HookView = Type.Object(
     url: text('/api/v1/hooks/0195f0c2-0000-7000-8000-000000000001'),
     has_secret: Type.Boolean({ description: 'False: no delivery can be signed yet.' }),
     previous_until: Nullable(Time),
-    deliveries: Type.Array(Time, { description: 'When the last ten deliveries with a valid signature came.' }),
+    deliveries: Type.Array(
+      Type.Object({
+        at: Time,
+        status: Nullable(Type.Enum(['accepted', 'ignored'], { description: 'Null: it came before this was kept.' })),
+        detail: Nullable(text('It does not meet body.ref == "main".', { description: 'Why it was ignored.' })),
+      }),
+      { description: 'The last ten deliveries with a valid signature, newest first.' },
+    ),
   },
   { description: 'Where and how a webhook comes to this schedule.' },
 )

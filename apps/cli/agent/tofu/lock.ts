@@ -1,0 +1,85 @@
+import { isObject } from '../../../shared/data/pointer.ts'
+import { pictureOf } from '../tools/picture.ts'
+import { Ended, failed, refusedBy, stale, type Tool } from '../tools/types.ts'
+import { type Module, openModule } from './module.ts'
+
+/** Of the holder as little is known as its backend tells. */
+type Lock = { id: string; who?: string; since?: string; operation?: string }
+
+/** The lock that the words of a tool name; undefined if they are about something else. */
+export const lockIn = (said: string): Lock | undefined => {
+  const text = said.replace(/\s+/g, ' ')
+  if (!/state lock|already locked/i.test(text)) return undefined
+  // The http backend shows the one who asked as the holder, and beside it the id of the real one.
+  const [, foreign] = /already locked: ID=(\S+)/.exec(text) ?? []
+  if (foreign !== undefined) return { id: foreign }
+  const [, id, operation, who, since] =
+    /Lock Info: ID: (\S+) Path: .*?Operation: (\S*) Who: (.*?) ?Version: .*?Created: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)/.exec(
+      text,
+    ) ?? []
+  if (id === undefined) return { id: 'unknown' }
+  return { id, ...(who && { who }), ...(since && { since: `${since} UTC` }), ...(operation && { operation }) }
+}
+
+/** Who holds the state since when, by which lock. */
+export const lockWords = ({ id, who, since }: Lock): string =>
+  `The state is locked${who ? ` by ${who}` : ''}${since ? ` since ${since}` : ''} (lock ${id}).`
+
+/** Who holds the lock now: takes it for a moment to see, and writes no state. */
+const lockOf = async ({ tofu }: Module): Promise<Lock | undefined> => {
+  const words: string[] = []
+  const ask = ['state', 'rm', '-dry-run', '-no-color', '-lock-timeout=0s', 'terraform_data.signalbox']
+  const { code } = await tofu(ask, { log: (text) => words.push(text) })
+  const said = words.join('\n')
+  if (code === 0 || /no state file/i.test(said)) return undefined
+  const lock = lockIn(said)
+  if (!lock) throw new Ended(failed('tool_failed', `The state cannot be read: ${said.slice(0, 500)}`))
+  return lock
+}
+
+/** `opentofu.lock`: who holds the state. It is the preview of `opentofu.unlock`, so a gate shows it. */
+export const lock: Tool = async (job) => {
+  const module = await openModule(job)
+  const { out } = await module.tofu(['version', '-json'], { quiet: true })
+  const { terraform_version } = JSON.parse(out) as { terraform_version?: string }
+  const preview = {
+    ...{ format: 'signalbox/preview@1', binding: 'checked', tool: String(terraform_version) },
+    ...{ source_digest: module.source_digest, ...drawn(await lockOf(module), job.mask), drift: 0 },
+  }
+  return { status: 'succeeded', outputs: { preview } }
+}
+
+const drawn = (held: Lock | undefined, mask: (text: string) => string) => {
+  const fields = Object.entries(held ?? {}).map(([name, value]) => ({ path: `/${name}`, before: mask(value) }))
+  return pictureOf(held ? [{ id: `lock ${held.id}`, action: 'delete', fields }] : [])
+}
+
+/** An id, and no option. */
+const ID = /^[A-Za-z0-9][\w.:/+=-]{0,199}$/
+
+/**
+ * `opentofu.unlock`: removes exactly the lock that it names. The tool does not compare the id with every backend, so it is
+ * compared here first. A lock that is gone is no failure.
+ */
+export const unlock: Tool = async (job) => {
+  const { lock_id, preview } = job.work.inputs as Record<string, unknown>
+  if (typeof lock_id !== 'string' || !ID.test(lock_id)) return refusedBy('"lock_id" is the id of a lock.')
+  const module = await openModule(job)
+  const held = await lockOf(module)
+  if (!held) return { status: 'succeeded', outputs: { unlocked: false } }
+  if (held.id !== lock_id) {
+    const remedy = 'No lock was removed. Ask its holder, or plan again with that lock.'
+    return failed('conflict', `${lockWords(held)} The lock ${lock_id} is not the one that holds it. ${remedy}`, false)
+  }
+  if (preview !== undefined && !(isObject(preview) && preview.digest === drawn(held, job.mask).digest))
+    return stale(`${lockWords(held)} The gate showed another holder.`)
+  const words: string[] = []
+  const { code } = await module.tofu(['force-unlock', '-force', '-no-color', lock_id], {
+    log: (text, line) => {
+      words.push(text)
+      job.log(text, line)
+    },
+  })
+  if (code === 0) return { status: 'succeeded', outputs: { unlocked: true } }
+  return failed('tool_failed', `The lock was not removed. ${words.join(' ').replace(/\s+/g, ' ').trim()}`, false)
+}

@@ -1,0 +1,26 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** Keeps one state and its lock, as the http backend of OpenTofu asks for it. A lock stays until it is removed. */
+export const startStateServer = async () => {
+  let state: string | undefined
+  let lock: string | undefined
+  const server = createServer(async (req, res) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of req) chunks.push(chunk as Buffer)
+    const body = Buffer.concat(chunks).toString()
+    if (req.method === 'GET') return res.writeHead(state === undefined ? 404 : 200).end(state)
+    if (req.method === 'LOCK' && lock !== undefined) return res.writeHead(423).end(lock)
+    if (req.method === 'LOCK') lock = body
+    if (req.method === 'UNLOCK') lock = undefined
+    if (req.method === 'POST') state = body
+    res.end()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/state`,
+    state: () => state,
+    lock: () => (lock === undefined ? undefined : (JSON.parse(lock) as { ID: string })),
+    stop: () => void server.close(),
+  }
+}

@@ -1,0 +1,200 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createScreen } from '../../apps/platform/base/screen.ts'
+import { run } from '../../apps/platform/servers/sources.ts'
+import { locateTofu } from '../../apps/platform/servers/tofu.ts'
+import { must } from '../operations/support/platform.ts'
+import { until } from '../support/until.ts'
+import { type Lab, startLab } from './support/agent.ts'
+import { planOf } from './support/drift.ts'
+import { startStateServer } from './support/state-server.ts'
+
+/** States that someone else holds, and plan files that are not the approved ones: with the real tool, none is changed. */
+let lab: Lab
+let program: string
+let server: Awaited<ReturnType<typeof startStateServer>>
+const holders: ChildProcess[] = []
+const MODULE = `
+variable "size" {
+  type = number
+}
+resource "terraform_data" "disk" {
+  input = var.size
+}
+`
+beforeAll(async () => {
+  program = await locateTofu(createScreen())
+  server = await startStateServer()
+  lab = await startLab(['infra'])
+  const state = lab.place('tfstate')
+  const sources = { web: { path: lab.place('web'), state }, remote: { path: lab.place('remote') } }
+  writeFileSync(join(lab.folder, 'web/main.tf'), MODULE)
+  writeFileSync(join(lab.folder, 'remote/main.tf'), `${MODULE}${remote()}`)
+  lab.startAgent({ pools: ['infra'], uid: 0, tofu: { program, sources } })
+}, 300_000)
+afterAll(async () => {
+  for (const { pid } of holders) killGroup(pid)
+  server.stop()
+  await lab.stop()
+})
+const remote = () => `terraform {
+  backend "http" {
+    address        = "${server.url}"
+    lock_address   = "${server.url}"
+    unlock_address = "${server.url}"
+  }
+}
+`
+const killGroup = (pid: number | undefined) => {
+  try {
+    process.kill(-Number(pid), 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
+/** Another process that applies for as long as nobody kills it, and so holds the state. */
+const hold = async (name: string, backend: string) => {
+  const cwd = lab.place(name)
+  const begun = join(lab.folder, `${name}.begun`)
+  const slow = `provisioner "local-exec" {\n    command = "echo begun > ${begun}; sleep 300"\n  }`
+  writeFileSync(join(cwd, 'main.tf'), `${backend}resource "terraform_data" "slow" {\n  ${slow}\n}\n`)
+  await run(program, ['init', '-no-color', '-input=false'], { cwd, timeout_ms: 60_000 })
+  const args = ['apply', '-auto-approve', '-no-color', '-input=false']
+  const child = spawn(program, args, { cwd, detached: true, stdio: 'ignore' })
+  holders.push(child)
+  await until(() => existsSync(begun), { timeout_ms: 60_000, what: `${name} holds the state` })
+  return async () => {
+    killGroup(child.pid)
+    await once(child, 'exit')
+  }
+}
+
+const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
+const node = (node_id: string, job: string, inputs: object, outputs: string[], depends_on: string[] = []) => ({
+  ...{ node_id, executor: 'external', pool: 'infra', with: { job, inputs }, depends_on },
+  outputs: Object.fromEntries(outputs.map((name) => [name, `/${name}`])),
+})
+const preview = { $from: 'nodes/plan/outputs/preview' }
+const change = (source: string, workspace: string, more: object = {}) => ({
+  nodes: [
+    node('plan', 'opentofu.preview', { source, workspace, variables: { size: 1 } }, ['preview']),
+    node('apply', 'opentofu.apply', { source, workspace, lock_wait_s: 1, preview, ...more }, ['serial'], ['plan']),
+  ],
+  gates: [{ gate_id: 'go', policy, guards: ['apply'] }],
+})
+const evidenceOf = async (path: string) =>
+  (must(await lab.p.as('olga').get(`${path}/evidence`), 200).body.records as { statement: string }[]).map(
+    ({ statement }) => statement,
+  )
+const retry = async (path: string, id: string) =>
+  must(await lab.p.as('olga').post(`${path}/nodes/${id}/retry`, { scope: 'node', reason: 'again' }), 200, 202)
+
+it('a state that another process holds is not touched: who, since when and by which lock; freed, the same plan applies', async () => {
+  const file = join(lab.folder, 'tfstate/eu1.tfstate')
+  const path = await lab.startGraph(change('web', 'eu1'))
+  await lab.waiting(path)
+  const release = await hold('holder', `terraform {\n  backend "local" {\n    path = "${file}"\n  }\n}\n`)
+  await lab.approve(path)
+  const failed = await lab.reaches(path, 'failed', 'apply')
+  expect(failed).toMatchObject({ error_class: 'locked', outputs: null })
+  expect(failed.error_message).toMatch(
+    /^The state is locked by \S+@\S+ since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \(lock [0-9a-f-]{36}\)\. No change was made\. Retry when/,
+  )
+  expect(readFileSync(file, 'utf8')).toBe('')
+  expect(await evidenceOf(path)).toContain('Node apply failed, locked (attempt 1)')
+  await release()
+  await retry(path, 'apply')
+  await lab.reaches(path, 'succeeded', 'apply')
+  expect(JSON.parse(readFileSync(file, 'utf8')).resources).toHaveLength(1)
+}, 180_000)
+
+it('a lock that a killed apply left is removed by its id alone, after a gate that shows its holder', async () => {
+  const path = await lab.startGraph(change('remote', 'default'))
+  await lab.waiting(path)
+  const kill = await hold('killed', remote())
+  await kill()
+  const lock_id = server.lock()?.ID ?? ''
+  await lab.approve(path)
+  const failed = await lab.reaches(path, 'failed', 'apply')
+  expect(failed).toMatchObject({
+    error_class: 'locked',
+    error_message: expect.stringContaining(`The state is locked (lock ${lock_id}). No change was made.`),
+  })
+
+  const inputs = { source: 'remote', workspace: 'default' }
+  const shown = { $from: 'nodes/look/outputs/preview' }
+  const unlock = (id: string) => ({
+    nodes: [
+      node('look', 'opentofu.lock', inputs, ['preview']),
+      node('job', 'opentofu.unlock', { ...inputs, lock_id: id, preview: shown }, ['unlocked'], ['look']),
+    ],
+    gates: [{ gate_id: 'go', policy, guards: ['job'] }],
+  })
+  const other = '604fe33c-043c-997f-e138-3fdd8ac6c402'
+  const wrong = await lab.startGraph(unlock(other))
+  await lab.approve(wrong)
+  const refused = await lab.reaches(wrong, 'failed')
+  expect(refused).toMatchObject({
+    error_class: 'conflict',
+    error_message: expect.stringMatching(new RegExp(`lock ${lock_id}.*The lock ${other} is not the one.*No lock was`)),
+  })
+  expect(server.lock()?.ID).toBe(lock_id)
+  const option = await lab.start(node('job', 'opentofu.unlock', { ...inputs, lock_id: '-force' }, ['unlocked']))
+  expect(await lab.reaches(option, 'failed')).toMatchObject({ error_class: 'agent_refused' })
+
+  const right = await lab.startGraph(unlock(lock_id))
+  const gate = await lab.approve(right)
+  expect(gate.subject.bound_outputs[0].value).toMatchObject({
+    binding: 'checked',
+    changes: [{ id: `lock ${lock_id}`, action: 'delete', fields: [{ path: '/id', before: lock_id }] }],
+  })
+  expect((await lab.reaches(right, 'succeeded')).outputs).toEqual({ unlocked: true })
+  expect(server.lock()).toBeUndefined()
+  const again = await lab.start(node('job', 'opentofu.unlock', { ...inputs, lock_id }, ['unlocked']))
+  expect((await lab.reaches(again, 'succeeded')).outputs).toEqual({ unlocked: false })
+  await retry(path, 'apply')
+  await lab.reaches(path, 'succeeded', 'apply')
+  expect(JSON.parse(server.state() ?? '').resources).toHaveLength(1)
+}, 240_000)
+
+it('a plan file with another digest than the approved one is not carried out, and neither are altered bytes', async () => {
+  const names = ['format', 'binding', 'tool', 'source_digest', 'changes', 'changes_count', 'digest', 'counts']
+  const all = [...names, 'unknowns', 'drift', 'no_change', 'base']
+  const part = (name: string) => ({ $from: `nodes/plan/outputs/preview/${name}` })
+  const plan = { sha256: part('plan/sha256'), content_sha256: 'f'.repeat(64) }
+  const forged = { ...Object.fromEntries(all.map((name) => [name, part(name)])), plan }
+  const other = await lab.startGraph({ nodes: change('web', 'us1', { preview: forged }).nodes })
+  expect(await lab.reaches(other, 'failed', 'apply')).toMatchObject({
+    error_class: 'agent_refused',
+    error_message: expect.stringContaining('another digest than the one that was approved. No change was made.'),
+  })
+
+  const path = await lab.startGraph(change('web', 'us1'))
+  await lab.waiting(path)
+  const { sha256 } = (await lab.nodeOf(path, 'plan')).outputs.preview.plan
+  const folder = lab.p.config.OPERATIONS__ARTIFACTS__DIR
+  const kept = readdirSync(folder, { recursive: true, withFileTypes: true }).find(({ name }) => name.includes(sha256))
+  const at = join(kept?.parentPath ?? '', kept?.name ?? '')
+  const bytes = readFileSync(at)
+  bytes.writeUInt8(bytes.readUInt8(bytes.length - 1) ^ 1, bytes.length - 1)
+  writeFileSync(at, bytes)
+  await lab.approve(path)
+  const node1 = await lab.reaches(path, 'failed', 'apply')
+  expect(node1.error_message).toMatch(/No change was made/)
+  expect(existsSync(join(lab.folder, 'tfstate/us1.tfstate'))).toBe(false)
+}, 180_000)
+
+it('the shipped action removes the lock that is named, behind a gate that binds who holds it', () => {
+  const { nodes, gates } = planOf('force_unlock', { lock_id: 'a-lock' })
+  expect(gates).toMatchObject([
+    { guards: ['unlock.files-eu1'], policy: { binds: ['nodes/look.files-eu1/outputs/preview'] } },
+  ])
+  expect(nodes.map(({ with: given }) => given)).toMatchObject([
+    { job: 'opentofu.lock', inputs: { source: 'files', workspace: 'eu1' } },
+    { job: 'opentofu.unlock', inputs: { source: 'files', workspace: 'eu1', lock_id: 'a-lock' } },
+  ])
+})
