@@ -1,4 +1,4 @@
-import { useEffect, useSyncExternalStore } from 'react'
+import { useEffect, useState, useSyncExternalStore } from 'react'
 import { Filter } from '../forms/select.tsx'
 import type { Zone } from '../kit/format.ts'
 import { type Display, setDisplay, useDisplay } from '../kit/prefs.ts'
@@ -10,6 +10,7 @@ import { tAccount } from '../words/account.ts'
 export const DisplayPage = () => {
   const display = useDisplay()
   const words = tAccount.display
+  const [language, setChosen] = useState(document.documentElement.lang)
   const unkept = useSyncExternalStore(onKept, isUnkept)
   useEffect(() => void takeKept(), [])
   const choices = {
@@ -28,8 +29,11 @@ export const DisplayPage = () => {
           name="language"
           label={words.language}
           words={words.languages}
-          value={document.documentElement.lang}
-          choose={(language) => void setLanguage(language)}
+          value={language}
+          choose={(choice) => {
+            setChosen(choice)
+            void setLanguage(choice)
+          }}
         />
         {(Object.keys(choices) as (keyof typeof choices)[]).map((name) => (
           <Choice
@@ -61,13 +65,14 @@ const setLook =
     setDisplay({ [name]: choice })
 
 const ZONES = Intl.supportedValuesOf('timeZone')
+const isListed = (zone: Zone) => zone !== 'utc' && zone !== 'local'
 
 /** UTC, the zone of the device, or any other. */
 const OtherZone = ({ zone }: { zone: Zone }) => (
   <Filter
     label={tAccount.display.other_zone}
-    choices={[['', '–'], ...ZONES.map((name) => [name, name] as const)]}
-    value={zone === 'utc' || zone === 'local' ? '' : zone}
+    choices={[...new Set(['', zone, ...ZONES])].filter(isListed).map((name) => [name, name || '–'])}
+    value={isListed(zone) ? zone : ''}
     change={(name) => setDisplay({ zone: name || 'utc' })}
   />
 )
