@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
 import { signIn } from '../../../apps/platform/demo/client.ts'
 import { accessibilityOf } from '../../support/browser.ts'
-import { accounts, PATIENCE_MS, people, sitDown, stack, start, takePictures } from '../desk.ts'
+import { until } from '../../support/until.ts'
+import { accounts, nodesOf, PATIENCE_MS, people, sitDown, stack, start, tabOf, takePictures } from '../desk.ts'
 
 describe('the display settings', () => {
   it(
@@ -39,6 +40,30 @@ describe('the display settings', () => {
       await page.locator('html[data-theme=light]').waitFor()
       expect((await kept()).theme).toBe('dark')
       for (const one of [context, other.context]) await one.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
+describe('the evidence on paper', () => {
+  it(
+    'is black on white without controls, with every digest in full',
+    async () => {
+      const page = await tabOf('eva')
+      const { operation_id, url } = await start('printed')
+      await until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
+      await page.goto(`${url}/evidence`)
+      await page.getByRole('table').locator('code[title]').first().waitFor()
+      await page.emulateMedia({ media: 'print', colorScheme: 'dark' })
+      expect(await page.getByRole('navigation').count()).toBe(0)
+      expect(await page.getByRole('main').getByRole('button').count()).toBe(0)
+      const styleOf = (name: string, of = '') =>
+        `[...document.querySelectorAll('main code[title]')].map((one) => getComputedStyle(one, '${of}')['${name}'])`
+      const digests = await page.evaluate<string[]>(styleOf('content', '::after'))
+      expect(digests.length).toBeGreaterThan(1)
+      for (const digest of digests) expect(digest).toMatch(/^"(sha256:)?[0-9a-f]{64}"$/)
+      expect(new Set(await page.evaluate<string[]>(styleOf('color')))).toEqual(new Set(['rgb(0, 0, 0)']))
+      await page.close()
     },
     PATIENCE_MS,
   )
