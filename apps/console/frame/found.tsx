@@ -4,7 +4,7 @@ import { shortId } from '../kit/format.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { OperationStatusMark } from '../values/status.tsx'
 import { t } from '../words/index.ts'
-import type { Item } from './go-to.tsx'
+import type { Item } from './places.ts'
 
 /** Where a resource matched; the words of the catalog come with the first one. */
 const MatchedIn = lazyPart(() =>

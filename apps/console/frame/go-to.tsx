@@ -2,27 +2,17 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Search } from 'lucide-react'
 import { Suspense, useDeferredValue, useEffect, useId, useRef, useState } from 'react'
-import type { SavedView } from '../../shared/contracts/identity/views.ts'
 import { reading } from '../api/read.ts'
-import type { FoundResource, InboxRow, OperationRow } from '../api/types.ts'
 import { inboxQuery, meQuery } from '../queries/me.ts'
 import { searchQuery } from '../queries/resources.ts'
 import { placeOf, viewsQuery } from '../queries/views.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { t } from '../words/index.ts'
-import { placesNamed } from './places.ts'
+import { type Item, placesNamed } from './places.ts'
 
 /** The list comes with the first search. */
 const Found = lazyPart(() => import('./found.tsx').then((part) => ({ default: part.Found })))
 const MAX = 6
-export type Item = { key: string } & (
-  | { place: Place }
-  | { row: OperationRow }
-  | { resource: FoundResource }
-  | { view: SavedView }
-  | { gate: InboxRow }
-)
-type Place = ReturnType<typeof placesNamed>[number]
 
 /** Pages, own views and gates that wait for the person by name, operations by title, ticket or end of id, and the resources that search ranks first; undefined until the first answer. */
 const useItems = (q: string, enabled: boolean): { items?: Item[]; busy: boolean } => {
