@@ -609,7 +609,7 @@ export interface paths {
         };
         /**
          * Read your display preferences
-         * @description What the caller has set for the console; empty before the first time.
+         * @description The settings of the caller for the console; empty before the first time.
          */
         get: operations["getPreferences"];
         /**

@@ -17,7 +17,7 @@ const MatchedIn = lazyPart(() =>
 
 type FoundProps = { id: string; items: Item[]; at: number; go: (item: Item) => void }
 
-/** What the go-to field has found. */
+/** The list below the go-to field. */
 export const Found = ({ id, items, at, go }: FoundProps) => (
   <div id={`${id}-list`} role="listbox" aria-label={t.nav.go_to} className="popup absolute mt-1 w-full">
     {items.map((item, index) => (

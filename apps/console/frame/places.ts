@@ -97,7 +97,7 @@ export const placesNamed = (me: Me | undefined, typed: string) =>
         .some((part) => part.startsWith(typed.toLowerCase())),
   )
 
-/** What the go-to field finds. */
+/** One line of the list below the go-to field. */
 export type Item = { key: string } & (
   | { place: ReturnType<typeof placesNamed>[number] }
   | { row: OperationRow }

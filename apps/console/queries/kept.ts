@@ -25,7 +25,7 @@ export const onKept = (listener: () => void): (() => void) => {
   return () => void listeners.delete(listener)
 }
 
-/** Takes over what the person has set elsewhere, once. True: the page is in another language. */
+/** Takes over the settings of the other devices, once. True: the page is in another language. */
 export const takeKept = (): Promise<boolean> => {
   taken ??= take().catch(() => {
     taken = undefined
@@ -67,7 +67,7 @@ export const setLanguage = async (language: string): Promise<void> => {
   location.reload()
 }
 
-/** One after the other, so that the newest counts. What was never read is not replaced. */
+/** One after the other, so that the newest counts. Settings that were never read are not replaced. */
 function keep(): void {
   sending = sending.then(async () => {
     const language = chosenLanguage() as Preferences['language']

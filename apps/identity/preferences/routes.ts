@@ -23,7 +23,7 @@ export const preferencesRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps 
         operationId: 'getPreferences',
         summary: 'Read your display preferences',
         tags: ['preferences'],
-        description: 'What the caller has set for the console; empty before the first time.',
+        description: 'The settings of the caller for the console; empty before the first time.',
         response: { 200: Preferences, ...errorReplies },
       },
       preHandler: allow('self', { kind: 'R' }),

@@ -33,7 +33,7 @@ describe('the display settings', () => {
       const row = other.page.getByRole('row').filter({ hasText: 'exact times' })
       expect(await row.locator('time').first().textContent()).toMatch(/^\d\d:\d\d:\d\d$/)
 
-      // What the server did not get is said, and stays here.
+      // A setting that does not reach the server is said, and stays here.
       await page.route('**/api/v1/users/me/preferences', (route) => route.abort())
       await page.getByRole('radio', { name: 'Hell' }).check()
       await page.getByRole('status').getByText('Für andere Geräte nicht gespeichert').waitFor()

@@ -1,4 +1,4 @@
-/** What a refusal means, and the next step, in the language of the page. */
+/** The meaning of a refusal and the next step, in the language of the page. */
 export type Said = readonly [means: string, remedy: string]
 
 /** None: the server speaks English itself. */
