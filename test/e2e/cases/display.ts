@@ -3,7 +3,7 @@ import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
 import { signIn } from '../../../apps/platform/demo/client.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { accounts, nodesOf, PATIENCE_MS, people, sitDown, stack, start, tabOf, takePictures } from '../desk.ts'
+import { accounts, nodesOf, PATIENCE_MS, people, sitDown, stack, start, takePictures } from '../desk.ts'
 
 describe('the display settings', () => {
   it(
@@ -49,7 +49,7 @@ describe('the evidence on paper', () => {
   it(
     'is black on white without controls, with every digest in full',
     async () => {
-      const page = await tabOf('eva')
+      const { context, page } = await sitDown('eva')
       const { operation_id, url } = await start('printed')
       await until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
       await page.goto(`${url}/evidence`)
@@ -63,7 +63,7 @@ describe('the evidence on paper', () => {
       expect(digests.length).toBeGreaterThan(1)
       for (const digest of digests) expect(digest).toMatch(/^"(sha256:)?[0-9a-f]{64}"$/)
       expect(new Set(await page.evaluate<string[]>(styleOf('color')))).toEqual(new Set(['rgb(0, 0, 0)']))
-      await page.close()
+      await context.close()
     },
     PATIENCE_MS,
   )
