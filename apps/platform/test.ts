@@ -28,7 +28,7 @@ const findBrowser = async (): Promise<string | undefined> => {
 
 const END_MS = 10_000
 /** So many failed files may be unsteady; more are a fault. */
-const MOST_UNSTEADY = 4
+const MOST_UNSTEADY = 8
 
 const runVitest = (env: NodeJS.ProcessEnv, report: string, signal: AbortSignal, args: string[]): Promise<number> =>
   new Promise((resolve) => {

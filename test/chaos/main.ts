@@ -1,9 +1,9 @@
 import { cpSync, rmSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { table } from '../../apps/shared/data/print.ts'
+import { numbersGiven } from '../support/numbers.ts'
 import { startStack } from '../support/stack.ts'
 import { type Outcome, wreak } from './run.ts'
 
@@ -13,28 +13,6 @@ import { type Outcome, wreak } from './run.ts'
  * sign in and out meanwhile. Exits 1 when an operation did not end
  * right, an effect was lost or done twice, or anything derived is not what its origin says.
  */
-const USAGE = 'usage: npm run test:chaos -- [--kills 50] [--seed N] [--gap SECONDS] [--at-once N]'
-
-const options = () => {
-  try {
-    const { values } = parseArgs({
-      options: {
-        kills: { type: 'string', default: '50' },
-        seed: { type: 'string', default: String(Math.floor(Math.random() * 1e9)) },
-        gap: { type: 'string', default: '6' },
-        'at-once': { type: 'string', default: '4' },
-      },
-    })
-    const wanted = { kills: +values.kills, seed: +values.seed, gap_s: +values.gap, at_once: +values['at-once'] }
-    if (Object.values(wanted).every((value) => Number.isFinite(value) && value >= 0) && wanted.at_once >= 1)
-      return wanted
-  } catch {
-    // Said below.
-  }
-  console.error(USAGE)
-  process.exit(2)
-}
-
 const report = ({ deaths, stalls, sign_ins, jobs, effects, twice, lost, breaches }: Outcome): void => {
   const seconds = (times: number[]) =>
     times.length === 0 ? '' : (times.reduce((a, b) => a + b) / times.length / 1000).toFixed(1)
@@ -63,8 +41,13 @@ const keepLogs = (): void => {
   console.log(`the logs are in ${kept}`)
 }
 
-const wanted = options()
-console.log(`${wanted.kills} kills, seed ${wanted.seed}, ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)}`)
+const {
+  kills,
+  seed,
+  gap,
+  'at-once': at_once,
+} = numbersGiven('test:chaos', { kills: 50, seed: Math.floor(Math.random() * 1e9), gap: 6, 'at-once': 4 })
+console.log(`${kills} kills, seed ${seed}, ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)}`)
 const stack = await startStack({ own_servers: ['postgres', 'redis', 'nats', 'temporal'] })
 let stopping = false
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
@@ -74,7 +57,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
   })
 process.exitCode = 1
 try {
-  const outcome = await wreak(stack, { ...wanted, print: (line) => console.log(line) })
+  const outcome = await wreak(stack, { kills, seed, gap_s: gap, at_once, print: (line) => console.log(line) })
   report(outcome)
   if (outcome.breaches.length === 0) process.exitCode = 0
 } finally {

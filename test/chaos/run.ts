@@ -17,6 +17,8 @@ export type Chaos = {
   gap_s: number
   /** Operations at one time, of three hosts each. */
   at_once: number
+  /** Instead of kills and stalls: for how many milliseconds operations are begun. */
+  calm_ms?: number
   print: (line: string) => void
 }
 export type Outcome = Verdict & { deaths: Deaths; stalls: number; sign_ins: SignIns; jobs: Job[] }
@@ -29,7 +31,7 @@ const PATIENCE_MS = 300_000
  * Keeps operations running on hosts of the fleet while processes of the platform are killed and stand still, answers are
  * lost and people sign in; lets all operations end, and judges what they did and what was answered.
  */
-export const wreak = async (stack: Stack, { kills, seed, gap_s, at_once, print }: Chaos): Promise<Outcome> => {
+export const wreak = async (stack: Stack, { kills, seed, gap_s, at_once, calm_ms, print }: Chaos): Promise<Outcome> => {
   const began = performance.now()
   const say = (line: string) => print(`${((performance.now() - began) / 1000).toFixed(0).padStart(4)} s  ${line}`)
   const dice = createDice(seed)
@@ -84,21 +86,18 @@ export const wreak = async (stack: Stack, { kills, seed, gap_s, at_once, print }
   const over = () => jobs.filter(hasEnded).length
   const running = Array.from({ length: at_once }, keepRunning)
   const goes = () => killing
-  const stalling = stallAtRandom(stack, {
-    dice: createDice(seed + 3),
-    gap_s,
-    goes,
-    stalled: (name) => say(`${name} stands still`),
-  })
+  const stalled = (name: string) => say(`${name} stands still`)
+  const stalling = calm_ms ? 0 : stallAtRandom(stack, { dice: createDice(seed + 3), gap_s, goes, stalled })
   const account = readDemo(stack.dir)?.users.find(({ username }) => username === 'ada')
   if (!account) throw new Error('the demo has no ada')
   const arriving = keepSigningIn(stack.gateway_url, account, { goes, patience_ms: PATIENCE_MS, breach })
-  const deaths = await killAtRandom(stack, {
-    kills,
-    dice,
-    gap_s,
-    killed: (n, name) => say(`kill ${n} of ${kills}: ${name}; ${jobs.length - over()} operations open, ${over()} over`),
-  })
+  const killed = (n: number, name: string) =>
+    say(`kill ${n} of ${kills}: ${name}; ${jobs.length - over()} operations open, ${over()} over`)
+  const calm = async (ms: number): Promise<Deaths> => {
+    await delay(ms)
+    return new Map()
+  }
+  const deaths = await (calm_ms ? calm(calm_ms) : killAtRandom(stack, { kills, dice, gap_s, killed }))
   killing = false
   const [stalls, sign_ins] = await Promise.all([stalling, arriving])
   say(`all are back; ${jobs.length - over()} operations go on to their end`)

@@ -128,7 +128,7 @@ export const meetCrowd = async (stack: Stack, { seconds, connections, operations
   return { roles, refusal_p99: quantile(refusals, 0.99) ?? 0, cpu }
 }
 
-const listing = (workerData: Listing): Promise<Listed> =>
+export const listing = (workerData: Listing): Promise<Listed> =>
   new Promise((resolve, reject) => {
     new Worker(new URL('./lister.ts', import.meta.url), { workerData }).once('message', resolve).once('error', reject)
   })

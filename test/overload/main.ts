@@ -1,7 +1,7 @@
 import { cpus, loadavg } from 'node:os'
-import { parseArgs } from 'node:util'
 import { table } from '../../apps/shared/data/print.ts'
 import { packFolder } from '../bench/operations/hosts.ts'
+import { numbersGiven } from '../support/numbers.ts'
 import { startStack } from '../support/stack.ts'
 import { meetCrowd, type Role } from './crowd.ts'
 
@@ -10,9 +10,7 @@ import { meetCrowd, type Role } from './crowd.ts'
  * connections, and beside them those who stop, decide, read and sign in. Exits 1 when a stop or a decision is refused,
  * or one of the aims of platform.md 7.1 is missed.
  */
-const { values } = parseArgs({
-  options: { seconds: { type: 'string', default: '60' }, connections: { type: 'string', default: '400' } },
-})
+const { seconds, connections } = numbersGiven('test:overload', { seconds: 60, connections: 400 })
 
 /** What a role may meet: the share of answers that are refused, and the milliseconds that 99 of 100 take. */
 const AIMS: Record<string, { refused: number; p99: number }> = {
@@ -41,10 +39,9 @@ const stack = await startStack({
 })
 process.exitCode = 1
 try {
-  const seconds = Number(values.seconds)
   const { roles, refusal_p99, cpu } = await meetCrowd(stack, {
     seconds,
-    connections: Number(values.connections),
+    connections,
     operations: Math.ceil(seconds / 3),
     gates: 50,
   })

@@ -1,23 +1,19 @@
 import { cpus, loadavg } from 'node:os'
-import { parseArgs } from 'node:util'
 import { addressesOf, burn, type Member, member } from '../platform/support/crowd.ts'
 import type { Running } from '../platform/support/verb.ts'
+import { numbersGiven } from '../support/numbers.ts'
 
 /**
  * The proof of the first start: so many platforms, several at the same moment, at the ports that all of them want, while
  * other processes take the cores. Each has to come up, let somebody in, share nothing and leave nothing.
  */
-const { values } = parseArgs({
-  options: {
-    platforms: { type: 'string', default: '10' },
-    'at-once': { type: 'string', default: '5' },
-    load: { type: 'string', default: '20' },
-    minutes: { type: 'string', default: '30' },
-  },
-})
-const platforms = Number(values.platforms)
-const at_once = Number(values['at-once'])
-const end = performance.now() + Number(values.minutes) * 60_000
+const {
+  platforms,
+  'at-once': at_once,
+  load,
+  minutes,
+} = numbersGiven('test:start', { platforms: 10, 'at-once': 5, load: 20, minutes: 30 })
+const end = performance.now() + minutes * 60_000
 const left_ms = () => Math.max(1000, end - performance.now())
 
 type Outcome = { ready_s: number; signed_in_s: number; stopped_s: number; addresses: string[]; wrong: string[] }
@@ -50,8 +46,8 @@ const stopOne = async (one: Member, running: Running, outcome: Outcome): Promise
   one.remove()
 }
 
-console.log(`${platforms} platforms, ${at_once} at once, ${values.load} busy processes on ${cpus().length} cores`)
-const calm = burn(Number(values.load))
+console.log(`${platforms} platforms, ${at_once} at once, ${load} busy processes on ${cpus().length} cores`)
+const calm = burn(load)
 process.on('exit', calm)
 const outcomes: Outcome[] = []
 for (let from = 0; from < platforms; from += at_once) {

@@ -12,9 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { watchDoor } from '../base/door.ts'
-import { ROOT } from '../base/paths.ts'
 import { bornAt, processesWith, signalGroup } from '../base/pids.ts'
-import { runChild } from '../base/run-child.ts'
 
 const PREFIX = 'signalbox-test-'
 const GRACE_MS = 5000
@@ -51,10 +49,6 @@ export const withRunFolder = async <T>(work: (dir: string, signal: AbortSignal) 
     else process.env.TMPDIR = before
   }
 }
-
-/** Runs a script of the tests with a folder of its own and the arguments of this process. Answers its exit code. */
-export const runAlone = (file: string): Promise<number> =>
-  withRunFolder(() => runChild([join(ROOT, file), ...process.argv.slice(2)]))
 
 const endOnSignal = () => {
   const stopping = new AbortController()

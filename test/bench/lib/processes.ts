@@ -49,6 +49,22 @@ export const platformCpuSince = () => {
   }
 }
 
+/** Its share of memory in MiB; what processes of one server hold together counts once. */
+const shareOf = (pid: number): number => {
+  try {
+    return Number(/^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) / 1024
+  } catch {
+    return 0
+  }
+}
+
+/** MiB of memory that each part of the running platform holds, servers included. Linux only. */
+export const platformMemory = (): Record<string, number> => {
+  const held: Record<string, number> = {}
+  for (const { pid, name } of ourProcesses().values()) held[name] = (held[name] ?? 0) + shareOf(pid)
+  return held
+}
+
 const IDLE_S = 10
 
 /** Milliseconds of CPU that each part uses in a second while nobody asks it anything. */

@@ -175,7 +175,8 @@ export const startInstallation = async (
           command: program,
           args: [...envFilesOf(name), join(root, 'apps', name, 'main.ts')],
           cwd: root,
-          env: { PATH: process.env.PATH, ...env },
+          // Of the run's folder: whoever ends an interrupted run finds its processes by it.
+          env: { PATH: process.env.PATH, TMPDIR: process.env.TMPDIR, ...env },
           account: USER,
         }),
         probe: async () => {
