@@ -39,7 +39,7 @@ const ROOMS = {
   'apps/identity': [
     ['control'],
     ['users'],
-    ['machines', 'groups', 'passkeys', 'views'],
+    ['machines', 'groups', 'passkeys', 'views', 'preferences'],
     ['grants'],
     ['federation'],
     ['scim'],

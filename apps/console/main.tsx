@@ -39,7 +39,11 @@ const followPhase = (): void => {
     const { pathname, search } = router.state.location
     if (pathname === '/login') {
       const next = nextPath((search as { next?: unknown }).next, location.origin)
-      router.history.replace(next)
+      // On a new device the first page already looks as on the others.
+      void import('./queries/kept.ts')
+        .then(({ takeKept }) => takeKept())
+        .catch(() => false)
+        .then((foreign) => (foreign ? location.replace(next) : router.history.replace(next)))
     }
   }
   if (phase.name === 'signed_out' && phase.reason !== 'none') {

@@ -1,7 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { createRouter } from '@tanstack/react-router'
-import { BrokenPage } from './frame/lazy-page.tsx'
-import { NotFound } from './frame/not-found.tsx'
+import { BrokenPage, NotFound } from './frame/lazy-page.tsx'
 import { accountRoutes, signInRoutes } from './routes/account.tsx'
 import { adminRoutes } from './routes/admin.tsx'
 import { catalogRoutes } from './routes/catalog.tsx'

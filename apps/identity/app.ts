@@ -12,6 +12,7 @@ import { identityRpc } from './identity.rpc.ts'
 import { machineCredentialsRoutes, machinesRoutes } from './machines/routes.ts'
 import { MEASURES } from './measures.ts'
 import { recordDenial } from './mutations.ts'
+import { preferencesRoutes } from './preferences/routes.ts'
 import { scimRoutes } from './scim/routes.ts'
 import { userEventsRoutes } from './users/events.routes.ts'
 import { enrolRoutes, movesRoutes, newUsersRoutes, usersRoutes } from './users/routes.ts'
@@ -42,7 +43,15 @@ export const buildApp = (deps: IdentityDeps) => {
   })
   const plugins = [usersRoutes, enrolRoutes, newUsersRoutes, movesRoutes, groupsRoutes, membersRoutes]
   const machines = [machinesRoutes, machineCredentialsRoutes]
-  const others = [...machines, grantsRoutes, rolesRoutes, changeEndingRoutes, userEventsRoutes, viewsRoutes]
+  const others = [
+    ...machines,
+    grantsRoutes,
+    rolesRoutes,
+    changeEndingRoutes,
+    userEventsRoutes,
+    viewsRoutes,
+    preferencesRoutes,
+  ]
   for (const routes of [...plugins, ...others]) app.register(routes, { deps })
   app.register(scimRoutes, { deps })
   app.register(changesRoutes, { deps, measures: MEASURES })

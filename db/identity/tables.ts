@@ -11,6 +11,7 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core'
+import type { Preferences } from '../../apps/shared/contracts/identity/preferences.ts'
 import type { ViewList } from '../../apps/shared/contracts/identity/views.ts'
 import { auditTable } from '../audit.ts'
 import { at } from '../columns.ts'
@@ -251,6 +252,15 @@ export const saved_views = identitySchema.table(
   (t) => [uniqueIndex('saved_views_name').on(t.user_id, sql`lower(${t.name})`)],
 )
 export type SavedViewRow = typeof saved_views.$inferSelect
+
+/** How a person wants to see the console (console-2.md 12). */
+export const preferences = identitySchema.table('preferences', {
+  user_id: uuid('user_id')
+    .primaryKey()
+    .references(() => users.id),
+  settings: jsonb('settings').$type<Preferences>().notNull(),
+  changed_at: at('changed_at').notNull().default(sql`clock_timestamp()`),
+})
 
 /** People and groups that the directory of a provider keeps (federation.md 9). A person bears the id of the account. */
 export const scim_resources = identitySchema.table(

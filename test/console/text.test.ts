@@ -3,6 +3,7 @@ import { deviceWords } from '../../apps/console/account/device-words.ts'
 import { signInError } from '../../apps/console/forms/sign-in-error.ts'
 import { clockTime, coarse, duration, fullTime, shortTime } from '../../apps/console/kit/format.ts'
 import { runsOf } from '../../apps/console/nodes/ansi.ts'
+import { dayStarts } from '../../apps/console/overview/days.ts'
 import { tAccount } from '../../apps/console/words/account.ts'
 import { plural } from '../../apps/console/words/frame/rules.ts'
 import { t } from '../../apps/console/words/index.ts'
@@ -126,6 +127,27 @@ describe('times and numbers', () => {
   it('name the day when it is another one', () => {
     expect(shortTime(at, at + 3_600_000, 'utc')).toBe('12:04')
     expect(shortTime(at, at + 86_400_000, 'utc')).toBe('21 Nov, 12:04')
+  })
+
+  it('are those of the chosen zone, and of UTC in one that the browser does not know', () => {
+    expect(fullTime(at, 'Asia/Kolkata')).toBe('21 Nov 2026, 17:34:31 GMT+5:30')
+    expect(fullTime(at, 'Mars/Olympus')).toBe('21 Nov 2026, 12:04:31 UTC')
+    expect(shortTime(at, at, 'Asia/Kolkata', true)).toBe('17:34:31')
+  })
+
+  it('begin a day at its midnight, also on the days when clocks change', () => {
+    const starts = (day: string, zone: string) =>
+      dayStarts(Date.parse(day), zone, 2).map((start) => new Date(start).toISOString().slice(0, 16))
+    expect(starts('2026-11-21T12:04:31.5Z', 'utc')).toEqual([
+      '2026-11-21T00:00',
+      '2026-11-22T00:00',
+      '2026-11-23T00:00',
+    ])
+    const spring = ['2026-03-27T23:00', '2026-03-28T23:00', '2026-03-29T22:00']
+    expect(starts('2026-03-28T08:00:00Z', 'Europe/Berlin')).toEqual(spring)
+    const autumn = ['2026-10-23T22:00', '2026-10-24T22:00', '2026-10-25T23:00']
+    expect(starts('2026-10-24T21:59:59Z', 'Europe/Berlin')).toEqual(autumn)
+    expect(starts('2026-11-21T18:30:00Z', 'Asia/Kolkata')[0]).toBe('2026-11-21T18:30')
   })
 
   it('write durations with at most two units', () => {

@@ -1,7 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { saidOf } from '../../apps/console/words-de/frame/codes.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
+import { CODES } from '../../apps/shared/contracts/codes.ts'
 import { wordPairs } from '../support/words.ts'
 
 const WORDS = join(ROOT, 'apps/console/words')
@@ -28,6 +30,21 @@ describe('the words of the console in German', () => {
         english === german && !SAME.test(english) && !NAMES.test(english) && !KEYS.test(key),
     )
     expect(left.map(({ key, english }) => `${key}: ${english}`)).toEqual([])
+  })
+
+  it('say refusals: none in English, and none that keeps its next step to itself', () => {
+    const codes = Object.values(CODES).flatMap((category) => Object.entries<readonly unknown[]>(category))
+    const said = codes.flatMap(([code, english]) => {
+      const german = saidOf(code)
+      return german ? [{ code, english, german }] : []
+    })
+    expect(said.length).toBeGreaterThan(130)
+    const odd = said.filter(
+      ({ english, german }) =>
+        german.some((text) => english.includes(text) || !/^[\p{Lu}h].*[.]$/u.test(text)) || german[0] === german[1],
+    )
+    expect(odd).toEqual([])
+    expect([saidOf('constructor'), saidOf('of a newer release')]).toEqual([undefined, undefined])
   })
 
   it('hold no text that is empty, padded or typed as English is', async () => {

@@ -29,6 +29,7 @@ import './cases/notifications.ts'
 import './cases/passkeys.ts'
 import './cases/devices.ts'
 import './cases/totp.ts'
+import './cases/display.ts'
 import './cases/german.ts'
 
 it('broke no policy and threw no error on any of these pages', () => {

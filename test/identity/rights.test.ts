@@ -39,6 +39,7 @@ const bodyOf = (method: string, url: string): unknown => {
     'PATCH /v1/admin/groups/:group_key': { name },
     'POST /v1/users/me/views': { list: 'inbox', name, filters: {} },
     'PATCH /v1/users/me/views/:view_id': { name },
+    'PUT /v1/users/me/preferences': { theme: 'dark' },
     'POST /v1/admin/machines': { name, owners: [randomUUID()] },
     'POST /v1/admin/machines/:machine_id/credentials': { kind: 'key', name, permissions: ['catalog:read'] },
     'POST /v1/admin/machines/:machine_id/credentials/:credential_id/rotate': {},

@@ -64,7 +64,7 @@ export const signInAs = async (page: Page, gateway_url: string, { username, pass
   await page.getByLabel('Username').fill(username)
   await page.getByLabel('Password', { exact: true }).fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByRole('heading', { level: 1, name: /Inbox/ }).waitFor()
+  await page.getByRole('heading', { level: 1, name: /Inbox|Eingang/ }).waitFor()
 }
 
 /** Everything a page complains about: errors of scripts, refused policies, failed loads of its own files. */

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 
@@ -10,7 +10,10 @@ export type Pair = { key: string; english: string; german: string }
 
 /** Every text that the console has in German, beside the English one. */
 export const wordPairs = async (): Promise<Pair[]> => {
-  const modules = readdirSync(GERMAN, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'))
+  const modules = readdirSync(GERMAN, { recursive: true, encoding: 'utf8' }).filter(
+    // The words of refusals have their English ones in the table of codes.
+    (path) => path.endsWith('.ts') && existsSync(join(WORDS, path)),
+  )
   const pairs = await Promise.all(
     modules.map(async (path) => {
       const [english, german] = await Promise.all([import(join(WORDS, path)), import(join(GERMAN, path))])

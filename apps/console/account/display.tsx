@@ -1,27 +1,39 @@
+import { useEffect, useState, useSyncExternalStore } from 'react'
+import { Filter } from '../forms/select.tsx'
+import type { Zone } from '../kit/format.ts'
 import { type Display, setDisplay, useDisplay } from '../kit/prefs.ts'
+import { isUnkept, onKept, setLanguage, takeKept } from '../queries/kept.ts'
 import { Page, PageHead } from '../ui/page.tsx'
 import { tAccount } from '../words/account.ts'
 
-/** How this browser shows the console; saved in this browser only. */
+/** How the console looks to the person, on all of their devices. */
 export const DisplayPage = () => {
   const display = useDisplay()
   const words = tAccount.display
+  const [language, setChosen] = useState(document.documentElement.lang)
+  const unkept = useSyncExternalStore(onKept, isUnkept)
+  useEffect(() => void takeKept(), [])
   const choices = {
     theme: [words.theme, words.themes],
     contrast: [words.contrast, words.contrasts],
     density: [words.density, words.densities],
+    times: [words.times, words.all_times],
     zone: [words.zone, words.zones],
   } as const
   return (
     <Page>
       <PageHead title={words.title} note={words.note} />
+      <p role="status">{unkept ? words.not_kept : ''}</p>
       <div className="card flex max-w-wide flex-col gap-6 p-6">
         <Choice
           name="language"
           label={words.language}
           words={words.languages}
-          value={document.documentElement.lang}
-          choose={setLanguage}
+          value={language}
+          choose={(choice) => {
+            setChosen(choice)
+            void setLanguage(choice)
+          }}
         />
         {(Object.keys(choices) as (keyof typeof choices)[]).map((name) => (
           <Choice
@@ -33,6 +45,7 @@ export const DisplayPage = () => {
             choose={setLook(name)}
           />
         ))}
+        <OtherZone zone={display.zone} />
         <label className="flex items-center gap-2">
           <input
             type="checkbox"
@@ -51,13 +64,18 @@ const setLook =
   (choice: string): void =>
     setDisplay({ [name]: choice })
 
-/** From the next load on, the gateway sends the page of this language. */
-const setLanguage = (language: string): void => {
-  const secure = location.protocol === 'https:' ? '; Secure' : ''
-  // biome-ignore lint/suspicious/noDocumentCookie: not every browser in use has the Cookie Store API
-  document.cookie = `language=${language}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`
-  location.reload()
-}
+const ZONES = Intl.supportedValuesOf('timeZone')
+const isListed = (zone: Zone) => zone !== 'utc' && zone !== 'local'
+
+/** UTC, the zone of the device, or any other. */
+const OtherZone = ({ zone }: { zone: Zone }) => (
+  <Filter
+    label={tAccount.display.other_zone}
+    choices={[...new Set(['', zone, ...ZONES])].filter(isListed).map((name) => [name, name || '–'])}
+    value={isListed(zone) ? zone : ''}
+    change={(name) => setDisplay({ zone: name || 'utc' })}
+  />
+)
 
 const Choice = <Key extends string>({
   name,

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, linkOptions, Navigate, Outlet, useLocation } from '@tanstack/react-router'
-import { NotFound } from '../frame/not-found.tsx'
+import { NotFound } from '../frame/lazy-page.tsx'
 import { meQuery } from '../queries/me.ts'
 import { Failure } from '../ui/failure.tsx'
 import { Heading, Loading, Page } from '../ui/page.tsx'

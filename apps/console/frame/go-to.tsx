@@ -2,48 +2,49 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Search } from 'lucide-react'
 import { Suspense, useDeferredValue, useEffect, useId, useRef, useState } from 'react'
-import type { SavedView } from '../../shared/contracts/identity/views.ts'
 import { reading } from '../api/read.ts'
-import type { FoundResource, OperationRow } from '../api/types.ts'
-import { shortId } from '../kit/format.ts'
-import { meQuery } from '../queries/me.ts'
+import { inboxQuery, meQuery } from '../queries/me.ts'
 import { searchQuery } from '../queries/resources.ts'
 import { placeOf, viewsQuery } from '../queries/views.ts'
 import { lazyPart } from '../ui/lazy.ts'
-import { OperationStatusMark } from '../values/status.tsx'
 import { t } from '../words/index.ts'
-import { placesNamed } from './places.ts'
+import { type Item, placesNamed } from './places.ts'
 
+/** The list comes with the first search. */
+const Found = lazyPart(() => import('./found.tsx').then((part) => ({ default: part.Found })))
 const MAX = 6
-type Item = { key: string } & (
-  | { place: Place }
-  | { row: OperationRow }
-  | { resource: FoundResource }
-  | { view: SavedView }
-)
-type Place = ReturnType<typeof placesNamed>[number]
 
-/** Pages and own views by name, operations by title, ticket or end of id, and the resources that search ranks first; undefined until the first answer. */
-const useItems = (q: string, enabled: boolean): Item[] | undefined => {
+/** Pages, own views and gates that wait for the person by name, operations by title, ticket or end of id, and the resources that search ranks first; undefined until the first answer. */
+const useItems = (q: string, enabled: boolean): { items?: Item[]; busy: boolean } => {
   const asked = { enabled, staleTime: 10_000 }
-  const operations = useQuery({
+  const started = useQuery({
     queryKey: ['go-to', 'operations', q],
     ...asked,
     queryFn: reading('/v1/operations', { query: { q, page_size: MAX, sort: '-created_at' } }),
-  }).data?.items
-  const resources = useQuery({ ...searchQuery({ q }, MAX), ...asked }).data?.items
-  const views = useQuery({ ...viewsQuery(), enabled }).data?.items.filter(({ name }) =>
-    name.toLowerCase().includes(q.toLowerCase()),
+  })
+  const known = useQuery({ ...searchQuery({ q }, MAX), ...asked })
+  const busy = started.isFetching || known.isFetching
+  const operations = started.data?.items
+  const resources = known.data?.items
+  const holds = (name: string) => name.toLowerCase().includes(q.toLowerCase())
+  const views = useQuery({ ...viewsQuery(), enabled }).data?.items.filter(({ name }) => holds(name))
+  const gates = useQuery({ ...inboxQuery('me'), enabled }).data?.items.filter(
+    ({ question, operation_title }) => holds(question) || holds(operation_title),
   )
   const places = placesNamed(useQuery(meQuery()).data, q)
-  if (!enabled || (operations === undefined && resources === undefined && !views?.length && places.length === 0))
-    return undefined
-  return [
+  if (
+    !enabled ||
+    (operations === undefined && resources === undefined && ![...(views ?? []), ...(gates ?? []), ...places].length)
+  )
+    return { busy }
+  const items = [
     ...places.slice(0, MAX).map((place) => ({ key: place.link.to, place })),
     ...(views ?? []).slice(0, MAX).map((view) => ({ key: view.view_id, view })),
+    ...(gates ?? []).slice(0, MAX).map((gate) => ({ key: gate.operation_id + gate.gate_id, gate })),
     ...(operations ?? []).map((row) => ({ key: row.operation_id, row })),
     ...(resources ?? []).map((resource) => ({ key: resource.resource_id, resource })),
   ]
+  return { items, busy }
 }
 
 /** Ctrl-K or Cmd-K brings the keyboard to the field. */
@@ -67,24 +68,34 @@ export const GoTo = () => {
   const field = useRef<HTMLInputElement>(null)
   const id = useId()
   const navigate = useNavigate()
-  const q = useDeferredValue(text.trim())
-  const items = useItems(q, open && q.length > 1)
+  const typed = text.trim()
+  const q = useDeferredValue(typed)
+  const { items, busy } = useItems(q, open && q.length > 1)
+  /** Enter came before the answers to this text: the first of them is opened. */
+  const [early, setEarly] = useState<string>()
   useFieldKey(field)
 
   const go = (item: Item | undefined) => {
     if (item === undefined) return
+    setEarly(undefined)
     setText('')
     setOpen(false)
     if ('place' in item) void navigate(item.place.link)
     else if ('view' in item) void navigate(placeOf(item.view))
+    else if ('gate' in item) void navigate({ to: '/operations/$operation_id/gates/$gate_id', params: item.gate })
     else if ('row' in item) void navigate({ to: '/operations/$operation_id/graph', params: { operation_id: item.key } })
     else
       void navigate({ to: '/resources/$resource_id', params: { resource_id: item.key }, search: { tab: 'overview' } })
   }
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the answers to the text decide
+  useEffect(() => {
+    if (early === q && !busy) go(items?.[0])
+  }, [early, q, busy])
   const key = (event: React.KeyboardEvent) => {
     if (event.key === 'ArrowDown') setAt((before) => Math.min(before + 1, (items?.length ?? 0) - 1))
     else if (event.key === 'ArrowUp') setAt((before) => Math.max(before - 1, 0))
-    else if (event.key === 'Enter') go(items?.[at])
+    else if (event.key === 'Enter' && items?.length && q === typed) go(items[at])
+    else if (event.key === 'Enter') setEarly(typed)
     else if (event.key === 'Escape') setOpen(false)
     else return
     event.preventDefault()
@@ -110,85 +121,21 @@ export const GoTo = () => {
         onChange={(event) => {
           setText(event.target.value)
           setAt(0)
+          setEarly(undefined)
           setOpen(true)
         }}
-        onFocus={() => setOpen(true)}
+        onFocus={() => {
+          setOpen(true)
+          void import('./found.tsx').catch(() => {})
+        }}
         onBlur={() => setOpen(false)}
         onKeyDown={key}
       />
-      <Found id={id} items={items} at={at} go={go} />
+      {items ? (
+        <Suspense fallback={null}>
+          <Found id={id} items={items} at={at} go={go} />
+        </Suspense>
+      ) : null}
     </search>
-  )
-}
-
-/** Where a resource matched; the words of the catalog come with the first one. */
-const MatchedIn = lazyPart(() =>
-  import('../words/catalog.ts').then(({ tCatalog }) => ({
-    default: ({ fields }: { fields: FoundResource['matched'] }) => (
-      <span className="text-muted"> {tCatalog.resources.in_fields(fields)}</span>
-    ),
-  })),
-)
-
-type FoundProps = { id: string; items: Item[] | undefined; at: number; go: (item: Item) => void }
-
-const Found = ({ id, items, at, go }: FoundProps) => (
-  <div id={`${id}-list`} role="listbox" aria-label={t.nav.go_to} className={items ? 'popup absolute mt-1 w-full' : ''}>
-    {items?.map((item, index) => (
-      // biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus and names the active option
-      // biome-ignore lint/a11y/useKeyWithClickEvents: keys are handled by the field
-      <div
-        key={item.key}
-        id={`${id}-${index}`}
-        role="option"
-        aria-selected={index === at}
-        data-highlighted={index === at ? '' : undefined}
-        className="popup-item"
-        onPointerDown={(event) => event.preventDefault()}
-        onClick={() => go(item)}
-      >
-        <Option item={item} />
-      </div>
-    ))}
-    {items?.length === 0 ? <div className="px-2 py-1.5 text-muted">{t.nav.go_to_none}</div> : null}
-  </div>
-)
-
-const Option = ({ item }: { item: Item }) => {
-  if ('place' in item)
-    return (
-      <>
-        <span className="min-w-0 flex-1 truncate">{item.place.word}</span>
-        <span className="text-muted">{t.nav.page}</span>
-      </>
-    )
-  if ('view' in item)
-    return (
-      <>
-        <bdi className="min-w-0 flex-1 truncate">{item.view.name}</bdi>
-        <span className="text-muted">{t.nav.view_of(item.view.list)}</span>
-      </>
-    )
-  if ('row' in item)
-    return (
-      <>
-        <span className="min-w-0 flex-1 truncate">{item.row.title}</span>
-        <OperationStatusMark status={item.row.status} blockedOn={item.row.blocked_on} />
-        <code className="text-muted">{shortId(item.key)}</code>
-      </>
-    )
-  const { display_name, name, matched, type_key } = item.resource
-  return (
-    <>
-      <span className="min-w-0 flex-1 truncate">
-        {display_name || name}
-        {matched.includes('name') ? null : (
-          <Suspense fallback={null}>
-            <MatchedIn fields={matched} />
-          </Suspense>
-        )}
-      </span>
-      <code className="text-muted">{type_key}</code>
-    </>
   )
 }

@@ -1,4 +1,4 @@
-import { lazyRouteComponent, useRouter } from '@tanstack/react-router'
+import { Link, lazyRouteComponent, useRouter } from '@tanstack/react-router'
 import { useCallback, useEffect } from 'react'
 import { Heading, Page } from '../ui/page.tsx'
 import { ShapeIcon } from '../values/status.tsx'
@@ -63,3 +63,16 @@ export const BrokenPage = ({ error, reset }: { error: unknown; reset: () => void
     </Page>
   )
 }
+
+/** A page that does not exist, or that this person may not know of. */
+export const NotFound = () => (
+  <Page>
+    <Heading title={t.problem.not_found_title}>{t.problem.not_found_title}</Heading>
+    <p>{t.problem.page_not_found}</p>
+    <p>
+      <Link to="/inbox" search={{ for: 'me' }} className="button">
+        {t.problem.home}
+      </Link>
+    </p>
+  </Page>
+)

@@ -12,7 +12,8 @@ import {
   Users,
   Workflow,
 } from 'lucide-react'
-import type { Me } from '../api/types.ts'
+import type { SavedView } from '../../shared/contracts/identity/views.ts'
+import type { FoundResource, InboxRow, Me, OperationRow } from '../api/types.ts'
 import { t } from '../words/index.ts'
 
 /** The permission that each page reads with, so that no link leads to a refusal. `further` is under "More" on a phone. */
@@ -95,6 +96,15 @@ export const placesNamed = (me: Me | undefined, typed: string) =>
         .split(' ')
         .some((part) => part.startsWith(typed.toLowerCase())),
   )
+
+/** One line of the list below the go-to field. */
+export type Item = { key: string } & (
+  | { place: ReturnType<typeof placesNamed>[number] }
+  | { row: OperationRow }
+  | { resource: FoundResource }
+  | { view: SavedView }
+  | { gate: InboxRow }
+)
 
 /** The permissions that most people have, until those of this person are known. */
 export const mayRead = (me: Me | undefined, permission: string): boolean =>

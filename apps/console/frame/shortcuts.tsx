@@ -11,12 +11,13 @@ const PAIR_MS = 1000
 export const Shortcuts = () => {
   const [listed, setListed] = useState(false)
   const navigate = useNavigate()
-  const pending = useRef(0)
+  /** When `g` was pressed, by the keyboard's clock: a busy page hears keys late. */
+  const pending = useRef(-PAIR_MS)
   useEffect(() => {
     const hear = (event: KeyboardEvent) => {
       if (!display().shortcuts || event.ctrlKey || event.metaKey || event.altKey || inField(event.target)) return
-      if (Date.now() - pending.current < PAIR_MS) {
-        pending.current = 0
+      if (event.timeStamp - pending.current < PAIR_MS) {
+        pending.current = -PAIR_MS
         if (event.key === 'i') return void navigate({ to: '/inbox', search: { for: 'me' } })
         if (event.key === 'o') return void navigate({ to: '/operations', search: { tab: 'running', q: '' } })
         if (event.key === 'n') return void navigate({ to: '/intents', search: { whose: 'mine' } })
@@ -25,7 +26,7 @@ export const Shortcuts = () => {
         if (event.key === 'r')
           return void navigate({ to: '/resources', search: { type: '', region: '', health: '', q: '' } })
       }
-      if (event.key === 'g') pending.current = Date.now()
+      if (event.key === 'g') pending.current = event.timeStamp
       else if (event.key === '?') setListed(true)
       else if (event.key === 'n')
         void navigate({ to: '/new', search: { kind: 'change', type: '', procedure: '', resource: '' } })

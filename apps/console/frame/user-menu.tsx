@@ -20,12 +20,13 @@ export const UserMenu = () => {
     // The page itself comes first. If the prefetch fails, the first use fetches it.
     const timer = setTimeout(
       () =>
-        idle(() =>
+        idle(() => {
           load().then(
             () => setWanted((before) => (before === 'no' ? 'idle' : before)),
             () => {},
-          ),
-        ),
+          )
+          void import('../queries/kept.ts').then(({ followKept }) => followKept()).catch(() => {})
+        }),
       FIRST_MS,
     )
     return () => clearTimeout(timer)

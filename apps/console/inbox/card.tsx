@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
 import type { InboxRow } from '../api/types.ts'
-import { display } from '../kit/prefs.ts'
 import { gateQuery } from '../queries/operations.ts'
 import { GateLink } from '../values/links.tsx'
 import { nameOf } from '../values/person.tsx'
@@ -10,16 +9,13 @@ import { ruleOf, ruleWords, votesInRound } from '../votes/votes.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { ballotOf } from './alike.ts'
-import { isSelectable, SelectBox, type Selection, WhyAlone } from './selection.tsx'
+import { SelectBox, type Selection, selectByKey, WhyAlone } from './selection.tsx'
 
 /** A gate that waits: its question, what it changes, until when, and the box that selects it. */
 export const GateCard = ({ row, selection }: { row: InboxRow; selection: Selection }) => {
   const rule = ruleOf(row)
   const ballot = ballotOf(row)
   const { operation_id, gate_id } = row
-  const select = ({ key }: React.KeyboardEvent) => {
-    if (key === 'x' && display().shortcuts && selection.on && isSelectable(ballot)) selection.toggle(ballot)
-  }
   return (
     <article className="card gate-card flex flex-col gap-3 p-4" data-selected={selection.has(ballot) || undefined}>
       <div className="flex items-start gap-3">
@@ -34,7 +30,7 @@ export const GateCard = ({ row, selection }: { row: InboxRow; selection: Selecti
               gate_id={gate_id}
               data-row=""
               className="card-link"
-              onKeyDown={select}
+              onKeyDown={selectByKey(ballot, selection)}
             >
               {row.question}
             </GateLink>

@@ -1,4 +1,5 @@
 import { Suspense, useState } from 'react'
+import { display } from '../kit/prefs.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { tDecide } from '../words/decide.ts'
 import { type Ballot, flipped, keyOf, MOST, mayTogether, nounOf, type Together } from './alike.ts'
@@ -26,6 +27,13 @@ export const useSelection = (rows: readonly Ballot[]) => {
   }
 }
 export type Selection = ReturnType<typeof useSelection>
+
+/** `x` on the link of a row selects it, or takes it out again. */
+export const selectByKey =
+  (row: Ballot, { on, toggle }: Selection) =>
+  ({ key }: React.KeyboardEvent): void => {
+    if (key === 'x' && display().shortcuts && on && isSelectable(row)) toggle(row)
+  }
 
 /** How many are selected, and the two decisions on them. An open dialog stays when the last one is decided. */
 export const SelectionBar = ({ selection }: { selection: Selection }) => {

@@ -6,7 +6,7 @@ import { TimeText } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { patchBallot } from './alike.ts'
-import { SelectBox, type Selection, WhyAlone } from './selection.tsx'
+import { SelectBox, type Selection, selectByKey, WhyAlone } from './selection.tsx'
 
 export const isEmpty = ({ patches, failures }: Waiting): boolean => patches.length + failures.length === 0
 
@@ -51,7 +51,13 @@ const Patch = ({ patch, selection }: { patch: Waiting['patches'][number]; select
       <SelectBox row={ballot} selection={selection} />
       <ShapeIcon shape="diamond" tone="wait" />
       <span>{tDecide.inbox.patch}</span>
-      <PatchLink operation_id={operation_id} patch_id={patch_id} data-row="" className="font-semibold wrap-anywhere">
+      <PatchLink
+        operation_id={operation_id}
+        patch_id={patch_id}
+        data-row=""
+        className="font-semibold wrap-anywhere"
+        onKeyDown={selectByKey(ballot, selection)}
+      >
         {reason}
       </PatchLink>
       <span>{tDecide.inbox.patch_changes(change_count)}</span>

@@ -1,16 +1,22 @@
 import { LANGUAGE } from '../words/frame/language.ts'
 
 /** Times, durations and numbers, in one way for lists, tooltips and axes (console.md section 9). Pure: the zone is given. */
-export type Zone = 'utc' | 'local'
+export type Zone = 'utc' | 'local' | (string & {})
 
-const zoneName = (zone: Zone): string | undefined => (zone === 'utc' ? 'UTC' : undefined)
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-const format = (zone: Zone, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat => {
+/** In a zone that this browser does not know, times are in UTC and say so. */
+export const format = (zone: Zone, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat => {
   const key = `${zone} ${JSON.stringify(options)}`
   let known = formats.get(key)
   if (known === undefined) {
-    known = new Intl.DateTimeFormat(LANGUAGE, { ...options, timeZone: zoneName(zone), hourCycle: 'h23' })
+    const make = (timeZone: string | undefined) =>
+      new Intl.DateTimeFormat(LANGUAGE, { ...options, timeZone, hourCycle: 'h23' })
+    try {
+      known = make(zone === 'local' ? undefined : zone)
+    } catch {
+      known = make('utc')
+    }
     formats.set(key, known)
   }
   return known
@@ -33,27 +39,16 @@ export const fullTime = (at: number, zone: Zone): string => {
   return `${text} ${zoneWord(at, zone)}`
 }
 
-/** `12:04` on the day of `now`, else `20 Nov, 12:04`. */
-export const shortTime = (at: number, now: number, zone: Zone): string => {
+/** `12:04` on the day of `now`, else `20 Nov, 12:04`; with seconds `12:04:31`. */
+export const shortTime = (at: number, now: number, zone: Zone, seconds = false): string => {
   const day = format(zone, { day: 'numeric', month: 'short' })
-  return day.format(at) === day.format(now) ? clockTime(at, zone) : `${day.format(at)}, ${clockTime(at, zone)}`
+  const time = clockTime(at, zone, seconds)
+  return day.format(at) === day.format(now) ? time : `${day.format(at)}, ${time}`
 }
 
 /** `Tue 24 Nov`. */
 export const dayName = (at: number, zone: Zone): string =>
   format(zone, { weekday: 'short', day: 'numeric', month: 'short' }).format(at).replace(',', '')
-
-/** The beginnings of today and the days after it, in milliseconds: one more than `days`, for the end of the last. */
-export const dayStarts = (now: number, zone: Zone, days: number): number[] => {
-  const at = new Date(now)
-  const [y, m, d] =
-    zone === 'utc'
-      ? [at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate()]
-      : [at.getFullYear(), at.getMonth(), at.getDate()]
-  return Array.from({ length: days + 1 }, (_, n) =>
-    zone === 'utc' ? Date.UTC(y, m, d + n) : new Date(y, m, d + n).getTime(),
-  )
-}
 
 export const zoneWord = (at: number, zone: Zone): string =>
   zone === 'utc'

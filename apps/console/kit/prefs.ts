@@ -1,11 +1,16 @@
 import { useSyncExternalStore } from 'react'
+import type { Zone } from './format.ts'
 
-/** How this browser wants to see the console. Never data; theme.js reads the same key before the first paint. */
+/**
+ * How the person of this browser wants to see the console; the server keeps it for their other devices. Never data;
+ * theme.js reads the same key before the first paint.
+ */
 export type Display = {
   theme: 'system' | 'light' | 'dark'
   contrast: 'system' | 'more'
   density: 'comfortable' | 'compact'
-  zone: 'utc' | 'local'
+  times: 'relative' | 'exact'
+  zone: Zone
   shortcuts: boolean
   /** The newcomer's three lines in the inbox. */
   guide: boolean
@@ -16,6 +21,7 @@ const DEFAULTS: Display = {
   theme: 'system',
   contrast: 'system',
   density: 'comfortable',
+  times: 'relative',
   zone: 'utc',
   shortcuts: true,
   guide: true,

@@ -3,12 +3,14 @@ import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { nodeLook, type StatusLook } from '../../shared/contracts/client/status.ts'
 import type { NodeRow } from '../api/types.ts'
+import { SearchField } from '../forms/search.tsx'
 import { Filter } from '../forms/select.tsx'
 import { graphQuery, nodesQuery } from '../queries/operations.ts'
 import { rowsOf, useAllPages } from '../queries/pages.ts'
 import { Failure } from '../ui/failure.tsx'
 import { Empty, Loading } from '../ui/page.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
+import { LongTable } from '../ui/window.tsx'
 import { NodeLink, ResourceLink } from '../values/links.tsx'
 import { NodeStatus } from '../values/status.tsx'
 import { DurationText, TimeText } from '../values/time.tsx'
@@ -18,7 +20,8 @@ import { tOperation } from '../words/operation.ts'
 /** Every node with its newest attempt: failures first, then waiting and running ones, then ended ones. */
 export const OperationNodesPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
-  const { state } = useSearch({ from: '/shell/operations/$operation_id/nodes' })
+  const search = useSearch({ from: '/shell/operations/$operation_id/nodes' })
+  const { state, q = '' } = search
   const navigate = useNavigate({ from: '/operations/$operation_id/nodes' })
   const list = useInfiniteQuery(nodesQuery(operation_id))
   const waiting = useWaitingNodes(operation_id)
@@ -36,9 +39,16 @@ export const OperationNodesPage = () => {
   if (list.isPending) return <Loading />
   if (list.isError) return <Failure error={list.error} retry={() => void list.refetch()} />
   const counts = Map.groupBy(all, ({ look }) => look.word)
-  const rows = state === undefined ? all : all.filter(({ look }) => look.word === state)
+  const rows = all.filter((shown) => (state === undefined || shown.look.word === state) && holds(shown, q))
+  const show = (change: Partial<typeof search>) =>
+    void navigate({
+      search: Object.fromEntries(Object.entries({ ...search, ...change }).filter(([, value]) => value)),
+      replace: true,
+    })
+  const table = { caption: tOperation.nodes.caption, columns: COLUMNS, rows, keyOf: ({ row }: Shown) => row.node_id }
   return (
     <>
+      <SearchField label={tOperation.graph.find} value={q} search={(text) => show({ q: text })} />
       <Filter
         label={tOperation.nodes.filter}
         choices={[
@@ -46,18 +56,15 @@ export const OperationNodesPage = () => {
           ...[...counts].map(([word, { length }]) => [word, tOperation.graph.only(t.status[word], length)] as const),
         ]}
         value={state ?? ''}
-        change={(value) => void navigate({ search: value === '' ? {} : { state: value }, replace: true })}
+        change={(value) => show({ state: value })}
       />
       <div className="card">
         {rows.length === 0 ? (
           <Empty>{tOperation.nodes.no_match}</Empty>
+        ) : rows.length > MOST_DRAWN ? (
+          <LongTable {...table} />
         ) : (
-          <DataTable
-            caption={tOperation.nodes.caption}
-            columns={COLUMNS}
-            rows={rows}
-            keyOf={({ row }) => row.node_id}
-          />
+          <DataTable {...table} />
         )}
       </div>
     </>
@@ -74,6 +81,18 @@ function useWaitingNodes(operation_id: string): ReadonlySet<string> {
 }
 
 type Shown = { row: NodeRow; look: StatusLook; person: boolean }
+/** Longer tables draw only the rows near the view. */
+const MOST_DRAWN = 100
+
+/** Whether a node holds all these words in its name, host, id, status or error. */
+const holds = ({ row, look }: Shown, text: string): boolean => {
+  const all = [row.name, row.target_id, row.node_id, t.status[look.word], row.error_message].join(' ').toLowerCase()
+  return text
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => all.includes(word))
+}
+
 const COLUMNS: Column<Shown>[] = [
   {
     name: tOperation.nodes.node,

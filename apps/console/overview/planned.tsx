@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { Overview, PlannedTick } from '../../shared/contracts/overview/overview.ts'
-import { clockTime, dayName, dayStarts } from '../kit/format.ts'
+import { clockTime, dayName } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
 import { calendarQuery } from '../queries/overview.ts'
 import { Card } from '../ui/card.tsx'
@@ -10,7 +10,7 @@ import { GateLink, OperationLink } from '../values/links.tsx'
 import { useNow } from '../values/time.tsx'
 import { Said } from '../votes/brief.tsx'
 import { tOverview } from '../words/overview.ts'
-import { type Band, bandsOf, ticksOf } from './days.ts'
+import { type Band, bandsOf, dayStarts, ticksOf } from './days.ts'
 
 const DAYS = 14
 

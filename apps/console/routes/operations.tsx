@@ -55,7 +55,7 @@ const activity = createRoute({
 const nodes = createRoute({
   getParentRoute: () => operation,
   path: '/nodes',
-  validateSearch: (search) => texts(search, 'state'),
+  validateSearch: (search) => texts(search, 'state', 'q'),
   component: lazyPage(() => import('../nodes/list.tsx'), 'OperationNodesPage'),
 })
 

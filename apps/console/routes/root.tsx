@@ -1,6 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { createRootRouteWithContext, createRoute, Outlet, redirect } from '@tanstack/react-router'
-import { NotFound } from '../frame/not-found.tsx'
+import { NotFound } from '../frame/lazy-page.tsx'
 import { Shell } from '../frame/shell.tsx'
 import { Unreachable } from '../frame/unreachable.tsx'
 import { SessionAway, sessionPhase, startSession } from '../session/token.ts'

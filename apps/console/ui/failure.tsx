@@ -2,29 +2,42 @@ import { Link } from '@tanstack/react-router'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { problemOf } from '../api/client.ts'
 import { ShapeIcon } from '../values/status.tsx'
+import { useRefusal } from '../words/frame/refusal.ts'
 import { t } from '../words/index.ts'
 import { CopyButton } from './copy.tsx'
 import { Heading, Loading, Page } from './page.tsx'
 
 type Violation = { pointer: string; message: string }
 
-/** The words of a refusal: detail, hint and the request id. The server speaks English; `detail` says it instead. */
-export const ProblemText = ({ problem, detail }: { problem: Problem; detail?: string | undefined }) => (
-  <div className="flex flex-col gap-1">
-    {detail ? <p>{detail}</p> : <p lang="en">{problem.detail}</p>}
-    {problem.hint ? (
-      <p lang="en" className="text-muted">
-        {problem.hint}
-      </p>
-    ) : null}
-    <Violations detail={problem.detail} violations={problem.violations ?? []} />
-    {problem.request_id ? (
-      <p className="flex items-center gap-1 text-meta text-muted">
-        {t.problem.request_id} <code>{problem.request_id}</code> <CopyButton text={problem.request_id} />
-      </p>
-    ) : null}
-  </div>
-)
+/** The words of a refusal: those of the server, below those of another language if the page has some; and the request id. */
+export const ProblemText = ({ problem, detail }: { problem: Problem; detail?: string | undefined }) => {
+  const said = useRefusal(problem.code)
+  return (
+    <div className="flex flex-col gap-1">
+      {said?.map((words) => (
+        <p key={words}>{words}</p>
+      ))}
+      {detail ? (
+        <p>{detail}</p>
+      ) : (
+        <p lang="en" className={said && 'text-meta text-muted'}>
+          {problem.detail}
+        </p>
+      )}
+      {problem.hint && !said ? (
+        <p lang="en" className="text-muted">
+          {problem.hint}
+        </p>
+      ) : null}
+      <Violations detail={problem.detail} violations={problem.violations ?? []} />
+      {problem.request_id ? (
+        <p className="flex items-center gap-1 text-meta text-muted">
+          {t.problem.request_id} <code>{problem.request_id}</code> <CopyButton text={problem.request_id} />
+        </p>
+      ) : null}
+    </div>
+  )
+}
 
 /** The places of a refusal that its detail does not tell already. */
 export const Violations = ({ detail, violations }: { detail: string; violations: readonly Violation[] }) =>

@@ -28,7 +28,7 @@ export const NodeLink = ({ operation_id, node_id, tab = 'summary', children = no
   </Link>
 )
 
-type PatchLinkProps = Props & { operation_id: string; patch_id: string }
+type PatchLinkProps = Props & { operation_id: string; patch_id: string; onKeyDown?: React.KeyboardEventHandler }
 
 export const PatchLink = ({ operation_id, patch_id, children = patch_id, ...rest }: PatchLinkProps) => (
   <Link to="/operations/$operation_id/patches/$patch_id" params={{ operation_id, patch_id }} {...rest}>

@@ -35,16 +35,17 @@ const ticker = (() => {
 /** The time of the page's clock, which moves every ten seconds. */
 export const useNow = (): number => useSyncExternalStore(ticker.subscribe, ticker.now)
 
-/** A moment: relative within a day, absolute otherwise; the tooltip has the full form in the chosen zone. */
+/** A moment: relative within a day unless the person wants exact times, else absolute; the tooltip has the full form. */
 export const TimeText = ({ at, form = 'auto' }: { at: string; form?: 'auto' | 'clock' | 'both' }) => {
   const now = useNow()
-  const { zone } = useDisplay()
+  const { zone, times } = useDisplay()
+  const exact = times === 'exact'
   const ms = Date.parse(at)
   // The page's clock moves every ten seconds: an event between two ticks is past, not future.
   const away = ms > now && ms <= Date.now() ? 0 : now - ms
   const relative = Math.abs(away) < 5000 ? t.time.now : away > 0 ? t.time.ago(coarse(away)) : t.time.in(coarse(away))
-  const absolute = form === 'clock' ? clockTime(ms, zone, true) : shortTime(ms, now, zone)
-  const near = Math.abs(away) < DAY_MS
+  const absolute = form === 'clock' ? clockTime(ms, zone, true) : shortTime(ms, now, zone, exact)
+  const near = !exact && Math.abs(away) < DAY_MS
   const text = form === 'clock' || !near ? absolute : form === 'both' ? `${absolute} (${relative})` : relative
   return (
     <time dateTime={at} title={fullTime(ms, zone)}>

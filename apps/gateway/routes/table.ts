@@ -116,6 +116,8 @@ const session = table('session', '', [
 
 const identity = table('identity', '/api/v1', [
   ['GET', '/users/me', 'R', 'self'],
+  ['GET', '/users/me/preferences', 'R', 'self'],
+  ['PUT', '/users/me/preferences', 'W', 'self'],
   ['GET', '/users/me/views', 'R', 'self'],
   ['POST', '/users/me/views', 'W', 'self'],
   ['PATCH', '/users/me/views/{view_id}', 'W', 'self'],

@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import semver from 'semver'
+import { isTimezone } from '../../shared/data/calendar.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { compileSchema, type SchemaCheck, schemaFault } from '../../shared/data/json-schema.ts'
 import { pick } from '../../shared/data/pick.ts'
@@ -109,14 +110,6 @@ const calendarIn = (source: Source<CalendarFile>): { windows: Window[]; freezes:
     return { ...freeze, applies, digest: digest(freeze) }
   })
   return { windows, freezes }
-}
-
-const isTimezone = (name: string): boolean => {
-  try {
-    return Boolean(new Intl.DateTimeFormat('en', { timeZone: name }))
-  } catch {
-    return false
-  }
 }
 
 /** The compiled expression; of one that does not compile, which is reported, one that is never true. */

@@ -1,5 +1,6 @@
 import { Cron } from 'croner'
 import { isTriggered, type When } from '../../shared/contracts/operations/schedules.ts'
+import { isTimezone } from '../../shared/data/calendar.ts'
 import { AppError } from '../../shared/errors.ts'
 import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 
@@ -53,16 +54,8 @@ const wrong = (pointer: string, message: string) => {
 }
 
 export const refuseZone = (timezone: string, pointer: string): void => {
-  if (!isZone(timezone)) wrong(pointer, 'is no IANA time zone')
+  if (!isTimezone(timezone)) wrong(pointer, 'is no IANA time zone')
 }
 
 const cronOf = ({ cron, timezone }: Extract<When, { cron: string }>) =>
   new Cron(cron, { timezone, mode: '5-part', paused: true })
-
-const isZone = (timeZone: string): boolean => {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone }) !== undefined
-  } catch {
-    return false
-  }
-}

@@ -133,3 +133,12 @@ const offsetAt = (timezone: string, instant: number): number => {
   const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = part
   return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(instant / 1000) * 1000
 }
+
+/** Whether this name is one of an IANA time zone. */
+export const isTimezone = (timeZone: string): boolean => {
+  try {
+    return Boolean(new Intl.DateTimeFormat('en', { timeZone }))
+  } catch {
+    return false
+  }
+}

@@ -196,12 +196,17 @@ describe('deciding a gate', () => {
       await page.getByText('Digest checked').waitFor()
       await tabTo(reject)
       await page.keyboard.press('Enter')
-      await dialogOf(page).waitFor()
+      await until(async () => (await dialogOf(page).locator(':focus').count()) === 1, {
+        what: 'the focus in the dialog',
+      })
       // Escape closes and gives the focus back; the second time it is meant.
       await page.keyboard.press('Escape')
       await dialogOf(page).waitFor({ state: 'detached' })
       await until(() => focused(reject))
       await page.keyboard.press('Enter')
+      await until(async () => (await dialogOf(page).locator(':focus').count()) === 1, {
+        what: 'the focus in the dialog',
+      })
       await tabTo(dialogOf(page).getByLabel('Comment'))
       await page.keyboard.type('by keyboard')
       await tabTo(dialogOf(page).getByRole('button', { name: 'Reject' }))

@@ -95,6 +95,14 @@ describe('the graph of many hosts', () => {
       await page.locator('.step.chosen', { hasText: 'verify rack-1' }).waitFor()
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'drawing-found')
+
+      await page.goto(`${stack.gateway_url}/operations/${operation_id}/nodes?q=rack-5`)
+      const names = page.getByRole('table').locator('tbody td:first-child')
+      await names.nth(2).waitFor()
+      expect((await names.allInnerTexts()).toSorted()).toEqual(['drain rack-5', 'move rack-5', 'verify rack-5'])
+      await page.getByRole('searchbox', { name: 'Find a node' }).fill('rack-5 succeeded')
+      await names.nth(1).waitFor({ state: 'detached' })
+      expect(await names.allInnerTexts()).toEqual(['drain rack-5'])
       await page.close()
     },
     PATIENCE_MS,

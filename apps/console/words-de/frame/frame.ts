@@ -266,7 +266,7 @@ export const frame: typeof en.frame = {
       ['g f', 'Änderungssperren'],
       ['g p', 'Pakete'],
       ['j, k', 'nächste, vorige Zeile'],
-      ['x', 'Freigabe im Eingang auswählen'],
+      ['x', 'Freigabe oder Planänderung auswählen'],
       ['[, ]', 'voriger, nächster Reiter'],
       ['Esc', 'schließen'],
     ],

@@ -253,7 +253,7 @@ export const frame = {
       ['g f', 'freezes'],
       ['g p', 'packs'],
       ['j, k', 'next, previous row'],
-      ['x', 'select a gate in the inbox'],
+      ['x', 'select a gate or patch in the inbox'],
       ['[, ]', 'previous, next tab'],
       ['Esc', 'close'],
     ] as [string, string][],

@@ -13,6 +13,7 @@ const TAGS: Record<string, string> = {
   password: 'Your own password.',
   passkeys: 'Your own passkeys, and the challenge that one answers.',
   administration: 'Accounts and sessions of others.',
+  preferences: 'How you want to see the console.',
   views: 'Searches that you keep under a name.',
   users: 'People: your own account, administration, enrolment.',
   groups: 'Groups of people.',

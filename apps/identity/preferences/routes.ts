@@ -1,0 +1,70 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { preferencesOf, savePreferences } from '../../../db/identity/preferences.ts'
+import { lockUser } from '../../../db/identity/queries.ts'
+import { refuseMachine } from '../../shared/auth/caller.ts'
+import { allow } from '../../shared/auth/http.ts'
+import { Preferences } from '../../shared/contracts/identity/preferences.ts'
+import { isTimezone } from '../../shared/data/calendar.ts'
+import { AppError } from '../../shared/errors.ts'
+import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import type { ChangeDeps } from '../deps.ts'
+import { changeOnce } from '../mutations.ts'
+import { throwIf } from '../rules.ts'
+
+const PATH = '/v1/users/me/preferences'
+
+/** How a person wants to see the console. Nobody else reads or changes it. */
+export const preferencesRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = (app, { deps }, done) => {
+  app.get(
+    PATH,
+    {
+      schema: {
+        operationId: 'getPreferences',
+        summary: 'Read your display preferences',
+        tags: ['preferences'],
+        description: 'The settings of the caller for the console; empty before the first time.',
+        response: { 200: Preferences, ...errorReplies },
+      },
+      preHandler: allow('self', { kind: 'R' }),
+    },
+    (req) => preferencesOf(deps.db, req.caller.user_id),
+  )
+  app.put(
+    PATH,
+    {
+      schema: {
+        operationId: 'setPreferences',
+        summary: 'Set your display preferences',
+        tags: ['preferences'],
+        description: 'Replaces all preferences of the caller. Of two devices at once, the later one counts.',
+        headers: CommandHeaders,
+        body: Preferences,
+        response: { 200: Preferences, ...errorReplies },
+      },
+      preHandler: allow('self', { kind: 'W' }),
+    },
+    async (req, reply) => sendStored(reply, await setPreferences(deps, req, req.body)),
+  )
+  done()
+}
+
+/** The lock on the person keeps the audit log in the order of the rows. */
+const setPreferences = (deps: ChangeDeps, req: FastifyRequest, wanted: Preferences) =>
+  changeOnce(deps, req, { arming: false }, async (tx) => {
+    throwIf(refuseMachine(req.caller))
+    throwIf(refuseZone(wanted.zone))
+    const { user_id } = req.caller
+    await lockUser(tx, user_id)
+    const before = await preferencesOf(tx, user_id)
+    await savePreferences(tx, user_id, wanted)
+    return { status: 200, body: wanted, action: 'preferences.set', object: `user:${user_id}`, before, after: wanted }
+  })
+
+const refuseZone = (zone = 'utc'): AppError | undefined => {
+  if (zone === 'utc' || zone === 'local' || isTimezone(zone)) return undefined
+  const violation = { pointer: '/zone', code: 'schema_violation', message: 'is no IANA time zone' }
+  return new AppError('validation_error', 'schema_violation', `${violation.pointer} ${violation.message}.`, {
+    violations: [violation],
+  })
+}

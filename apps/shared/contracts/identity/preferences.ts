@@ -1,0 +1,28 @@
+import Type, { type Static } from 'typebox'
+import { Closed } from '../closed.ts'
+
+const one = <Word extends string>(words: readonly Word[]) => Type.Optional(Type.Enum([...words]))
+const EXAMPLE = { theme: 'dark', density: 'compact', zone: 'Europe/Berlin', language: 'de' }
+
+/** How a person wants to see the console, on every device (console.md 9). Each member is as the browser chooses unless it is set. */
+export const Preferences = Closed(
+  {
+    theme: one(['system', 'light', 'dark']),
+    contrast: one(['system', 'more']),
+    density: one(['comfortable', 'compact']),
+    times: one(['relative', 'exact']),
+    zone: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description: 'utc, local (the zone of the device), or an IANA time zone.',
+        examples: ['Europe/Berlin'],
+      }),
+    ),
+    language: one(['en', 'de']),
+    shortcuts: Type.Optional(Type.Boolean({ description: 'Whether single keys are shortcuts.' })),
+    guide: Type.Optional(Type.Boolean({ description: 'Whether the inbox shows the guide of newcomers.' })),
+  },
+  { examples: [EXAMPLE] },
+)
+export type Preferences = Static<typeof Preferences>

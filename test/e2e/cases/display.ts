@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest'
+import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
+import { signIn } from '../../../apps/platform/demo/client.ts'
+import { accessibilityOf } from '../../support/browser.ts'
+import { until } from '../../support/until.ts'
+import { accounts, nodesOf, PATIENCE_MS, people, sitDown, stack, start, takePictures } from '../desk.ts'
+
+describe('the display settings', () => {
+  it(
+    'belong to the person: another device shows the same from its first page on',
+    async () => {
+      const nora = { username: 'nora', password: 'mV6qd-uR2xs-bK9yh-eW3fj', roles: ['viewer'] }
+      await ensurePerson(stack.gateway_url, people.ada, nora, 'netops')
+      accounts.set('nora', nora)
+      const hers = await signIn(stack.gateway_url, nora)
+      const kept = () => hers.get<Record<string, unknown>>('/v1/users/me/preferences')
+      const { context, page } = await sitDown('nora')
+      await page.goto(`${stack.gateway_url}/settings/display`)
+      await page.getByRole('radio', { name: 'Dark' }).check()
+      await page.getByRole('radio', { name: 'Exact (12:04:31)' }).check()
+      await page.getByLabel('Another zone').selectOption('Asia/Tokyo')
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'display')
+      await page.getByRole('radio', { name: 'Deutsch' }).check()
+      await page.locator('html[lang=de]').waitFor()
+      expect(await kept()).toMatchObject({ theme: 'dark', times: 'exact', zone: 'Asia/Tokyo', language: 'de' })
+
+      const other = await sitDown('nora')
+      await other.page.locator('html[lang=de][data-theme=dark]').waitFor()
+      await other.page.getByText('GMT+9').first().waitFor()
+      await start('exact times')
+      await other.page.goto(`${stack.gateway_url}/operations`)
+      const row = other.page.getByRole('row').filter({ hasText: 'exact times' })
+      expect(await row.locator('time').first().textContent()).toMatch(/^\d\d:\d\d:\d\d$/)
+
+      // A setting that does not reach the server is said, and stays here.
+      await page.route('**/api/v1/users/me/preferences', (route) => route.abort())
+      await page.getByRole('radio', { name: 'Hell' }).check()
+      await page.getByRole('status').getByText('Für andere Geräte nicht gespeichert').waitFor()
+      await page.locator('html[data-theme=light]').waitFor()
+      expect((await kept()).theme).toBe('dark')
+      for (const one of [context, other.context]) await one.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
+describe('the evidence on paper', () => {
+  it(
+    'is black on white without controls, with every digest in full',
+    async () => {
+      const { context, page } = await sitDown('eva')
+      const { operation_id, url } = await start('printed')
+      await until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
+      await page.goto(`${url}/evidence`)
+      await page.getByRole('table').locator('code[title]').first().waitFor()
+      await page.emulateMedia({ media: 'print', colorScheme: 'dark' })
+      expect(await page.getByRole('navigation').count()).toBe(0)
+      expect(await page.getByRole('main').getByRole('button').count()).toBe(0)
+      const styleOf = (name: string, of = '') =>
+        `[...document.querySelectorAll('main code[title]')].map((one) => getComputedStyle(one, '${of}')['${name}'])`
+      const digests = await page.evaluate<string[]>(styleOf('content', '::after'))
+      expect(digests.length).toBeGreaterThan(1)
+      for (const digest of digests) expect(digest).toMatch(/^"(sha256:)?[0-9a-f]{64}"$/)
+      expect(new Set(await page.evaluate<string[]>(styleOf('color')))).toEqual(new Set(['rgb(0, 0, 0)']))
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+})
