@@ -15,7 +15,7 @@ await runApp('relay', async () => {
   measureRoom(deps.telemetry, deps.pool, deps.nats, config.SIGNALBOX__NATS__PREFIX)
   await listen(app, config.RELAY__LISTEN__HOST, config.RELAY__INTERNAL__PORT)
   return {
-    log: deps.telemetry.log,
+    telemetry: deps.telemetry,
     part: {
       redis_url: config.RELAY__REDIS__URL,
       prefix: config.AUTH__REDIS__PREFIX,

@@ -7,7 +7,10 @@ import type { Telemetry } from '../shared/telemetry.ts'
 const OF_POSTGRES: readonly MeasuredGauge[] = [
   ['signalbox_wal_retained_bytes', 'WAL that Postgres keeps for the replication slot that is furthest behind.'],
   ['signalbox_wal_unarchived_seconds', 'Since WAL was last archived, if archiving fails; else 0.'],
-  ['signalbox_replica_lag_seconds', 'How far the slowest connected replica is behind; unknown without pg_read_all_stats.'],
+  [
+    'signalbox_replica_lag_seconds',
+    'How far the slowest connected replica is behind; unknown without pg_read_all_stats.',
+  ],
 ]
 const OF_NATS: readonly MeasuredGauge[] = [
   ['signalbox_stream_used_ratio', 'Share of its bytes that a stream has used; a full stream refuses events.', 'stream'],
@@ -35,7 +38,11 @@ const readStreams = async (nats: NatsHolder, prefix: string): Promise<Measured[]
     // One that is not made yet has no messages.
     const info = await streams.info(streamName(prefix, stream)).catch(() => undefined)
     if (!info || info.config.max_bytes <= 0) continue
-    found.push({ name: 'signalbox_stream_used_ratio', labels: [stream], value: info.state.bytes / info.config.max_bytes })
+    found.push({
+      name: 'signalbox_stream_used_ratio',
+      labels: [stream],
+      value: info.state.bytes / info.config.max_bytes,
+    })
   }
   return found
 }
