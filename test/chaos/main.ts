@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { table } from '../../apps/shared/data/print.ts'
 import { startStack } from '../support/stack.ts'
+import { atRandom } from './kills.ts'
 import { type Outcome, wreak } from './run.ts'
 
 /**
@@ -74,7 +75,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
   })
 process.exitCode = 1
 try {
-  const outcome = await wreak(stack, { ...wanted, print: (line) => console.log(line) })
+  const harm = atRandom(stack, wanted)
+  const outcome = await wreak(stack, { ...wanted, harm, print: (line) => console.log(line) })
   report(outcome)
   if (outcome.breaches.length === 0) process.exitCode = 0
 } finally {
