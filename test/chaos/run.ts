@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { readDemo } from '../../apps/platform/demo/accounts.ts'
 import { register } from '../../apps/platform/demo/catalog.ts'
 import { createFleetClient } from '../../apps/platform/demo/fleet.ts'
-import type { Stack } from '../support/stack.ts'
+import type { Site } from '../support/stack.ts'
 import { patient } from './caller.ts'
 import { createDice } from './dice.ts'
 import { hasEnded, type Job, KINDS, runJob, type World } from './job.ts'
@@ -21,8 +21,6 @@ export type Chaos = {
   refused?: (error: Error) => void
 }
 export type Outcome = Verdict & Harmed & { sign_ins: SignIns; jobs: Job[] }
-/** The platform as those who use it see it, and its database. */
-export type Site = Pick<Stack, 'context' | 'dir' | 'gateway_url' | 'database_url' | 'people' | 'url'>
 
 const HOSTS_EACH = 3
 /** A request or an operation that takes longer is stuck: no outage here lasts so long. */

@@ -5,10 +5,10 @@ import { deriveKey } from '../../apps/shared/data/digest.ts'
 import { AUDIT_LOGS } from '../../db/audit.ts'
 import { createDb } from '../../db/client.ts'
 import { readModelDifferences } from '../support/read-models.ts'
+import type { Site } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 import { expectedOf, expectedStatus, type Job } from './job.ts'
 import { countOf, type Effect, readLedger } from './ledger.ts'
-import type { Site } from './run.ts'
 
 export type Verdict = { effects: number; twice: number; lost: number; breaches: string[] }
 

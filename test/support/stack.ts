@@ -112,6 +112,8 @@ export const startStack = async (options: StackOptions = {}) => {
 }
 
 export type Stack = Awaited<ReturnType<typeof startStack>>
+/** A platform as those who use it see it, and its database. */
+export type Site = Pick<Stack, 'context' | 'dir' | 'gateway_url' | 'database_url' | 'people' | 'url'>
 
 const stackOf = (platform: Platform) => {
   const { context, servers, apps, gateway_url } = platform

@@ -28,7 +28,7 @@ const isFree = (words: string): boolean =>
     .some((one) => one.split(' AND ').every((license) => LICENSES.test(license)))
 
 /**
- * The bill of materials of what is shipped, in CycloneDX, as npm makes it of the lock file: with checksums and licenses.
+ * The bill of materials of shipped packages, in CycloneDX, as npm makes it of the lock file: with checksums and licenses.
  * Two of one commit are equal. Throws if a package is not in the lock file, or its license is not known to be free.
  */
 export const billOf = (what: string, shipped: Shipped[], ...others: Component[]): string => {
