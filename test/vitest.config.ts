@@ -41,9 +41,10 @@ export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
     include: ['test/**/*.test.ts'],
-    // They need a server that takes minutes to build, and programs: `npm run test:kubernetes`, `npm run check:chart`.
+    // They need servers that take minutes to build, and programs: `npm run test:kubernetes`, `test:collector`, `check:chart`.
     exclude: [
       ...(process.env.KUBE_APISERVER ? [] : ['test/kubernetes/**']),
+      ...(process.env.OTEL_COLLECTOR ? [] : ['test/collector/**']),
       ...(process.env.CHART_PROMTOOL ? [] : ['test/deploy/**']),
     ],
     pool: 'forks',

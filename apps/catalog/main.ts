@@ -24,7 +24,7 @@ await runApp('catalog', async () => {
   await listen(app, config.CATALOG__LISTEN__HOST, config.CATALOG__HTTP__PORT)
   await listen(internal, config.CATALOG__LISTEN__HOST, config.CATALOG__INTERNAL__PORT)
   return {
-    log: telemetry.log,
+    telemetry,
     part: { redis_url: config.CATALOG__REDIS__URL, prefix: config.AUTH__REDIS__PREFIX, read: health.read },
     stop: async () => {
       await health.drain()

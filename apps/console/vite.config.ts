@@ -22,6 +22,8 @@ export default defineConfig({
     outDir: process.env.SIGNALBOX_CONSOLE_DIR ?? resolve(root, '../../.signalbox/console'),
     emptyOutDir: false,
     manifest: language ? `.vite/manifest.${language}.json` : true,
+    // What others wrote, with their notices: for the bill of materials, and because their licenses ask for it.
+    license: { fileName: language ? `.vite/license.${language}.json` : '.vite/license.json' },
     // The policy allows no data: scripts, styles or fonts, so no file is inlined.
     assetsInlineLimit: 0,
     target: 'es2023',

@@ -11,7 +11,7 @@ await runApp('credential', async () => {
   const { app, health } = buildApp(deps)
   await listen(app, config.CREDENTIAL__LISTEN__HOST, config.CREDENTIAL__RPC__PORT)
   return {
-    log: deps.telemetry.log,
+    telemetry: deps.telemetry,
     part: { redis_url: config.CREDENTIAL__REDIS__URL, prefix: config.AUTH__REDIS__PREFIX, read: health.read },
     stop: async () => {
       await health.drain()

@@ -40,7 +40,7 @@ await runApp('fleet', async () => {
         })
       : undefined
   return {
-    log,
+    telemetry,
     stop: async () => {
       await app.close()
       await reports?.stop()

@@ -23,7 +23,7 @@ await runApp('gateway', async () => {
   await once(server, 'listening')
   await listen(internal, config.GATEWAY__LISTEN__HOST, config.GATEWAY__INTERNAL__PORT)
   return {
-    log: deps.telemetry.log,
+    telemetry: deps.telemetry,
     part: { redis_url: config.GATEWAY__REDIS__URL, prefix: config.AUTH__REDIS__PREFIX, read: health.read },
     stop: async () => {
       deps.drain()

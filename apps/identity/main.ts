@@ -13,7 +13,7 @@ await runApp('identity', async () => {
   await listen(internal, config.IDENTITY__LISTEN__HOST, config.IDENTITY__RPC__PORT)
   await listen(app, config.IDENTITY__LISTEN__HOST, config.IDENTITY__HTTP__PORT)
   return {
-    log: deps.telemetry.log,
+    telemetry: deps.telemetry,
     part: { redis_url: config.IDENTITY__REDIS__URL, prefix: config.AUTH__REDIS__PREFIX, read: health.read },
     stop: async () => {
       await health.drain()

@@ -23,7 +23,7 @@ await runApp('operations', async () => {
   await listen(internal, config.OPERATIONS__LISTEN__HOST, config.OPERATIONS__INTERNAL__PORT)
   await listen(app, config.OPERATIONS__LISTEN__HOST, config.OPERATIONS__HTTP__PORT)
   return {
-    log: telemetry.log,
+    telemetry,
     part: {
       redis_url: config.OPERATIONS__REDIS__URL,
       prefix: config.AUTH__REDIS__PREFIX,

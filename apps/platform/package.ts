@@ -6,11 +6,13 @@ import { parseArgs } from 'node:util'
 import { build, type Rolldown } from 'vite'
 import { ROOT } from './base/paths.ts'
 import { createScreen } from './base/screen.ts'
+import { billOf, packageAt } from './deploy/sbom.ts'
 import { buildExecutable, isTarget, TARGETS, thisMachine } from './run/executable.ts'
 
 /**
  * `npm run package [-- --to FOLDER] [-- --executable [TARGET…]]`: the command line client for machines without this checkout.
- * `dist/signalbox-<version>.tgz` runs by npx with Node 20 or newer; an executable brings its own Node.
+ * `dist/signalbox-<version>.tgz` runs by npx with Node 20 or newer; an executable brings its own Node. The bill of materials
+ * is beside it: `.cdx.json`.
  */
 const CLI = join(ROOT, 'apps/cli')
 const screen = createScreen()
@@ -79,10 +81,13 @@ const pack = async (stage: string, dist: string): Promise<string> => {
       filter: (path) => !path.endsWith('.ts'),
     })
   writeFileSync(join(stage, 'package.json'), `${JSON.stringify(manifestOf(root), null, 2)}\n`)
-  writeFileSync(join(stage, 'THIRD-PARTY-LICENSES'), licensesOf([...new Set(packages)].sort()))
+  const bundled = [...new Set(packages)].sort()
+  writeFileSync(join(stage, 'THIRD-PARTY-LICENSES'), licensesOf(bundled))
   for (const file of [join(ROOT, 'LICENSE'), join(CLI, 'README.md'), join(CLI, 'packaged.cjs')])
     cpSync(file, join(stage, basename(file)))
   mkdirSync(dist, { recursive: true })
+  const shipped = bundled.map((name) => packageAt(join(ROOT, 'node_modules', name)))
+  writeFileSync(join(dist, `signalbox-${root.version}.cdx.json`), billOf('signalbox', shipped))
   const options = ['--silent', '--pack-destination', dist]
   execFileSync('npm', ['pack', ...options], { cwd: stage, stdio: ['ignore', 'ignore', 'inherit'] })
   return join(dist, `signalbox-${root.version}.tgz`)

@@ -3,6 +3,7 @@ import { runApp, waitFor } from '../shared/http/lifecycle.ts'
 import { buildApp, startRelay } from './app.ts'
 import { loadRelayConfig } from './config.ts'
 import { createLags } from './lags.ts'
+import { measureRoom } from './room.ts'
 import { createDeps } from './wire.ts'
 
 await runApp('relay', async () => {
@@ -11,9 +12,10 @@ await runApp('relay', async () => {
   await waitFor('Postgres', () => deps.pool.query('select 1'))
   const { app, health } = buildApp(deps)
   const relay = startRelay(deps)
+  measureRoom(deps.telemetry, deps.pool, deps.nats, config.SIGNALBOX__NATS__PREFIX)
   await listen(app, config.RELAY__LISTEN__HOST, config.RELAY__INTERNAL__PORT)
   return {
-    log: deps.telemetry.log,
+    telemetry: deps.telemetry,
     part: {
       redis_url: config.RELAY__REDIS__URL,
       prefix: config.AUTH__REDIS__PREFIX,

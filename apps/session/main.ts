@@ -22,7 +22,7 @@ await runApp('session', async () => {
   await listen(app, config.SESSION__LISTEN__HOST, config.SESSION__HTTP__PORT)
   await listen(internal, config.SESSION__LISTEN__HOST, config.SESSION__RPC__PORT)
   return {
-    log: telemetry.log,
+    telemetry,
     part: { redis_url: config.SESSION__REDIS__URL, prefix: config.AUTH__REDIS__PREFIX, read: health.read },
     stop: async () => {
       await health.drain()

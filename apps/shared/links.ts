@@ -12,6 +12,11 @@ export const schema = Type.Object({
   SIGNALBOX__TLS__CERT_FILE: file('A PEM file: the certificate that Redis, NATS and Temporal see, where they ask.'),
   SIGNALBOX__TLS__KEY_FILE: file('A PEM file: the private key of that certificate.'),
   SIGNALBOX__NATS__NKEY_FILE: file("A file with the NKEY seed of this app's NATS user, instead of a password."),
+  SIGNALBOX__NATS__REPLICAS: Type.Integer({
+    ...{ default: 1, minimum: 1, maximum: 5 },
+    description:
+      'How many NATS servers hold each stream: 3 in a cluster of three. It is raised at start, never lowered.',
+  }),
   SIGNALBOX__TEMPORAL__API_KEY_FILE: file('A file with the API key for Temporal; read again for each connection.'),
   SIGNALBOX__TEMPORAL__SERVER_NAME: file("The name in Temporal's certificate, if it is not that of the address."),
 })
@@ -20,6 +25,7 @@ export const schema = Type.Object({
 export type Links = {
   tls: { ca?: string; cert?: string; key?: string }
   nkey_seed: string | undefined
+  nats_replicas: number
   api_key_file: string | undefined
   server_name: string | undefined
 }
@@ -29,7 +35,7 @@ export const loadLinks = (env: NodeJS.ProcessEnv = process.env): Links => {
   const { SIGNALBOX__TLS__CERT_FILE: cert_file, SIGNALBOX__TLS__KEY_FILE: key_file } = config
   if (!cert_file !== !key_file)
     throw new ConfigError('SIGNALBOX__TLS__CERT_FILE and SIGNALBOX__TLS__KEY_FILE belong together: set both or none.')
-  const read = (name: keyof typeof config) => {
+  const read = (name: `${string}_FILE` & keyof typeof config) => {
     const path = config[name]
     return path === undefined ? undefined : readTextFile(name, path)
   }
@@ -40,6 +46,7 @@ export const loadLinks = (env: NodeJS.ProcessEnv = process.env): Links => {
   return {
     tls: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) },
     nkey_seed: read('SIGNALBOX__NATS__NKEY_FILE'),
+    nats_replicas: config.SIGNALBOX__NATS__REPLICAS,
     api_key_file: config.SIGNALBOX__TEMPORAL__API_KEY_FILE,
     server_name: config.SIGNALBOX__TEMPORAL__SERVER_NAME,
   }

@@ -8,9 +8,14 @@ export const schema = Type.Object({
   SIGNALBOX__TELEMETRY__OTLP_URL: Type.Optional(
     Type.String({
       pattern: '^https?://',
-      description: 'Where spans go by OTLP/HTTP, such as http://collector:4318; /v1/traces is added. None: no spans.',
+      description:
+        'Where spans go by OTLP/HTTP, such as http://collector:4318; /v1/traces and /v1/metrics are added. None: no spans.',
     }),
   ),
+  SIGNALBOX__TELEMETRY__METRICS_S: Type.Integer({
+    ...{ default: 0, minimum: 0, maximum: 300 },
+    description: 'Each so many seconds the metrics of /metrics go there too. 0: never.',
+  }),
 })
 
 /** Ids, kinds and results; never who asked, nor contents. */
@@ -26,32 +31,37 @@ let begin: Begin | undefined
  * sends the last spans.
  */
 export const startTracing = async (app: string, env: NodeJS.ProcessEnv = process.env): Promise<() => Promise<void>> => {
-  const { SIGNALBOX__TELEMETRY__OTLP_URL: url } = loadConfig(schema, env)
-  if (url === undefined) return async () => {}
-  const { version } = packageJson
-  const [
-    { AlwaysOnSampler, BatchSpanProcessor, TracerProvider },
-    { OTLPTraceExporter },
-    { resourceFromAttributes },
-    api,
-  ] = await Promise.all([
+  const { url, resource } = await loadCollector(app, env)
+  if (resource === undefined) return async () => {}
+  const [{ AlwaysOnSampler, BatchSpanProcessor, TracerProvider }, { OTLPTraceExporter }, api] = await Promise.all([
     import('@opentelemetry/sdk-trace'),
     import('@opentelemetry/exporter-trace-otlp-http'),
-    import('@opentelemetry/resources'),
     import('@opentelemetry/api'),
   ])
   const provider = new TracerProvider({
-    resource: resourceFromAttributes({ 'service.name': `signalbox-${app}`, 'service.version': version }),
+    resource,
     sampler: new AlwaysOnSampler(), // whatever the caller's own flag says
     spanProcessors: [
       new BatchSpanProcessor({
-        exporter: new OTLPTraceExporter({ url: `${url.replace(/\/$/, '')}/v1/traces` }),
+        exporter: new OTLPTraceExporter({ url: `${url}/v1/traces` }),
         scheduledDelayMillis: SEND_MS,
       }),
     ],
   })
   begin = beginWith(provider.getTracer('signalbox'), api)
   return () => provider.shutdown()
+}
+
+/** The collector, how often it gets metrics, and what this process is called there; no name if there is no collector. */
+export const loadCollector = async (app: string, env: NodeJS.ProcessEnv) => {
+  const { SIGNALBOX__TELEMETRY__OTLP_URL: url, SIGNALBOX__TELEMETRY__METRICS_S: metrics_s } = loadConfig(schema, env)
+  const { resourceFromAttributes } = url === undefined ? {} : await import('@opentelemetry/resources')
+  const { version } = packageJson
+  return {
+    url: url?.replace(/\/$/, ''),
+    metrics_s,
+    resource: resourceFromAttributes?.({ 'service.name': `signalbox-${app}`, 'service.version': version }),
+  }
 }
 
 /** Begins a span within this trace, or a new trace if there is none. Undefined if this process records no spans. */

@@ -11,7 +11,7 @@ await runApp('token', async () => {
   await listen(internal, config.TOKEN__LISTEN__HOST, config.TOKEN__RPC__PORT)
   await listen(app, config.TOKEN__LISTEN__HOST, config.TOKEN__HTTP__PORT)
   return {
-    log: deps.telemetry.log,
+    telemetry: deps.telemetry,
     part: { redis_url: config.TOKEN__REDIS__URL, prefix: config.AUTH__REDIS__PREFIX, read: health.read },
     stop: async () => {
       await health.drain()

@@ -25,7 +25,7 @@ await runApp('worker', async () => {
   })
   await listen(app, config.WORKER__LISTEN__HOST, config.WORKER__INTERNAL__PORT)
   return {
-    log: telemetry.log,
+    telemetry,
     part: { redis_url: config.WORKER__REDIS__URL, prefix: config.AUTH__REDIS__PREFIX, read: health.read },
     stop: async () => {
       await health.drain()

@@ -12,14 +12,19 @@ const isOutage = (error: unknown) =>
 const LOST = 0.15
 const REPEATED = 0.15
 
-type Patient = { patience_ms: number; failed: (what: string) => void; dice: Dice }
+type Patient = {
+  patience_ms: number
+  failed: (what: string) => void
+  refused: ((error: Error) => void) | undefined
+  dice: Dice
+}
 
 /**
  * A person who repeats a request, with the same key, until it is answered: by 2xx or by a refusal that stands. Some
  * answers are lost, so that the repeat runs beside the first; some requests are sent again after their answer, which must
  * be the same. A failure that no outage explains is told to `failed`.
  */
-export const patient = (person: Person, { patience_ms, failed, dice }: Patient): Person => {
+export const patient = (person: Person, { patience_ms, failed, refused, dice }: Patient): Person => {
   const insist = async <T>(act: () => Promise<T>): Promise<T> => {
     const end = performance.now() + patience_ms
     for (;;) {
@@ -28,6 +33,7 @@ export const patient = (person: Person, { patience_ms, failed, dice }: Patient):
       } catch (error) {
         if (error instanceof ApiError && isFailure(error)) failed(error.message)
         if (!isOutage(error) || performance.now() > end) throw error
+        refused?.(error as Error)
         await delay(300)
       }
     }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Stack, startStack } from '../support/stack.ts'
+import { atRandom } from './kills.ts'
 import { wreak } from './run.ts'
 
 /** The short form of `npm run test:chaos`: a platform and servers of its own, always the same kills. */
@@ -11,7 +12,8 @@ afterAll(() => stack.stop(), 60_000)
 
 it('six kills at any moment: each effect once, none lost, every operation ends right, nothing is left behind', async () => {
   const said: string[] = []
-  const outcome = await wreak(stack, { kills: 6, seed: 11, gap_s: 3, at_once: 2, print: (line) => said.push(line) })
+  const harm = atRandom(stack, { kills: 6, gap_s: 3 })
+  const outcome = await wreak(stack, { harm, seed: 11, at_once: 2, print: (line) => said.push(line) })
   expect([outcome.breaches, said.filter((line) => line.includes('BREACH'))]).toEqual([[], []])
   expect(outcome).toMatchObject({ twice: 0, lost: 0 })
   expect([...outcome.deaths.values()].flat()).toHaveLength(6)

@@ -24,13 +24,37 @@ export type Victim = (typeof VICTIMS)[number]
 const BACK_MS = 120_000
 const LONGEST_STALL_MS = 8000
 
-export type Deaths = Map<Victim, number[]>
+export type Deaths = Map<string, number[]>
+/** How long each process was away in milliseconds, and how many stood still. */
+export type Harmed = { deaths: Deaths; stalls: number }
+export type Harm = (with_: {
+  /** One of its own for each purpose, so that none depends on how often another is thrown. */
+  dice: (n: number) => Dice
+  say: (what: string) => void
+}) => Promise<Harmed>
+
+/** Kills and stalls processes at random moments, `gap_s` seconds apart on the average. */
+export const atRandom =
+  (stack: Stack, { kills, gap_s }: { kills: number; gap_s: number }): Harm =>
+  async ({ dice, say }) => {
+    let over = false
+    const stalling = stallAtRandom(stack, {
+      dice: dice(3),
+      gap_s,
+      goes: () => !over,
+      stalled: (name) => say(`${name} stands still`),
+    })
+    const killed = (n: number, name: Victim) => say(`kill ${n} of ${kills}: ${name}`)
+    const deaths = await killAtRandom(stack, { kills, dice: dice(0), gap_s, killed })
+    over = true
+    return { deaths, stalls: await stalling }
+  }
 
 /**
  * Kills as many processes as asked, each at a random moment and without waiting for the one before to be back: the
  * supervisor starts them again. Answers, when all are back, how long each was away in milliseconds.
  */
-export const killAtRandom = async (
+const killAtRandom = async (
   stack: Stack,
   {
     kills,
@@ -39,7 +63,7 @@ export const killAtRandom = async (
     killed,
   }: { kills: number; dice: Dice; gap_s: number; killed: (n: number, name: Victim) => void },
 ): Promise<Deaths> => {
-  const deaths: Deaths = new Map(VICTIMS.map((name) => [name, []]))
+  const deaths: Deaths = new Map<Victim, number[]>(VICTIMS.map((name) => [name, []]))
   const down = new Map<Victim, Promise<void>>()
   for (let n = 1; n <= kills; n++) {
     await delay(dice.between(0, 2 * gap_s * 1000))
@@ -61,7 +85,7 @@ export const killAtRandom = async (
  * Stops processes for a moment, as a machine that swaps or a debugger does: nobody is told, and what they had begun goes
  * on afterwards. Answers how many it stopped.
  */
-export const stallAtRandom = async (
+const stallAtRandom = async (
   stack: Stack,
   { dice, gap_s, goes, stalled }: { dice: Dice; gap_s: number; goes: () => boolean; stalled: (name: Victim) => void },
 ): Promise<number> => {

@@ -5,6 +5,7 @@ import { ROOT } from '../../apps/platform/base/paths.ts'
 import { table } from '../../apps/shared/data/print.ts'
 import { numbersGiven } from '../support/numbers.ts'
 import { startStack } from '../support/stack.ts'
+import { atRandom } from './kills.ts'
 import { type Outcome, wreak } from './run.ts'
 
 /**
@@ -57,7 +58,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
   })
 process.exitCode = 1
 try {
-  const outcome = await wreak(stack, { kills, seed, gap_s: gap, at_once, print: (line) => console.log(line) })
+  const harm = atRandom(stack, { kills, gap_s: gap })
+  const outcome = await wreak(stack, { seed, at_once, harm, print: (line) => console.log(line) })
   report(outcome)
   if (outcome.breaches.length === 0) process.exitCode = 0
 } finally {

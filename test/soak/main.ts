@@ -1,6 +1,8 @@
 import { cpus, loadavg } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
 import { paint } from '../../apps/platform/base/screen.ts'
 import { table } from '../../apps/shared/data/print.ts'
+import type { Harm } from '../chaos/kills.ts'
 import { wreak } from '../chaos/run.ts'
 import { numbersGiven } from '../support/numbers.ts'
 import { startStack } from '../support/stack.ts'
@@ -38,8 +40,12 @@ try {
     console.log(`${Math.round(performance.now() / 1000)} s  ${counted || 'no answer yet'}`)
   }, 60_000)
   const print = (line: string) => line.includes('BREACH') && console.log(line)
+  const onlyTime: Harm = async () => {
+    await delay(seconds * 1000)
+    return { deaths: new Map(), stalls: 0 }
+  }
   const [outcome] = await Promise.all([
-    wreak(stack, { kills: 0, seed: 1, gap_s: 1, at_once, calm_ms: seconds * 1000, print }),
+    wreak(stack, { seed: 1, at_once, harm: onlyTime, print }),
     saturate(stack, { seconds, connections }, answers),
   ])
   clearInterval(tick)

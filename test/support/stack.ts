@@ -27,7 +27,7 @@ export type StackOptions = {
 }
 
 /** The demo hosts of a stack listen on ports of their own, so its worker may go to any port of this machine. */
-const policyWith = (agent_url: string | undefined) => {
+export const policyWith = (agent_url: string | undefined) => {
   const destinations = [{ scheme: 'http', host: '*', networks: ['127.0.0.0/8'], ports: ['1024-65535'] }]
   const pools = {
     default: { destinations, secrets: ['secret://file/fleet-*'] },
@@ -68,6 +68,9 @@ const QUICK_HASHES = {
   CREDENTIAL__HASH__PARALLELISM: '1',
 }
 
+/** What every app of a platform of tests is told. */
+export const TEST_SETTINGS: Record<string, string> = { ...RAISED_LIMITS, ...ONE_ADDRESS, ...QUICK_HASHES, ...PATIENT }
+
 /**
  * Starts a whole platform, or some apps of it, as real processes on free ports, wired by the same table as `npm start`:
  * an own database, Redis prefix, NATS prefix and task queues on the servers of the run. Call `stop` when done.
@@ -98,11 +101,8 @@ export const startStack = async (options: StackOptions = {}) => {
       prefer_ports: { postgres: 0, redis: 0, nats: 0, temporal: 0, temporal_ui: 0 },
       fleet_port_base: 20_000 + (randomBytes(2).readUInt16BE() % 100) * 100,
       env_overrides: {
-        ...RAISED_LIMITS,
-        ...ONE_ADDRESS,
+        ...TEST_SETTINGS,
         WORKER__EXECUTORS__POLICY_FILE: policy_file,
-        ...QUICK_HASHES,
-        ...PATIENT,
         ...(options.console && { GATEWAY__CONSOLE__DIR: console_dir }),
         ...options.env_overrides,
       },
@@ -112,6 +112,8 @@ export const startStack = async (options: StackOptions = {}) => {
 }
 
 export type Stack = Awaited<ReturnType<typeof startStack>>
+/** A platform as those who use it see it, and its database. */
+export type Site = Pick<Stack, 'context' | 'dir' | 'gateway_url' | 'database_url' | 'people' | 'url'>
 
 const stackOf = (platform: Platform) => {
   const { context, servers, apps, gateway_url } = platform

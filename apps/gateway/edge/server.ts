@@ -135,7 +135,8 @@ const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target,
   const { route } = match
   exchange.endpoint = route.path
   if (route.class !== 'stream') exchange.priority = priorityFor(route, target)
-  exchange.span = beginSpan(`${req.method} ${route.path}`, parentOf(req), { request_id: exchange.request_id })
+  const facts = { request_id: exchange.request_id, priority: route.priority }
+  exchange.span = beginSpan(`${req.method} ${route.path}`, parentOf(req), facts)
   if (deps.pressure.sheds(route.priority)) throw overloaded()
   if (deps.disk.refuses(route)) throw diskFull()
   const client = deps.addressOf(req.socket.remoteAddress, req.headers['x-forwarded-for'])

@@ -16,6 +16,7 @@ import { closeOperation } from '../../../db/operations/operations/close.ts'
 import { withdraw } from '../../../db/operations/operations/undo.ts'
 import { closePatch } from '../../../db/operations/patches/close.ts'
 import { listExpiredPatches } from '../../../db/operations/patches/rows.ts'
+import { pruneDrafts } from '../../../db/operations/plans/prune.ts'
 import { expireDue } from '../../../db/operations/plans/rows.ts'
 import { pruneHookDeliveries } from '../../../db/operations/plans/schedules.ts'
 import {
@@ -74,6 +75,7 @@ export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Pick
       for (const sha256 of await expireArtifacts(db, config.OPERATIONS__ARTIFACTS__DAYS))
         await deps.artifacts.remove(sha256)
       await pruneInbox(db, inboxOf)
+      await pruneDrafts(db)
     }
   }
   return startLoop('sweep', turn, {

@@ -93,6 +93,10 @@ const createRole = async (admin: pg.Client, app: string, password: string): Prom
     timezone: 'UTC',
   }
   for (const [name, value] of Object.entries(settings)) await admin.query(`alter role ${role} set ${name} = '${value}'`)
+  // It tells how far replicas are behind. An owner who may not grant this is told by the doctor.
+  if (app === 'relay')
+    await admin.query(`do $$ begin grant pg_read_all_stats to ${role};
+    exception when insufficient_privilege then null; end $$`)
 }
 
 const grantAll = async (db: pg.Client): Promise<void> => {

@@ -7,14 +7,16 @@ import { ROOT } from '../base/paths.ts'
 import { createScreen } from '../base/screen.ts'
 import { systemPackage } from '../servers/packages.ts'
 import { locate, onPath, run } from '../servers/sources.ts'
+import { billOfImage } from './sbom.ts'
 
 /**
  * `npm run image [-- --base debian] [--tag NAME] [--prove]`: the image of the commit at hand, by deploy/Dockerfile and
  * buildah. The time in it is that of the commit, so two builds of a commit have one digest. `--base debian` fetches no image: the base is made of
  * Debian's packages, for machines that reach no registry of images. `--prove` builds twice, compares the digests, and
- * runs a production installation from the files of the image.
+ * runs a production installation from the files of the image. `dist/signalbox-image.cdx.json` is its bill of materials.
  */
 const DOCKERFILE = 'apps/platform/deploy/Dockerfile'
+const BILL = 'dist/signalbox-image.cdx.json'
 const BUILD_MS = 1_800_000
 const DEBIAN = 'localhost/signalbox-debian'
 const BUILDER = 'localhost/signalbox-node'
@@ -85,18 +87,19 @@ const build = async (scratch: string) => {
   }
   const digest = await once(`building ${values.tag} at ${revision}`)
   screen.line('image', `${values.tag} ${digest}`, 'green')
-  if (!values.prove) return
-  const again = await once('building it again')
-  if (again !== digest) throw new Error(`two builds of one commit differ: ${digest}, ${again}`)
-  screen.line('image', 'the second build has the same digest', 'green')
   const container = await buildah('from', values.tag)
-  const files = join(scratch, 'signalbox-image')
-  for (const path of ['signalbox', 'usr/local/bin/node'])
-    cpSync(join(await buildah('mount', container), path), join(files, path), {
-      recursive: true,
-      verbatimSymlinks: true,
-    })
   try {
+    const mounted = await buildah('mount', container)
+    mkdirSync(join(ROOT, 'dist'), { recursive: true })
+    writeFileSync(join(ROOT, BILL), billOfImage(join(mounted, 'signalbox')))
+    screen.line('image', BILL, 'green')
+    if (!values.prove) return
+    const again = await once('building it again')
+    if (again !== digest) throw new Error(`two builds of one commit differ: ${digest}, ${again}`)
+    screen.line('image', 'the second build has the same digest', 'green')
+    const files = join(scratch, 'signalbox-image')
+    for (const path of ['signalbox', 'usr/local/bin/node'])
+      cpSync(join(mounted, path), join(files, path), { recursive: true, verbatimSymlinks: true })
     const test = [join(ROOT, 'apps/platform/test.ts'), 'test/platform/secured.test.ts']
     execFileSync(process.execPath, test, { stdio: 'inherit', cwd: ROOT, env: { ...process.env, IMAGE_ROOT: files } })
   } finally {

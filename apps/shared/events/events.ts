@@ -69,16 +69,18 @@ export const connectNats = (url: string, name: string, links: Links = linksOfPro
 export const streamName = (prefix: string, stream: StreamName): string => `${prefix}${stream}`
 export const prefixed = (prefix: string, subject: string): string => (prefix ? `${prefix}.${subject}` : subject)
 
-/** Creates the streams that are missing; existing ones keep their settings. Returns the manager. */
+/** Creates the streams that are missing; existing ones keep their settings, and get more replicas if asked to. Returns the manager. */
 export const ensureStreams = async (
   nc: NatsConnection,
   prefix: string,
   names: StreamName[] = ['AUTH', 'CATALOG', 'OPERATIONS'],
+  num_replicas = linksOfProcess().nats_replicas,
 ): Promise<JetStreamManager> => {
   const jsm = await nc.jetstreamManager()
   for (const name of names) {
     try {
-      await jsm.streams.info(streamName(prefix, name))
+      const { config } = await jsm.streams.info(streamName(prefix, name))
+      if (config.num_replicas < num_replicas) await jsm.streams.update(config.name, { ...config, num_replicas })
     } catch (error) {
       if ((error as { api_error?: { err_code?: number } }).api_error?.err_code !== 10_059) throw error
       await jsm.streams.add({
@@ -90,6 +92,7 @@ export const ensureStreams = async (
         max_age: nanos((name === 'AUDIT' ? 400 : 7) * DAY),
         duplicate_window: nanos(10 * MINUTE),
         max_bytes: 1024 ** 3,
+        num_replicas,
       })
     }
   }

@@ -8,6 +8,7 @@ import {
   RetentionPolicy,
   StorageType,
 } from 'nats'
+import { linksOfProcess } from '../links.ts'
 import { prefixed } from './events.ts'
 
 /**
@@ -38,6 +39,7 @@ export const ensureExecution = async (nc: NatsConnection, prefix: string, pool: 
       max_age: nanos(DAY),
       duplicate_window: nanos(10 * MINUTE),
       max_bytes: 1024 ** 3,
+      num_replicas: linksOfProcess().nats_replicas,
     })
   await ensureConsumer(jsm, stream, pool, prefixed(prefix, executionSubject(pool)))
 }

@@ -3,13 +3,14 @@ import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ConfigError, faultsOf, wrongSettings } from '../config.ts'
 import { linksOfProcess, loadLinks } from '../links.ts'
+import { startMetering } from '../metering.ts'
 import { loadMtls, mtlsOfProcess } from '../process/mtls.ts'
-import type { Logger } from '../telemetry.ts'
+import type { Telemetry } from '../telemetry.ts'
 import { startTracing } from '../tracing.ts'
 import { type Part, reportPart } from './part.ts'
 
 /** A running app: `stop` closes it in the order of reliability.md 2.6 (readiness red, drain, connections last). */
-export type Running = { stop: () => Promise<void>; log: Logger; part?: Part }
+export type Running = { stop: () => Promise<void>; telemetry: Telemetry; part?: Part }
 
 const HARD_EXIT_MS = 40_000
 
@@ -21,9 +22,10 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
   let running: Running | undefined
   let report: { stop: () => Promise<void> } | undefined
   let endTracing = async (): Promise<void> => {}
+  let endMetering = endTracing
   let stopping = false
   const fail = (what: string) => (error: unknown) => {
-    if (running) running.log.fatal({ err: error }, what)
+    if (running) running.telemetry.log.fatal({ err: error }, what)
     else console.error(`${name}: ${what}:`, error)
     process.exit(1)
   }
@@ -34,10 +36,10 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
     stopping = true
     setTimeout(() => process.exit(1), HARD_EXIT_MS).unref()
     if (!running) process.exit(0)
-    const { log } = running
+    const { log } = running.telemetry
     const since = performance.now()
     log.info('stopping in order')
-    const stopped = Promise.all([running.stop(), report?.stop()]).then(endTracing)
+    const stopped = Promise.all([running.stop(), report?.stop()]).then(() => Promise.all([endTracing(), endMetering()]))
     stopped.then(
       () => {
         log.info({ ms: Math.round(performance.now() - since) }, 'stopped')
@@ -53,9 +55,10 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
       throw new ConfigError('SIGNALBOX_CRASH_AT is set: production does not kill itself for tests.')
     endTracing = await startTracing(name)
     running = await start()
+    endMetering = await startMetering(name, running.telemetry.metrics)
     linksOfProcess() // also of an app that connects later
     mtlsOfProcess() // also of an app that has no internal listener and no RPC to call
-    if (running.part) report = reportPart(name, running.part, running.log)
+    if (running.part) report = reportPart(name, running.part, running.telemetry.log)
   } catch (error) {
     const words = wordsFor(name, withAllFaults(error))
     if (words) console.error(`${name}: ${words}`)

@@ -48,14 +48,15 @@ export const weakPostgres = ({ app }: Subject, url: string): Promise<Weakness[]>
     ]
   })
 
-const MIGHTY =
-  'select rolsuper or rolcreaterole or rolcreatedb or rolbypassrls as mighty from pg_roles where rolname = current_user'
+const MIGHTY = `
+  select rolsuper or rolcreaterole or rolcreatedb or rolbypassrls as mighty,
+    pg_has_role(current_user, 'pg_read_all_stats', 'usage') as sees_replicas from pg_roles where rolname = current_user`
 const READS = `
   select schemaname as schema from pg_tables where schemaname = any($1) and has_schema_privilege(schemaname, 'usage')
   group by 1 having bool_or(has_table_privilege(format('%I.%I', schemaname, tablename), 'select'))`
 
 const weakRole = async (client: pg.Client, app: string): Promise<Weakness[]> => {
-  const role = await client.query<{ mighty: boolean }>(MIGHTY)
+  const role = await client.query<{ mighty: boolean; sees_replicas: boolean }>(MIGHTY)
   const { rows } = await client.query<{ schema: string }>(READS, [AREAS])
   const reads = rows.map(({ schema }) => schema)
   // The relay crosses all schemas by design.
@@ -65,6 +66,11 @@ const weakRole = async (client: pg.Client, app: string): Promise<Weakness[]> => 
   const [rest, gone] = [foreign.join(', '), lost.join(', ')]
   return [
     ...weak(role.rows[0]?.mighty ?? true, 'its role may do everything', 'Use the role that "npm run migrate" made'),
+    ...weak(
+      app === 'relay' && role.rows[0]?.sees_replicas === false,
+      'it cannot see how far replicas are behind',
+      'Run "grant pg_read_all_stats to" its role as a superuser',
+    ),
     ...weak(lost.length > 0, `it cannot read its schema ${gone}`, 'Run "npm run migrate"'),
     ...weak(foreign.length > 0, `it reads the schema of another app: ${rest}`, 'Revoke these rights from its role'),
   ]

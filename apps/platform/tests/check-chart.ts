@@ -1,4 +1,4 @@
-import { findHelm, findPromtool } from '../tests/cluster-tools.ts'
+import { findHelm, findPromtool } from './cluster-tools.ts'
 
 /**
  * `npm run check:chart [-- vitest arguments]`: the chart as Helm renders it, and the alert rules by promtool. It needs pip,
