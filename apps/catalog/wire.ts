@@ -6,7 +6,7 @@ import { type Clock, systemClock } from '../shared/clock.ts'
 import { secretKeysOf } from '../shared/config.ts'
 import { Identity } from '../shared/contracts/gen/auth_pb.ts'
 import { deriveKey } from '../shared/data/digest.ts'
-import { waitFor } from '../shared/http/lifecycle.ts'
+import { insist, waitFor } from '../shared/http/lifecycle.ts'
 import { createPages } from '../shared/http/pages.ts'
 import { measurePool } from '../shared/process/pool.ts'
 import { createRpcClient } from '../shared/rpc/client.ts'
@@ -43,7 +43,8 @@ export const createDeps = async (
   })
   measurePool(telemetry, pool)
   await waitFor('Postgres', () => pool.query('select 1'))
-  const loaded = await storePacks(db, model, { clock, allow_change: config.CATALOG__PACKS__ALLOW_CHANGE })
+  const allow_change = config.CATALOG__PACKS__ALLOW_CHANGE
+  const loaded = await insist(() => storePacks(db, model, { clock, allow_change }))
   if (loaded.length > 0) telemetry.log.info({ packs: loaded }, 'type packs loaded')
   const registry = await createRegistry(db, (error) =>
     telemetry.log.warn({ err: error }, 'types could not be read again'),

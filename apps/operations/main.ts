@@ -1,5 +1,5 @@
 import { listen } from '../shared/http/app.ts'
-import { runApp, waitFor } from '../shared/http/lifecycle.ts'
+import { insist, runApp, waitFor } from '../shared/http/lifecycle.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
 import { buildApp } from './app.ts'
 import { startBackground } from './background.ts'
@@ -17,7 +17,7 @@ await runApp('operations', async () => {
   const deps = createDeps(config, trust, { telemetry, packages: packages.dirs })
   packages.close()
   await waitFor('Postgres', () => deps.pool.query('select 1 from operations.operations limit 1'))
-  await recordLibrary(deps.db, deps.library)
+  await insist(() => recordLibrary(deps.db, deps.library))
   const { app, internal, health } = await buildApp(deps)
   const background = startBackground(deps)
   await listen(internal, config.OPERATIONS__LISTEN__HOST, config.OPERATIONS__INTERNAL__PORT)

@@ -6,7 +6,7 @@ import { type Clock, systemClock } from '../shared/clock.ts'
 import { keksOf } from '../shared/codec/kek.ts'
 import { secretKeysOf } from '../shared/config.ts'
 import { deriveKey } from '../shared/data/digest.ts'
-import { waitFor } from '../shared/http/lifecycle.ts'
+import { insist, waitFor } from '../shared/http/lifecycle.ts'
 import { measurePool } from '../shared/process/pool.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
 import type { TokenConfig } from './config.ts'
@@ -39,8 +39,8 @@ export const createDeps = async (
   const settings = keySettingsOf(config, db, clock)
   const keyring = createKeyring({ db, keks: keksOf(config.TOKEN__KEYS__KEK, 'TOKEN__KEYS__KEK') })
   await waitFor('Postgres', () => pool.query('select 1'))
-  await tendKeys(settings)
-  await keyring.refresh()
+  await insist(() => tendKeys(settings))
+  await insist(keyring.refresh)
 
   const every = (ms: number, what: string, run: () => Promise<void>) =>
     setInterval(() => run().catch((err: unknown) => telemetry.log.error({ err }, what)), ms).unref()

@@ -235,7 +235,7 @@ export const passkeys = identitySchema.table(
 )
 export type PasskeyRow = typeof passkeys.$inferSelect
 
-/** Searches that a person keeps under a name (console-2.md 10). */
+/** Searches that a person keeps under a name (console.md 5.1). */
 export const saved_views = identitySchema.table(
   'saved_views',
   {
@@ -253,7 +253,7 @@ export const saved_views = identitySchema.table(
 )
 export type SavedViewRow = typeof saved_views.$inferSelect
 
-/** How a person wants to see the console (console-2.md 12). */
+/** How a person wants to see the console (console.md 9). */
 export const preferences = identitySchema.table('preferences', {
   user_id: uuid('user_id')
     .primaryKey()

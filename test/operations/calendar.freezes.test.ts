@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { must, type Platform, startPlatform } from './support/platform.ts'
 import { operationOn } from './support/targets.ts'
 
-/** console-2.md 11: freezes that people make and end. */
+/** operations.md 3.5: freezes that people make and end. */
 let p: Platform
 beforeAll(async () => {
   p = await startPlatform({ relay: false })

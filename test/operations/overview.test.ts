@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Overview, PlannedTick } from '../../apps/shared/contracts/overview/overview.ts'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 
-/** console-2.md 9: what ran, what runs, what is to come. */
+/** console.md 5.6: what ran, what runs, what is to come. */
 let p: Platform
 beforeAll(async () => {
   p = await startPlatform({ relay: false })

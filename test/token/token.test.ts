@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { type Client, Code } from '@connectrpc/connect'
 import { eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -12,6 +13,7 @@ import type { TokenDeps } from '../../apps/token/deps.ts'
 import { killKey, tendKeys } from '../../apps/token/keys.service.ts'
 import { createDeps, keySettingsOf } from '../../apps/token/wire.ts'
 import { createDb, type Db } from '../../db/client.ts'
+import { lockKeys } from '../../db/token/queries.ts'
 import { key_events, keys, outbox } from '../../db/token/tables.ts'
 import { testDatabase } from '../support/database.ts'
 import { testServices } from '../support/services.ts'
@@ -86,6 +88,20 @@ afterAll(async () => {
   await closeDb()
   await database.drop()
   services.remove()
+})
+
+it('a process that starts while another holds the lock of the keys comes up when it is free', async () => {
+  const locked = Promise.withResolvers<void>()
+  // Longer than a statement waits for a lock.
+  const holding = db.transaction(async (tx) => {
+    await lockKeys(tx)
+    locked.resolve()
+    await delay(3000)
+  })
+  await locked.promise
+  const [second] = await Promise.all([createDeps(config, { clock }), holding])
+  expect(second.keyring).toBeDefined()
+  await second.close()
 })
 
 describe('the first start', () => {

@@ -13,7 +13,7 @@ import {
 } from '../../shared/contracts/identity/changes.ts'
 import { PageQuery } from '../../shared/contracts/identity/users.ts'
 import { text } from '../../shared/contracts/text.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, markReplayed, sendStored } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import type { AccountDeps, ChangeDeps } from '../deps.ts'
 import { askedOf, closeUnmade, confirmChange, type Measures, viewOf } from './changes.ts'
@@ -89,7 +89,7 @@ export const changesRoutes: FastifyPluginCallbackTypebox<Options> = (app, { deps
     },
     async (req, reply) => {
       const { replayed, body } = await halfOf(deps, req, req.params.change_id)
-      if (replayed) reply.header('idempotency-replayed', 'true')
+      markReplayed(reply, { replayed })
       return reply.code(200).send(body)
     },
   )

@@ -12,7 +12,7 @@ import {
 } from '../../shared/contracts/identity/machines.ts'
 import { PageQuery } from '../../shared/contracts/identity/users.ts'
 import { text } from '../../shared/contracts/text.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, markReplayed, sendStored } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { addOwner, createMachine, pageOfMachines } from './commands.ts'
@@ -104,7 +104,7 @@ export const machineCredentialsRoutes: Routes = (app, { deps }, done) => {
     },
     async (req, reply) => {
       const made = await createCredential(deps, req, req.params.machine_id, req.body)
-      if (made.replayed) reply.header('idempotency-replayed', 'true')
+      markReplayed(reply, made)
       return reply.code(made.status as 201).send(made.body as never)
     },
   )
@@ -124,7 +124,7 @@ export const machineCredentialsRoutes: Routes = (app, { deps }, done) => {
     },
     async (req, reply) => {
       const made = await rotateKey(deps, req, req.params, req.body)
-      if (made.replayed) reply.header('idempotency-replayed', 'true')
+      markReplayed(reply, made)
       return reply.code(made.status as 201).send(made.body as never)
     },
   )

@@ -15,7 +15,7 @@ import {
 } from '../../shared/contracts/identity/users.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { hmacSha256 } from '../../shared/data/digest.ts'
-import { CommandHeaders, errorReplies } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, markReplayed } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import type { AccountDeps, ReadDeps } from '../deps.ts'
 import { detailOf, detailsOf, findUser } from './change.ts'
@@ -136,7 +136,7 @@ export const enrolRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }> = 
         key: req.headers['idempotency-key'],
         route: `POST ${req.routeOptions.url}`,
       })
-      if (replayed) reply.header('idempotency-replayed', 'true')
+      markReplayed(reply, { replayed })
       return reply.code(204).send(null)
     },
   )
@@ -147,7 +147,7 @@ const send = (
   reply: FastifyReply,
   { replayed, status, body }: { replayed: boolean; status: number; body: unknown },
 ) => {
-  if (replayed) reply.header('idempotency-replayed', 'true')
+  markReplayed(reply, { replayed })
   return reply.code(status).send(body) as never
 }
 

@@ -8,7 +8,7 @@ export type Verdict = 'approve' | 'reject'
 /** Levels of risk up to which approvals are given together. */
 const RISKS: Record<Most, readonly string[]> = { off: [], low: ['low'], medium: ['low', 'medium'] }
 
-/** The reason why a gate or patch under these policies is decided alone; null if it may be decided together with others (console-2.md 1). */
+/** The reason why a gate or patch under these policies is decided alone; null if it may be decided together with others (console.md 5.2). */
 export const aloneBy = (
   policies: readonly GatePolicy[],
   risk_level: string,

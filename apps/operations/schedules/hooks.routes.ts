@@ -8,7 +8,7 @@ import {
   HookSecretView,
   ScheduleParams,
 } from '../../shared/contracts/operations/schedules.ts'
-import { CommandHeaders, errorReplies } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, markReplayed } from '../../shared/http/app.ts'
 import { mutationOf } from '../command/mutate.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { makeSecret, takeDelivery } from './hooks.ts'
@@ -35,7 +35,7 @@ export const hooksRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     async (req, reply) => {
       const { schedule_id } = req.params
       const answer = await makeSecret(deps, mutationOf(deps, req), schedule_id, req.body.overlap_s ?? 86_400)
-      if (answer.replayed) reply.header('idempotency-replayed', 'true')
+      markReplayed(reply, answer)
       const made = JSON.parse(answer.body.toString('utf8'))
       if (made.dry_run) return made
       const [secret = ''] = deps.notifyKeys.hookSecrets(schedule_id, made.secret_number)

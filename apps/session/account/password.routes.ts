@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { TokenReply } from '../../shared/contracts/session/tokens.ts'
-import { CommandHeaders, errorReplies } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, markReplayed } from '../../shared/http/app.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
 import { Password, refuseLongPassword } from '../token/grants.ts'
@@ -49,7 +49,7 @@ export const passwordRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = 
         return { status: 200, body: { revoked_sessions: changed.revoked_sessions } }
       }
       const answer = await runOnce(deps, command, run, { needs_row: true })
-      if (answer.replayed) reply.header('idempotency-replayed', 'true')
+      markReplayed(reply, answer)
       const revoked = JSON.parse(answer.body.toString('utf8')) as { revoked_sessions: number }
       const pair = await tokensAfterChange(deps, request, { change_id: command.key, password_version })
       if (!pair) return revoked

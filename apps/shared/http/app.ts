@@ -311,13 +311,16 @@ export const sendPart = <R>(reply: FastifyReply, part: R): R => {
 /** The app as a plugin of routes sees it: bodies and replies are typed by their schemas. */
 export type TypedApp = Parameters<FastifyPluginAsyncTypebox>[0]
 
+/** Says whether this is the stored answer of an earlier request with the same key. */
+export const markReplayed = (reply: FastifyReply, { replayed }: { replayed: boolean }): FastifyReply =>
+  replayed ? reply.header('idempotency-replayed', 'true') : reply
+
 /** Sends a stored first answer as the bytes it was, marked when it is a replay. */
 export const sendStored = (
   reply: FastifyReply,
   answer: { status: number; headers: Record<string, string>; body: Buffer; replayed: boolean },
 ): FastifyReply => {
-  if (answer.replayed) reply.header('idempotency-replayed', 'true')
-  reply.code(answer.status).headers(answer.headers)
+  markReplayed(reply, answer).code(answer.status).headers(answer.headers)
   if (answer.body.length === 0) return reply.send()
   return reply
     .type(answer.headers['content-type'] ?? 'application/json; charset=utf-8')

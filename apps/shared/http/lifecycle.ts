@@ -5,6 +5,7 @@ import { ConfigError, faultsOf, wrongSettings } from '../config.ts'
 import { linksOfProcess, loadLinks } from '../links.ts'
 import { startMetering } from '../metering.ts'
 import { loadMtls, mtlsOfProcess } from '../process/mtls.ts'
+import { isOutage } from '../process/outage.ts'
 import type { Telemetry } from '../telemetry.ts'
 import { startTracing } from '../tracing.ts'
 import { type Part, reportPart } from './part.ts'
@@ -13,6 +14,8 @@ import { type Part, reportPart } from './part.ts'
 export type Running = { stop: () => Promise<void>; telemetry: Telemetry; part?: Part }
 
 const HARD_EXIT_MS = 40_000
+const START_MS = 60_000
+const AGAIN_MS = 250
 
 /**
  * Runs one app as a process: starts it, stops it in order on SIGTERM or SIGINT (a second signal exits at once), and
@@ -111,8 +114,24 @@ export const idleConnections = (server: Server): (() => void) => {
   }
 }
 
+/**
+ * An act of the start that may be repeated: tried again, for as long as `waitFor` waits, while the database is away or
+ * busy. A replica that begins at the same moment may hold the lock for longer than a statement waits.
+ */
+export const insist = async <T>(act: () => Promise<T>): Promise<T> => {
+  const end = performance.now() + START_MS
+  for (;;) {
+    try {
+      return await act()
+    } catch (error) {
+      if (!isOutage(error) || performance.now() > end) throw error
+      await delay(AGAIN_MS)
+    }
+  }
+}
+
 /** Waits for a dependency at start; after the time-out throws a ConfigError that names what is missing. */
-export const waitFor = async (what: string, probe: () => Promise<unknown>, timeout_ms = 60_000): Promise<void> => {
+export const waitFor = async (what: string, probe: () => Promise<unknown>, timeout_ms = START_MS): Promise<void> => {
   const end = performance.now() + timeout_ms
   for (;;) {
     try {
@@ -121,7 +140,7 @@ export const waitFor = async (what: string, probe: () => Promise<unknown>, timeo
     } catch (error) {
       if (performance.now() > end)
         throw new ConfigError(`${what} did not answer within ${timeout_ms / 1000} s: ${(error as Error).message}`)
-      await delay(250)
+      await delay(AGAIN_MS)
     }
   }
 }

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { watchFirstRow } from '../../support/first-row.ts'
 import { PATIENCE_MS, sitDown, start } from '../desk.ts'
 
-/** console-2.md 14. A busy machine may draw the first row only after the live stream has asked once more. */
+/** console.md 10. A busy machine may draw the first row only after the live stream has asked once more. */
 const RELOADS = 5
 
 it(

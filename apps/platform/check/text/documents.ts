@@ -10,7 +10,7 @@ import { ROOT } from '../../base/paths.ts'
  */
 const TEXT = /\.(ts|tsx|mjs|cjs|md|sql|cedar|yaml|yml|lua|sh|css|proto)$/
 const GENERATED = /(^|\/)(gen|migrations|histories)\//
-const REFERENCE = /\b([a-z][a-z-]*\.md)`?((?:(?:, | and | to | )\d+(?:\.\d+)*)*)/g
+const REFERENCE = /\b([a-z][a-z0-9-]*\.md)`?((?:(?:, | and | to | )\d+(?:\.\d+)*)*)/g
 const PATH = /`((?:apps|db|workflows|activities|test)\/[\w./-]+)`/g
 /** Names of documents outside the repository that comments may speak of. */
 const FOREIGN: ReadonlySet<string> = new Set(['readme.md'])

@@ -3,7 +3,7 @@ import { Closed } from '../closed.ts'
 import { AsOf, NullableText, Time } from '../operations/common.ts'
 import { text } from '../text.ts'
 
-/** Ends of operations, open ones, and what is planned (console-2.md 9). */
+/** Ends of operations, open ones, and what is planned (console.md 5.6). */
 export const OVERVIEW_DAYS = [14, 30, 90] as const
 export const OverviewQuery = Closed({
   days: Type.Optional(
