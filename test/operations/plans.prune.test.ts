@@ -30,10 +30,6 @@ it('forgets plans that no one started 90 days after their end, and their intents
   await add('ready long ago', 'ready', 91)
   await add('started long ago', 'superseded', 91, randomUUID())
   await pool.query(
-    `insert into operations.schedule_deliveries (schedule_id, delivery_id, at)
-     select gen_random_uuid(), d::text, clock_timestamp() - d * interval '1 day' from generate_series(39, 41) d`,
-  )
-  await pool.query(
     `insert into operations.durations (step, operation_id, node_id, ms, at)
      select 's', gen_random_uuid(), d::text, 1, clock_timestamp() - d * interval '1 day' from generate_series(399, 401) d`,
   )
@@ -56,7 +52,6 @@ it('forgets plans that no one started 90 days after their end, and their intents
     'replaced long ago',
     'started long ago',
   ])
-  expect(await listed('select delivery_id as name from operations.schedule_deliveries')).toEqual(['39'])
   expect(await listed('select node_id as name from operations.durations')).toEqual(['399'])
   expect(await listed('select found as name from operations.engine_findings')).toEqual(['open'])
   await close()

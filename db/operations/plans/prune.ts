@@ -1,13 +1,13 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../client.ts'
 import { pruneRows } from '../../prune.ts'
-import { durations, engine_findings, intents, plans, schedule_deliveries } from '../tables/index.ts'
+import { durations, engine_findings, intents, plans } from '../tables/index.ts'
 
 const days = (n: number) => sql`clock_timestamp() - make_interval(days => ${n})`
 
 /**
  * Forgets what no one started: plans that expired or were replaced 90 days ago, and their intents. The audit log keeps
- * who asked. Webhooks that are too old to come again, and durations and findings of long ago, go too.
+ * who asked. Durations and findings of long ago go too.
  */
 export const pruneDrafts = async (db: Db): Promise<void> => {
   await pruneRows(
@@ -21,7 +21,6 @@ export const pruneDrafts = async (db: Db): Promise<void> => {
     sql`operation_id is null and status = 'expired' and updated_at < ${days(90)}
       and not exists (select from operations.plans p where p.intent_id = intents.intent_id)`,
   )
-  await pruneRows(db, schedule_deliveries, sql`at < ${days(40)}`)
   await pruneRows(db, durations, sql`at < ${days(400)}`)
   await pruneRows(db, engine_findings, sql`handled_at < ${days(400)}`)
 }
