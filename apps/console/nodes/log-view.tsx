@@ -13,6 +13,7 @@ import { tOperation } from '../words/operation.ts'
 import { runsOf } from './ansi.ts'
 import { useLog } from './log.ts'
 
+/** The height of a line that is not wrapped: a wrong guess moves the list when lines are measured, and undoes a scroll. */
 const ROW = 20
 const AT_END = 24
 
@@ -168,6 +169,7 @@ const Lines = ({ lines, scroll, range, wrap, times }: LinesProps) => (
       {/* The box that scrolls is the one that takes the focus: its other keys are the browser's own. */}
       <VList
         ref={scroll.list}
+        itemSize={ROW}
         shift={scroll.prepending.current}
         onScroll={scroll.scrolled}
         className={wrap ? 'wrapped' : ''}
