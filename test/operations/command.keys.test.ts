@@ -1,12 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ROUTES } from '../../apps/gateway/routes/table.ts'
-import { gated, must, type Platform, startPlatform } from './support/platform.ts'
+import { gated, must, type Person, type Platform, person, startPlatform } from './support/platform.ts'
 
 /** One key, one answer, on every POST that people send: repeats change nothing and get the first bytes, anywhere. */
 let p: Platform
+let bot: Person
 beforeAll(async () => {
   p = await startPlatform({ instances: 2, env: { OPERATIONS__COMMANDS__WAIT_MS: '100', NOTIFY__ENABLED: 'true' } })
+  bot = person('machine:bot', ['controller'])
+  bot.machine = { permissions: ['operation:read', 'signal:send'], behind: [] }
+  Object.assign(p.people, { bot })
 })
 afterAll(() => p.stop())
 
@@ -45,7 +49,12 @@ const destination = { kind: 'webhook', name: 'chat', address: 'https://hooks.inv
 const reached = async () =>
   must(await p.as('eva').post('/v1/notifications/destinations', destination), 201).body.destination_id as string
 
-type Sent = { by: 'pia' | 'olga' | 'eva'; path: string; body: Record<string, unknown>; other: Record<string, unknown> }
+type Sent = {
+  by: 'pia' | 'olga' | 'eva' | Person
+  path: string
+  body: Record<string, unknown>
+  other: Record<string, unknown>
+}
 const on = (by: Sent['by'], path: string, body: Sent['body'], other: Sent['other']): Sent => ({
   by,
   path,
@@ -79,6 +88,10 @@ const POSTS: Record<string, () => Promise<Sent>> = {
     on('olga', `${(await started()).path}/cancel`, { reason }, { mode: 'compensate' }),
   '/v1/operations/{operation_id}/nodes/{node_id}/retry': async () =>
     on('olga', `${await failed()}/nodes/before/retry`, { reason }, { scope: 'node' }),
+  '/v1/operations/{operation_id}/signals': async () => {
+    const signal = { type: 'catalog_drift', body: { resource_ids: ['one'] } }
+    return on(bot, `${(await started()).path}/signals`, signal, { body: { resource_ids: ['two'] } })
+  },
   '/v1/operations/{operation_id}/interventions': async () =>
     on(
       'olga',

@@ -17,7 +17,7 @@ type Bill = {
 
 /** Licenses under which we may pass a package on. One that is not here wants a person's look first. */
 const LICENSES =
-  /^(MIT|ISC|0BSD|Unlicense|Apache-2\.0|BSD-[23]-Clause|BlueOak-1\.0\.0|CC-BY-4\.0|CC0-1\.0|EPL-2\.0|MPL[- ]2\.0)$/
+  /^(MIT|ISC|0BSD|Unlicense|Apache-2\.0|BSD-[23]-Clause|BlueOak-1\.0\.0|CC-BY-4\.0|CC0-1\.0|EPL-2\.0|MPL[- ]2\.0|MIT-0)$/
 /** Packages that say their license in a file alone. */
 const IN_A_FILE: Record<string, string> = { unionfs: 'Unlicense' }
 const wordsOf = ({ licenses = [] }: Component): string =>
