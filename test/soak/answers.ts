@@ -1,7 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { setTimeout as delay } from 'node:timers/promises'
 import { readDemo } from '../../apps/platform/demo/accounts.ts'
-import type { Account } from '../../apps/platform/demo/client.ts'
+import { type Account, ApiError, soon } from '../../apps/platform/demo/client.ts'
 import { listing } from '../overload/crowd.ts'
 import type { Listed } from '../overload/lister.ts'
 import type { Stack } from '../support/stack.ts'
@@ -31,20 +30,17 @@ export const watchAnswers = () => {
   return { answers, end: () => unsubscribe(CHANNEL, see) }
 }
 
-const TRIES = 60
-
-const tokenOf = async (gateway_url: string, { username, password }: Account): Promise<string> => {
-  for (let tries = 1; ; tries++) {
+const tokenOf = (gateway_url: string, { username, password }: Account): Promise<string> =>
+  soon(async () => {
     const reply = await fetch(`${gateway_url}/v1/token`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ grant_type: 'password', username, password }),
     })
-    if (reply.ok) return ((await reply.json()) as { access_token: string }).access_token
-    if (tries === TRIES) throw new Error(`${username} cannot sign in: ${reply.status}`)
-    await delay(1000)
-  }
-}
+    const body = (await reply.json()) as Record<string, unknown>
+    if (!reply.ok) throw new ApiError(`the sign-in of ${username}`, reply.status, body, reply.headers)
+    return String(body.access_token)
+  })
 
 /** Lists over so many connections without a pause, for as long as said: the platform has no idle moment. */
 export const saturate = async (

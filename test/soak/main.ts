@@ -44,6 +44,8 @@ try {
     await delay(seconds * 1000)
     return { deaths: new Map(), stalls: 0 }
   }
+  // Makes the accounts with which both sign in.
+  await stack.people()
   const [outcome] = await Promise.all([
     wreak(stack, { seed: 1, at_once, harm: onlyTime, print }),
     saturate(stack, { seconds, connections }, answers),
