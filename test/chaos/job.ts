@@ -12,8 +12,6 @@ export type Kind = (typeof KINDS)[number]
 export type World = {
   operator: Person
   approver: Person
-  /** States in the catalog what is so. */
-  recorder: Person
   fleet: FleetClient
   fleet_url: string
   dice: Dice
@@ -66,7 +64,7 @@ export const runJob = async (world: World, job: Job): Promise<void> => {
       world.breach(`${job.name}: revision ${operation.revision} was read after ${revision}`)
     revision = operation.revision
     job.status = operation.status
-    if (hasEnded(operation)) return job.kind === 'undone' ? stateUndone(world, job) : undefined
+    if (hasEnded(operation)) return
     if (performance.now() > end) throw new Error(`it did not end: ${JSON.stringify(operation).slice(0, 600)}`)
     await acts(operation)
     await delay(500)
@@ -85,21 +83,6 @@ const start = async ({ operator }: World, { name, hosts, release }: Job): Promis
       await delay(500)
     }
   }
-}
-
-/** An undo changes the hosts alone: until a person states what the canary has again, no plan finds it as it is written. */
-const stateUndone = async ({ recorder, fleet }: World, { name, hosts: [canary = ''] }: Job): Promise<void> => {
-  const release = (await fleet.hosts()).find(({ hostname }) => hostname === canary)?.release
-  const patch = { desired_state: { release }, observed_state: { release } }
-  for (let n = 1; n <= REPLANS; n++) {
-    const { version } = await recorder.get<{ version: number }>(`/v1/resources/${canary}`)
-    const items = [{ op: 'update', change: { resource_id: canary, expected_version: version, patch } }]
-    const path = '/v1/resources:bulk?mode=record_only'
-    const { body } = await recorder.post<{ results: { status: number }[] }>(path, { items }, `${name} record ${n}`)
-    if (body.results[0]?.status === 200) return
-    await delay(500)
-  }
-  throw new Error(`the catalog does not take what ${canary} has`)
 }
 
 /** What the people do whenever they look at it: each thing once, in the order of its kind. */

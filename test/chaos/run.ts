@@ -51,7 +51,6 @@ export const wreak = async (stack: Site, { seed, harm, at_once, print, refused }
   const world: World = {
     operator: person('olga'),
     approver: person('eva'),
-    recorder: person('ada'),
     fleet,
     fleet_url,
     // A die of its own: how many times the operations throw depends on their timing, and the kills must not.
