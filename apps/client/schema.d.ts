@@ -3725,6 +3725,14 @@ export interface components {
             }[];
             as_of: components["schemas"]["ReadAsOf"];
         };
+        CatalogWrite: {
+            lifecycle_status?: unknown;
+            health_status?: unknown;
+            desired_state_patch?: unknown;
+            observed_state_patch?: unknown;
+            relationship_changes?: unknown;
+            provided_capability_changes?: unknown;
+        };
         /** @enum {unknown} */
         ChangeKind: "user.create" | "user.enable" | "user.reset" | "user.recover" | "grant.create" | "member.add" | "machine.credential";
         /** @enum {unknown} */
@@ -4535,15 +4543,9 @@ export interface components {
                 /** @description A CEL expression. */
                 when?: string;
                 idempotent?: boolean;
+                catalog?: components["schemas"]["CatalogWrite"];
             };
-            catalog?: {
-                lifecycle_status?: unknown;
-                health_status?: unknown;
-                desired_state_patch?: unknown;
-                observed_state_patch?: unknown;
-                relationship_changes?: unknown;
-                provided_capability_changes?: unknown;
-            };
+            catalog?: components["schemas"]["CatalogWrite"];
             secrets?: {
                 [key: string]: unknown;
             };

@@ -208,7 +208,12 @@ it('a plan holds the room that its reservation holds, and no longer: of two for 
       lifecycle_status: 'active',
       desired_state: { hostname: name },
     })
-  const offered = { capability_key: 'compute.slots', version: '1.0.0', attributes: { cpu_cores: 8, memory_mib: 4096, arch: 'amd64' }, capacity: { total: 1 } }
+  const offered = {
+    capability_key: 'compute.slots',
+    version: '1.0.0',
+    attributes: { cpu_cores: 8, memory_mib: 4096, arch: 'amd64' },
+    capacity: { total: 1 },
+  }
   const ids = () => ({ command_id: randomUUID(), idempotency_key: randomUUID() })
   const versionOf = async (id: string) => (await ada.get(`/v1/resources/${id}`)).body.version
   const provided = await catalog.internally('POST', '/resources/web/provided-capabilities', {
@@ -239,7 +244,13 @@ it('a plan holds the room that its reservation holds, and no longer: of two for 
   const plan = async (vm: string) => {
     const node = { node_id: 'place', executor: 'noop', with: {}, target_id: vm }
     const nodes = [{ ...node, catalog: { relationship_changes: [claim('update')] } }]
-    const stated = { kind: 'graph', title: `place ${vm}`, reason: 'room', targets: [{ resource_id: vm }], graph: { nodes } }
+    const stated = {
+      kind: 'graph',
+      title: `place ${vm}`,
+      reason: 'room',
+      targets: [{ resource_id: vm }],
+      graph: { nodes },
+    }
     const { intent_id } = must(await p.as('olga').post('/v1/intents', stated), 201).body
     return p.as('olga').post(`/v1/intents/${intent_id}/plan-preview`, {})
   }

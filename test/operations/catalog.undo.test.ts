@@ -117,10 +117,10 @@ const asksAtGate = (operation_id: string) =>
       if (items.length === 0) throw new Error(JSON.stringify({ status, blocked_on, progress }))
       return true
     },
-    { timeout_ms: 40_000, what: 'the gate after the canary' },
+    { timeout_ms: 120_000, what: 'the gate after the canary' },
   )
 const ends = (operation_id: string) =>
-  until(async () => (await look(operation_id)).status === 'cancelled', { timeout_ms: 90_000, what: 'the end' })
+  until(async () => (await look(operation_id)).status === 'cancelled', { timeout_ms: 120_000, what: 'the end' })
 const takeBack = async (operation_id: string) =>
   must(await olga().post(`/v1/operations/${operation_id}/cancel`, { mode: 'compensate', reason: 'back' }), 200, 202)
 const known = async (resource_id: string) => (await catalog.as('ada').get(`/v1/resources/${resource_id}`)).body
@@ -155,7 +155,7 @@ it('what a compensating cancel undid is undone in the catalog: next plan begins 
   expect(await stateOf('canary')).toEqual(before)
   worker.kill('SIGKILL')
   await once(worker, 'exit')
-}, 240_000)
+}, 420_000)
 
 it('a worker killed between the undo and its note in the catalog repeats one command: one version, once', async () => {
   const { version } = await known('canary')
@@ -173,4 +173,4 @@ it('a worker killed between the undo and its note in the catalog repeats one com
   expect((await known('canary')).version).toBe(version + 2)
   expect(await stateOf('canary')).toEqual(before)
   expect(store.host('canary')?.release).toBe('1.0.0')
-}, 240_000)
+}, 420_000)

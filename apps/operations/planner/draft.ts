@@ -33,7 +33,10 @@ export type Draft = {
 }
 
 /** A graph as its author wrote it, with defaults and plan-time values filled in. */
-export const graphDraft = ({ intent, targets, types, library, limits }: PlannerInput, violations: Violation[]): Draft => {
+export const graphDraft = (
+  { intent, targets, types, library, limits }: PlannerInput,
+  violations: Violation[],
+): Draft => {
   const given = intent.graph?.nodes ?? []
   if (given.length > limits.graph_nodes)
     throw new PlanRefusal('too_large', `${given.length} nodes; at most ${limits.graph_nodes} in one graph.`)

@@ -97,7 +97,8 @@ const expandStep = (
   const tolerant = unit.tolerant && step.on_failure === 'hold'
   const write = catalog && (of(catalog, '/catalog') as CatalogWrite)
   const restored = write && target ? restoreOf(write, target, unit.type) : {}
-  const undo = compensate ?? (Object.keys(restored).length > 0 && afterUndoable(step, procedure) ? NO_EFFECT : undefined)
+  const undo =
+    compensate ?? (Object.keys(restored).length > 0 && afterUndoable(step, procedure) ? NO_EFFECT : undefined)
   return {
     ...rest,
     node_id,
@@ -186,7 +187,11 @@ export const restoreOf = (
 }
 
 /** A compensation as its author wrote it: without what a plan had it restore. */
-export const ownUndo = ({ catalog, ...rest }: Compensation, { catalog: write }: PlanNode, target: Target): Compensation => {
+export const ownUndo = (
+  { catalog, ...rest }: Compensation,
+  { catalog: write }: PlanNode,
+  target: Target,
+): Compensation => {
   const restored = Object.entries(write ? restoreOf(write, target, undefined) : {})
   const own = Object.entries(catalog ?? {}).filter(
     ([key, value]) => !restored.some(([known, same]) => known === key && equalJson(same, value)),

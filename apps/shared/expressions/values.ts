@@ -196,19 +196,24 @@ const quoted = (data: unknown): unknown => {
  * for a patch that is itself an output, because nobody knows its members before dispatch.
  */
 export const inverseOf = (patch: unknown, before: unknown): Record<string, unknown> | undefined => {
-  const form = formOf(patch)
-  if (form && form[0] !== '$$') return undefined
-  const given = form ? form[1] : patch
-  if (!isObject(given)) return undefined
+  const inverse = inverseIn(patch, before, formOf)
+  return inverse && (quoted(inverse) as Record<string, unknown>)
+}
+
+const inverseIn = (patch: unknown, before: unknown, form: typeof formOf): Record<string, unknown> | undefined => {
+  const [name, body] = form(patch) ?? []
+  // What looks like a form within data is data.
+  if (name === '$$') return inverseIn(body, before, () => undefined)
+  if (name !== undefined || !isObject(patch)) return undefined
   const inverse = new Map<string, unknown>()
-  for (const [key, value] of Object.entries(given)) {
+  for (const [key, value] of Object.entries(patch)) {
     const old = isObject(before) && Object.hasOwn(before, key) ? before[key] : undefined
-    const within = isObject(old) ? inverseOf(value, old) : undefined
+    const within = isObject(old) ? inverseIn(value, old, form) : undefined
     if (within) {
       if (Object.keys(within).length > 0) inverse.set(key, within)
     } else if (old === undefined) {
       if (value !== null) inverse.set(key, null)
-    } else if (!equalJson(old, value)) inverse.set(key, quoted(old))
+    } else if (!equalJson(old, value)) inverse.set(key, old)
   }
   return Object.fromEntries(inverse)
 }

@@ -69,7 +69,7 @@ export const Constraints = Closed({
   ),
 })
 
-const CatalogWrite = Closed({
+export const CatalogWrite = Closed({
   lifecycle_status: Type.Optional(Type.Unknown()),
   health_status: Type.Optional(Type.Unknown()),
   desired_state_patch: Type.Optional(Type.Unknown()),
