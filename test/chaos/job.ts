@@ -35,6 +35,8 @@ const ENDED = new Set(['succeeded', 'succeeded_with_exceptions', 'failed', 'canc
 export const hasEnded = ({ status }: Pick<Job, 'status'>): boolean => ENDED.has(status ?? '')
 
 const REPLANS = 20
+/** What every host runs before anything is rolled out. */
+export const FIRST_RELEASE = '1.0.0'
 
 /** What an operation of this job does, if each thing is done exactly once. */
 export const expectedOf = ({ kind, hosts }: Job): string[] => {

@@ -26,7 +26,7 @@ export const stepOf = (file: StepFile, defaults: ProcedureFile['defaults'] = {})
     COMPENSATION_KEYS.flatMap((key) => (merged[key] === undefined || key === 'with' ? [] : [[key, merged[key]]])),
   )
   const outputs = outputsOf(executor, merged.outputs)
-  // Values for one executor mean nothing to another.
+  // Values for one executor do not fit another.
   const under = (compensate?.executor ?? executor) === executor ? (defaults.with ?? {}) : {}
   const undo = compensate && (mergePatch({ ...base, with: under }, compensate) as Partial<Compensation>)
   return {

@@ -117,7 +117,7 @@ const OPS: { [K in PatchChange['op']]: Op<K> } = {
     if (wrong.length > 0) return
     const roots = rootsOf(context, node.target_id)
     const { catalog, compensate } = raw as Partial<PlanNode>
-    // An undo follows what its node writes, but for what its author said of it.
+    // An undo follows the write of its node, except for members that its author gave it.
     const undoes = set.catalog !== undefined || set.compensate !== undefined
     const undo = compensate && roots.target ? ownUndo(compensate, node, roots.target) : compensate
     const parts = expandParts(

@@ -10,8 +10,8 @@ type Reliance = { from_id: string; to_id: string }
 const CLAIM = 'uses_capability'
 
 /**
- * Refuses nodes that are to confirm a reservation which is no longer held: it ended, or its time is over. Anyone may
- * have that room by now, and the catalog would refuse the confirmation only after the work is done.
+ * Refuses nodes that are to confirm a reservation which is no longer held: it ended, or its time is over. Someone else may
+ * have that room, and the catalog would refuse the confirmation only after the work is done.
  */
 export const refuseLost = async (db: Queryable, nodes: readonly PlanNode[], at: string): Promise<void> => {
   const needed = nodes.flatMap(reliancesOf)
