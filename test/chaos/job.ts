@@ -6,7 +6,7 @@ import type { Dice } from './dice.ts'
 import { readLedger } from './ledger.ts'
 
 /** What happens to an operation on its way besides the kills. */
-export const KINDS = ['approved', 'paused', 'retried', 'patched', 'undone'] as const
+export const KINDS = ['approved', 'paused', 'retried', 'patched', 'unsure', 'undone'] as const
 export type Kind = (typeof KINDS)[number]
 
 export type World = {
@@ -20,7 +20,15 @@ export type World = {
 }
 
 /** A release on three hosts: what it is expected to do, and how it ended. */
-export type Job = { name: string; kind: Kind; hosts: string[]; release: string; operation_id?: string; status?: string }
+export type Job = {
+  name: string
+  kind: Kind
+  hosts: string[]
+  release: string
+  operation_id?: string
+  status?: string
+  stated?: boolean
+}
 
 type Operation = {
   operation_id: string
@@ -44,10 +52,16 @@ export const expectedOf = ({ kind, hosts }: Job): string[] => {
   const released = (host: string) => ['drain', 'deploy', 'undrain'].map((effect) => `${host} ${effect}`)
   // Cancelled at the gate, so that only the canary was changed: it is undone in reverse, by the same three acts.
   if (kind === 'undone') return [...released(canary), ...released(canary)]
-  return [...hosts.flatMap(released), ...(kind === 'patched' ? [`${canary} restart`] : [])]
+  return [...hosts.flatMap(released), ...(adds(kind) ? [`${canary} restart`] : [])]
 }
 
-export const expectedStatus = ({ kind }: Job): string => (kind === 'undone' ? 'cancelled' : 'succeeded')
+export const expectedStatus = ({ kind, stated }: Job): string => {
+  if (kind === 'undone') return 'cancelled'
+  return stated ? 'succeeded_with_exceptions' : 'succeeded'
+}
+
+/** A patch adds a restart. That of `unsure` must not be repeated, and its host never answers. */
+const adds = (kind: Kind): boolean => kind === 'patched' || kind === 'unsure'
 
 /** Starts the operation of a job and brings it to its end, as an operator and an approver would. */
 export const runJob = async (world: World, job: Job): Promise<void> => {
@@ -109,9 +123,10 @@ const actsOf = (world: World, job: Job, path: string) => {
       special = true
       await mend()
     }
+    if (job.kind === 'unsure' && special && operation.status === 'blocked') await findOut(world, job, path)
     const gate = await waitingGate(approver, path)
     if (!gate) return
-    if (job.kind === 'patched' && !special) {
+    if (adds(job.kind) && !special) {
       special = true
       await patch(world, job, path)
     }
@@ -178,7 +193,7 @@ const patch = async ({ operator, approver, fleet }: World, job: Job, path: strin
   const node = {
     node_id: 'extra',
     executor: 'http',
-    idempotent: true,
+    idempotent: job.kind === 'patched',
     depends_on: [`undrain.${canary}`],
     secrets: { token: 'secret://file/fleet-token#1' },
     with: {
@@ -186,10 +201,31 @@ const patch = async ({ operator, approver, fleet }: World, job: Job, path: strin
       headers: { authorization: { $secret: 'token' } },
       request: { method: 'POST', url: '/restart', body: {} },
     },
-    retry: { max_attempts: 3, initial_s: 1 },
+    ...(job.kind === 'patched' ? { retry: { max_attempts: 3, initial_s: 1 } } : { timeouts: { run_s: 5 } }),
   }
+  if (job.kind === 'unsure') await fleet.setFaults(canary, { swallow_answers: true })
   const proposal = { base_revision: 1, changes: [{ op: 'add_node', node }], reason: 'restart it as well' }
   const { body } = await operator.post<Patch>(`${path}/patches`, proposal, `${job.name} patch`)
   const vote = { reviewed_digest: body.digest }
   await approver.post(`${path}/patches/${body.patch_id}/approve`, vote, `${job.name} patch vote`)
+}
+
+/** Nobody knows whether the restart happened: a person looks at the host, and states it or has it done. */
+const findOut = async ({ operator, fleet, fleet_url }: World, job: Job, path: string): Promise<void> => {
+  const [canary = ''] = job.hosts
+  const { state, generation } = await operator.get<{ state: string; generation: number }>(`${path}/nodes/extra`)
+  if (state !== 'outcome_unknown') return
+  await fleet.setFaults(canary, {})
+  const happened = (await readLedger(fleet_url)).some(
+    ({ operation_id, hostname, effect }) =>
+      operation_id === job.operation_id && hostname === canary && effect === 'restart',
+  )
+  const key = `${job.name} found out ${generation}`
+  if (!happened) {
+    await operator.post(`${path}/nodes/extra/retry`, { reason: 'the host did not restart' }, key)
+    return
+  }
+  const stated = { type: 'mark_succeeded', node_id: 'extra', payload: { outputs: {}, note: 'the host restarted' } }
+  await operator.post(`${path}/interventions`, { ...stated, reason: 'looked at the host' }, key)
+  job.stated = true
 }
