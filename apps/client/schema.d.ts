@@ -7159,6 +7159,7 @@ export interface components {
             /** @description RFC 3339 in UTC with microseconds. */
             at: string;
             actor: string;
+            actor_name: string;
             command_id: string | null;
             operation_id: string | null;
             lifecycle_status: string;

@@ -41,6 +41,21 @@ export const resourceQuery = (resource_id: string) =>
     queryFn: reading('/v1/resources/{resource_id}', { path: { resource_id } }),
   })
 
+/** Who changed it and when, the newest version first. */
+export const versionsQuery = (resource_id: string) =>
+  infiniteQueryOptions({
+    queryKey: ['resource', resource_id, 'versions'],
+    ...paging('/v1/resources/{resource_id}/versions', { path: { resource_id }, query: { page_size: 50 } }),
+  })
+
+/** The resource as it was at a version, which never changes. */
+export const versionQuery = (resource_id: string, at_version: number) =>
+  queryOptions({
+    queryKey: ['version', resource_id, at_version],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: reading('/v1/resources/{resource_id}', { path: { resource_id }, query: { at_version } }),
+  })
+
 /** The resource with the managers of its fields. */
 export const managersQuery = (resource_id: string) =>
   queryOptions({
