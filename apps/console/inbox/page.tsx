@@ -57,8 +57,8 @@ export const InboxPage = () => {
       <Guide />
       {inbox.isPending ? <Loading rows={2} /> : null}
       {inbox.isError ? <Failure error={inbox.error} retry={() => void inbox.refetch()} /> : null}
-      <WaitingRows waiting={waiting.data} selection={selection} />
       <SelectionBar selection={selection} />
+      <WaitingRows waiting={waiting.data} selection={selection} />
       {rows.length > 0 ? (
         <ul className="flex flex-col gap-3">
           {rows.map(({ row, gone }) => (

@@ -4,8 +4,6 @@ import { count } from './plural.ts'
 const list = new Intl.ListFormat('de', { type: 'conjunction' })
 
 const CHANGED = { create: 'hinzugefügt', update: 'geändert', replace: 'ersetzt', delete: 'entfernt' }
-const VIEWED: Record<string, string> = { inbox: 'Eingang', operations: 'Vorgänge', resources: 'Ressourcen' }
-
 /** German words of the frame around every page, and those that all pages share. */
 export const frame: typeof en.frame = {
   product: 'Signalbox',
@@ -20,6 +18,7 @@ export const frame: typeof en.frame = {
   system: 'System',
   of: (part: number, whole: number) => `${part} von ${whole}`,
   more: 'Weitere laden',
+  cannot: 'Was darf ich hier nicht?',
   show: 'Anzeigen',
   show_all: (n: number) => `Alle ${n} anzeigen`,
   unchanged: (n: number) => count(n, 'ein Eintrag unverändert', '{n} Einträge unverändert'),
@@ -39,10 +38,6 @@ export const frame: typeof en.frame = {
     health: 'Zustand',
     audit: 'Prüfprotokoll',
     admin: 'Verwaltung',
-    users: 'Benutzer',
-    freezes: 'Änderungssperren',
-    packs: 'Pakete',
-    page: 'Seite',
     more: 'Mehr',
     create: 'Neu',
     waiting: (n: number) => count(n, '{n} Freigabe braucht Ihre Stimme', '{n} Freigaben brauchen Ihre Stimme'),
@@ -55,8 +50,6 @@ export const frame: typeof en.frame = {
     password: 'Passwort ändern',
     go_to: 'Zu Seite, Vorgang oder Ressource springen',
     go_to_placeholder: 'Springen zu …',
-    go_to_none: 'Keine passenden Seiten, Ansichten, Vorgänge oder Ressourcen.',
-    view_of: (list: string) => `Ansicht: ${VIEWED[list] ?? list}`,
     environment: (name: string) => `Umgebung ${name}`,
   },
   connection: {
