@@ -21,6 +21,7 @@ const resources = createRoute({
     region: text(search.region),
     health: text(search.health),
     q: text(search.q),
+    ...texts(search, 'lifecycle', 'drift', 'sort'),
   }),
   component: lazyPage(() => import('../resources/list.tsx'), 'ResourcesPage'),
 })

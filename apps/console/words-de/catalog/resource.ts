@@ -18,6 +18,8 @@ export const resources: typeof en.resources = {
   name: 'Name',
   type: 'Typ',
   place: 'Ort',
+  region: 'Region',
+  total: (n: number, more: boolean) => `${more ? 'mehr als ' : ''}${count(n, 'eine Ressource', '{n} Ressourcen')}`,
   lifecycle: 'Lebenszyklus',
   health: 'Zustand',
   last_operation: 'Letzter Vorgang',

@@ -18,6 +18,8 @@ export const resources = {
   name: 'Name',
   type: 'Type',
   place: 'Place',
+  region: 'Region',
+  total: (n: number, more: boolean) => `${more ? 'More than ' : ''}${count(n, 'one resource', '{n} resources')}`,
   lifecycle: 'Lifecycle',
   health: 'Health',
   last_operation: 'Last operation',
