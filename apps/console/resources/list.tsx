@@ -67,7 +67,7 @@ export const ResourcesPage = () => {
           empty={filtered ? tCatalog.resources.no_match : tCatalog.resources.empty}
           next={filtered ? CLEAR : <p>{tCatalog.resources.empty_hint}</p>}
           caption={tCatalog.resources.caption}
-          className="brief"
+          className="two-line"
           columns={columns}
           rows={rowsOf(list)}
           keyOf={({ resource_id }) => resource_id}
@@ -91,7 +91,7 @@ const Filters = ({ find, set }: { find: Find; set: (change: Partial<Find>) => vo
   const words = tCatalog.resources
   const any = ['', words.any] as const
   return (
-    <>
+    <div className="filters">
       <Filter
         label={words.type}
         choices={[any, ...named(types.map(({ type_key }) => type_key).sort(), find.type)]}
@@ -122,7 +122,7 @@ const Filters = ({ find, set }: { find: Find; set: (change: Partial<Find>) => vo
         value={find.drift ?? ''}
         change={(drift) => set({ drift })}
       />
-    </>
+    </div>
   )
 }
 const LIFECYCLES = ['planned', 'active', 'retiring', 'retired']
@@ -173,19 +173,19 @@ const FOUND: Column<FoundResource>[] = [
   PLACE,
 ]
 
-/** The columns, whose heads order the rows: from the first, from the last, and as they come. */
+/** The columns, whose heads order the rows: one way, the other way, and as they come. Health begins with the worst. */
 const sortable = (sort: string | undefined, order: (sort: string | undefined) => void): Column<ResourceRow>[] =>
-  COLUMNS.map(({ by, ...column }) =>
-    by === undefined
-      ? column
-      : {
-          ...column,
-          sort: {
-            now: sort === by ? 'ascending' : sort === `-${by}` ? 'descending' : undefined,
-            press: () => order(sort === by ? `-${by}` : sort === `-${by}` ? undefined : by),
-          },
-        },
-  )
+  COLUMNS.map(({ by, ...column }) => {
+    if (by === undefined) return column
+    const [one, other] = by === 'health_status' ? [`-${by}`, by] : [by, `-${by}`]
+    return {
+      ...column,
+      sort: {
+        now: sort === by ? 'ascending' : sort === `-${by}` ? 'descending' : undefined,
+        press: () => order(sort === one ? other : sort === other ? undefined : one),
+      },
+    }
+  })
 
 const COLUMNS: (Column<ResourceRow> & { by?: string })[] = [
   { ...NAME, by: 'name' },
