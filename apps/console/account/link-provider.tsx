@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react'
 import { listProviders, type Provider, proveAt } from '../session/providers.ts'
-import { tLogin, tSession } from '../words/login.ts'
+import { tLogin, tSession } from '../words/frame/login.ts'
 
 /** Links one's identity at a provider; linking what is linked changes nothing. A refusal comes back to the sign-in page. */
 export const LinkProvider = () => {

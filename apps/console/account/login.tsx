@@ -13,7 +13,7 @@ import { listProviders, type Provider, signInAddress } from '../session/provider
 import { type SignIn, sessionPhase, signIn, signInByPasskey, startSession } from '../session/token.ts'
 import { Heading } from '../ui/page.tsx'
 import { ShapeIcon } from '../values/status.tsx'
-import { tLogin } from '../words/login.ts'
+import { tLogin } from '../words/frame/login.ts'
 
 type Errors = { username?: string; password?: string; form?: string }
 

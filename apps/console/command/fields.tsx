@@ -11,8 +11,8 @@ import { confirmBy, confirmPasskey } from '../session/token.ts'
 import { ProblemText } from '../ui/failure.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { tDecide } from '../words/decide.ts'
+import { tLogin, tSession } from '../words/frame/login.ts'
 import { t } from '../words/index.ts'
-import { tLogin, tSession } from '../words/login.ts'
 import { tOperation } from '../words/operation.ts'
 
 type Typed = {

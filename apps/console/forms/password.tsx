@@ -1,6 +1,6 @@
 import { Eye, EyeOff } from 'lucide-react'
 import { useState } from 'react'
-import { tLogin } from '../words/login.ts'
+import { tLogin } from '../words/frame/login.ts'
 
 type PasswordFieldProps = {
   id: string

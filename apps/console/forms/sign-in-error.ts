@@ -1,6 +1,6 @@
 import { clockTime, type Zone } from '../kit/format.ts'
 import type { SignIn } from '../session/token.ts'
-import { tLogin } from '../words/login.ts'
+import { tLogin } from '../words/frame/login.ts'
 
 /** Why a sign-in failed and when to try again: one text for all causes that a guesser could use. */
 export const signInError = (

@@ -1,12 +1,25 @@
 import { Search } from 'lucide-react'
 import { Suspense, useEffect, useId, useRef, useState } from 'react'
-import type { PaletteKeys } from '../palette/list.tsx'
-import { lazyPart } from '../ui/lazy.ts'
 import { t } from '../words/index.ts'
 
-/** The list comes with the first use. */
-const load = () => import('../palette/list.tsx').then((part) => ({ default: part.Palette }))
-const Palette = lazyPart(load)
+export type PaletteKeys = {
+  /** Moves by a key, or opens the selected line. */
+  press: (key: 'ArrowDown' | 'ArrowUp' | 'Enter') => void
+}
+export type PaletteProps = {
+  id: string
+  text: string
+  /** Enter came before the answers to this text: the first of them is opened. */
+  early: boolean
+  keys: React.Ref<PaletteKeys>
+  close: () => void
+  /** The selected line, which the field names. */
+  select: (option: string | undefined) => void
+  wait: () => void
+}
+
+/** The list, which comes with the first use. */
+export type PaletteList = React.ComponentType<PaletteProps>
 
 /** Ctrl-K or Cmd-K brings the keyboard to the field. */
 const useFieldKey = (field: React.RefObject<HTMLInputElement | null>): void =>
@@ -22,7 +35,7 @@ const useFieldKey = (field: React.RefObject<HTMLInputElement | null>): void =>
   }, [field])
 
 /** Finds pages, actions, views, nodes, operations and resources from every page. */
-export const GoTo = () => {
+export const GoTo = ({ Palette }: { Palette: PaletteList }) => {
   const [text, setText] = useState('')
   const [open, setOpen] = useState(false)
   const [option, setOption] = useState<string>()
@@ -71,7 +84,6 @@ export const GoTo = () => {
         }}
         onFocus={() => setOpen(true)}
         onBlur={() => setOpen(false)}
-        onPointerEnter={() => load().catch(() => {})}
         onKeyDown={key}
       />
       {open ? (

@@ -7,7 +7,7 @@ import { display } from '../kit/prefs.ts'
 import type { SecondStep } from '../session/answer.ts'
 import { currentUser, type SignIn, showLogin, signIn } from '../session/token.ts'
 import { DialogFrame } from '../ui/overlays.tsx'
-import { tLogin, tSession } from '../words/login.ts'
+import { tLogin, tSession } from '../words/frame/login.ts'
 
 /** The session is over while a page is open: asks the same person's password; page and typed text stay. */
 export const SessionDialog = () => {

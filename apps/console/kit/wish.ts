@@ -8,7 +8,7 @@ const WAIT_MS = 10_000
 let wish: Wish | undefined
 const hearing = new Set<() => void>()
 
-/** Asks the page of an object to open one of its dialogs, now or once it is there. */
+/** Asks the page of an object to open one of its dialogs, now or once it has come. */
 export const wishFor = (what: string, of: string): void => {
   wish = { what, of, at: Date.now() }
   for (const hear of hearing) hear()

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useParams, useRouter } from '@tanstack/react-router'
 import { useEffect, useImperativeHandle, useLayoutEffect, useState } from 'react'
+import type { PaletteProps } from '../frame/go-to.tsx'
 import { useRested } from '../kit/rested.ts'
 import { wishFor } from '../kit/wish.ts'
 import { inboxQuery, meQuery, waitingQuery } from '../queries/me.ts'
@@ -90,24 +91,8 @@ const useLine = (typed: string): Item[] => {
   ]
 }
 
-export type PaletteKeys = {
-  /** Moves by a key, or opens the selected line. */
-  press: (key: 'ArrowDown' | 'ArrowUp' | 'Enter') => void
-}
-type Props = {
-  id: string
-  text: string
-  /** Enter came before the answers to this text: the first of them is opened. */
-  early: boolean
-  keys: React.Ref<PaletteKeys>
-  close: () => void
-  /** The selected line, which the field names. */
-  select: (option: string | undefined) => void
-  wait: () => void
-}
-
 /** The list below the go-to field. */
-export const Palette = ({ id, text, early, keys, close, select, wait }: Props) => {
+export const Palette = ({ id, text, early, keys, close, select, wait }: PaletteProps) => {
   const router = useRouter()
   const typed = text.trim()
   const { items, busy } = useItems(typed)

@@ -23,7 +23,7 @@ describe('the list of resources', () => {
       await page.goto(`${stack.gateway_url}/resources?q=labels.listed%3Dyes`)
       await page.getByText('130 resources', { exact: true }).waitFor()
       const names = page.getByRole('table').locator('tbody td:first-child')
-      const first = (name: string) => until(async () => (await names.first().innerText()) === name, { what: name })
+      const first = (name: string) => until(async () => (await names.first().textContent()) === name, { what: name })
       await first('listed 1000')
       await page.getByRole('button', { name: 'Name' }).click()
       await page.getByRole('button', { name: 'Name' }).click()

@@ -9,7 +9,7 @@ import { totpQuery } from '../../queries/me.ts'
 import { CopyButton } from '../../ui/copy.tsx'
 import { TimeText } from '../../values/time.tsx'
 import { tAccount } from '../../words/account.ts'
-import { tLogin } from '../../words/login.ts'
+import { tLogin } from '../../words/frame/login.ts'
 import { send, Told, useChanges } from '../changes.tsx'
 
 const PATH = '/api/v1/users/me/totp'

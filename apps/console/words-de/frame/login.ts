@@ -1,7 +1,7 @@
 import type * as en from '../../words/frame/login.ts'
 
 /** German words of signing in. */
-export const login: typeof en.login = {
+export const tLogin: typeof en.tLogin = {
   title: 'Anmelden',
   username: 'Benutzername',
   password: 'Passwort',
@@ -50,7 +50,7 @@ export const login: typeof en.login = {
 }
 
 /** German words of a session that has ended, and of a decision that asks who one is. */
-export const session: typeof en.session = {
+export const tSession: typeof en.tSession = {
   title: 'Ihre Sitzung ist beendet',
   text: (name: string) => `Wieder als ${name} anmelden. Ihre Eingaben auf der Seite bleiben erhalten.`,
   someone_else: 'Als andere Person anmelden',

@@ -1,5 +1,5 @@
 /** Words of signing in. */
-export const login = {
+export const tLogin = {
   title: 'Sign in',
   username: 'Username',
   password: 'Password',
@@ -47,7 +47,7 @@ export const login = {
 }
 
 /** Words of a session that has ended, and of a decision that asks who one is. */
-export const session = {
+export const tSession = {
   title: 'Your session has ended',
   text: (name: string) => `Sign in again as ${name}. The page keeps what you typed.`,
   someone_else: 'Sign in as someone else',

@@ -13,8 +13,8 @@ import { FieldDiffs } from '../values/diff.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tCatalog } from '../words/catalog.ts'
+import { differencesOf } from './differences.ts'
 import { States } from './states.tsx'
-import { differencesOf } from './versions.ts'
 
 const words = tCatalog.resource.versions
 const PATHS = 4

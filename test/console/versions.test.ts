@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { differencesOf } from '../../apps/console/resources/versions.ts'
+import { differencesOf } from '../../apps/console/versions/differences.ts'
 
 const state = (desired_state: Record<string, unknown>, labels: Record<string, string> = {}) => ({
   ...{ name: 'web', display_name: null, lifecycle_status: 'active', owner: null, parent_id: null },
