@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react'
 import { listProviders, type Provider, proveAt } from '../session/providers.ts'
 import { tLogin, tSession } from '../words/frame/login.ts'
 
-/** Links one's identity at a provider; linking what is linked changes nothing. A refusal comes back to the sign-in page. */
+/** Links one's identity at a provider; a linked one stays linked. A refusal comes back to the sign-in page. */
 export const LinkProvider = () => {
   const [providers, setProviders] = useState<Provider[]>([])
   const [error, setError] = useState<string | null>(null)
