@@ -7161,6 +7161,7 @@ export interface components {
             /** @description RFC 3339 in UTC with microseconds. */
             at: string;
             actor: string;
+            actor_name: string;
             command_id: string | null;
             operation_id: string | null;
             lifecycle_status: string;

@@ -4,6 +4,10 @@ import { NotFound } from '../frame/lazy-page.tsx'
 import { Shell } from '../frame/shell.tsx'
 import { Unreachable } from '../frame/unreachable.tsx'
 import { SessionAway, sessionPhase, startSession } from '../session/token.ts'
+import { lazyPart } from '../ui/lazy.ts'
+
+/** The list below the go-to field knows pages of every area. */
+const Palette = lazyPart(() => import('../palette/list.tsx').then((part) => ({ default: part.Palette })))
 
 export const root = createRootRouteWithContext<{ client: QueryClient }>()({
   component: Outlet,
@@ -22,7 +26,7 @@ export const shell = createRoute({
     if (outcome === 'over') throw redirect({ to: '/login', search: { next: location.href }, replace: true })
     throw new SessionAway(outcome)
   },
-  component: Shell,
+  component: () => <Shell Palette={Palette} />,
   errorComponent: Unreachable,
   notFoundComponent: NotFound,
 })
