@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { RedisOptions } from 'ioredis'
 import Type from 'typebox'
 import { ConfigError, loadConfig, readTextFile } from './config.ts'
 
@@ -11,6 +12,18 @@ export const schema = Type.Object({
   ),
   SIGNALBOX__TLS__CERT_FILE: file('A PEM file: the certificate that Redis, NATS and Temporal see, where they ask.'),
   SIGNALBOX__TLS__KEY_FILE: file('A PEM file: the private key of that certificate.'),
+  SIGNALBOX__REDIS__SENTINELS: Type.Optional(
+    Type.String({
+      pattern: '^[^\\s,:]+:\\d+(,[^\\s,:]+:\\d+)*$',
+      description:
+        'host:port of each Redis Sentinel, with commas between: they say which server is the primary, and the REDIS__URL says only the account and whether by TLS.',
+    }),
+  ),
+  SIGNALBOX__REDIS__SENTINEL_NAME: Type.String({
+    default: 'signalbox',
+    description: 'The name that the Sentinels give to the primary and its replicas.',
+  }),
+  SIGNALBOX__REDIS__SENTINEL_PASSWORD_FILE: file('A file with the password of the Sentinels, if they ask for one.'),
   SIGNALBOX__NATS__NKEY_FILE: file("A file with the NKEY seed of this app's NATS user, instead of a password."),
   SIGNALBOX__NATS__REPLICAS: Type.Integer({
     ...{ default: 1, minimum: 1, maximum: 5 },
@@ -24,6 +37,8 @@ export const schema = Type.Object({
 /** Texts are PEM. */
 export type Links = {
   tls: { ca?: string; cert?: string; key?: string }
+  /** Those who name the primary of Redis; undefined if its address is fixed. */
+  sentinels: { servers: { host: string; port: number }[]; name: string; password: string | undefined } | undefined
   nkey_seed: string | undefined
   nats_replicas: number
   api_key_file: string | undefined
@@ -45,6 +60,16 @@ export const loadLinks = (env: NodeJS.ProcessEnv = process.env): Links => {
   read('SIGNALBOX__TEMPORAL__API_KEY_FILE') // one that cannot be read stops the start
   return {
     tls: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) },
+    sentinels: config.SIGNALBOX__REDIS__SENTINELS
+      ? {
+          servers: config.SIGNALBOX__REDIS__SENTINELS.split(',').map((address) => {
+            const [host = '', port] = address.split(':')
+            return { host, port: Number(port) }
+          }),
+          name: config.SIGNALBOX__REDIS__SENTINEL_NAME,
+          password: read('SIGNALBOX__REDIS__SENTINEL_PASSWORD_FILE'),
+        }
+      : undefined,
     nkey_seed: read('SIGNALBOX__NATS__NKEY_FILE'),
     nats_replicas: config.SIGNALBOX__NATS__REPLICAS,
     api_key_file: config.SIGNALBOX__TEMPORAL__API_KEY_FILE,
@@ -59,9 +84,22 @@ export const linksOfProcess = (): Links => {
   return of_process
 }
 
-/** The TLS options of a Redis client; none for a plain address. */
-export const tlsOf = (url: string, { tls }: Links = linksOfProcess()): { tls?: Links['tls'] } =>
-  url.startsWith('rediss:') ? { tls } : {}
+/**
+ * How a client of Redis finds its server and trusts it: by the address itself or, with Sentinels, whichever server they
+ * call the primary. A Sentinel ends the connections of a server that it makes a replica, so the client asks again.
+ */
+export const redisLink = (url: string, { tls, sentinels }: Links = linksOfProcess()): RedisOptions => {
+  const secured = url.startsWith('rediss:')
+  if (!sentinels) return secured ? { tls } : {}
+  const { servers, name, password } = sentinels
+  return {
+    sentinels: servers,
+    name,
+    ...(password && { sentinelPassword: password }),
+    sentinelCommandTimeout: 1000,
+    ...(secured && { tls, sentinelTLS: tls, enableTLSForSentinelMode: true }),
+  }
+}
 
 /**
  * How a client of Temporal connects: `tls://host:port` by TLS, `host:port` plain. An API key goes over TLS alone, and

@@ -1,11 +1,14 @@
 import type { Duplex } from 'node:stream'
 import { Redis } from 'ioredis'
-import { tlsOf } from '../../apps/shared/links.ts'
+import { type Links, redisLink } from '../../apps/shared/links.ts'
 
 /** Connects to Redis: no queue while it is away, one retry, so that an outage answers at once (reliability.md 2.2). */
-export const createRedis = (url: string, { name, timeout_ms = 500 }: { name: string; timeout_ms?: number }): Redis => {
+export const createRedis = (
+  url: string,
+  { name, timeout_ms = 500, links }: { name: string; timeout_ms?: number; links?: Links },
+): Redis => {
   const redis = new Redis(url, {
-    ...tlsOf(url),
+    ...redisLink(url, links),
     connectionName: name,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 1,

@@ -126,14 +126,15 @@ it('gives work that asks for labels to the agent that has them', async () => {
 
 it('an agent that is killed half way: the tool dies with it, the outcome is unknown, and nobody repeats it', async () => {
   const agent = lab.startAgent(file)
-  const path = await lab.start(job('slow', 'lost', { timeouts: { run_s: 60, heartbeat_s: 5 } }))
+  const path = await lab.start(job('slow', 'lost', { timeouts: { run_s: 600, heartbeat_s: 5 } }))
   await begins('lost')
   const [, pid = ''] = effects('lost')[0]?.split(' ') ?? []
   await ends(agent)
   await until(() => !isRunning(Number(pid)), { what: 'the tool gone' })
   const other = lab.startAgent(file)
   const node = await lab.reaches(path, 'outcome_unknown')
-  expect(node.error_message).toMatch(/silent|in time/)
+  // Long before its deadline.
+  expect(node.error_message).toMatch(/silent/)
   const after = await lab.start(job('effect', 'after'))
   await lab.reaches(after, 'succeeded')
   expect(effects('lost')).toHaveLength(1)

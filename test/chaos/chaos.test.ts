@@ -6,7 +6,7 @@ import { wreak } from './run.ts'
 /** The short form of `npm run test:chaos`: a platform and servers of its own, always the same kills. */
 let stack: Stack
 beforeAll(async () => {
-  stack = await startStack({ own_servers: ['postgres', 'redis', 'nats', 'temporal'] })
+  stack = await startStack({ own_servers: ['postgres', 'redis', 'nats', 'temporal'], linked: true })
 }, 180_000)
 afterAll(() => stack.stop(), 60_000)
 

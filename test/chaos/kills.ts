@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Stack } from '../support/stack.ts'
+import type { Link } from '../support/link.ts'
+import { LINKED, type Links, type Stack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 import type { Dice } from './dice.ts'
 
@@ -25,15 +26,15 @@ const BACK_MS = 120_000
 const LONGEST_STALL_MS = 8000
 
 export type Deaths = Map<string, number[]>
-/** How long each process was away in milliseconds, and how many stood still. */
-export type Harmed = { deaths: Deaths; stalls: number }
+/** How long each process was away in milliseconds, how many stood still, and how often a link to a server failed. */
+export type Harmed = { deaths: Deaths; stalls: number; breaks: number }
 export type Harm = (with_: {
   /** One of its own for each purpose, so that none depends on how often another is thrown. */
   dice: (n: number) => Dice
   say: (what: string) => void
 }) => Promise<Harmed>
 
-/** Kills and stalls processes at random moments, `gap_s` seconds apart on the average. */
+/** Kills and stalls processes and breaks links at random moments, `gap_s` seconds apart on the average. */
 export const atRandom =
   (stack: Stack, { kills, gap_s }: { kills: number; gap_s: number }): Harm =>
   async ({ dice, say }) => {
@@ -44,10 +45,11 @@ export const atRandom =
       goes: () => !over,
       stalled: (name) => say(`${name} stands still`),
     })
+    const breaking = breakAtRandom(stack.links, { dice: dice(4), gap_s, goes: () => !over, broken: say })
     const killed = (n: number, name: Victim) => say(`kill ${n} of ${kills}: ${name}`)
     const deaths = await killAtRandom(stack, { kills, dice: dice(0), gap_s, killed })
     over = true
-    return { deaths, stalls: await stalling }
+    return { deaths, stalls: await stalling, breaks: await breaking }
   }
 
 /**
@@ -100,6 +102,31 @@ const stallAtRandom = async (
     stack.resume(name)
     count += 1
   }
+}
+
+const BREAKS = {
+  'is cut': (link: Link) => link.cut(),
+  'swallows all': (link: Link) => link.freeze(),
+  'is slow': (link: Link) => link.slow(100),
+}
+
+/** The link to a server ends all connections, passes nothing for a moment, or is slow. Answers how often. */
+const breakAtRandom = async (
+  links: Links | undefined,
+  { dice, gap_s, goes, broken }: { dice: Dice; gap_s: number; goes: () => boolean; broken: (what: string) => void },
+): Promise<number> => {
+  let count = 0
+  while (links) {
+    await delay(dice.between(gap_s * 1000, 4 * gap_s * 1000))
+    if (!goes()) break
+    const [name, how] = [dice.pick(LINKED), dice.pick(Object.keys(BREAKS) as (keyof typeof BREAKS)[])]
+    broken(`the link to ${name} ${how}`)
+    BREAKS[how](links[name])
+    await delay(dice.between(500, LONGEST_STALL_MS))
+    links[name].mend()
+    count += 1
+  }
+  return count
 }
 
 const strike = async (stack: Stack, name: Victim): Promise<number> => {

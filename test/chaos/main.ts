@@ -10,11 +10,11 @@ import { type Outcome, wreak } from './run.ts'
 
 /**
  * `npm run test:chaos -- --kills 50 [--seed N] [--gap SECONDS] [--at-once N]`: a platform and servers of its own, operations
- * on real hosts all the time, `kill -9` and SIGSTOP of random processes at random moments, lost answers, and people who
- * sign in and out meanwhile. Exits 1 when an operation did not end
- * right, an effect was lost or done twice, or anything derived is not what its origin says.
+ * on real hosts all the time, `kill -9` and SIGSTOP of random processes at random moments, lost answers, and links
+ * that are cut, swallow or are slow. People sign in and out meanwhile. Exits 1 when an operation did not end right,
+ * an effect was lost or done twice, or anything derived is not what its origin says.
  */
-const report = ({ deaths, stalls, sign_ins, jobs, effects, twice, lost, breaches }: Outcome): void => {
+const report = ({ deaths, stalls, breaks, sign_ins, jobs, effects, twice, lost, breaches }: Outcome): void => {
   const seconds = (times: number[]) =>
     times.length === 0 ? '' : (times.reduce((a, b) => a + b) / times.length / 1000).toFixed(1)
   const rows = [...deaths].map(([name, times]) => [name, String(times.length), seconds(times)])
@@ -27,7 +27,7 @@ const report = ({ deaths, stalls, sign_ins, jobs, effects, twice, lost, breaches
     console.log(line)
   console.log()
   console.log(
-    `${stalls} processes stood still; ${sign_ins.count} sign-ins, the slowest ${(sign_ins.slowest_ms / 1000).toFixed(1)} s\n`,
+    `${stalls} processes stood still, ${breaks} links failed; ${sign_ins.count} sign-ins, the slowest ${(sign_ins.slowest_ms / 1000).toFixed(1)} s\n`,
   )
   const over = [jobs.length, effects, twice, lost, breaches.length].map(String)
   for (const line of table(['operations over', 'effects', 'twice', 'lost', 'breaches'], [over])) console.log(line)
@@ -49,7 +49,7 @@ const {
   'at-once': at_once,
 } = numbersGiven('test:chaos', { kills: 50, seed: Math.floor(Math.random() * 1e9), gap: 6, 'at-once': 4 })
 console.log(`${kills} kills, seed ${seed}, ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)}`)
-const stack = await startStack({ own_servers: ['postgres', 'redis', 'nats', 'temporal'] })
+const stack = await startStack({ own_servers: ['postgres', 'redis', 'nats', 'temporal'], linked: true })
 let stopping = false
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => {

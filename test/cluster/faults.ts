@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { ROOT } from '../../apps/platform/base/paths.ts'
 import type { Managed } from '../../apps/platform/base/process.ts'
 import { connectNats } from '../../apps/shared/events/events.ts'
 import { withConnection } from '../../db/connection.ts'
@@ -24,28 +25,68 @@ export const createCounts = () => {
 }
 export type Counts = ReturnType<typeof createCounts>
 
-/** Kills one of each app, then the primary of Postgres, then the leader of a stream; each `gap_ms` after the last is back. */
-export const oneOfEach =
-  (cluster: Cluster, counts: Counts, { gap_ms, apps = APPS }: { gap_ms: number; apps?: readonly string[] }): Harm =>
-  async ({ dice, say }) => {
+/** One fault: what is done, and until when it is over. */
+export type Fault = { name: string; act: () => Promise<void> }
+
+/** Each fault in turn, `gap_ms` after the last is over; the requests refused meanwhile are counted for it. */
+export const inTurn =
+  (faults: readonly Fault[], counts: Counts, gap_ms: number): Harm =>
+  async ({ say }) => {
     const deaths = new Map<string, number[]>()
-    const strike = async (name: string, act: () => Promise<void>) => {
+    await delay(gap_ms)
+    for (const { name, act } of faults) {
       counts.begin(name)
-      say(`kill: ${name}`)
-      const died = performance.now()
+      say(name)
+      const began = performance.now()
       await act()
-      deaths.set(name, [performance.now() - died])
+      deaths.set(name, [performance.now() - began])
       await delay(gap_ms)
     }
-    await delay(gap_ms)
-    for (const app of apps) {
-      const one = dice(0).pick(cluster.apps.get(app) ?? []) as Managed
-      await strike(app, () => again(one))
-    }
-    await strike('postgres', () => failOver(cluster))
-    await strike('nats', () => loseLeader(cluster))
-    return { deaths, stalls: 0 }
+    return { deaths, stalls: 0, breaks: 0 }
   }
+
+/** One of each of these apps dies; then the primary of Postgres, that of Redis, and the leader of a stream. */
+export const deaths = (cluster: Cluster, apps: readonly string[] = APPS): Fault[] => [
+  ...apps.map((app) => ({ name: `kill ${app}`, act: () => again(cluster.apps.get(app)?.[0] as Managed) })),
+  { name: 'kill postgres', act: () => failOver(cluster) },
+  { name: 'kill redis', act: () => loseRedis(cluster) },
+  { name: 'kill nats', act: () => loseLeader(cluster) },
+]
+
+/** A network that swallows, one that is slow, and processes that stand still: one of the two relays leads. */
+export const troubles = ({ link, apps }: Cluster): Fault[] => [
+  { name: 'Postgres unreachable for 5 s', act: () => during(5000, link.freeze, link.thaw) },
+  { name: 'Postgres 50 ms away for 10 s', act: () => during(10_000, () => link.slow(50), link.mend) },
+  ...(apps.get('relay') ?? []).map((one) => ({
+    name: `${one.name} stands still for 20 s`,
+    act: () =>
+      during(
+        20_000,
+        () => one.kill('SIGSTOP'),
+        () => one.kill('SIGCONT'),
+      ),
+  })),
+]
+
+const during = async (ms: number, begin: () => void, end: () => void): Promise<void> => {
+  begin()
+  await delay(ms)
+  end()
+}
+
+/** Every process is replaced by one of another build, one after the other; the database first, if it is a newer one. */
+export const roll = (cluster: Cluster, to: { name: string; root: string }, apps: readonly string[] = APPS): Fault => ({
+  name: `roll to ${to.name}`,
+  act: async () => {
+    cluster.build.root = to.root
+    if (to.root === ROOT) await cluster.migrate()
+    for (const app of apps)
+      for (const one of cluster.apps.get(app) ?? []) {
+        await one.stop()
+        await one.start()
+      }
+  },
+})
 
 const again = async (one: Managed): Promise<void> => {
   const before = one.pid
@@ -65,6 +106,14 @@ const failOver = async ({ primary, second, link, site }: Cluster): Promise<void>
       return rows[0]?.standby === false
     })
   await until(serves, { timeout_ms: BACK_MS, what: 'the new primary' })
+}
+
+/** The Sentinels put a replica in the place of the primary, which is gone for good. */
+const loseRedis = async ({ redis, apps }: Cluster): Promise<void> => {
+  const before = await redis.primary()
+  redis.own.crash('SIGKILL')
+  await until(async () => (await redis.primary()) !== before, { timeout_ms: BACK_MS, what: 'another primary of Redis' })
+  await Promise.all((apps.get('session') ?? []).map((one) => one.ready()))
 }
 
 /** The server that leads a stream dies; the other two go on, and it comes back. */

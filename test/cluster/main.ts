@@ -1,44 +1,70 @@
+import { rmSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
+import { ROOT } from '../../apps/platform/base/paths.ts'
 import { table } from '../../apps/shared/data/print.ts'
 import { type Outcome, wreak } from '../chaos/run.ts'
-import { type Counts, createCounts, oneOfEach } from './faults.ts'
+import { scratchFolder } from '../support/servers.ts'
+import { earlierBuild } from './builds.ts'
+import { type Counts, createCounts, deaths, inTurn, roll, troubles } from './faults.ts'
 import { startSite } from './site.ts'
 
 /**
- * `npm run test:cluster -- [--quick] [--seed N]`: two of each app, Postgres with a synchronous standby, three NATS; one of
- * each is killed while operations run and people sign in. Prints what was lost, done twice and refused; exits 1 if an
- * effect or a row is lost or double. `--quick` kills four instead of eleven.
+ * `npm run test:cluster -- [--quick] [--seed N] [--from REVISION]`: two of each app, Postgres with a synchronous standby,
+ * three NATS, Redis with two replicas and Sentinels. It begins with an earlier build (the one before the newest migration).
+ * Operations run and people sign in meanwhile. All apps roll to this build, back, and here again. Then one of each app and
+ * the first of each server is killed, and the network and the relays fail for a while. Prints what was lost, done twice and
+ * refused. Exits 1 if an effect or a row is lost or double. `--quick` stays with this build and kills five.
  */
 const { values } = parseArgs({
-  options: { quick: { type: 'boolean', default: false }, seed: { type: 'string', default: '1' } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    seed: { type: 'string', default: '1' },
+    from: { type: 'string' },
+  },
 })
 
-const report = ({ deaths, sign_ins, jobs, effects, twice, lost, breaches }: Outcome, { refused }: Counts): void => {
-  const rows = [...deaths].map(([name, [ms = 0]]) => [name, (ms / 1000).toFixed(1), String(refused.get(name) ?? 0)])
-  console.log(`\n${table(['killed', 'back after (s)', 'refused, then done'], rows).join('\n')}\n`)
+const report = (
+  { deaths: times, sign_ins, jobs, effects, twice, lost, breaches }: Outcome,
+  { refused }: Counts,
+): void => {
+  const rows = [...times].map(([name, [ms = 0]]) => [name, (ms / 1000).toFixed(1), String(refused.get(name) ?? 0)])
+  console.log(`\n${table(['fault', 'over after (s)', 'refused, then done'], rows).join('\n')}\n`)
   const counts = [jobs.length, effects, lost, twice, sign_ins.count, breaches.length].map(String)
   console.log(table(['operations over', 'effects', 'lost', 'twice', 'sign-ins', 'breaches'], [counts]).join('\n'))
   for (const breach of breaches) console.log(`BREACH  ${breach}`)
 }
 
 console.log(`seed ${values.seed}, ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)}`)
+const dir = scratchFolder()
+const earlier = values.quick ? undefined : earlierBuild(dir, values.from)
 const began = performance.now()
-const cluster = await startSite()
-console.log(`two of each are ready after ${((performance.now() - began) / 1000).toFixed(0)} s`)
+const cluster = await startSite(earlier?.root)
+const ready_s = ((performance.now() - began) / 1000).toFixed(0)
+console.log(`two of each are ready after ${ready_s} s${earlier ? `, of the build ${earlier.commit}` : ''}`)
 process.exitCode = 1
 try {
   const counts = createCounts()
-  const harm = oneOfEach(cluster, counts, {
-    gap_ms: values.quick ? 1000 : 5000,
-    ...(values.quick && { apps: ['operations', 'relay'] }),
-  })
+  const here = { name: 'this build', root: ROOT }
+  const faults = earlier
+    ? [
+        roll(cluster, here),
+        roll(cluster, { name: `build ${earlier.commit}`, root: earlier.root }),
+        roll(cluster, { ...here, name: 'this build again' }),
+        ...deaths(cluster),
+        ...troubles(cluster),
+      ]
+    : deaths(cluster, ['operations', 'relay'])
   const outcome = await wreak(cluster.site, {
-    ...{ seed: Number(values.seed), harm, at_once: 2, print: (line: string) => console.log(line) },
+    seed: Number(values.seed),
+    harm: inTurn(faults, counts, values.quick ? 1000 : 5000),
+    at_once: 2,
+    print: (line) => console.log(line),
     refused: counts.count,
   })
   report(outcome, counts)
   if (outcome.breaches.length === 0) process.exitCode = 0
 } finally {
   await cluster.stop()
+  rmSync(dir, { recursive: true, force: true })
 }

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -9,6 +9,7 @@ import { answers } from '../../apps/platform/base/probes.ts'
 import { createProcess, type Managed } from '../../apps/platform/base/process.ts'
 import { dataFolder, postgresCommand, unprivileged } from '../../apps/platform/servers/postgres.ts'
 import { withConnection } from '../../db/connection.ts'
+import { sentinelsOf } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 
 const HOST = '127.0.0.1'
@@ -58,6 +59,29 @@ cluster { name: signalbox, listen: "${HOST}:${route}", routes: ${JSON.stringify(
   })
   await Promise.all(nodes.map((node) => node.start()))
   return { nodes, ports: seats.map(({ port }) => port) }
+}
+
+/** Two replicas of the primary of Redis, and three Sentinels that put one of them in its place. */
+export const startRedisGroup = async (program: string, dir: string, url: string, ports: Ports) => {
+  const { port: of, password } = new URL(url)
+  const config = readFileSync(join(dir, 'redis/redis.conf'), 'utf8')
+  const replicas: Managed[] = []
+  for (const name of ['redis-2', 'redis-3']) {
+    const port = await ports.take(name, 0)
+    const home = join(dir, name)
+    mkdirSync(home, { recursive: true })
+    const own = config.replace(/^port .*$/m, `port ${port}`).replace(/^dir .*$/m, `dir ${JSON.stringify(home)}`)
+    const file = join(home, 'redis.conf')
+    writeFileSync(file, `${own}replicaof ${HOST} ${of}\nmasterauth ${password}\n`)
+    const probe = () => answers(port, `AUTH ${password}\r\nINFO replication\r\n`, /master_link_status:up|role:master/)
+    replicas.push(
+      createProcess({ name, command: () => ({ command: program, args: [file] }), probe }, join(dir, 'logs')),
+    )
+  }
+  await Promise.all(replicas.map((one) => one.start()))
+  const sentinels = await sentinelsOf({ program, port: Number(of), password }, 3, dir)
+  await sentinels.know(replicas.length)
+  return { nodes: [...replicas, ...sentinels.nodes], addresses: sentinels.addresses, primary: sentinels.primary }
 }
 
 type Primary = { program: string; dir: string; url: string; secret: string; ports: Ports }

@@ -1,6 +1,5 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { prepareDatabase } from '../../apps/platform/base/database.ts'
 import { ensureInstallation } from '../../apps/platform/base/installation.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { createPorts } from '../../apps/platform/base/ports.ts'
@@ -10,15 +9,7 @@ import { silentScreen } from '../../apps/platform/base/screen.ts'
 import { ensureAccounts } from '../../apps/platform/demo/accounts.ts'
 import { signIn } from '../../apps/platform/demo/client.ts'
 import { writeAppEnv } from '../../apps/platform/run/app-env.ts'
-import {
-  APPS,
-  type App,
-  type AppContext,
-  entryOf,
-  envFor,
-  gatewayUrl,
-  takePorts,
-} from '../../apps/platform/run/apps.ts'
+import { APPS, type App, type AppContext, envFor, gatewayUrl, takePorts } from '../../apps/platform/run/apps.ts'
 import { ensureKeys } from '../../apps/platform/run/keys.ts'
 import { NODE_ARGUMENTS } from '../../apps/platform/run/supervisor.ts'
 import { locateNats } from '../../apps/platform/servers/nats.ts'
@@ -26,17 +17,19 @@ import { ensureServers, startServers } from '../../apps/platform/servers/up.ts'
 import { startLink } from '../support/link.ts'
 import { scratchFolder, withoutGivenServers } from '../support/servers.ts'
 import { policyWith, type Site, TEST_SETTINGS } from '../support/stack.ts'
-import { startBalancer, startNatsCluster, startStandby } from './servers.ts'
+import { databaseOf } from './builds.ts'
+import { startBalancer, startNatsCluster, startRedisGroup, startStandby } from './servers.ts'
 
 const DATABASE = 'signalbox'
 /** The witness is one: it is the world outside. */
 const isTwice = ({ name }: App) => name !== 'fleet'
 
 /**
- * Two of each app behind one address each, a Postgres with a synchronous standby behind one address, three NATS. Redis and
- * Temporal's development server are single.
+ * Two of each app behind one address each, a Postgres with a synchronous standby behind one address, three NATS, Redis with
+ * two replicas and three Sentinels. Temporal's development server is single. `root` is the build with which it begins.
  */
-export const startSite = async () => {
+export const startSite = async (root = ROOT) => {
+  const build = { root }
   const dir = scratchFolder()
   const ports = createPorts()
   const keys = ensureKeys(dir)
@@ -66,10 +59,14 @@ export const startSite = async () => {
     })
     running.push(servers)
     const { admin_url, password } = servers.postgres
-    await prepareDatabase({ admin_url, database: DATABASE, password, installation_id: installation.id })
+    const migrate = async () =>
+      (await databaseOf(build.root))({ admin_url, database: DATABASE, password, installation_id: installation.id })
+    await migrate()
     const program = programs.postgres ?? ''
     const second = await startStandby({ program, dir, url: admin_url, secret: keys.servers.postgres, ports })
     running.push(second.standby)
+    const redis = await startRedisGroup(programs.redis ?? '', dir, servers.redis.url(), ports)
+    running.push(...redis.nodes)
     const link = await startLink(admin_url)
     closing.push(link.stop)
     const through = (url: string) => {
@@ -86,7 +83,13 @@ export const startSite = async () => {
       },
       ports: front,
       prefix: { nats: '', redis: '', queue: installation.queue_prefix },
-      overrides: { ...TEST_SETTINGS, WORKER__EXECUTORS__POLICY_FILE: policy_file, SIGNALBOX__NATS__REPLICAS: '3' },
+      overrides: {
+        ...TEST_SETTINGS,
+        WORKER__EXECUTORS__POLICY_FILE: policy_file,
+        SIGNALBOX__NATS__REPLICAS: '3',
+        SIGNALBOX__REDIS__SENTINELS: redis.addresses,
+        SESSION__REDIS__WAIT_REPLICAS: '1',
+      },
     }
     writeAppEnv(APPS, context)
     const apps = new Map<string, Managed[]>()
@@ -101,7 +104,7 @@ export const startSite = async () => {
       }
       apps.set(
         app.name,
-        seats.map((seat, i) => replica(app, context, `${app.name}-${i + 1}`, seat as Seat)),
+        seats.map((seat, i) => replica({ app, context, build }, `${app.name}-${i + 1}`, seat as Seat)),
       )
     }
     const all = [...apps.values()].flat()
@@ -122,8 +125,12 @@ export const startSite = async () => {
       ...{ context, dir, gateway_url, people, database_url: through(servers.postgres.url(undefined, DATABASE)) },
       url: (name) => `http://127.0.0.1:${front[name]?.http ?? front[name]?.internal}`,
     }
-    const [primary] = servers.managed.filter(({ name }) => name === 'postgres')
-    return { site, apps, stop, nats, primary: primary as Managed, second, link, nats_url: servers.nats.url() }
+    const own = (server: string) => servers.managed.find(({ name }) => name === server) as Managed
+    return {
+      ...{ site, apps, stop, nats, second, link, build, migrate, nats_url: servers.nats.url() },
+      primary: own('postgres'),
+      redis: { own: own('redis'), primary: redis.primary },
+    }
   } catch (error) {
     await stop()
     throw error
@@ -131,17 +138,19 @@ export const startSite = async () => {
 }
 export type Cluster = Awaited<ReturnType<typeof startSite>>
 
+/** `build` may change: whoever begins after that is of the new one. */
+type Running = { app: App; context: AppContext; build: { root: string } }
 type Seat = { http: number | undefined; internal: number }
 
 /** One of the processes of an app: it calls others at their common addresses, and listens at its own. */
-const replica = (app: App, context: AppContext, name: string, { http, internal }: Seat): Managed =>
+const replica = ({ app, context, build }: Running, name: string, { http, internal }: Seat): Managed =>
   createProcess(
     {
       name,
       command: () => ({
         command: process.execPath,
-        args: [...NODE_ARGUMENTS, entryOf(app.name)],
-        cwd: ROOT,
+        args: [...NODE_ARGUMENTS, join(build.root, 'apps', app.name, 'main.ts')],
+        cwd: build.root,
         env: {
           ...envFor(app, context),
           [app.internal[0]]: String(internal),

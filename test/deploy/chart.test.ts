@@ -179,6 +179,15 @@ describe('a value', () => {
     objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === name).spec.template.spec
       .containers[0]
 
+  it('opens the port of the Sentinels beside that of Redis', () => {
+    const ports = (servers: object) =>
+      render({ servers })
+        .find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'signalbox-session')
+        .spec.egress.flatMap((rule: Any) => rule.ports.map(({ port }: Any) => port))
+    expect(ports({})).not.toContain(26379)
+    expect(ports({ redis: { port: 6379, sentinelPort: 26379 } })).toEqual(expect.arrayContaining([6379, 26379]))
+  })
+
   it('names the image by digest, by tag, or per build of the worker', () => {
     expect(container(render(SETS['scaled and watched'] ?? {}), 'signalbox-token').image).toBe(`signalbox@${DIGEST}`)
     const two = render(SETS['two builds of the worker'] ?? {})

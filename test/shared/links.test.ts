@@ -13,7 +13,10 @@ import { silentScreen } from '../../apps/platform/base/screen.ts'
 import { locateNats, writeNatsConfig } from '../../apps/platform/servers/nats.ts'
 import { connectNats } from '../../apps/shared/events/events.ts'
 import { loadLinks, temporalOptions } from '../../apps/shared/links.ts'
+import { createRedis } from '../../db/redis/redis.ts'
 import { createAuthority } from '../support/certificates.ts'
+import { sentinelsOf, startOwnRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'signalbox-links-'))
 afterAll(() => rmSync(dir, { recursive: true, force: true }))
@@ -99,5 +102,33 @@ describe('the link with Temporal', () => {
   it('names a certificate without its key, and a file that cannot be read', () => {
     expect(() => loadLinks({ SIGNALBOX__TLS__CERT_FILE: cert_file })).toThrow('belong together')
     expect(() => loadLinks({ SIGNALBOX__TLS__CA_FILE: join(dir, 'none') })).toThrow('SIGNALBOX__TLS__CA_FILE names')
+  })
+})
+
+describe('the link with Redis', () => {
+  it('leads to whichever server the Sentinels call the primary, also after it died', async () => {
+    const [first, second] = [await startOwnRedis(), await startOwnRedis()]
+    await second.follow(first.url)
+    const sentinels = await sentinelsOf(first, 1, dir)
+    // The address is that of nobody: with Sentinels it says the account alone.
+    const links = loadLinks({ SIGNALBOX__REDIS__SENTINELS: sentinels.addresses })
+    const redis = createRedis('redis://redis.invalid:6379', { name: 'test', timeout_ms: 5000, links })
+    try {
+      await sentinels.know(1)
+      await redis.connect()
+      await redis.set('before', '1')
+      expect(await redis.wait(1, 1000)).toBe(1)
+      first.kill()
+      const writes = () => redis.set('after', '1').then(Boolean, () => false)
+      await until(writes, { what: 'a primary that takes writes', timeout_ms: 20_000 })
+      expect(await second.client.mget('before', 'after')).toEqual(['1', '1'])
+    } finally {
+      redis.disconnect()
+      for (const { stop } of [...sentinels.nodes, first, second]) await stop()
+    }
+  })
+
+  it('refuses a list of Sentinels without ports', () => {
+    expect(() => loadLinks({ SIGNALBOX__REDIS__SENTINELS: 'one,two' })).toThrow(/SIGNALBOX__REDIS__SENTINELS/)
   })
 })

@@ -42,7 +42,7 @@ try {
   const print = (line: string) => line.includes('BREACH') && console.log(line)
   const onlyTime: Harm = async () => {
     await delay(seconds * 1000)
-    return { deaths: new Map(), stalls: 0 }
+    return { deaths: new Map(), stalls: 0, breaks: 0 }
   }
   // Makes the accounts with which both sign in.
   await stack.people()

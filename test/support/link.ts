@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { Transform } from 'node:stream'
 
 /** Sees the bytes of one connection in each direction. */
 export type Watch = (connection: object, direction: 'sent' | 'answered', bytes: Buffer) => void
@@ -8,10 +9,24 @@ export type Watch = (connection: object, direction: 'sent' | 'answered', bytes: 
 export const startLink = async (target: string) => {
   let { hostname, port } = new URL(target)
   const sockets = new Set<Socket>()
-  const pairs = new Set<{ near: Socket; far: Socket }>()
   let down = false
   let frozen = false
+  let delay_ms = 0
+  let held: (() => void)[] = []
   let watch: Watch | undefined
+  const pass = (act: () => void): void => {
+    if (frozen) held.push(act)
+    else if (delay_ms > 0) setTimeout(act, delay_ms)
+    else act()
+  }
+  const carrier = (connection: object, direction: 'sent' | 'answered') =>
+    new Transform({
+      transform: (bytes: Buffer, _, done) =>
+        pass(() => {
+          watch?.(connection, direction, bytes)
+          done(null, bytes)
+        }),
+    })
   const server = createServer((near) => {
     if (down) return void near.destroy()
     const far = connect({ host: hostname, port: Number(port) })
@@ -24,22 +39,18 @@ export const startLink = async (target: string) => {
         far.destroy()
       })
     }
-    const pair = { near, far }
-    pairs.add(pair)
-    near.on('close', () => pairs.delete(pair))
-    if (frozen) return
-    near.on('data', (bytes) => watch?.(near, 'sent', bytes))
-    far.on('data', (bytes) => watch?.(near, 'answered', bytes))
-    near.pipe(far).pipe(near)
+    near.pipe(carrier(near, 'sent')).pipe(far)
+    far.pipe(carrier(near, 'answered')).pipe(near)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const url = new URL(target)
   url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
   const thaw = () => {
-    if (!frozen) return
     frozen = false
-    for (const { near, far } of pairs) near.pipe(far).pipe(near)
+    const acts = held
+    held = []
+    for (const act of acts) act()
   }
   return {
     /** The server as seen through the link, with its credentials. */
@@ -50,19 +61,18 @@ export const startLink = async (target: string) => {
     },
     mend: () => {
       down = false
+      delay_ms = 0
       thaw()
     },
     /** Nothing passes any more, and nobody is told: as when a machine stops, or a packet filter swallows all. */
     freeze: () => {
       frozen = true
-      for (const { near, far } of pairs) {
-        near.unpipe(far)
-        far.unpipe(near)
-        near.pause()
-        far.pause()
-      }
     },
     thaw,
+    /** Whatever passes arrives so much later, in each direction. */
+    slow: (by_ms: number) => {
+      delay_ms = by_ms
+    },
     /** Shows what passes on each connection; undefined ends it. */
     watch: (watcher: Watch | undefined) => {
       watch = watcher

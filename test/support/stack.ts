@@ -10,7 +10,8 @@ import { type Person, signIn } from '../../apps/platform/demo/client.ts'
 import { APPS } from '../../apps/platform/run/apps.ts'
 import { buildConsole } from '../../apps/platform/run/console-build.ts'
 import { type Platform, startPlatform } from '../../apps/platform/run/supervisor.ts'
-import { ensureServers } from '../../apps/platform/servers/up.ts'
+import { ensureServers, type Servers } from '../../apps/platform/servers/up.ts'
+import { type Link, startLink } from './link.ts'
 import { type ServerName, scratchFolder, withoutGivenServers } from './servers.ts'
 
 export type StackOptions = {
@@ -24,6 +25,39 @@ export type StackOptions = {
   console?: boolean
   /** Where an agent outside takes work: of the pool `lab`. */
   agent_url?: string
+  /** The apps reach their servers through links that can be cut. */
+  linked?: boolean
+}
+
+export const LINKED = ['postgres', 'redis', 'nats', 'temporal'] as const
+export type Links = Record<(typeof LINKED)[number], Link>
+
+/** A link before each server, and the servers as they are seen through it. */
+const linksTo = async (servers: Servers): Promise<{ links: Links; led: Servers }> => {
+  const { postgres, redis, nats, temporal } = servers
+  const to = {
+    postgres: postgres.admin_url,
+    redis: redis.url(),
+    nats: nats.url(),
+    temporal: `http://${temporal.address}`,
+  }
+  const made = LINKED.map(async (name) => [name, await startLink(to[name])] as const)
+  const links = Object.fromEntries(await Promise.all(made)) as Links
+  const through = (name: keyof Links, url: string) => {
+    const led = new URL(url)
+    led.port = new URL(links[name].url).port
+    return led.href
+  }
+  return {
+    links,
+    led: {
+      ...servers,
+      postgres: { ...postgres, url: (app, database) => through('postgres', postgres.url(app, database)) },
+      redis: { ...redis, url: (user) => through('redis', redis.url(user)) },
+      nats: { ...nats, url: (user) => through('nats', nats.url(user)) },
+      temporal: { ...temporal, address: new URL(links.temporal.url).host },
+    },
+  }
 }
 
 /** The demo hosts of a stack listen on ports of their own, so its worker may go to any port of this machine. */
@@ -85,9 +119,17 @@ export const startStack = async (options: StackOptions = {}) => {
   const own = options.own_servers ?? []
   const policy_file = join(dir, 'executor-policy.yaml')
   writeFileSync(policy_file, policyWith(options.agent_url))
+  let links: Links | undefined
   const platform = await withoutGivenServers(own, async () =>
     startPlatform({
       dir,
+      ...(options.linked && {
+        led: async (servers) => {
+          const linked = await linksTo(servers)
+          links = linked.links
+          return linked.led
+        },
+      }),
       programs: await ensureServers(silentScreen),
       apps: wanted,
       database,
@@ -108,7 +150,12 @@ export const startStack = async (options: StackOptions = {}) => {
       },
     }),
   )
-  return { ...stackOf(platform), dir, stop: () => stopStack(platform, dir, own.includes('postgres') ? '' : database) }
+  const stop = async () => {
+    for (const link of Object.values(links ?? {})) link.mend()
+    await stopStack(platform, dir, own.includes('postgres') ? '' : database)
+    for (const link of Object.values(links ?? {})) link.stop()
+  }
+  return { ...stackOf(platform), dir, links, stop }
 }
 
 export type Stack = Awaited<ReturnType<typeof startStack>>

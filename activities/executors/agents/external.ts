@@ -93,5 +93,6 @@ const handOver = async (
   const refused = await bringWork(policy, deps.agents, context, body)
   if (refused !== undefined && (await closeExecution(deps.pool, ref, 'not_started')))
     return failed('not_picked_up', `No agent of pool "${pool}" took it: ${refused}`)
-  return waiting(Math.min(start_s, left_s))
+  // One that begins at once and dies at once is silent for three heartbeats then.
+  return waiting(Math.min(start_s, left_s, 3 * heartbeat_s))
 }

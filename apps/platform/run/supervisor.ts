@@ -31,6 +31,8 @@ export type PlatformOptions = {
   signal?: AbortSignal
   /** The base of the ports of the demo hosts. */
   fleet_port_base?: number
+  /** How the apps reach the servers, if not at their own addresses. */
+  led?: (servers: Servers) => Promise<Servers>
 }
 
 /** Everything that runs, and the order in which it stops. */
@@ -91,7 +93,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     const context: AppContext = {
       dir,
       keys,
-      servers,
+      servers: (await options.led?.(servers)) ?? servers,
       database,
       roles,
       ports: app_ports,

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { Redis } from 'ioredis'
-import { tlsOf } from '../links.ts'
+import { redisLink } from '../links.ts'
 import type { Logger } from '../telemetry.ts'
 
 /** What a process tells of itself for GET /v1/platform/health (reliability.md 2.3). */
@@ -24,7 +24,7 @@ export const PART_SILENT_S = 30
 export const reportPart = (app: string, { redis_url, prefix, read, lags }: Part, log: Logger) => {
   if (!redis_url) return { stop: async () => {} }
   const redis = new Redis(redis_url, {
-    ...tlsOf(redis_url),
+    ...redisLink(redis_url),
     connectionName: `${app}-part`,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,

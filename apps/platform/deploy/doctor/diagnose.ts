@@ -106,12 +106,15 @@ const weakLink = async (subject: Subject, server: keyof typeof LINKS, env: NodeJ
   const [setting, default_port, look] = LINKS[server]
   const url = env[`${app.toUpperCase()}__${setting}`] ?? ''
   if (!/^(postgres(ql)?|rediss|tls):/.test(url) || !URL.canParse(url)) return []
-  const { hostname: host, port, searchParams } = new URL(url)
+  const { hostname, port: own_port, searchParams } = new URL(url)
+  // The address of a primary that Sentinels name may be of no meaning.
+  const [sentinel] = (server === 'redis' && links.sentinels?.servers) || []
+  const { host, port } = sentinel ?? { host: hostname, port: Number(own_port || default_port) }
   const name = (server === 'temporal' && links.server_name) || host
   const ca_file = searchParams.get('sslrootcert')
   try {
     const tls = ca_file ? { ca: readFileSync(ca_file, 'utf8') } : links.tls
-    const { valid_to } = await certificateOf(server, { host, port: Number(port || default_port), name }, tls)
+    const { valid_to } = await certificateOf(server, { host, port, name }, tls)
     return [...soon(valid_to, 'Renew the certificate of the server'), ...(await look(subject, url))]
   } catch (error) {
     return [remedyOf(error as Error)]

@@ -5,7 +5,7 @@ import type pg from 'pg'
 import { withConnection } from '../../../../db/connection.ts'
 import { AREAS } from '../../../../db/migrate.ts'
 import { connectNats } from '../../../shared/events/events.ts'
-import { type Links, temporalOptions, tlsOf } from '../../../shared/links.ts'
+import { type Links, redisLink, temporalOptions } from '../../../shared/links.ts'
 import { DATABASE_ROLES } from '../../base/database.ts'
 import { SEARCH_ATTRIBUTES } from '../../servers/temporal.ts'
 
@@ -83,7 +83,8 @@ const REDIS_SETTINGS = {
   'maxmemory-policy': 'noeviction',
 }
 export const weakRedis = async ({ app, links, prefix }: Subject, url: string): Promise<Weakness[]> => {
-  const options = { ...tlsOf(url, links), lazyConnect: true, retryStrategy: () => null, connectTimeout: TRY_MS }
+  const once = { retryStrategy: () => null, sentinelRetryStrategy: () => null, connectTimeout: TRY_MS }
+  const options = { ...redisLink(url, links), ...once, lazyConnect: true }
   const redis = new Redis(url, options)
   const { hostname, port } = new URL(url)
   const stranger = new Redis({ ...options, host: hostname, port: Number(port || 6379) })
