@@ -124,14 +124,11 @@ export const carryOut = async (work: Work, job: Job | undefined): Promise<void> 
     const lost = status >= 400 || Date.now() - heard > 2000 * work.heartbeat_s
     if (lost || cancel_requested) stop.abort()
   }
-  const timer = setInterval(
-    () => {
-      beating = beating.then(beat)
-    },
-    500 * work.heartbeat_s,
-  )
+  const timer = setInterval(() => {
+    beating = beating.then(beat)
+  }, 500 * work.heartbeat_s)
   const over = setTimeout(() => stop.abort(), Math.max(Date.parse(work.deadline_at) - Date.now() - LAST_WORD_MS, 0))
-  // Nothing is said after the last word.
+  // The last word is the last message.
   const end = async (phase: Phase, more: More) => {
     clearInterval(timer)
     clearTimeout(over)
