@@ -90,6 +90,8 @@ export const parseLine = (commands: readonly Command[], argv: readonly string[],
   for (const command of commands) {
     const [noun = '', verb] = command.name.split(' ')
     const leaf = describe(quietly(parentOf(noun, verb !== undefined).command(verb ?? noun)), command)
+    // A command of one word may have verbs beside: `agent`, `agent conformance`.
+    if (verb === undefined) nouns.set(noun, leaf.helpCommand(false))
     leaf.action(() => {
       found = { command, args: leaf.args, values: valuesOf(leaf) }
     })

@@ -28,8 +28,11 @@ export const schema = Type.Object({
   OPERATIONS__PACKS__PACKAGES: Type.Array(Type.String({ pattern: PACKAGE }), {
     default: [],
     description:
-      'Archives of "npm pack" with procedure packs, as a JSON array: each a path or URL and its digest, such as "/srv/net-1.2.0.tgz@sha256:<hex>".',
+      'Archives of "npm pack" with procedure packs, as a JSON array: each a path or URL and its digest, such as "/srv/net-1.2.0.tgz@sha256:<hex>", or "oci://HOST/NAME@sha256:<manifest>".',
   }),
+  OPERATIONS__PACKS__REGISTRY_FILE: Type.Optional(
+    Type.String({ description: 'The file that "docker login" writes: credentials for registries of packages.' }),
+  ),
   OPERATIONS__POLICY__DIR: Type.Optional(
     Type.String({ description: "A folder with a site's gates, calendar and Cedar forbids." }),
   ),

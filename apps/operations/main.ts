@@ -12,7 +12,7 @@ import { createDeps, createTrust } from './wire.ts'
 await runApp('operations', async () => {
   const config = loadOperationsConfig()
   const telemetry = createTelemetry('operations')
-  const packages = await openPackages(config.OPERATIONS__PACKS__PACKAGES)
+  const packages = await openPackages(config.OPERATIONS__PACKS__PACKAGES, config.OPERATIONS__PACKS__REGISTRY_FILE)
   const trust = createTrust(config, telemetry)
   const deps = createDeps(config, trust, { telemetry, packages: packages.dirs })
   packages.close()

@@ -122,6 +122,20 @@ describe('a program', () => {
     expect(waits).toBeGreaterThan(0)
   })
 
+  it('has its whole log, however slowly that is stored', { timeout: 20_000 }, async () => {
+    let slow = true
+    const stored = async () => {
+      if (slow) await delay(4000)
+      slow = false
+    }
+    const { texts } = await run(
+      'i=0; while [ $i -lt 9000 ]; do i=$((i+1)); echo "line $i"; done',
+      {},
+      { more: { stored } },
+    )
+    expect(texts).toHaveLength(9000)
+  })
+
   it('runs as the user that the policy names', async () => {
     const { texts } = await run('id -u')
     expect(texts).toEqual([String(AS_ROOT ? 65534 : process.getuid?.())])

@@ -1,59 +1,20 @@
-import { execFileSync } from 'node:child_process'
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { checkPacks, SHIPPED_PACKS } from '../../apps/catalog/packs/library.ts'
-import { cacheDir } from '../../apps/platform/base/paths.ts'
 import { createScreen } from '../../apps/platform/base/screen.ts'
-import { which } from '../../apps/platform/servers/sources.ts'
 import { locateTofu } from '../../apps/platform/servers/tofu.ts'
 import { compileSchema } from '../../apps/shared/data/json-schema.ts'
 import { type Lab, startLab } from './support/agent.ts'
 import { planOf } from './support/drift.ts'
+import { mirrorProvider } from './support/provider.ts'
 
 /** Drift of real objects, and providers that come from a mirror alone: with the real tool and a real provider. */
-const VERSION = '1.4.0'
-const MODULE = 'github.com/terraform-providers/terraform-provider-local'
-
-/** The provider of local files, built once from the module proxy: no registry of providers is needed. */
-const buildProvider = (): string => {
-  const target = join(cacheDir(), `terraform-provider-local_v${VERSION}`)
-  if (existsSync(target)) return target
-  if (!which('go')) throw new Error('The tests of drift build a provider: put Go 1.23 or newer on PATH.')
-  const dir = `${target}.making-${process.pid}`
-  mkdirSync(dir, { recursive: true })
-  try {
-    const go = (...args: string[]) =>
-      execFileSync('go', args, {
-        cwd: dir,
-        stdio: 'pipe',
-        env: { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=mod' },
-      })
-    go('mod', 'init', 'provider')
-    go('get', `${MODULE}@v${VERSION}`)
-    go('build', '-o', 'made', MODULE)
-    renameSync(join(dir, 'made'), target)
-  } finally {
-    rmSync(dir, { recursive: true, force: true })
-  }
-  return target
-}
-
 let lab: Lab
 let mirrored: string
 const shared = () => join(lab.folder, 'shared')
 beforeAll(async () => {
   const program = await locateTofu(createScreen())
-  const built = buildProvider()
   lab = await startLab(['infra'])
   const state = lab.place('tfstate')
   const source = lab.place('files')
@@ -77,21 +38,9 @@ output "secret" {
 }
 `,
   )
-  const providers = join(lab.folder, 'providers')
-  const host = /tofu/i.test(execFileSync(program, ['version'], { encoding: 'utf8' }))
-    ? 'registry.opentofu.org'
-    : 'registry.terraform.io'
-  const platform = `${process.platform}_${process.arch === 'x64' ? 'amd64' : process.arch}`
-  const folder = join(providers, host, 'hashicorp/local', VERSION, platform)
-  mkdirSync(folder, { recursive: true })
-  mirrored = join(folder, `terraform-provider-local_v${VERSION}`)
-  copyFileSync(built, mirrored)
-  chmodSync(mirrored, 0o755)
-  const rc = join(lab.folder, 'tofurc')
-  writeFileSync(rc, `provider_installation {\n  filesystem_mirror {\n    path = "${providers}"\n  }\n}\n`)
-  const env = { ...process.env, TF_CLI_CONFIG_FILE: rc, CHECKPOINT_DISABLE: '1' }
-  execFileSync(program, ['init', '-no-color', '-input=false'], { cwd: source, env, stdio: 'pipe' })
-  rmSync(join(source, '.terraform'), { recursive: true, force: true })
+  const mirror = mirrorProvider(program, lab.folder, source)
+  mirrored = mirror.mirrored
+  const { providers } = mirror
   const tofu = { program, providers, sources: { files: { path: source, state } } }
   lab.startAgent({ pools: ['infra'], uid: 0, tofu })
 }, 300_000)

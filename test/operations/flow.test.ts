@@ -664,6 +664,8 @@ describe('work of an agent outside', () => {
     expect(await say(given, started)).toMatchObject({ status: 200, body: { accepted: true, duplicate: false } })
     expect(await say(given, started)).toMatchObject({ status: 200, body: { accepted: true, duplicate: true } })
     expect(await say(given, { ...started, phase: 'progress' })).toMatchObject(refusal('result_conflict'))
+    // Another agent with the same work begins in vain.
+    expect(await say(given, { phase: 'started', sequence: 3 })).toMatchObject(refusal('not_dispatched'))
     expect(await say({ ...given, attempt: 2 }, done)).toMatchObject(refusal('stale_attempt'))
     expect(await say({ ...given, generation: 9 }, done)).toMatchObject(refusal('stale_attempt'))
     expect(await say({ ...given, fence: given.fence - 1 }, done)).toMatchObject(refusal('stale_fence'))
@@ -689,6 +691,7 @@ describe('work of an agent outside', () => {
     expect(body.attempts).toHaveLength(1)
     const refused = (await p.as('vic').get(`${path}/timeline?types=node.result_refused`)).body.events
     expect(refused.map(({ data }: { data: { code: string } }) => data.code)).toEqual([
+      'not_dispatched',
       'not_dispatched',
       'not_dispatched',
       'stale_attempt',

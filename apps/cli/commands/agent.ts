@@ -1,12 +1,39 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { Value } from 'typebox/value'
 import type { Work } from '../../shared/contracts/engine/executions.ts'
+import { paint } from '../../shared/data/print.ts'
 import { carryOut } from '../agent/attempt.ts'
 import { type AgentFile, readAgentFile } from '../agent/tools/file.ts'
-import { type Command, type Context, needed } from '../command.ts'
-import { CliError, EXIT, type ExitCode } from '../errors.ts'
+import { type Command, type Context, needed, readDocument, text } from '../command.ts'
+import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts'
+import { load } from '../operations/pack.ts'
 
 const LONGEST_WAIT_MS = 30_000
 const WAIT_S = 5
+
+const proveIt: Command['run'] = async ({ out }, _, values): Promise<ExitCode> => {
+  const { ConformanceFile, proveAgent } = await load()
+  const path = needed(values, 'jobs')
+  const command = needed(values, 'exec')
+  const file = readDocument(path)
+  const [fault] = Value.Errors(ConformanceFile, file)
+  if (fault)
+    throw usageError(`${path}${fault.instancePath}: ${fault.message}.`, 'See: signalbox pack schema agent-conformance')
+  const concurrency = Number(text(values, 'concurrency') ?? '1')
+  if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > 100)
+    throw usageError('--concurrency takes a number from 1 to 100.')
+  const proofs = await proveAgent({
+    ...{ file: file as never, command, concurrency, endpoint: text(values, 'endpoint'), nats: text(values, 'nats') },
+    only: text(values, 'only')?.split(','),
+    told: ({ id, says, broken }) => {
+      out.print(`${broken.length === 0 ? paint('ok    ', 'green') : paint('broken', 'red')} ${id}: ${says}`)
+      for (const sentence of broken) out.print(`       The agent ${sentence}.`)
+    },
+  })
+  const broken = proofs.filter((proof) => proof.broken.length > 0).length
+  out.note(`${proofs.length - broken} hold, ${broken} broken.`)
+  return broken === 0 && proofs.length > 0 ? EXIT.done : EXIT.failed
+}
 
 /** The runner: carries out the work of its pools where the tools and their credentials are. */
 export const agentCommands: Command[] = [
@@ -40,6 +67,27 @@ export const agentCommands: Command[] = [
         for (const signal of ['SIGTERM', 'SIGINT'] as const) process.off(signal, onSignal)
       }
     },
+  },
+  {
+    name: 'agent conformance',
+    about: 'Proves an agent of your own against the protocol: claim, heartbeats, logs, cancel, loss, drain. No server.',
+    examples: [
+      'agent conformance --jobs conformance.yaml --exec "my-agent"',
+      'agent conformance --jobs conformance.yaml --exec "my-agent" --nats nats://127.0.0.1:4222',
+    ],
+    options: {
+      jobs: {
+        type: 'string',
+        value: 'FILE',
+        about: 'three jobs of the agent (signalbox pack schema agent-conformance)',
+      },
+      exec: { type: 'string', value: 'COMMAND', about: 'starts the agent; a shell reads it' },
+      endpoint: { type: 'string', value: 'URL', about: 'where the agent listens for work, if it does not ask for it' },
+      nats: { type: 'string', value: 'URL', about: 'the NATS server with JetStream whose stream the agent reads' },
+      concurrency: { type: 'string', value: 'N', about: 'how many pieces of work it does at once (1)' },
+      only: { type: 'string', value: 'CHECKS', about: 'these checks alone, by comma: claim,cancel' },
+    },
+    run: proveIt,
   },
 ]
 

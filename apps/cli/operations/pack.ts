@@ -1,15 +1,15 @@
 import type { Rehearsal } from '../../shared/contracts/operations/plans.ts'
-import { paint } from '../../shared/data/print.ts'
-import { type Command, type Context, needed, text } from '../command.ts'
+import { paint, stateColour } from '../../shared/data/print.ts'
+import { type Command, type Context, needed, text, type Values } from '../command.ts'
 import { EXIT, type ExitCode, failure, usageError } from '../errors.ts'
 
 /** The planner and the checks are as large as the rest of the client, so they are loaded by these commands alone. */
-const load = async () => {
+export const load = async () => {
   try {
     return await import('../../platform/packs/main.ts')
   } catch (error) {
     if (!/packs\.cjs|dynamic import/i.test(String(error))) throw error
-    const fault = 'This executable does not have the tools for packs.'
+    const fault = 'This executable does not have the tools for authors.'
     throw failure(EXIT.error, fault, 'Use the package: npm install --global signalbox-<version>.tgz')
   }
 }
@@ -68,8 +68,13 @@ export const packCommands: Command[] = [
     name: 'pack test',
     takes: 'DIR',
     about: 'Plans what tests/*.yaml give, by the planner of the server, and compares the plan with their expectations.',
-    examples: ['pack test network'],
-    run: async (context, [dir = '']): Promise<ExitCode> => {
+    examples: ['pack test network', 'pack test network --run --agent agent.yaml --test "asks once"'],
+    options: {
+      run: { type: 'boolean', about: 'then carry each plan out on this machine by the agent, without a server' },
+      agent: { type: 'string', value: 'FILE', about: "with --run: the agent's file (DIR/agent/agent.yaml)" },
+      test: { type: 'string', value: 'NAME', about: 'with --run: only this test' },
+    },
+    run: async (context, [dir = ''], values): Promise<ExitCode> => {
       const { tools, folder } = await opened(context, dir)
       if (!folder) return EXIT.error
       const results = tools.runTests(folder)
@@ -80,7 +85,8 @@ export const packCommands: Command[] = [
       }
       const failed = results.filter(({ faults }) => faults.length > 0).length
       context.out.note(`${results.length - failed} passed, ${failed} failed.`)
-      return failed === 0 ? EXIT.done : EXIT.failed
+      if (failed > 0) return EXIT.failed
+      return values.run === true ? runIt(context, tools, folder, values) : EXIT.done
     },
   },
   {
@@ -138,6 +144,21 @@ export const packCommands: Command[] = [
     },
   },
 ]
+
+/** Carries the plans of the tests out here, and says how each node ended. */
+const runIt = async (
+  { out }: Context,
+  tools: Awaited<ReturnType<typeof load>>,
+  folder: Parameters<typeof tools.runSandbox>[0],
+  values: Values,
+): Promise<ExitCode> => {
+  const file = text(values, 'agent') ?? `${folder.dir}/agent/agent.yaml`
+  const ran = await tools.runSandbox(folder, file, text(values, 'test'), ({ node_id, ends, says }) =>
+    out.print(`${paint(ends.padEnd(9), stateColour(ends))} ${node_id}${says ? `: ${says}` : ''}`),
+  )
+  if (ran.length === 0) throw failure(EXIT.error, 'There is no such test with a plan.', `See ${folder.dir}/tests.`)
+  return ran.some(({ ends }) => ends === 'failed') ? EXIT.failed : EXIT.done
+}
 
 /** The course of one rehearsal: each run of a node and each gate, then the end. */
 const rowsOf = (test: string, { lanes, gates, ends, duration_s }: Rehearsal) => [

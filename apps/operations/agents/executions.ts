@@ -127,28 +127,27 @@ const take = async (
     }
   if (late || handed.closed)
     return { refusal: rejected('attempt_closed', `The attempt is ${handed.phase ?? 'closed'}.`) }
-  if (message.phase === 'started' ? !handed.started && handed.start_due : !handed.started)
-    return {
-      refusal: rejected(
-        'not_dispatched',
-        message.phase === 'started'
-          ? 'The time to begin is over.'
-          : 'Say "started" first, and continue when that is accepted.',
-      ),
-    }
+  const unready = refuseBegin(handed, message.phase === 'started')
+  if (unready) return { refusal: rejected('not_dispatched', unready) }
   const terminal = TERMINAL.has(message.phase)
   // Out of order: an old sign of life is ignored; an end still counts.
   if (!terminal && message.sequence <= handed.sequence) return { reply: replyOf(handed, handed.node_state) }
   if (!terminal) {
-    const started = message.phase === 'started'
     await noteMessage(tx, token_sha256, handed, {
       sequence: message.sequence,
       progress: message.progress,
-      started: started && !handed.started,
+      started: message.phase === 'started',
     })
     return { reply: replyOf(handed, handed.node_state) }
   }
   return end(tx, token_sha256, handed, message)
+}
+
+/** One "started" is accepted: of two agents that have the same work, one begins it. */
+const refuseBegin = ({ started, start_due }: Handed, begins: boolean): string | undefined => {
+  if (!begins) return started ? undefined : 'Say "started" first, and continue when that is accepted.'
+  if (started) return 'Another agent has begun it. A repeat has the same result_id.'
+  return start_due ? 'The time to begin is over.' : undefined
 }
 
 /** No more of a log than of any other attempt; the line after the last one kept says so. */

@@ -1,13 +1,18 @@
-import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { Parser, type ReadEntry } from 'tar'
+import { sha256Hex } from '../../shared/data/digest.ts'
+import { isRegistry, pullLayer } from './registry.ts'
 import { PackError } from './source.ts'
 
-/** A place and a digest: `/srv/packs/net-1.2.0.tgz@sha256:…`, or a URL. The digest is trusted, not the place. */
-export const PACKAGE = '^(/|https?://)[^\\s]+\\.tgz@sha256:[0-9a-f]{64}$'
+/**
+ * A place and a digest: `/srv/packs/net-1.2.0.tgz@sha256:…`, a URL, or `oci://registry.example/net@sha256:…`, the digest of
+ * a manifest. The digest is trusted, not the place.
+ */
+export const PACKAGE =
+  '^((/|https?://)[^\\s]+\\.tgz|oci(\\+http)?://[^\\s/@]+/[a-z0-9][a-z0-9._/-]*)@sha256:[0-9a-f]{64}$'
 
 const MAX_PACKED = 8 * 1024 * 1024
 const MAX_BYTES = 32 * 1024 * 1024
@@ -17,8 +22,14 @@ const FILES = new Set(['File', 'OldFile', 'ContiguousFile'])
 /** Of a package the server reads its packs and their gate policies; tests and sources are for their authors. */
 const READ = /^(gates\/)?[^/]+\.ya?ml$/
 
-/** Folders with the packs of these packages, until `close`. Throws a PackError for one that cannot be trusted or read. */
-export const openPackages = async (pinned: readonly string[]): Promise<{ dirs: string[]; close: () => void }> => {
+/**
+ * Folders with the packs of these packages, until `close`. Throws a PackError for one that cannot be trusted or read.
+ * `credentials_file` is that of `docker login`, for registries that ask who pulls.
+ */
+export const openPackages = async (
+  pinned: readonly string[],
+  credentials_file?: string,
+): Promise<{ dirs: string[]; close: () => void }> => {
   const root = mkdtempSync(join(tmpdir(), 'signalbox-packages-'))
   const close = () => rmSync(root, { recursive: true, force: true })
   try {
@@ -26,7 +37,7 @@ export const openPackages = async (pinned: readonly string[]): Promise<{ dirs: s
     for (const [i, one] of pinned.entries()) {
       const dir = join(root, String(i))
       mkdirSync(dir)
-      await openPackage(one, dir)
+      await openPackage(one, dir, credentials_file)
       dirs.push(dir)
     }
     return { dirs, close }
@@ -36,15 +47,16 @@ export const openPackages = async (pinned: readonly string[]): Promise<{ dirs: s
   }
 }
 
-const openPackage = async (pinned: string, dir: string): Promise<void> => {
+const openPackage = async (pinned: string, dir: string, credentials_file: string | undefined): Promise<void> => {
   const at = pinned.lastIndexOf('@sha256:')
   const [place, digest] = [pinned.slice(0, at), pinned.slice(at + '@sha256:'.length)]
   const refuse = (reason: string) => new PackError([{ place, pointer: '', rule: 'package', reason }])
-  const packed = await read(place).catch((error: Error) => {
+  const packed = await read(place, digest, credentials_file).catch((error: Error) => {
     throw refuse(`the package cannot be read: ${error.message}`)
   })
-  const found = createHash('sha256').update(packed).digest('hex')
-  if (found !== digest) throw refuse(`the package has the digest sha256:${found}, not the pinned sha256:${digest}`)
+  const found = sha256Hex(packed)
+  if (!isRegistry(place) && found !== digest)
+    throw refuse(`the package has the digest sha256:${found}, not the pinned sha256:${digest}`)
   let entries: Entry[]
   try {
     entries = await entriesOf(gunzipSync(packed, { maxOutputLength: MAX_BYTES }))
@@ -57,19 +69,23 @@ const openPackage = async (pinned: string, dir: string): Promise<void> => {
   }
 }
 
-const read = async (place: string): Promise<Buffer> => {
+const read = async (place: string, digest: string, credentials_file: string | undefined): Promise<Buffer> => {
+  if (isRegistry(place))
+    return pullLayer(place, digest, credentials_file, (answer, most) =>
+      limited(answer.body as ReadableStream<Uint8Array>, Math.min(most, MAX_PACKED)),
+    )
   if (place.startsWith('/')) return limited([readFileSync(place)])
   const answer = await fetch(place, { signal: AbortSignal.timeout(FETCH_MS) })
   if (!answer.ok || !answer.body) throw new Error(`${place} answers ${answer.status}`)
   return limited(answer.body)
 }
 
-const limited = async (parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<Buffer> => {
+const limited = async (parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, most = MAX_PACKED): Promise<Buffer> => {
   const read: Uint8Array[] = []
   let size = 0
   for await (const part of parts) {
     size += part.length
-    if (size > MAX_PACKED) throw new Error(`it is larger than ${MAX_PACKED} bytes`)
+    if (size > most) throw new Error(`it is larger than ${most} bytes`)
     read.push(part)
   }
   return Buffer.concat(read)

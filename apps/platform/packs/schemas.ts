@@ -2,6 +2,7 @@ import { PackFile as TypesFile } from '../../catalog/packs/format.ts'
 import { AgentFile } from '../../cli/agent/tools/file.ts'
 import { CalendarFile, GatePolicyFile, PackFile } from '../../operations/packs/schema.ts'
 import { ExecutorPolicyFile } from '../../shared/web/executor-policy.ts'
+import { ConformanceFile } from '../proving/prove.ts'
 import { PackTestFile } from './format.ts'
 
 /** The files that people write, by the name of their schema. */
@@ -12,6 +13,7 @@ export const FORMS = {
   calendar: CalendarFile,
   types: TypesFile,
   agent: AgentFile,
+  'agent-conformance': ConformanceFile,
   'executor-policy': ExecutorPolicyFile,
 }
 export type Form = keyof typeof FORMS

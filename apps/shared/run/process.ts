@@ -78,7 +78,8 @@ export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
   try {
     return await new Promise<ProcessEnd>((resolve) => {
       child.on('error', ({ message }) => resolve({ how: 'not_begun', message }))
-      const lines = Promise.all([read(child.stdout, 'stdout', input), read(child.stderr, 'stderr', input)])
+      const over = new Promise<void>((done) => child.on('exit', () => done()))
+      const lines = Promise.all([read(child.stdout, 'stdout', input, over), read(child.stderr, 'stderr', input, over)])
       child.on('exit', (code, signal) => {
         // What it began goes with it, also what would keep its output open.
         signalGroup(child.pid, 'SIGKILL')
@@ -111,11 +112,12 @@ const signalGroup = (pid: number | undefined, signal: NodeJS.Signals) => {
   }
 }
 
-/** Lines of one stream, taken no faster than they can be stored. */
+/** Lines of one stream, taken no faster than they can be stored; what its pipe holds when it is `over` is little. */
 const read = async (
   stream: Readable,
   name: 'stdout' | 'stderr',
   { log, stored, max_line = MAX_LINE }: ProcessInput,
+  over: Promise<void>,
 ): Promise<void> => {
   const decoder = new StringDecoder('utf8')
   let open = ''
@@ -130,7 +132,7 @@ const read = async (
         put(open)
         open = ''
       }
-      await stored()
+      await Promise.race([stored(), over])
     }
   } catch {
     // The stream broke off with the process; its exit says the rest.

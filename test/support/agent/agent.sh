@@ -15,7 +15,7 @@ sequence=0
 # send METHOD URL TYPE FILE: prints the status; the answer stands in $folder/answer. curl says the same again when there
 # is no answer, or one that says "later" (429, 502, 503, 504 among them), as late as that asks.
 send() {
-  curl -sS -o "$folder/answer" -w '%{http_code}' --retry 8 --retry-all-errors --max-time 60 -X "$1" \
+  curl -sS -o "$folder/answer" -w '%{http_code}' --retry 8 --retry-all-errors --retry-max-time "${within:-600}" --max-time 60 -X "$1" \
     -H "authorization: Bearer $(field execution_token)" -H "content-type: $3" --data-binary "@$4" "$2"
 }
 uuid() { cat /proc/sys/kernel/random/uuid 2>/dev/null || uuidgen; }
@@ -56,7 +56,7 @@ beat=$((SECONDS + $(field heartbeat_s)))
 while kill -0 $job 2>/dev/null && [ -z "$told" ]; do
   sleep 0.5
   if [ $SECONDS -ge $beat ]; then
-    report heartbeat || { kill -- -$job; exit 1; }
+    within=$(field heartbeat_s) report heartbeat || { kill -- -$job; exit 1; }
     beat=$((SECONDS + $(field heartbeat_s)))
   fi
 done

@@ -44,18 +44,30 @@ export type Job = (work: Work, tools: Tools) => Promise<More['outputs']>
 
 /** Whoever stands in between may say so, too: the same again later. */
 const LATER = new Set([429, 502, 503, 504])
+/** As many lines as one message brings, and as much of each, stay far below what is taken. */
+const LINES = 40
+const TEXT = 16_000
+/** Work is stopped so long before its time is over, to say how it ended. */
+const LAST_WORD_MS = 2000
 
 /**
- * Sends until it is answered, after growing waits or as late as the answer asks; once the work's time is over, one
- * time.
+ * Sends until it is answered, after growing waits or as late as the answer asks; once the work's time is over, or if it
+ * is only a sign of life, one time.
  */
-const send = async ({ execution_token, deadline_at }: Work, url: string, type: string, init: RequestInit) => {
+const send = async (
+  { execution_token, deadline_at, heartbeat_s }: Work,
+  url: string,
+  type: string,
+  init: RequestInit,
+  once = false,
+) => {
   const headers = { 'content-type': type, authorization: `Bearer ${execution_token}` }
   for (let wait = 100; ; wait = Math.min(wait * 2, 5000)) {
-    const response = await fetch(url, { ...init, headers }).catch(() => undefined)
+    const signal = AbortSignal.timeout(heartbeat_s * 1000)
+    const response = await fetch(url, { ...init, headers, signal }).catch(() => undefined)
     const text = await response?.text().catch(() => undefined)
     if (response && text !== undefined && !LATER.has(response.status)) return { status: response.status, text }
-    if (Date.now() >= Date.parse(deadline_at)) return { status: 0, text: '{}' }
+    if (once || Date.now() >= Date.parse(deadline_at)) return { status: 0, text: '{}' }
     await delay(1000 * Number(response?.headers.get('retry-after')) || wait)
   }
 }
@@ -64,11 +76,11 @@ const send = async ({ execution_token, deadline_at }: Work, url: string, type: s
 export const createReporter = (work: Work) => {
   const { operation_id, node_id, attempt, generation, fence, results_url } = work
   let sequence = 0
-  return async (phase: Phase, more: More = {}): Promise<Answer> => {
+  return async (phase: Phase, more: More = {}, once = false): Promise<Answer> => {
     sequence += 1
     const ids = { operation_id, node_id, attempt, generation, fence }
     const body = JSON.stringify({ result_id: randomUUID(), ...ids, sequence, phase, ...more })
-    const { status, text } = await send(work, results_url, 'application/json', { method: 'POST', body })
+    const { status, text } = await send(work, results_url, 'application/json', { method: 'POST', body }, once)
     return { ...(JSON.parse(text) as object), status }
   }
 }
@@ -89,7 +101,8 @@ export const carryOut = async (work: Work, job: Job | undefined): Promise<void> 
   let numbered = 0
   const log = (text: string) => {
     numbered += 1
-    lines.push({ seq: numbered, time: new Date().toISOString(), stream: 'log', level: 'info', text })
+    const line = { seq: numbered, time: new Date().toISOString(), text: text.slice(0, TEXT) }
+    lines.push({ ...line, stream: 'log', level: 'info' })
   }
   const keep = async (about: About, bytes: Buffer) => {
     const sha256 = createHash('sha256').update(bytes).digest('hex')
@@ -98,14 +111,29 @@ export const carryOut = async (work: Work, job: Job | undefined): Promise<void> 
     const { status } = await send(work, url, 'application/octet-stream', { method: 'PUT', body: new Uint8Array(bytes) })
     if (status !== 200) throw new Error(`${about.name} was not taken: ${status}.`)
   }
+  let heard = Date.now()
+  let beating = Promise.resolve()
   const beat = async () => {
-    const { status, cancel_requested } = await report('heartbeat', { lines: lines.splice(0) })
-    if (status !== 200 || cancel_requested) stop.abort()
+    const part = lines.slice(0, LINES)
+    const { status, cancel_requested } = await report('heartbeat', { lines: part }, true)
+    if (status === 200) {
+      heard = Date.now()
+      lines.splice(0, part.length)
+    }
+    // After three silent heartbeats somebody else may do it.
+    const lost = status >= 400 || Date.now() - heard > 2000 * work.heartbeat_s
+    if (lost || cancel_requested) stop.abort()
   }
-  const timer = setInterval(() => void beat(), work.heartbeat_s * 1000)
-  // Nothing is said after the last word.
-  const end = (phase: Phase, more: More) => {
+  const timer = setInterval(() => {
+    beating = beating.then(beat)
+  }, 500 * work.heartbeat_s)
+  const over = setTimeout(() => stop.abort(), Math.max(Date.parse(work.deadline_at) - Date.now() - LAST_WORD_MS, 0))
+  // The last word is the last message.
+  const end = async (phase: Phase, more: More) => {
     clearInterval(timer)
+    clearTimeout(over)
+    await beating
+    while (lines.length > LINES) await report('heartbeat', { lines: lines.splice(0, LINES) })
     return report(phase, { ...more, lines: lines.splice(0) })
   }
   try {

@@ -1,4 +1,4 @@
-import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { isObject } from '../../../shared/data/pointer.ts'
 import { copySource, filesOf } from '../tools/source.ts'
@@ -11,6 +11,8 @@ export type Module = {
   dir: string
   /** Digest of the files that were copied. */
   source_digest: string
+  /** Where the agent's file keeps the state, if it does. */
+  state_file: string | undefined
 }
 
 const GRACE_S = 120
@@ -39,9 +41,9 @@ export const openModule = async (job: Job): Promise<Module> => {
     throw new Ended(refusedBy('"workspace" is a name of letters, digits and ._-.'))
   const dir = join(job.folder, 'module')
   const source_digest = copySource(job, String(source), found.path, dir, SKIPPED)
-  if (found.state) {
-    const path = join(found.state, `${workspace}.tfstate`)
-    const backend = { terraform: { backend: { local: { path } } } }
+  const state_file = found.state === undefined ? undefined : join(found.state, `${workspace}.tfstate`)
+  if (state_file !== undefined) {
+    const backend = { terraform: { backend: { local: { path: state_file } } } }
     writeFileSync(join(dir, 'signalbox_override.tf.json'), JSON.stringify(backend))
   }
   const cache = join(state_dir, 'plugins')
@@ -84,17 +86,38 @@ export const openModule = async (job: Job): Promise<Module> => {
     const { code } = await tofu(['workspace', 'select', '-no-color', '-or-create', workspace])
     if (code !== 0) throw new Ended(failed('tool_failed', 'workspace failed: see the log. No change was made.'))
   }
-  return { tofu, dir, source_digest }
+  return { tofu, dir, source_digest, state_file }
+}
+
+/** The state as it is now; undefined if there is none. A file is read as such: a start of the tool costs more than the rest. */
+export const stateOf = async ({ tofu, state_file }: Module): Promise<Record<string, unknown> | undefined> => {
+  if (state_file !== undefined) {
+    if (!existsSync(state_file)) return undefined
+    const state = stateIn(readFileSync(state_file, 'utf8'))
+    if (state) return state
+  }
+  const { code, out } = await tofu(['state', 'pull'], { quiet: true })
+  if (code !== 0) throw new Ended(failed('tool_failed', 'The state cannot be read. No change was made.'))
+  if (out.trim() === '') return undefined
+  const state = stateIn(out)
+  if (!state) throw new Ended(failed('tool_failed', 'The state is no JSON object with a serial.'))
+  return state
+}
+
+/** Only the tool reads one that is encrypted, or that is written at this moment. */
+const stateIn = (text: string): Record<string, unknown> | undefined => {
+  try {
+    const state: unknown = JSON.parse(text)
+    return isObject(state) && typeof state.serial === 'number' ? state : undefined
+  } catch {
+    return undefined
+  }
 }
 
 export type Base = { lineage: string | null; serial: number }
 
 /** Where the state stands now. */
-export const baseOf = async ({ tofu }: Module): Promise<Base> => {
-  const { code, out } = await tofu(['state', 'pull'], { quiet: true })
-  if (code !== 0) throw new Ended(failed('tool_failed', 'The state cannot be read. No change was made.'))
-  if (out.trim() === '') return { lineage: null, serial: 0 }
-  const state: unknown = JSON.parse(out)
-  if (!isObject(state)) throw new Ended(failed('tool_failed', 'The state is no JSON object.'))
-  return { lineage: String(state.lineage), serial: Number(state.serial) }
+export const baseOf = async (module: Module): Promise<Base> => {
+  const state = await stateOf(module)
+  return state ? { lineage: String(state.lineage), serial: Number(state.serial) } : { lineage: null, serial: 0 }
 }

@@ -1,6 +1,5 @@
 import { isObject } from '../../../shared/data/pointer.ts'
-import { Ended, failed } from '../tools/types.ts'
-import type { Module } from './module.ts'
+import { type Module, stateOf } from './module.ts'
 
 const MAX_OUTPUTS = 200
 const MAX_OUTPUT = 4096
@@ -16,11 +15,8 @@ export type StateRecord = {
 }
 
 /** Reads it from the state; values of the job's credentials are masked. */
-export const recordOf = async ({ tofu }: Module, mask: (text: string) => string): Promise<StateRecord> => {
-  const { code, out } = await tofu(['state', 'pull'], { quiet: true })
-  if (code !== 0) throw new Ended(failed('tool_failed', 'The state cannot be read.'))
-  const state: unknown = out.trim() === '' ? {} : JSON.parse(out)
-  const { lineage, serial, outputs, resources } = isObject(state) ? state : {}
+export const recordOf = async (module: Module, mask: (text: string) => string): Promise<StateRecord> => {
+  const { lineage, serial, outputs, resources } = (await stateOf(module)) ?? {}
   const addresses = (Array.isArray(resources) ? resources : []).map(({ module, mode, type, name }) =>
     [module, mode === 'data' ? 'data' : undefined, type, name].filter((part) => part !== undefined).join('.'),
   )

@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs'
+import { sha256Hex } from '../../shared/data/digest.ts'
+
+/** `oci://registry.example/team/net@sha256:<manifest>`; `oci+http://` without TLS. */
+const PLACE = /^oci(\+http)?:\/\/([^/@\s]+)\/([a-z0-9][a-z0-9._/-]*)$/
+const MANIFEST = 'application/vnd.oci.image.manifest.v1+json'
+const MAX_MANIFEST = 65_536
+const FETCH_MS = 30_000
+
+type Fetched = (answer: Response, most: number) => Promise<Buffer>
+type Layer = { mediaType?: string; digest?: string; size?: number }
+
+export const isRegistry = (place: string): boolean => place.startsWith('oci')
+
+/**
+ * Pulls the one layer of an artifact by the digest of its manifest (OCI distribution 1.1). Every byte is proved: the
+ * manifest by the pinned digest, the layer by the manifest. `read` bounds a body.
+ */
+export const pullLayer = async (
+  place: string,
+  digest: string,
+  credentials_file: string | undefined,
+  read: Fetched,
+): Promise<Buffer> => {
+  const [, plain, host = '', name = ''] = PLACE.exec(place) ?? []
+  if (!name) throw new Error('it is no address of a registry: oci://HOST/NAME')
+  const base = `${plain ? 'http' : 'https'}://${host}/v2/${name}`
+  const basic = credentials_file === undefined ? undefined : basicOf(credentials_file, host)
+  let authorization = basic
+  const get = async (path: string, accept: string, most: number): Promise<Buffer> => {
+    const ask = () =>
+      fetch(`${base}${path}`, {
+        headers: { accept, ...(authorization && { authorization }) },
+        signal: AbortSignal.timeout(FETCH_MS),
+      })
+    let answer = await ask()
+    const challenge = answer.headers.get('www-authenticate')
+    if (answer.status === 401 && challenge && /^bearer /i.test(challenge)) {
+      authorization = `Bearer ${await tokenOf(challenge, basic)}`
+      answer = await ask()
+    }
+    if (!answer.ok || !answer.body) throw new Error(`${host} answers ${answer.status} for ${name}${path}`)
+    return read(answer, most)
+  }
+  const manifest = await get(`/manifests/sha256:${digest}`, MANIFEST, MAX_MANIFEST)
+  proved(manifest, digest, 'the manifest')
+  const { layers } = JSON.parse(manifest.toString()) as { layers?: Layer[] }
+  const [layer, ...more] = layers ?? []
+  const of_layer = /^sha256:([0-9a-f]{64})$/.exec(layer?.digest ?? '')?.[1]
+  if (!layer || more.length > 0 || of_layer === undefined)
+    throw new Error(`the artifact has ${layers?.length ?? 'no'} layers, not one: the archive of npm pack`)
+  const bytes = await get(`/blobs/${layer.digest}`, layer.mediaType ?? '*/*', Number(layer.size ?? 0))
+  return proved(bytes, of_layer, 'the layer')
+}
+
+const proved = (bytes: Buffer, digest: string, what: string): Buffer => {
+  const found = sha256Hex(bytes)
+  if (found !== digest) throw new Error(`${what} has the digest sha256:${found}, not the pinned sha256:${digest}`)
+  return bytes
+}
+
+/** The token that a registry's challenge asks for; anonymous without credentials. */
+const tokenOf = async (challenge: string, basic: string | undefined): Promise<string> => {
+  const parts = Object.fromEntries([...challenge.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, value]) => [key, value]))
+  const url = new URL(parts.realm ?? '')
+  for (const key of ['service', 'scope']) if (parts[key]) url.searchParams.set(key, parts[key])
+  const headers = basic === undefined ? {} : { authorization: basic }
+  const answer = await fetch(url, { headers, signal: AbortSignal.timeout(FETCH_MS) })
+  if (!answer.ok) throw new Error(`${url.host} gives no token: ${answer.status}`)
+  const { token, access_token } = (await answer.json()) as { token?: string; access_token?: string }
+  const found = token ?? access_token
+  if (!found) throw new Error(`${url.host} gives no token`)
+  return found
+}
+
+/** What `docker login` has stored for a registry. */
+const basicOf = (file: string, host: string): string | undefined => {
+  const { auths = {} } = JSON.parse(readFileSync(file, 'utf8')) as { auths?: Record<string, { auth?: string }> }
+  const auth = auths[host]?.auth
+  return auth === undefined ? undefined : `Basic ${auth}`
+}

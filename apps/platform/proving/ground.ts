@@ -1,0 +1,147 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Work } from '../../shared/contracts/engine/executions.ts'
+import { type Attempt, type Reply, takeMessage } from './rules.ts'
+
+export type Job = { job: string; inputs: Record<string, unknown> }
+type Times = { heartbeat_s?: number; run_s?: number }
+const START_S = 60
+const RUN_S = 600
+const LONGEST_WAIT_S = 8
+
+/**
+ * The side of the control plane that agents see, for one machine and no longer than a test: it hands out work, takes
+ * reports and artifacts by the rules of operations.md 7.4 and 9.1, and can be away, slow or of another opinion.
+ */
+export const openGround = async (pool: string) => {
+  const folder = mkdtempSync(join(tmpdir(), 'signalbox-proving-'))
+  chmodSync(folder, 0o755)
+  const token = `proving-${randomBytes(24).toString('hex')}`
+  const attempts = new Map<string, Attempt>()
+  const artifacts = new Map<string, Buffer>()
+  const queue: Work[] = []
+  const waiting: ((work: Work | undefined) => void)[] = []
+  const state = { refuses: false, asked: 0, strangers: 0 }
+
+  const next = (wait_s: number): Promise<Work | undefined> =>
+    new Promise((resolve) => {
+      const given = queue.shift()
+      if (given) return resolve(given)
+      const end = setTimeout(() => take(undefined), Math.min(wait_s, LONGEST_WAIT_S) * 1000)
+      const take = (work: Work | undefined) => {
+        clearTimeout(end)
+        waiting.splice(waiting.indexOf(take), 1)
+        resolve(work)
+      }
+      waiting.push(take)
+    })
+
+  const giveWork = async (req: IncomingMessage, res: ServerResponse, body: unknown) => {
+    state.asked += 1
+    const asked = req.url?.split('/').at(-2)
+    if (req.headers.authorization !== `Bearer ${token}`) return say(res, 401, { code: 'invalid_token' })
+    if (state.refuses || asked !== pool) {
+      const detail = `This machine is no agent of the pool "${asked}".`
+      return say(res, 403, { category: 'policy_denied', code: 'not_an_agent', status: 403, detail })
+    }
+    const work = await next(Number((body as { wait_s?: number })?.wait_s ?? 5))
+    if (work && res.destroyed) queue.unshift(work)
+    else if (work) say(res, 200, work)
+    else res.writeHead(204).end()
+  }
+
+  const takeReport = async (res: ServerResponse, attempt: Attempt, text: string) => {
+    const body = parsed(text)
+    const phase = (body as { phase?: string }).phase
+    const repeat = attempt.heard.some(({ message }) => message.result_id === (body as { result_id?: string }).result_id)
+    const answer = phase ? await attempt.answer({ at: Date.now(), message: body as never, repeat }) : 'as usual'
+    if (answer === 'away') return res.destroy()
+    if (answer === 'closed') attempt.closed = true
+    const reply = takeMessage(attempt, body, Buffer.byteLength(text), answer === 'cancel')
+    if (answer === 'lost') res.destroy()
+    else say(res, reply.status, reply.body)
+  }
+
+  const takeArtifact = (req: IncomingMessage, res: ServerResponse, bytes: Buffer) => {
+    const sha256 = req.url?.split('/').at(-1) ?? ''
+    const kept = artifacts.get(sha256)
+    if (req.method === 'GET') return kept ? res.writeHead(200).end(kept) : say(res, 404, { code: 'not_found' })
+    if (createHash('sha256').update(bytes).digest('hex') !== sha256)
+      return say(res, 422, { code: 'artifact_digest_mismatch' })
+    artifacts.set(sha256, bytes)
+    say(res, 200, { sha256, size: bytes.length, duplicate: kept !== undefined })
+  }
+
+  const server = createServer(async (req, res) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of req) chunks.push(chunk as Buffer)
+    const bytes = Buffer.concat(chunks)
+    if (/^\/(api\/)?v1\/pools\/[^/]+\/work$/.test(req.url ?? ''))
+      return giveWork(req, res, bytes.length > 0 ? parsed(bytes.toString()) : {})
+    const attempt = attempts.get(req.headers.authorization?.replace(/^bearer /i, '') ?? '')
+    if (!attempt) {
+      state.strangers += 1
+      return say(res, 401, { code: 'invalid_token', detail: 'No work has this execution token.' })
+    }
+    if (req.url?.includes('/artifacts/')) return takeArtifact(req, res, bytes)
+    await takeReport(res, attempt, bytes.toString())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const operation_id = randomUUID()
+
+  return {
+    ...{ url, token, folder, pool, state },
+    /** A new attempt, which no agent has yet. `$FILE` in its inputs is the file of its effects. */
+    attempt: (name: string, { job, inputs }: Job, { heartbeat_s = 5, run_s = RUN_S }: Times = {}): Attempt => {
+      const fence = attempts.size + 1
+      const file = join(folder, `${fence}-${name}`)
+      writeFileSync(file, '')
+      chmodSync(file, 0o666)
+      const execution_token = `exe_${randomBytes(32).toString('base64url')}`
+      const in_s = (s: number) => new Date(Date.now() + s * 1000).toISOString()
+      const work: Work = {
+        ...{ v: 1, operation_id, node_id: name, attempt: 1, generation: 1, fence, execution_token, heartbeat_s },
+        ...{ key: `${operation_id}:${name}:1`, deadline_at: in_s(run_s), start_before: in_s(START_S) },
+        ...{ results_url: `${url}/internal/v1/execution-results`, artifacts_url: `${url}/internal/v1/artifacts` },
+        ...{ job, inputs: JSON.parse(JSON.stringify(inputs).replaceAll('$FILE', file)), secrets: {} },
+      }
+      const made: Attempt = {
+        ...{ work, file, answer: () => 'as usual' as const, heard: [], faults: new Set<string>() },
+        ...{ lines: new Map<number, string>(), closed: false },
+      }
+      attempts.set(execution_token, made)
+      return made
+    },
+    /** Gives work to whoever asks next. */
+    offer: (work: Work) => {
+      const take = waiting[0]
+      if (take) take(work)
+      else queue.push(work)
+    },
+    /** Ends the waits of agents that ask, without work. */
+    hush: () => {
+      for (const take of [...waiting]) take(undefined)
+    },
+    close: () => {
+      server.closeAllConnections()
+      server.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+export type Ground = Awaited<ReturnType<typeof openGround>>
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return {}
+  }
+}
+const say = (res: ServerResponse, status: number, body: Reply['body'] | Work) =>
+  void res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))

@@ -1,0 +1,52 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { run } from '../../apps/cli/run.ts'
+import { createScreen } from '../../apps/platform/base/screen.ts'
+import { initPack } from '../../apps/platform/packs/main.ts'
+import { locateTofu } from '../../apps/platform/servers/tofu.ts'
+import { scratchFolder } from '../support/servers.ts'
+
+/** `signalbox pack test --run`: a new pack's plan, carried out here by the real tool, without a server. */
+const folder = scratchFolder()
+const dir = join(folder, 'web')
+const agentFile = (name: string, sources: object, program: string) => {
+  const path = join(folder, `${name}.json`)
+  const file = { format: 'signalbox/agent@1', pools: ['infra'], uid: 0, state_dir: join(folder, 'state') }
+  writeFileSync(path, JSON.stringify({ ...file, tofu: { program, sources } }))
+  return path
+}
+let program: string
+beforeAll(async () => {
+  program = await locateTofu(createScreen())
+  initPack(dir, 'opentofu')
+  mkdirSync(join(folder, 'tfstate'))
+}, 300_000)
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const pack = async (...args: string[]) => {
+  let out = ''
+  const spy = vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+    out += text
+    return true
+  })
+  const code = await run(['pack', 'test', dir, ...args]).finally(() => spy.mockRestore())
+  return { code, out }
+}
+
+it('plans and applies the module of a new pack, and names the node that fails', async () => {
+  const state = join(folder, 'tfstate')
+  const good = agentFile('good', { web: { path: join(dir, 'source'), state } }, program)
+  expect(await pack('--agent', good)).toMatchObject({ code: 0 })
+  expect(existsSync(join(state, 'eu1.tfstate'))).toBe(false)
+  const { code, out } = await pack('--run', '--agent', good)
+  expect(out).toMatch(/succeeded +plan\.web-eu1[\s\S]*succeeded +apply\.web-eu1/)
+  expect(code).toBe(0)
+  expect(JSON.parse(readFileSync(join(state, 'eu1.tfstate'), 'utf8')).serial).toBeGreaterThan(0)
+
+  const bad = agentFile('bad', { other: { path: join(dir, 'source') } }, program)
+  const refused = await pack('--run', '--agent', bad)
+  expect(refused.code).toBe(5)
+  expect(refused.out).toMatch(/failed +plan\.web-eu1: agent_refused: .*"web"/)
+  expect(refused.out).not.toContain('apply.web-eu1')
+}, 120_000)

@@ -1,0 +1,146 @@
+import { createHash } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { Header } from 'tar'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { loadOperationsConfig } from '../../apps/operations/config.ts'
+import { loadLibrary } from '../../apps/operations/packs/library.ts'
+import { openPackages } from '../../apps/operations/packs/packages.ts'
+import { startRegistry } from './support/registry.ts'
+
+/** Packs from a real registry, pulled by the digest of their manifest. */
+const scratch = mkdtempSync(join(tmpdir(), 'signalbox-registry-'))
+let registry: Awaited<ReturnType<typeof startRegistry>>
+beforeAll(async () => {
+  registry = await startRegistry()
+}, 300_000)
+afterAll(async () => {
+  await registry.stop()
+  rmSync(scratch, { recursive: true, force: true })
+})
+
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+const PACK = `format: signalbox/pack@1
+pack: greet
+version: 4.0.0
+title: Greet
+owners: [netops]
+procedures:
+  - { key: greet, kind: runbook, title: Greet, scope: plan, steps: [{ id: greet, executor: noop }] }
+`
+const archive = (): Buffer => {
+  const header = Buffer.alloc(512)
+  const size = Buffer.byteLength(PACK)
+  new Header({ path: 'package/pack.yaml', type: 'File', size, mode: 0o644, mtime: new Date(0) }).encode(header)
+  return gzipSync(Buffer.concat([header, Buffer.from(PACK), Buffer.alloc(((512 - (size % 512)) % 512) + 1024)]))
+}
+type Layer = { mediaType: string; digest: string; size: number }
+const layerOf = (bytes: Buffer, more: Partial<Layer> = {}): Layer => ({
+  ...{
+    mediaType: 'application/vnd.oci.image.layer.v1.tar+gzip',
+    digest: `sha256:${sha256(bytes)}`,
+    size: bytes.length,
+  },
+  ...more,
+})
+/** Pushes an artifact with these layers; its place and digest are pinned as a setting names them. */
+const push = async (name: string, layers: Layer[], blob = archive()) => {
+  const config = Buffer.from('{}')
+  for (const bytes of [config, blob]) await registry.pushBlob(name, bytes, `sha256:${sha256(bytes)}`)
+  const manifest = Buffer.from(
+    JSON.stringify({
+      ...{ schemaVersion: 2, mediaType: 'application/vnd.oci.image.manifest.v1+json', layers },
+      config: layerOf(config, { mediaType: 'application/vnd.oci.empty.v1+json' }),
+    }),
+  )
+  await registry.pushManifest(name, `sha256:${sha256(manifest)}`, manifest)
+  return `oci+http://${registry.host}/${name}@sha256:${sha256(manifest)}`
+}
+const packsOf = async (pinned: string, credentials_file?: string) => {
+  const { dirs, close } = await openPackages([pinned], credentials_file)
+  const { packs } = loadLibrary({ packs_dirs: dirs })
+  close()
+  return packs.map(({ pack, version }) => `${pack}@${version}`)
+}
+
+it('is pulled by its digest, which the setting takes', async () => {
+  const pinned = await push('packs/greet', [layerOf(archive())])
+  expect(await packsOf(pinned)).toContain('greet@4.0.0')
+  const env = { ...process.env, OPERATIONS__PACKS__PACKAGES: JSON.stringify([pinned.replace('+http', '')]) }
+  const others = /OPERATIONS__PACKS__PACKAGES/
+  expect(String(catchOf(() => loadOperationsConfig(env)) ?? '')).not.toMatch(others)
+  const tagged = { ...env, OPERATIONS__PACKS__PACKAGES: '["oci://registry.example/packs/greet:4.0.0"]' }
+  expect(String(catchOf(() => loadOperationsConfig(tagged)))).toMatch(others)
+})
+const catchOf = (act: () => unknown): unknown => {
+  try {
+    act()
+    return undefined
+  } catch (error) {
+    return error
+  }
+}
+
+it('stops the start, in words, when it is not there, is another, or is no archive', async () => {
+  const absent = `oci+http://${registry.host}/packs/none@sha256:${'0'.repeat(64)}`
+  await expect(openPackages([absent])).rejects.toThrow(/answers 404 for packs\/none/)
+  const two = await push('packs/two', [layerOf(archive()), layerOf(archive())])
+  await expect(openPackages([two])).rejects.toThrow(/has 2 layers, not one/)
+  const other = Buffer.from('no archive')
+  const wrong = await push('packs/wrong', [layerOf(other)], other)
+  await expect(openPackages([wrong])).rejects.toThrow(/the package is refused/)
+})
+
+/** A way to the registry that alters bytes and asks who pulls. */
+const startWay = async (alter: (url: string, bytes: Buffer) => Buffer, credentials?: string) => {
+  const asked: string[] = []
+  const server = createServer(async (req, res) => {
+    const { authorization } = req.headers
+    asked.push(`${req.url} ${authorization ?? ''}`)
+    if (req.url?.startsWith('/token')) {
+      if (authorization !== credentials) return res.writeHead(401).end()
+      return res.end(JSON.stringify({ token: 'for-one-pull' }))
+    }
+    if (credentials && authorization !== 'Bearer for-one-pull') {
+      const realm = `Bearer realm="http://${req.headers.host}/token",service="registry",scope="repository:packs/greet:pull"`
+      return res.writeHead(401, { 'www-authenticate': realm }).end()
+    }
+    const answer = await fetch(`http://${registry.host}${req.url}`, { headers: { accept: req.headers.accept ?? '' } })
+    res.writeHead(answer.status).end(alter(req.url ?? '', Buffer.from(await answer.arrayBuffer())))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { asked, host, through: (pinned: string) => pinned.replace(registry.host, host), stop: () => server.close() }
+}
+
+it('proves each byte: an altered manifest and an altered layer are refused', async () => {
+  const pinned = await push('packs/greet', [layerOf(archive())])
+  for (const part of ['manifests', 'blobs']) {
+    const alter = (url: string, bytes: Buffer) => {
+      if (url.includes(part)) bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1
+      return bytes
+    }
+    const way = await startWay(alter)
+    const what = part === 'blobs' ? 'layer' : 'manifest'
+    await expect(openPackages([way.through(pinned)])).rejects.toThrow(
+      new RegExp(`the ${what} has the digest sha256:\\w{64}, not the pinned sha256`),
+    )
+    way.stop()
+  }
+})
+
+it('is pulled as the file of docker login says, by the token that the registry asks for', async () => {
+  const pinned = await push('packs/greet', [layerOf(archive())])
+  const basic = Buffer.from('robot:s3cret').toString('base64')
+  const way = await startWay((_, bytes) => bytes, `Basic ${basic}`)
+  const file = join(scratch, 'docker.json')
+  writeFileSync(file, JSON.stringify({ auths: { [way.host]: { auth: basic }, other: { auth: 'x' } } }))
+  expect(await packsOf(way.through(pinned), file)).toContain('greet@4.0.0')
+  expect(way.asked.some((line) => line.includes('scope=repository%3Apacks%2Fgreet%3Apull'))).toBe(true)
+  await expect(openPackages([way.through(pinned)])).rejects.toThrow(/gives no token: 401/)
+  way.stop()
+})
