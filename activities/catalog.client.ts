@@ -19,21 +19,23 @@ export type Applied =
   | { status: 'conflict'; current_version: number; by_operation: string | null; message: string }
   | { status: 'refused'; message: string }
 
+type Answer = { status: number; body: Record<string, unknown> }
+
 /** The catalog did not answer, or cannot now: worth another try. */
 export class CatalogAway extends Error {}
 
 /** Writes of node results to the catalog's internal API, and versions of its resources. Throws CatalogAway when it should be tried again. */
 export const createCatalogWriter = (base_url: string, signer: ServiceSigner) => {
-  const post = async (path: string, body: unknown): Promise<{ status: number; body: Record<string, unknown> }> => {
+  const send = async (method: 'GET' | 'POST', path: string, body?: unknown): Promise<Answer> => {
     try {
       const response = await fetch(new URL(path, base_url), {
-        method: 'POST',
+        method,
         headers: {
           authorization: `Bearer ${signer(audienceOf('catalog'))}`,
           'content-type': 'application/json',
           ...traceHeaders(),
         },
-        body: JSON.stringify(body),
+        ...(body !== undefined && { body: JSON.stringify(body) }),
         signal: AbortSignal.timeout(TIMEOUT_MS),
         redirect: 'error',
       })
@@ -45,12 +47,19 @@ export const createCatalogWriter = (base_url: string, signer: ServiceSigner) => 
   return {
     apply: async (command: ResourceUpdateCommand): Promise<Applied> => {
       const path = `/internal/v1/resources/${encodeURIComponent(command.resource_id)}/apply-operation-result`
-      const { status, body } = await post(path, command)
+      const { status, body } = await send('POST', path, command)
       return readAnswer(status, body)
+    },
+    /** A resource as it is now; undefined if there is none. */
+    documentOf: async (resource_id: string): Promise<(Record<string, unknown> & { version: number }) | undefined> => {
+      const { status, body } = await send('GET', `/internal/v1/resources/${encodeURIComponent(resource_id)}`)
+      if (status === 404) return undefined
+      if (status !== 200) throw new CatalogAway(`The catalog answered ${status}, ${String(body.code)}`)
+      return body as { version: number }
     },
     /** The version of a resource at this moment; undefined if there is none. */
     versionOf: together(async (resource_ids) => {
-      const { status, body } = await post('/internal/v1/resources:versions', { resource_ids })
+      const { status, body } = await send('POST', '/internal/v1/resources:versions', { resource_ids })
       if (status !== 200) throw new CatalogAway(`The catalog answered ${status}, ${String(body.code)}`)
       const { items } = body as { items: { resource_id: string; version: number }[] }
       return new Map(items.map(({ resource_id, version }) => [resource_id, version]))

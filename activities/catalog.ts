@@ -1,64 +1,132 @@
 import { ApplicationFailure } from '@temporalio/common'
+import type { CatalogWrite } from '../apps/shared/contracts/operations/graph.ts'
+import { crashPoint } from '../apps/shared/crash.ts'
+import { equalJson, isObject } from '../apps/shared/data/pointer.ts'
 import { resolveValue, ValueError } from '../apps/shared/expressions/values.ts'
 import { uuidv5 } from '../apps/shared/ids.ts'
 import { outputsOf } from '../db/operations/nodes/attempts.ts'
 import { getCatalogWrite, saveCatalogWrite } from '../db/operations/operations/catalog.ts'
-import type { CatalogResult } from '../workflows/operation/state/events.ts'
+import type { CatalogResult, Role } from '../workflows/operation/state/events.ts'
 import { nodesNamedIn } from './attempts/inputs.ts'
 import { type Applied, CatalogAway, type ResourceUpdateCommand } from './catalog.client.ts'
 import type { ActivityDeps } from './deps.ts'
 
 export type CatalogInput = { operation_id: string; node_id: string; generation: number; attempt: number }
 
-/** The catalog write of a node that succeeded (operations.md 7.1): one command, the same id and key on every try. */
+/** Catalog writes of nodes and of their undos (operations.md 7.1): one command, the same id and key on every try. */
 export const createCatalogActivities = (deps: ActivityDeps) => ({
-  apply_catalog_result: async (input: CatalogInput): Promise<CatalogResult> => {
-    const write = await getCatalogWrite(deps.db, input)
-    if (!write) return { status: 'refused', message: 'This node has no catalog write.' }
-    if (write.applied_version !== null) return { status: 'applied', version: write.applied_version }
-    let command: ResourceUpdateCommand
-    try {
-      command = await commandOf(deps, input, write)
-    } catch (error) {
-      if (error instanceof ValueError) return { status: 'refused', message: error.message }
-      throw error
-    }
-    const result = await apply(deps, command)
-    if (result.status === 'applied') await saveCatalogWrite(deps.db, input, { ...command, version: result.version })
-    return result.status === 'conflict' ? { status: 'conflict', message: result.message } : result
-  },
+  /** Of a node that succeeded. */
+  apply_catalog_result: (input: CatalogInput): Promise<CatalogResult> => writeOnce(deps, input, 'run'),
+  /** Of a node that was undone. */
+  restore_catalog: (input: CatalogInput): Promise<CatalogResult> => writeOnce(deps, input, 'undo'),
 })
 
-type Write = NonNullable<Awaited<ReturnType<typeof getCatalogWrite>>>
-
-const commandOf = async (
-  { pool }: ActivityDeps,
-  { operation_id, node_id, attempt }: CatalogInput,
-  { catalog, target_id, expected_version }: Write,
-): Promise<ResourceUpdateCommand> => {
-  const nodes = await outputsOf(pool, operation_id, nodesNamedIn(catalog))
-  return {
-    command_id: uuidv5(operation_id, `${node_id}:${attempt}`),
-    idempotency_key: `${operation_id}:${node_id}:${attempt}`,
-    operation_id,
-    resource_id: target_id,
-    expected_version,
-    changes: resolveValue(catalog, { nodes }) as Record<string, unknown>,
-    evidence_refs: [{ uri: `/v1/operations/${operation_id}/nodes/${node_id}`, kind: 'node_run', label: node_id }],
-  }
-}
-
-/**
- * A version that this operation itself moved on (another node of the same target) is no conflict: once more with the
- * current one. Any other change since the plan is for a person to judge.
- */
-const apply = async ({ catalog }: ActivityDeps, command: ResourceUpdateCommand): Promise<Applied> => {
+const writeOnce = async (deps: ActivityDeps, input: CatalogInput, role: Role): Promise<CatalogResult> => {
+  const write = await getCatalogWrite(deps.db, input, role)
+  if (!write) return { status: 'refused', message: 'This node has no catalog write.' }
+  const ids = idsOf(input, role)
+  if (write.accepted?.command_id === ids.command_id) return { status: 'applied', version: write.accepted.version }
   try {
-    const first = await catalog.apply(command)
-    if (first.status !== 'conflict' || first.by_operation !== command.operation_id) return first
-    return await catalog.apply({ ...command, expected_version: first.current_version })
+    const [changes, written] = await changesOf(deps, input, write)
+    const result = await apply(deps, commandOf(input, write, ids, changes), role === 'undo' ? written : undefined)
+    crashPoint('catalog.before_save')
+    if (result.status === 'applied')
+      await saveCatalogWrite(deps.db, input, role, { ...ids, resource_id: write.target_id, version: result.version })
+    return result.status === 'conflict' ? { status: 'conflict', message: result.message } : result
   } catch (error) {
+    if (error instanceof ValueError) return { status: 'refused', message: error.message }
     if (error instanceof CatalogAway) throw ApplicationFailure.retryable(error.message, 'catalog_away')
     throw error
   }
+}
+
+type Write = NonNullable<Awaited<ReturnType<typeof getCatalogWrite>>>
+type Changes = Record<string, unknown>
+
+const idsOf = ({ operation_id, node_id, attempt }: CatalogInput, role: Role) => {
+  const number = role === 'undo' ? `c${attempt}` : attempt
+  return {
+    command_id: uuidv5(operation_id, `${node_id}:${number}`),
+    idempotency_key: `${operation_id}:${node_id}:${number}`,
+  }
+}
+
+/** What is to be written, and what the node had written before. */
+const changesOf = async (
+  { pool }: ActivityDeps,
+  { operation_id }: CatalogInput,
+  { catalog, written }: Write,
+): Promise<[Changes, Changes]> => {
+  const nodes = await outputsOf(pool, operation_id, nodesNamedIn([catalog, written]))
+  const resolved = (write: CatalogWrite | null) => resolveValue(write ?? {}, { nodes }) as Changes
+  return [resolved(catalog), resolved(written)]
+}
+
+const commandOf = (
+  { operation_id, node_id }: CatalogInput,
+  { target_id, expected_version }: Write,
+  ids: ReturnType<typeof idsOf>,
+  changes: Changes,
+): ResourceUpdateCommand => ({
+  ...ids,
+  operation_id,
+  resource_id: target_id,
+  expected_version,
+  changes,
+  evidence_refs: [{ uri: `/v1/operations/${operation_id}/nodes/${node_id}`, kind: 'node_run', label: node_id }],
+})
+
+/** How often an undo looks again at a resource that moves on between look and write. */
+const LOOKS = 5
+
+/**
+ * A version that this operation itself moved on (another node of the same target) is no conflict: once more with the
+ * current one. Any other change since the plan is for a person to judge, unless it leaves alone what an undo takes back.
+ */
+const apply = async (
+  { catalog }: ActivityDeps,
+  command: ResourceUpdateCommand,
+  written: Changes | undefined,
+): Promise<Applied> => {
+  let result = await catalog.apply(command)
+  for (let look = 0; result.status === 'conflict'; look++) {
+    let expected_version = result.current_version
+    if (result.by_operation !== command.operation_id) {
+      if (!written || look === LOOKS) return result
+      const found = await catalog.documentOf(command.resource_id)
+      const moved = found && movedField(command.changes, written, found)
+      if (!found || moved !== undefined)
+        return { ...result, message: `${moved ?? command.resource_id} was changed by someone else: ${result.message}` }
+      expected_version = found.version
+    } else if (look > 0 && !written) return result
+    result = await catalog.apply({ ...command, expected_version })
+  }
+  return result
+}
+
+const STATES = { desired_state_patch: 'desired_state', observed_state_patch: 'observed_state' } as const
+
+/** A field to restore that holds neither what the node wrote nor what it gets back. */
+const movedField = (changes: Changes, written: Changes, found: Changes): string | undefined => {
+  const { lifecycle_status: back } = changes
+  if (back !== undefined && ![back, written.lifecycle_status].some((known) => known === found.lifecycle_status))
+    return 'lifecycle_status'
+  for (const [patch, state] of Object.entries(STATES)) {
+    const moved = movedMember(changes[patch], written[patch], found[state])
+    if (moved !== undefined) return `${state}${moved}`
+  }
+  return undefined
+}
+
+const movedMember = (back: unknown, wrote: unknown, now: unknown): string | undefined => {
+  if (!isObject(back)) return undefined
+  for (const [key, value] of Object.entries(back)) {
+    const member = (of: unknown) => (isObject(of) && Object.hasOwn(of, key) ? of[key] : undefined)
+    const [own, has] = [member(wrote), member(now) ?? null]
+    if (isObject(value) && isObject(own)) {
+      const moved = movedMember(value, own, has)
+      if (moved !== undefined) return `/${key}${moved}`
+    } else if (![value, own ?? null].some((known) => equalJson(known, has))) return `/${key}`
+  }
+  return undefined
 }

@@ -3805,6 +3805,14 @@ export interface components {
             }[];
             as_of: components["schemas"]["ReadAsOf"];
         };
+        CatalogWrite: {
+            lifecycle_status?: unknown;
+            health_status?: unknown;
+            desired_state_patch?: unknown;
+            observed_state_patch?: unknown;
+            relationship_changes?: unknown;
+            provided_capability_changes?: unknown;
+        };
         /** @enum {unknown} */
         ChangeKind: "user.create" | "user.enable" | "user.reset" | "user.recover" | "grant.create" | "member.add" | "machine.credential";
         /** @enum {unknown} */
@@ -4626,15 +4634,9 @@ export interface components {
                 /** @description A CEL expression. */
                 when?: string;
                 idempotent?: boolean;
+                catalog?: components["schemas"]["CatalogWrite"];
             };
-            catalog?: {
-                lifecycle_status?: unknown;
-                health_status?: unknown;
-                desired_state_patch?: unknown;
-                observed_state_patch?: unknown;
-                relationship_changes?: unknown;
-                provided_capability_changes?: unknown;
-            };
+            catalog?: components["schemas"]["CatalogWrite"];
             secrets?: {
                 [key: string]: unknown;
             };
@@ -7252,6 +7254,7 @@ export interface components {
             /** @description RFC 3339 in UTC with microseconds. */
             at: string;
             actor: string;
+            actor_name: string;
             command_id: string | null;
             operation_id: string | null;
             lifecycle_status: string;

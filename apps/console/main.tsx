@@ -78,7 +78,7 @@ if (place !== null) {
           <RouterProvider router={router} />
         </QueryClientProvider>
       ) : (
-        <p className="p-6">{t.login.insecure}</p>
+        <p className="p-6">{t.problem.insecure}</p>
       )}
     </StrictMode>,
   )

@@ -37,7 +37,7 @@ export default defineConfig({
             { name: 'entry', tags: ['$initial'] },
             {
               name: 'decide',
-              test: /console\/(words\/decide|votes\/(votes|releases)|values\/(links|person)|ui\/(failure|copy)|command\/allowed)\.|client\/digest/,
+              test: /console\/(words\/decide|votes\/(votes|releases)|values\/(links|person)|ui\/(failure|copy)|kit\/wish|command\/allowed)\.|client\/digest/,
             },
             { name: 'brief', test: /console\/votes\/brief\./ },
           ],

@@ -6,14 +6,12 @@ import type { Dice } from './dice.ts'
 import { readLedger } from './ledger.ts'
 
 /** What happens to an operation on its way besides the kills. */
-export const KINDS = ['approved', 'paused', 'retried', 'patched', 'undone'] as const
+export const KINDS = ['approved', 'paused', 'retried', 'patched', 'unsure', 'undone'] as const
 export type Kind = (typeof KINDS)[number]
 
 export type World = {
   operator: Person
   approver: Person
-  /** States in the catalog what is so. */
-  recorder: Person
   fleet: FleetClient
   fleet_url: string
   dice: Dice
@@ -22,7 +20,15 @@ export type World = {
 }
 
 /** A release on three hosts: what it is expected to do, and how it ended. */
-export type Job = { name: string; kind: Kind; hosts: string[]; release: string; operation_id?: string; status?: string }
+export type Job = {
+  name: string
+  kind: Kind
+  hosts: string[]
+  release: string
+  operation_id?: string
+  status?: string
+  stated?: boolean
+}
 
 type Operation = {
   operation_id: string
@@ -37,6 +43,8 @@ const ENDED = new Set(['succeeded', 'succeeded_with_exceptions', 'failed', 'canc
 export const hasEnded = ({ status }: Pick<Job, 'status'>): boolean => ENDED.has(status ?? '')
 
 const REPLANS = 20
+/** What every host runs before anything is rolled out. */
+export const FIRST_RELEASE = '1.0.0'
 
 /** What an operation of this job does, if each thing is done exactly once. */
 export const expectedOf = ({ kind, hosts }: Job): string[] => {
@@ -44,10 +52,16 @@ export const expectedOf = ({ kind, hosts }: Job): string[] => {
   const released = (host: string) => ['drain', 'deploy', 'undrain'].map((effect) => `${host} ${effect}`)
   // Cancelled at the gate, so that only the canary was changed: it is undone in reverse, by the same three acts.
   if (kind === 'undone') return [...released(canary), ...released(canary)]
-  return [...hosts.flatMap(released), ...(kind === 'patched' ? [`${canary} restart`] : [])]
+  return [...hosts.flatMap(released), ...(adds(kind) ? [`${canary} restart`] : [])]
 }
 
-export const expectedStatus = ({ kind }: Job): string => (kind === 'undone' ? 'cancelled' : 'succeeded')
+export const expectedStatus = ({ kind, stated }: Job): string => {
+  if (kind === 'undone') return 'cancelled'
+  return stated ? 'succeeded_with_exceptions' : 'succeeded'
+}
+
+/** A patch adds a restart. That of `unsure` must not be repeated, and its host never answers. */
+const adds = (kind: Kind): boolean => kind === 'patched' || kind === 'unsure'
 
 /** Starts the operation of a job and brings it to its end, as an operator and an approver would. */
 export const runJob = async (world: World, job: Job): Promise<void> => {
@@ -66,7 +80,7 @@ export const runJob = async (world: World, job: Job): Promise<void> => {
       world.breach(`${job.name}: revision ${operation.revision} was read after ${revision}`)
     revision = operation.revision
     job.status = operation.status
-    if (hasEnded(operation)) return job.kind === 'undone' ? stateUndone(world, job) : undefined
+    if (hasEnded(operation)) return
     if (performance.now() > end) throw new Error(`it did not end: ${JSON.stringify(operation).slice(0, 600)}`)
     await acts(operation)
     await delay(500)
@@ -85,21 +99,6 @@ const start = async ({ operator }: World, { name, hosts, release }: Job): Promis
       await delay(500)
     }
   }
-}
-
-/** An undo changes the hosts alone: until a person states what the canary has again, no plan finds it as it is written. */
-const stateUndone = async ({ recorder, fleet }: World, { name, hosts: [canary = ''] }: Job): Promise<void> => {
-  const release = (await fleet.hosts()).find(({ hostname }) => hostname === canary)?.release
-  const patch = { desired_state: { release }, observed_state: { release } }
-  for (let n = 1; n <= REPLANS; n++) {
-    const { version } = await recorder.get<{ version: number }>(`/v1/resources/${canary}`)
-    const items = [{ op: 'update', change: { resource_id: canary, expected_version: version, patch } }]
-    const path = '/v1/resources:bulk?mode=record_only'
-    const { body } = await recorder.post<{ results: { status: number }[] }>(path, { items }, `${name} record ${n}`)
-    if (body.results[0]?.status === 200) return
-    await delay(500)
-  }
-  throw new Error(`the catalog does not take what ${canary} has`)
 }
 
 /** What the people do whenever they look at it: each thing once, in the order of its kind. */
@@ -124,9 +123,10 @@ const actsOf = (world: World, job: Job, path: string) => {
       special = true
       await mend()
     }
+    if (job.kind === 'unsure' && special && operation.status === 'blocked') await findOut(world, job, path)
     const gate = await waitingGate(approver, path)
     if (!gate) return
-    if (job.kind === 'patched' && !special) {
+    if (adds(job.kind) && !special) {
       special = true
       await patch(world, job, path)
     }
@@ -193,7 +193,7 @@ const patch = async ({ operator, approver, fleet }: World, job: Job, path: strin
   const node = {
     node_id: 'extra',
     executor: 'http',
-    idempotent: true,
+    idempotent: job.kind === 'patched',
     depends_on: [`undrain.${canary}`],
     secrets: { token: 'secret://file/fleet-token#1' },
     with: {
@@ -201,10 +201,31 @@ const patch = async ({ operator, approver, fleet }: World, job: Job, path: strin
       headers: { authorization: { $secret: 'token' } },
       request: { method: 'POST', url: '/restart', body: {} },
     },
-    retry: { max_attempts: 3, initial_s: 1 },
+    ...(job.kind === 'patched' ? { retry: { max_attempts: 3, initial_s: 1 } } : { timeouts: { run_s: 5 } }),
   }
+  if (job.kind === 'unsure') await fleet.setFaults(canary, { swallow_answers: true })
   const proposal = { base_revision: 1, changes: [{ op: 'add_node', node }], reason: 'restart it as well' }
   const { body } = await operator.post<Patch>(`${path}/patches`, proposal, `${job.name} patch`)
   const vote = { reviewed_digest: body.digest }
   await approver.post(`${path}/patches/${body.patch_id}/approve`, vote, `${job.name} patch vote`)
+}
+
+/** Nobody knows whether the restart happened: a person looks at the host, and states it or has it done. */
+const findOut = async ({ operator, fleet, fleet_url }: World, job: Job, path: string): Promise<void> => {
+  const [canary = ''] = job.hosts
+  const { state, generation } = await operator.get<{ state: string; generation: number }>(`${path}/nodes/extra`)
+  if (state !== 'outcome_unknown') return
+  await fleet.setFaults(canary, {})
+  const happened = (await readLedger(fleet_url)).some(
+    ({ operation_id, hostname, effect }) =>
+      operation_id === job.operation_id && hostname === canary && effect === 'restart',
+  )
+  const key = `${job.name} found out ${generation}`
+  if (!happened) {
+    await operator.post(`${path}/nodes/extra/retry`, { reason: 'the host did not restart' }, key)
+    return
+  }
+  const stated = { type: 'mark_succeeded', node_id: 'extra', payload: { outputs: {}, note: 'the host restarted' } }
+  await operator.post(`${path}/interventions`, { ...stated, reason: 'looked at the host' }, key)
+  job.stated = true
 }

@@ -5,7 +5,7 @@ import { createFleetClient } from '../../apps/platform/demo/fleet.ts'
 import type { Site } from '../support/stack.ts'
 import { patient } from './caller.ts'
 import { createDice } from './dice.ts'
-import { hasEnded, type Job, KINDS, runJob, type World } from './job.ts'
+import { FIRST_RELEASE, hasEnded, type Job, KINDS, runJob, type World } from './job.ts'
 import type { Harm, Harmed } from './kills.ts'
 import { keepSigningIn, type SignIns } from './newcomers.ts'
 import { judge, type Verdict } from './verdict.ts'
@@ -51,7 +51,6 @@ export const wreak = async (stack: Site, { seed, harm, at_once, print, refused }
   const world: World = {
     operator: person('olga'),
     approver: person('eva'),
-    recorder: person('ada'),
     fleet,
     fleet_url,
     // A die of its own: how many times the operations throw depends on their timing, and the kills must not.
@@ -110,8 +109,8 @@ const addHosts = async (stack: Site, count: number): Promise<string[]> => {
   await register(ada, { resource_id: 'd1', type_key: 'topology.datacenter', name: 'd1', parent_id: 'r1', ...place })
   const names = Array.from({ length: count }, (_, i) => `host-${i + 1}`)
   for (const hostname of names) {
-    const { base_url } = await fleet.putHost(hostname, { resource_id: hostname, region: 'r1', release: '1.0.0' })
-    const state = { hostname, release: '1.0.0', traffic: 'in' }
+    const { base_url } = await fleet.putHost(hostname, { resource_id: hostname, region: 'r1', release: FIRST_RELEASE })
+    const state = { hostname, release: FIRST_RELEASE, traffic: 'in' }
     const host = {
       resource_id: hostname,
       type_key: 'fleet.host',

@@ -7,7 +7,7 @@ import { createDb } from '../../db/client.ts'
 import { readModelDifferences } from '../support/read-models.ts'
 import type { Site } from '../support/stack.ts'
 import { until } from '../support/until.ts'
-import { expectedOf, expectedStatus, type Job } from './job.ts'
+import { expectedOf, expectedStatus, FIRST_RELEASE, type Job } from './job.ts'
 import { countOf, type Effect, readLedger } from './ledger.ts'
 
 export type Verdict = { effects: number; twice: number; lost: number; breaches: string[] }
@@ -54,17 +54,17 @@ const compare = (job: Job, ledger: readonly Effect[]) => {
   }
 }
 
-/** The catalog says of each host what the last job that changed it brought. */
+/** The catalog says of each host what the last job that changed it brought; an undone one brings back what was before. */
 const hostsThatDiffer = async (reader: Person, jobs: readonly Job[]): Promise<string[]> => {
   const wanted = new Map<string, string>()
   for (const { kind, hosts, release } of jobs)
-    if (kind === 'undone') wanted.delete(hosts[0] ?? '')
-    else for (const host of hosts) wanted.set(host, release)
+    for (const host of hosts) wanted.set(host, kind === 'undone' ? (wanted.get(host) ?? FIRST_RELEASE) : release)
   const differ: string[] = []
   for (const [host, release] of wanted) {
-    const { observed_state } = await reader.get<{ observed_state: { release: string } }>(`/v1/resources/${host}`)
-    if (observed_state.release !== release)
-      differ.push(`the catalog says ${observed_state.release} of ${host}, not ${release}`)
+    type States = Record<'desired_state' | 'observed_state', { release: string }>
+    const { desired_state: desired, observed_state: observed } = await reader.get<States>(`/v1/resources/${host}`)
+    if (desired.release !== release || observed.release !== release)
+      differ.push(`the catalog says ${desired.release} and ${observed.release} of ${host}, not ${release}`)
   }
   return differ
 }

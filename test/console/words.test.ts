@@ -11,7 +11,7 @@ const WORDS = join(ROOT, 'apps/console/words')
 const SAME =
   /^(Browser|Canary|Code|Export|Graph|Hash|ID|Labels|Logs?|Matrix|Name|Offline|Passkeys|Plan|Regions?|Revision|Runbooks?|Segment|Status|System|Test|Ticket|Version|Webhook)$/
 const NAMES = /^(Deutsch|English|SHA-256|Signalbox|Slack|Standard Webhooks|Teams|UTC)$/
-const KEYS = /frame keys entries|marks \w+ sign$|where examples|(signatures|overlaps) \d 0$|if_example$/
+const KEYS = /keys entries|marks \w+ sign$|where examples|(signatures|overlaps) \d 0$|if_example$/
 
 describe('the words of the console in German', () => {
   it('exist for every module that has English ones', () => {

@@ -22,6 +22,7 @@ import './cases/timeline.ts'
 import './cases/pictures.ts'
 import './cases/schedules.ts'
 import './cases/freezes.ts'
+import './cases/every-page.ts'
 import './cases/people.ts'
 // Ends the session that eva's tabs share: cases that use them come before.
 import './cases/session.ts'

@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { sweepReservations } from '../../apps/catalog/expiry.ts'
 import { CatalogUnavailable, createCatalogClient } from '../../apps/operations/catalog/client.ts'
 import { impactFor } from '../../apps/operations/plans/preview.ts'
 import { startCatalog } from '../catalog/support/platform.ts'
@@ -192,4 +194,86 @@ it('what an operation wrote back moves pins and values, and the health of a reso
     `select health_status, desired_state ->> 'release' as release from operations.catalog_resources where resource_id = 'web'`,
   )
   expect(row).toEqual({ health_status: 'healthy', release: '1.5.0' })
+})
+
+it('a plan holds the room that its reservation holds, and no longer: of two for the last place one starts', async () => {
+  const ada = catalog.as('ada')
+  const vms = ['vm-1', 'vm-2']
+  for (const name of vms)
+    await ada.record({
+      resource_id: name,
+      type_key: 'infra.virtual_machine',
+      name,
+      parent_id: 'eu1-a',
+      lifecycle_status: 'active',
+      desired_state: { hostname: name },
+    })
+  const offered = {
+    capability_key: 'compute.slots',
+    version: '1.0.0',
+    attributes: { cpu_cores: 8, memory_mib: 4096, arch: 'amd64' },
+    capacity: { total: 1 },
+  }
+  const ids = () => ({ command_id: randomUUID(), idempotency_key: randomUUID() })
+  const versionOf = async (id: string) => (await ada.get(`/v1/resources/${id}`)).body.version
+  const provided = await catalog.internally('POST', '/resources/web/provided-capabilities', {
+    ...ids(),
+    resource_id: 'web',
+    expected_version: await versionOf('web'),
+    mode: 'merge',
+    provided_capability_changes: [{ op: 'add', ...offered }],
+  })
+  expect([provided.status, provided.text]).toEqual([200, expect.any(String)])
+  const claim = (op: string, properties = {}) => ({
+    op,
+    type_key: 'uses_capability',
+    target_id: 'web',
+    properties: { requirement_key: 'slot', capability_key: 'compute.slots', ...properties },
+  })
+  const reserve = async (vm: string) => {
+    const expires_at = new Date(catalog.deps.clock.now().getTime() + 60_000).toISOString()
+    const change = {
+      resource_id: vm,
+      expected_version: await versionOf(vm),
+      relationship_changes: [claim('add', { expires_at })],
+    }
+    const { body } = await ada.post('/v1/resources:bulk?mode=record_only', { items: [{ op: 'relate', change }] })
+    await catalog.followed()
+    return body.results[0]
+  }
+  const plan = async (vm: string) => {
+    const node = { node_id: 'place', executor: 'noop', with: {}, target_id: vm }
+    const nodes = [{ ...node, catalog: { relationship_changes: [claim('update')] } }]
+    const stated = {
+      kind: 'graph',
+      title: `place ${vm}`,
+      reason: 'room',
+      targets: [{ resource_id: vm }],
+      graph: { nodes },
+    }
+    const { intent_id } = must(await p.as('olga').post('/v1/intents', stated), 201).body
+    return p.as('olga').post(`/v1/intents/${intent_id}/plan-preview`, {})
+  }
+  const start = ({ plan_id, plan_hash }: { plan_id: string; plan_hash: string }) =>
+    p.as('olga').post(`/v1/plans/${plan_id}/start`, { reviewed_plan_hash: plan_hash })
+  const lost = { status: 409, body: { category: 'stale_catalog_projection', code: 'reservation_lost' } }
+
+  expect(await plan('vm-1')).toMatchObject(lost)
+  expect(await reserve('vm-1')).toMatchObject({ status: 200 })
+  expect(await reserve('vm-2')).toMatchObject({ status: 422, body: { code: 'no_capacity' } })
+  const first = must(await plan('vm-1'), 201).body
+  catalog.wait(61_000)
+  while (await sweepReservations(catalog.deps));
+  await catalog.followed()
+  expect(await start(first)).toMatchObject(lost)
+
+  // Both want the place that is free now; who gets it starts, and the plan of before starts only if it is its own again.
+  const got = await Promise.all(vms.map(reserve))
+  expect(got.map(({ status }) => status).sort()).toEqual([200, 422])
+  const won = got[0]?.status === 200 ? 'vm-1' : 'vm-2'
+  const second = await plan('vm-2')
+  expect(second.status).toBe(won === 'vm-2' ? 201 : 409)
+  const starts = await Promise.all([start(first), ...(second.status === 201 ? [start(second.body)] : [])])
+  expect(starts.filter(({ status }) => status === 202)).toHaveLength(1)
+  expect(starts[0]?.status).toBe(won === 'vm-1' ? 202 : 409)
 })

@@ -162,17 +162,21 @@ describe('a running operation', () => {
     must(await send('resume', { acknowledge_drift: true }), 200, 202)
   })
 
-  it('is resumed only on what the first step of a target is to find there', async () => {
+  it('is resumed only on what the first step of a target is to find there, and an undo to restore', async () => {
     const { operation_id, send } = await started()
     must(await send('pause'), 200, 202)
     catalog.put(host, { observed_state: { base_url: `http://127.0.0.1:7181/${host}`, release: '2.3.8' } })
-    expect((await send('resume')).body.drifted).toEqual([`drain.${host}`])
+    expect((await send('resume')).body.drifted).toEqual([`drain.${host}`, `undrain.${host}`])
     must(await send('resume', { acknowledge_drift: true }), 200, 202)
-    const [row] = await p.query(
-      `select spec -> 'read' -> 'expect' as expects from operations.nodes where operation_id = $1 and node_id = $2`,
-      [operation_id, `drain.${host}`],
+    const rows = await p.query(
+      `select spec #> '{read,expect}' as expects, spec #> '{compensate,catalog,observed_state_patch}' as restores
+       from operations.nodes where operation_id = $1 and node_id = any($2) order by node_id`,
+      [operation_id, [`drain.${host}`, `undrain.${host}`]],
     )
-    expect(row).toEqual({ expects: { '/body/release': '2.3.8' } })
+    expect(rows).toEqual([
+      { expects: { '/body/release': '2.3.8' }, restores: null },
+      { expects: null, restores: { release: '2.3.8' } },
+    ])
   })
 
   it('retries a node only on what the catalog says now, or where a resume comes after it', async () => {

@@ -4,6 +4,8 @@ import { gateSubject } from '../../apps/operations/graph/subject.ts'
 import { type PlannerInput, PlanRefusal, type Target } from '../../apps/operations/graph/types.ts'
 import { makePlan } from '../../apps/operations/planner/plan.ts'
 import { canonicalJson } from '../../apps/shared/data/digest.ts'
+import { mergeDiff, mergePatch } from '../../apps/shared/data/merge-patch.ts'
+import { inverseOf, resolveValue } from '../../apps/shared/expressions/values.ts'
 import { dependsOn, host, hosts, inputOf, library, release } from './support/planner.ts'
 
 const refusalOf = (input: PlannerInput): PlanRefusal => {
@@ -21,6 +23,104 @@ const shuffled = <T>(items: T[], seed: number): T[] =>
     seed,
     numRuns: 1,
   })[0] ?? []
+
+describe('what an undo restores in the catalog', () => {
+  const managed = {
+    terminal: ['retired'],
+    transitions: [
+      ['provisioning', 'active'],
+      ['active', 'updating'],
+      ['updating', 'active'],
+      ['provisioning', 'failed'],
+    ].map(([from = '', to = '']) => ({ from, to, by: ['operation'] })),
+  }
+  const undoOf = (catalog: object, compensate: object, target: Partial<Target> = {}) => {
+    const outputs = { release: '/release', serial: '/serial', all: '' }
+    const node = { node_id: 'a', target_id: 'h', executor: 'noop', with: {}, outputs, catalog, compensate }
+    const intent = { kind: 'graph', graph: { nodes: [node] } } as never
+    const input = inputOf([host('h', target)], intent)
+    const types = input.types.map((type) => ({ ...type, lifecycle: managed }))
+    return makePlan({ ...input, types }).document.nodes[0]?.compensate?.catalog
+  }
+  const noop = { executor: 'noop' }
+
+  it('is what the plan found, member by member; what was not there goes', () => {
+    const desired_state = { release: '1', tags: ['a'], net: { mtu: 1500, vlan: 7 }, odd: { $from: 'here' } }
+    const wanted = {
+      release: '2',
+      tags: [],
+      net: { mtu: 9000, vlan: 7, lag: true },
+      odd: 1,
+      new: { deep: 1 },
+      gone: null,
+    }
+    expect(undoOf({ desired_state_patch: wanted }, noop, { desired_state })).toEqual({
+      desired_state_patch: {
+        release: '1',
+        tags: ['a'],
+        net: { mtu: 1500, lag: null },
+        odd: { $$: { $from: 'here' } },
+        new: null,
+      },
+    })
+    const from = (name: string) => ({ $from: `nodes/a/outputs/${name}` })
+    const found = { release: from('release'), serial: from('serial') }
+    expect(undoOf({ observed_state_patch: found }, noop, { observed_state: { release: '1' } })).toEqual({
+      observed_state_patch: { release: '1', serial: null },
+    })
+    // Nobody knows which members an output as a whole will have.
+    expect(undoOf({ observed_state_patch: from('all'), health_status: 'healthy' }, noop)).toBeUndefined()
+  })
+
+  it('is put back by any patch of any state: a merge of both is as before', () => {
+    const json = fc.letrec((tie) => ({
+      value: fc.oneof(fc.integer(), fc.constantFrom('a', 'b'), fc.array(fc.integer(), { maxLength: 2 }), tie('object')),
+      object: fc.dictionary(fc.constantFrom('a', 'b', 'c', '$from'), tie('value'), { maxKeys: 3 }),
+    }))
+    const objects = json.object as fc.Arbitrary<Record<string, unknown>>
+    fc.assert(
+      fc.property(objects, objects, (before, after) => {
+        const patch = mergeDiff(before, after)
+        const back = resolveValue(inverseOf({ $$: patch }, before), { nodes: {} })
+        expect(mergePatch(mergePatch(before, patch), back)).toEqual(before)
+      }),
+    )
+  })
+
+  it('leaves the lifecycle where the type has no way back, and takes what its author says', () => {
+    const updating = { lifecycle_status: 'updating' }
+    expect(undoOf(updating, noop)).toEqual({ lifecycle_status: 'active' })
+    expect(undoOf({ lifecycle_status: 'provisioning' }, noop, { lifecycle_status: 'planned' })).toBeUndefined()
+    const said = { ...noop, catalog: { lifecycle_status: 'failed' } }
+    const write = { lifecycle_status: 'provisioning', observed_state_patch: { release: '2' } }
+    expect(undoOf(write, said, { lifecycle_status: 'planned', observed_state: {} })).toEqual({
+      lifecycle_status: 'failed',
+      observed_state_patch: { release: null },
+    })
+  })
+
+  it('is undone with the work that a reading step notes: a rolled out and a new deployment', () => {
+    const undrain = nodeOf(release([host('h')]), 'undrain.h')
+    expect(undrain?.compensate?.catalog).toEqual({
+      desired_state_patch: { release: '2.3.9' },
+      observed_state_patch: { release: '2.3.9' },
+    })
+    const deployment = host('d', {
+      type_key: 'infra.deployment',
+      lifecycle_status: 'planned',
+      annotations: { base_url: 'http://127.0.0.1:1' },
+      desired_state: { release: '1' },
+      observed_state: {},
+    })
+    const input = inputOf([deployment], { change: { op: 'create', desired_state_patch: { release: '1' } } })
+    expect(nodeOf(input, 'verify.d')?.compensate).toMatchObject({
+      executor: 'noop',
+      with: {},
+      catalog: { lifecycle_status: 'deprovisioning', observed_state_patch: { release: null } },
+    })
+    expect(nodeOf(input, 'deploy.d')?.compensate?.catalog).toEqual({ lifecycle_status: 'failed' })
+  })
+})
 
 describe('the fleet release', () => {
   const plan = makePlan(release(hosts(12)))

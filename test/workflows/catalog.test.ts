@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createCatalogWriter, type ResourceUpdateCommand } from '../../activities/catalog.client.ts'
 import { until } from '../support/until.ts'
@@ -11,6 +12,8 @@ let answer: (command: ResourceUpdateCommand, call: number) => { status: number; 
 /** What the catalog says that the target stands at; nothing: it does not answer. */
 let version: number | undefined = 4
 let asked = 0
+/** The resource, for who looks at it. */
+let document: Record<string, unknown> = {}
 const server = createServer(async (req, res) => {
   const chunks: Buffer[] = []
   for await (const chunk of req) chunks.push(chunk as Buffer)
@@ -19,6 +22,8 @@ const server = createServer(async (req, res) => {
     const items = version === undefined ? undefined : [{ resource_id: 'host-1', version }]
     return res.writeHead(items ? 200 : 503, { 'content-type': 'application/json' }).end(JSON.stringify({ items }))
   }
+  if (req.method === 'GET')
+    return res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document))
   commands.push(JSON.parse(Buffer.concat(chunks).toString('utf8')) as ResourceUpdateCommand)
   const { status, body } = answer(commands.at(-1) as ResourceUpdateCommand, commands.length)
   res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
@@ -138,3 +143,44 @@ it('asks about many targets of one moment in few round trips, and never gives an
   expect(await versionOf('nowhere')).toBeUndefined()
   version = 4
 })
+
+it('an undo restores what others left alone; what they changed is for a person, whose word ends it', async () => {
+  const undone = async (found: Record<string, unknown>) => {
+    const [deploy] = spec().nodes
+    const compensate = { executor: 'noop', with: {}, catalog: { observed_state_patch: { release: '1.0' } } }
+    commands.length = 0
+    document = { version: 6, ...found }
+    answer = ({ expected_version, idempotency_key }) =>
+      idempotency_key.includes(':c') && expected_version !== 6
+        ? conflict(null)
+        : { status: 200, body: { version: expected_version + 1 } }
+    const last = node('last', { executor: 'noop', depends_on: ['deploy'], with: { delay_ms: 3000 } })
+    const operation_id = await engine.start({ ...spec(), nodes: [{ ...deploy, compensate } as never, last] })
+    await until(async () => (await engine.read.states(operation_id)).last === 'running', { timeout_ms: 30_000 })
+    await engine.command(operation_id, 'cancel', { mode: 'compensate' }, (tx) =>
+      tx.execute(
+        sql`update operations.operation_control set control = 'cancel', cancel_mode = 'compensate' where operation_id = ${operation_id}`,
+      ),
+    )
+    return operation_id
+  }
+  const alone = await undone({ observed_state: { release: '2.0', seen: true }, labels: { other: 'changed' } })
+  expect((await engine.ends(alone)).status).toBe('cancelled')
+  expect(await engine.read.node(alone, 'deploy')).toMatchObject({
+    state: 'compensated',
+    catalog: { status: 'restored', version: 7 },
+  })
+  expect(commands.map(({ expected_version, changes }) => [expected_version, changes])).toEqual([
+    [4, { observed_state_patch: { release: '2.0' } }],
+    [5, { observed_state_patch: { release: '1.0' } }],
+    [6, { observed_state_patch: { release: '1.0' } }],
+  ])
+  expect(commands[2]?.command_id).toBe(commands[1]?.command_id)
+
+  const changed = await undone({ observed_state: { release: '3.0' } })
+  await until(async () => (await engine.read.states(changed)).deploy === 'compensation_failed', { timeout_ms: 30_000 })
+  expect(await engine.read.node(changed, 'deploy')).toMatchObject({
+    error: { class: 'catalog_conflict', message: expect.stringContaining('observed_state/release was changed') },
+  })
+  expect(commands).toHaveLength(2)
+}, 90_000)

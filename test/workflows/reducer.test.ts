@@ -25,6 +25,7 @@ type NodeSpec = {
   when: boolean
   catalog: boolean
   undo: boolean
+  undo_catalog?: boolean
 }
 const nodeSpec = fc.record<NodeSpec>({
   deps: fc.array(fc.nat(30), { maxLength: 3 }),
@@ -36,6 +37,7 @@ const nodeSpec = fc.record<NodeSpec>({
   when: fc.boolean(),
   catalog: fc.boolean(),
   undo: fc.boolean(),
+  undo_catalog: fc.boolean(),
 })
 const graphs = fc.record({
   nodes: fc.array(nodeSpec, { minLength: 1, maxLength: 14 }),
@@ -61,6 +63,7 @@ const pageOf = (spec: GraphSpec): GraphPage => {
       when: node.kind === 'task' && node.when,
       catalog: node.kind === 'task' && node.catalog,
       undo: node.kind === 'task' && node.undo,
+      ...(node.kind === 'task' && node.undo && node.undo_catalog && { undo_catalog: true as const }),
       max_failures: node.kind === 'barrier' && node.join === 'settled' ? 0 : null,
       wait: node.kind === 'wait' ? { duration_s: 5 } : null,
     }),

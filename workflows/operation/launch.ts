@@ -101,7 +101,7 @@ type Launching = {
 
 const activitiesOf = (input: OperationInput) => {
   const { record_changes, close_operation } = bookkeeping(input)
-  const { apply_catalog_result } = proxyActivities<Bookkeeping>({
+  const { apply_catalog_result, restore_catalog } = proxyActivities<Bookkeeping>({
     taskQueue: input.bookkeeping_queue,
     startToCloseTimeout: '15s',
     retry: { ...patient, maximumAttempts: 5 },
@@ -115,7 +115,7 @@ const activitiesOf = (input: OperationInput) => {
     startToCloseTimeout: '15s',
     retry: { ...patient, maximumAttempts: 10 },
   })
-  return { record_changes, close_operation, apply_catalog_result, run_attempt, cancel_attempt }
+  return { record_changes, close_operation, apply_catalog_result, restore_catalog, run_attempt, cancel_attempt }
 }
 
 const run = ({ input: { operation_id }, push, traced, activities }: Launching, effect: RunEffect): void => {
@@ -144,14 +144,16 @@ const tellAgent = ({ input: { operation_id }, activities }: Launching, effect: E
 
 const applyCatalog = (
   { input: { operation_id }, push, traced, activities }: Launching,
-  { node, node_id, generation, attempt }: EffectOf<'apply_catalog'>,
+  { node, node_id, role, generation, attempt }: EffectOf<'apply_catalog'>,
 ): void => {
-  void activities.apply_catalog_result
-    .executeWithOptions({ summary: `write ${node_id} to the catalog` }, [
-      { operation_id, node_id, generation, attempt, ...traced() },
-    ])
+  const [write, summary] =
+    role === 'run'
+      ? [activities.apply_catalog_result, `write ${node_id} to the catalog`]
+      : [activities.restore_catalog, `take ${node_id} back in the catalog`]
+  void write
+    .executeWithOptions({ summary }, [{ operation_id, node_id, generation, attempt, ...traced() }])
     .catch((error: unknown): CatalogResult => ({ status: 'away', message: messageOf(error) }))
-    .then((result) => push({ type: 'catalog_ended', at: Date.now(), node, generation, attempt, result }))
+    .then((result) => push({ type: 'catalog_ended', at: Date.now(), node, role, generation, attempt, result }))
 }
 
 const record = (

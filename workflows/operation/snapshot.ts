@@ -85,6 +85,7 @@ const CODES: readonly [string, NodeState, Doing, Settled][] = [
   ['E', 'compensating', 'delay', GOOD],
   ['P', 'compensating', 'poll', GOOD],
   ['K', 'compensating', 'shut', GOOD],
+  ['Q', 'compensating', 'catalog_wait', GOOD],
   ['d', 'compensated', 'idle', GOOD],
   ['D', 'compensation_failed', 'idle', GOOD],
   // Undone by a person's wish: what comes after it will never come.
@@ -92,6 +93,7 @@ const CODES: readonly [string, NodeState, Doing, Settled][] = [
   ['H', 'compensating', 'delay', BAD],
   ['I', 'compensating', 'poll', BAD],
   ['L', 'compensating', 'shut', BAD],
+  ['R', 'compensating', 'catalog_wait', BAD],
   ['j', 'compensated', 'idle', BAD],
   ['J', 'compensation_failed', 'idle', BAD],
   ['m', 'removed', 'idle', GOOD],

@@ -99,7 +99,7 @@ const lineOf = (change: Change): string => {
     case 'node':
       return `${new Date(change.at).toISOString()} node \`${change.id}\` ${change.state}${change.error ? `: ${change.error.message.slice(0, 100)}` : ''}`
     case 'catalog':
-      return `node \`${change.id}\`: catalog ${change.status}`
+      return `node \`${change.id}\`: catalog ${change.role ? 'undo ' : ''}${change.status}`
     case 'when':
       return `node \`${change.id}\`: condition`
     case 'gate_open':

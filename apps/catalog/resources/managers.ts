@@ -18,8 +18,10 @@ export const managedFields = async (
     resource_id,
     owned.map(({ path }) => path),
   )
-  const managers = [...new Set(owned.map(({ owner }) => owner))]
-  const names = new Map(await Promise.all(managers.map(async (owner) => [owner, await nameOf(trust, owner)] as const)))
+  const names = await namesOf(
+    trust,
+    owned.map(({ owner }) => owner),
+  )
   return owned.map(({ path, owner }) => ({
     path,
     owner,
@@ -27,6 +29,13 @@ export const managedFields = async (
     since: timeOrNull(since.get(path) ?? null),
   }))
 }
+
+/** The names of those who manage or changed something, by their own spelling. */
+export const namesOf = async (
+  trust: Reading['trust'],
+  actors: readonly string[],
+): Promise<ReadonlyMap<string, string>> =>
+  new Map(await Promise.all([...new Set(actors)].map(async (one) => [one, await nameOf(trust, one)] as const)))
 
 /** A name is a courtesy: without identity the manager's own spelling does. */
 const nameOf = async ({ principals }: Reading['trust'], owner: string): Promise<string> => {

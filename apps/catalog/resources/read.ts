@@ -11,7 +11,7 @@ import { etagOf, timeText, viewOf } from '../read/documents.ts'
 import { asOf, includedOf, partsOf, type Reader } from '../read/lists.ts'
 import { readAt, readVersion } from '../read/past.ts'
 import { findVisible } from '../read/visible.ts'
-import { managedFields } from './managers.ts'
+import { managedFields, namesOf } from './managers.ts'
 
 type Asked = { include?: string[]; fields?: string[]; at?: string; at_version?: number }
 
@@ -80,9 +80,14 @@ export const readVersions = async (
   const rows = await listVersions(deps.db, row.rid, { from, back: place.back, limit: size + 1 })
   const keyOf = ({ version }: { version: number }) => [String(version)]
   const { items, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
+  const names = await namesOf(
+    deps.trust,
+    items.map(({ actor }) => actor),
+  )
   return {
     items: items.map(({ evidence_refs, ...revision }) => ({
       ...revision,
+      actor_name: names.get(revision.actor) ?? revision.actor,
       at: timeText(revision.at),
       evidence_refs: evidence_refs as EvidenceRef[],
     })),

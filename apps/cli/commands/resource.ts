@@ -109,7 +109,7 @@ export const resourceCommands: Command[] = [
         [
           ['version', ({ version }) => version],
           [zoned('when'), ({ at }) => minute(at)],
-          ['by', ({ actor }) => actor],
+          ['by', ({ actor_name }) => actor_name],
           ['operation', ({ operation_id }) => (operation_id ? short(operation_id) : '')],
           ['changed', ({ changed_paths }) => changed_paths.join(' ')],
         ],

@@ -6,7 +6,7 @@ import { PasswordField } from '../forms/password.tsx'
 import { Welcome } from '../frame/welcome.tsx'
 import { Heading } from '../ui/page.tsx'
 import { tAccount } from '../words/account.ts'
-import { t } from '../words/index.ts'
+import { tLogin } from '../words/frame/login.ts'
 import { enrol, newPasswordErrors } from './password.api.ts'
 import { PasswordRules } from './password-rules.tsx'
 import { useSubmission } from './submission.ts'
@@ -64,7 +64,7 @@ export const EnrolPage = () => {
           <Heading title={tAccount.enrol.done}>{tAccount.enrol.done}</Heading>
           <p className="text-muted">{tAccount.enrol.next}</p>
           <Link to="/login" className="button main">
-            {t.login.submit}
+            {tLogin.submit}
           </Link>
         </div>
       </Welcome>

@@ -13,7 +13,7 @@ import { listProviders, type Provider, signInAddress } from '../session/provider
 import { type SignIn, sessionPhase, signIn, signInByPasskey, startSession } from '../session/token.ts'
 import { Heading } from '../ui/page.tsx'
 import { ShapeIcon } from '../values/status.tsx'
-import { t } from '../words/index.ts'
+import { tLogin } from '../words/frame/login.ts'
 
 type Errors = { username?: string; password?: string; form?: string }
 
@@ -24,7 +24,7 @@ const useSignIn = () => {
   const [busy, setBusy] = useState(false)
   const [step, setStep] = useState<SecondStep>()
   const { error } = useSearch({ from: '/login' })
-  const refused = error === undefined ? undefined : (t.login.refused[error] ?? t.login.refused_otherwise(error))
+  const refused = error === undefined ? undefined : (tLogin.refused[error] ?? tLogin.refused_otherwise(error))
   const [errors, setErrors] = useState<Errors>(refused === undefined ? {} : { form: refused })
   const nameField = useRef<HTMLInputElement>(null)
   const passwordField = useRef<HTMLInputElement>(null)
@@ -39,8 +39,8 @@ const useSignIn = () => {
     event.preventDefault()
     if (busy) return
     const missing = {
-      ...(username.trim() === '' ? { username: t.login.missing_username } : {}),
-      ...(password === '' ? { password: t.login.missing_password } : {}),
+      ...(username.trim() === '' ? { username: tLogin.missing_username } : {}),
+      ...(password === '' ? { password: tLogin.missing_password } : {}),
     }
     setErrors(missing)
     if (missing.username) return nameField.current?.focus()
@@ -79,10 +79,10 @@ const ProviderButtons = () => {
   if (providers.length === 0) return null
   return (
     <>
-      <p className="text-center text-muted">{t.login.or}</p>
+      <p className="text-center text-muted">{tLogin.or}</p>
       {providers.map((provider) => (
         <a key={provider.id} className="button" href={signInAddress(provider, nextPath(next, location.origin))}>
-          {t.login.through(provider.title)}
+          {tLogin.through(provider.title)}
         </a>
       ))}
     </>
@@ -96,7 +96,7 @@ export const Login = () => {
     <Welcome>
       {step ? (
         <div className="card flex w-full max-w-96 flex-col gap-4 p-6">
-          <Heading title={t.login.title}>{t.login.title}</Heading>
+          <Heading title={tLogin.title}>{tLogin.title}</Heading>
           <SecondStepForm step={step} over={over} />
         </div>
       ) : (
@@ -112,11 +112,11 @@ const PasswordForm = (fields: Omit<ReturnType<typeof useSignIn>, 'step' | 'over'
   const phase = usePhase()
   const notice =
     phase.name === 'signed_out' && phase.reason !== 'none'
-      ? t.login[phase.reason as 'signed_out' | 'not_told' | 'revoked']
+      ? tLogin[phase.reason as 'signed_out' | 'not_told' | 'revoked']
       : null
   return (
     <form noValidate onSubmit={(event) => void submit(event)} className="card flex w-full max-w-96 flex-col gap-4 p-6">
-      <Heading title={t.login.title}>{t.login.title}</Heading>
+      <Heading title={tLogin.title}>{tLogin.title}</Heading>
       {notice ? (
         <p className="flex gap-2 text-muted" role="status">
           <span className="mt-0.5">
@@ -125,7 +125,7 @@ const PasswordForm = (fields: Omit<ReturnType<typeof useSignIn>, 'step' | 'over'
           {notice}
         </p>
       ) : null}
-      <Field id="username" label={t.login.username} error={errors.username ?? null}>
+      <Field id="username" label={tLogin.username} error={errors.username ?? null}>
         <input
           ref={nameField}
           id="username"
@@ -143,7 +143,7 @@ const PasswordForm = (fields: Omit<ReturnType<typeof useSignIn>, 'step' | 'over'
       <PasswordField
         ref={passwordField}
         id="password"
-        label={t.login.password}
+        label={tLogin.password}
         autoComplete="current-password"
         value={password}
         change={setPassword}
@@ -159,10 +159,10 @@ const PasswordForm = (fields: Omit<ReturnType<typeof useSignIn>, 'step' | 'over'
         </p>
       ) : null}
       <button type="submit" className="button main" aria-disabled={busy}>
-        {busy ? t.login.sending : t.login.submit}
+        {busy ? tLogin.sending : tLogin.submit}
       </button>
       <button type="button" className="button" aria-disabled={busy} onClick={byPasskey}>
-        {t.login.passkey}
+        {tLogin.passkey}
       </button>
       <ProviderButtons />
     </form>

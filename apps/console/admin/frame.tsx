@@ -1,21 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link, linkOptions, Navigate, Outlet, useLocation } from '@tanstack/react-router'
+import { Link, Navigate, Outlet, useLocation } from '@tanstack/react-router'
 import { NotFound } from '../frame/lazy-page.tsx'
 import { meQuery } from '../queries/me.ts'
 import { Failure } from '../ui/failure.tsx'
 import { Heading, Loading, Page } from '../ui/page.tsx'
 import { tAdmin } from '../words/admin.ts'
-
-/** The pages, each with the permission that it reads with. */
-const PAGES = [
-  { link: linkOptions({ to: '/admin/users', search: { q: '' } }), word: tAdmin.user.title, reads: 'identity:read' },
-  { link: linkOptions({ to: '/admin/groups' }), word: tAdmin.group.title, reads: 'identity:read' },
-  { link: linkOptions({ to: '/admin/grants' }), word: tAdmin.grant.title, reads: 'identity:read' },
-  { link: linkOptions({ to: '/admin/service-accounts' }), word: tAdmin.machine.title, reads: 'identity:read' },
-  { link: linkOptions({ to: '/admin/changes' }), word: tAdmin.change.title, reads: 'identity:read' },
-  { link: linkOptions({ to: '/admin/freezes' }), word: tAdmin.freeze.title, reads: 'operation:read' },
-  { link: linkOptions({ to: '/admin/packs' }), word: tAdmin.pack.title, reads: 'operation:read' },
-]
+import { ADMIN_PAGES } from './pages.ts'
 
 /** The pages of the administration under one row of tabs. Whoever may not read one meets no such page. */
 export const AdminFrame = () => {
@@ -34,7 +24,7 @@ export const AdminFrame = () => {
       </Page>
     )
   const { permissions } = me.data
-  const pages = PAGES.filter(({ reads }) => permissions.includes(reads))
+  const pages = ADMIN_PAGES.filter(({ reads }) => permissions.includes(reads))
   const [first] = pages
   if (pathname === '/admin' && first) return <Navigate {...first.link} replace />
   if (!pages.some(({ link }) => pathname.startsWith(link.to))) return <NotFound />

@@ -7,7 +7,7 @@ import type {
 } from '../../shared/contracts/catalog/capabilities.ts'
 import type { HealthView } from '../../shared/contracts/catalog/health.ts'
 import type { RelationshipItem } from '../../shared/contracts/catalog/relationships.ts'
-import type { ResourceItem, ResourceView } from '../../shared/contracts/catalog/resources.ts'
+import type { ResourceItem, ResourceView, VersionItem } from '../../shared/contracts/catalog/resources.ts'
 import type { ResourceType as ResourceTypeReply } from '../../shared/contracts/catalog/types.ts'
 import type { ChangeView } from '../../shared/contracts/identity/changes.ts'
 import type { MachineView } from '../../shared/contracts/identity/machines.ts'
@@ -84,7 +84,10 @@ export type AsOf = { time: string; seq?: string; lag_ms?: number }
 export type Page<Item> = { items: Item[]; next_page_token: string | null; as_of?: AsOf }
 
 export type { IntentRow } from '../../shared/contracts/operations/intents.ts'
-export type { ScheduleRow, ScheduleView } from '../../shared/contracts/operations/schedules.ts'
+export type {
+  ScheduleRow,
+  ScheduleView,
+} from '../../shared/contracts/operations/schedules.ts'
 export type ResourceType = ResourceTypeReply
 export type Plan = PlanView
 export type ResourceHealth = Static<typeof HealthView>
@@ -93,6 +96,7 @@ export type FoundResource = SearchItem
 export type { SearchResult } from '../../shared/contracts/topology/search.ts'
 export type ResourceRow = Static<typeof ResourceItem>
 export type Resource = ResourceView
+export type VersionRow = Static<typeof VersionItem>
 export type { Impact } from '../../shared/contracts/topology/impact.ts'
 export type ResourceRelation = Static<typeof RelationshipItem>
 export type Place = Static<typeof TopologyList>['items'][number]

@@ -1,5 +1,6 @@
 import { useId } from 'react'
 import type { AllowedAction } from '../api/types.ts'
+import { t } from '../words/index.ts'
 
 /** The server's answer about one action of an object. */
 export const actionOf = (object: { allowed_actions: AllowedAction[] }, action: string): AllowedAction | undefined =>
@@ -9,6 +10,9 @@ export const actionOf = (object: { allowed_actions: AllowedAction[] }, action: s
 export const mayPress = (action: AllowedAction | undefined): boolean =>
   action !== undefined && (action.allowed || action.reason_code === 'reauth_required')
 
+/** Not for this person, whatever the state of the object. */
+const isNever = (action: AllowedAction | undefined): boolean => action?.reason_code === 'permission_missing'
+
 type ActionButtonProps = {
   action: AllowedAction | undefined
   press: () => void
@@ -17,11 +21,15 @@ type ActionButtonProps = {
   children: React.ReactNode
 }
 
-/** A button that stays visible when it may not be pressed; the reason is its description and its tooltip. */
+/**
+ * A button that stays visible when it may not be pressed now; the reason is its description and its tooltip. What the
+ * person's permissions never allow has no button.
+ */
 export const ActionButton = ({ action, press, main = false, danger = false, children }: ActionButtonProps) => {
   const id = useId()
   const allowed = mayPress(action)
   const reason = allowed ? undefined : (action?.reason ?? undefined)
+  if (isNever(action)) return null
   return (
     <>
       <button
@@ -43,12 +51,29 @@ export const ActionButton = ({ action, press, main = false, danger = false, chil
   )
 }
 
-/** The reasons of all actions that are not allowed, as text, each once; the server speaks English. */
+/** Why actions are not possible now, each reason once; what the permissions never allow is behind one question. The server speaks English. */
 export const WhyNot = ({ actions }: { actions: (AllowedAction | undefined)[] }) => {
-  const reasons = new Set(actions.flatMap((action) => (mayPress(action) ? [] : (action?.reason ?? []))))
-  return [...reasons].map((reason) => (
-    <p key={reason} lang="en" className="basis-full text-table text-muted sm:text-right">
-      {reason}
-    </p>
-  ))
+  const refused = actions.flatMap((action) => (action === undefined || mayPress(action) ? [] : action))
+  const never = Map.groupBy(refused.filter(isNever), ({ reason }) => reason)
+  const reasons = new Set(refused.flatMap((action) => (isNever(action) ? [] : (action.reason ?? []))))
+  return (
+    <>
+      {[...reasons].map((reason) => (
+        <p key={reason} lang="en" className={REASON}>
+          {reason}
+        </p>
+      ))}
+      {never.size > 0 ? (
+        <details className={REASON}>
+          <summary>{t.cannot}</summary>
+          {[...never].map(([reason, all]) => (
+            <p key={reason} lang="en">
+              {[...new Set(all.map(({ action }) => action.replaceAll('_', ' ')))].join(', ')}: {reason}
+            </p>
+          ))}
+        </details>
+      ) : null}
+    </>
+  )
 }
+const REASON = 'basis-full text-table text-muted sm:text-right'

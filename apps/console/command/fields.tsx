@@ -11,6 +11,7 @@ import { confirmBy, confirmPasskey } from '../session/token.ts'
 import { ProblemText } from '../ui/failure.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { tDecide } from '../words/decide.ts'
+import { tLogin, tSession } from '../words/frame/login.ts'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 
@@ -103,10 +104,10 @@ export const PasswordAgain = ({ confirmed }: { confirmed: () => void }) => {
   if (provider === undefined) return <ByPassword confirmed={confirmed} />
   return (
     <div className="flex flex-col items-start gap-2 rounded-card bg-sunken p-4">
-      <p className="font-medium">{t.session.confirm_title}</p>
-      <p className="text-muted">{t.session.confirm_away(provider.title)}</p>
+      <p className="font-medium">{tSession.confirm_title}</p>
+      <p className="text-muted">{tSession.confirm_away(provider.title)}</p>
       <button type="button" className="button" onClick={() => void proveAt(provider, 'reauth')}>
-        {t.session.confirm_through(provider.title)}
+        {tSession.confirm_through(provider.title)}
       </button>
     </div>
   )
@@ -120,46 +121,46 @@ const ByPassword = ({ confirmed }: { confirmed: () => void }) => {
   const totp = useQuery(totpQuery())
   const submit = async (event: React.FormEvent) => {
     event.preventDefault()
-    if (code !== null && !isCode(code)) return setError(t.login.code_missing)
+    if (code !== null && !isCode(code)) return setError(tLogin.code_missing)
     const status = await confirmBy(code === null ? { password } : { totp: digitsOf(code) })
     if (status === 200) return confirmed()
     const wrong = status === 422 || status === 401 || status === 403
-    const refused = code === null ? t.session.wrong : t.login.code_refused
-    setError(wrong ? refused : status === null ? t.login.no_answer : t.login.failed)
+    const refused = code === null ? tSession.wrong : tLogin.code_refused
+    setError(wrong ? refused : status === null ? tLogin.no_answer : tLogin.failed)
   }
-  const byPasskey = async () => ((await confirmPasskey()) ? confirmed() : setError(t.login.passkey_refused))
+  const byPasskey = async () => ((await confirmPasskey()) ? confirmed() : setError(tLogin.passkey_refused))
   return (
     <form
       noValidate
       onSubmit={(event) => void submit(event)}
       className="flex flex-col items-start gap-2 rounded-card bg-sunken p-4"
     >
-      <p className="font-medium">{t.session.confirm_title}</p>
-      <p className="text-muted">{t.session.confirm_text}</p>
+      <p className="font-medium">{tSession.confirm_title}</p>
+      <p className="text-muted">{tSession.confirm_text}</p>
       <div className="self-stretch">
         {code === null ? (
           <PasswordField
             id={id}
-            label={t.login.password}
+            label={tLogin.password}
             autoComplete="current-password"
             value={password}
             change={setPassword}
             errors={error === null ? [] : [error]}
           />
         ) : (
-          <CodeField id={id} label={t.login.code} value={code} change={setCode} error={error} />
+          <CodeField id={id} label={tLogin.code} value={code} change={setCode} error={error} />
         )}
       </div>
       <div className="flex flex-wrap gap-2">
         <button type="submit" className="button">
-          {t.session.confirm}
+          {tSession.confirm}
         </button>
         <button type="button" className="button quiet" onClick={() => void byPasskey()}>
-          {t.login.passkey}
+          {tLogin.passkey}
         </button>
         {code === null && totp.data?.active ? (
           <button type="button" className="button quiet" onClick={() => setCode('')}>
-            {t.session.use_code}
+            {tSession.use_code}
           </button>
         ) : null}
       </div>

@@ -1,6 +1,6 @@
 import { Eye, EyeOff } from 'lucide-react'
 import { useState } from 'react'
-import { t } from '../words/index.ts'
+import { tLogin } from '../words/frame/login.ts'
 
 type PasswordFieldProps = {
   id: string
@@ -43,7 +43,7 @@ export const PasswordField = (props: PasswordFieldProps) => {
           type="button"
           className="button quiet icon absolute top-0 right-0"
           onClick={() => setShown(!shown)}
-          aria-label={shown ? t.login.hide : t.login.show}
+          aria-label={shown ? tLogin.hide : tLogin.show}
           aria-pressed={shown}
         >
           {shown ? <EyeOff size={16} aria-hidden="true" /> : <Eye size={16} aria-hidden="true" />}
@@ -53,7 +53,7 @@ export const PasswordField = (props: PasswordFieldProps) => {
         {errors.map((error) => (
           <p key={error}>{error}</p>
         ))}
-        {errors.length === 0 && caps ? <p>{t.login.caps}</p> : null}
+        {errors.length === 0 && caps ? <p>{tLogin.caps}</p> : null}
       </div>
     </div>
   )

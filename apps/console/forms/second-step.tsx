@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react'
 import { display } from '../kit/prefs.ts'
 import type { SecondStep } from '../session/answer.ts'
 import { type SignIn, signInByCode, signInByPasskey } from '../session/token.ts'
-import { t } from '../words/index.ts'
+import { tLogin } from '../words/frame/login.ts'
 import { CodeField, digitsOf, isCode } from './code.tsx'
 import { signInError } from './sign-in-error.ts'
 
@@ -26,7 +26,7 @@ export const SecondStepForm = ({ step, over }: { step: SecondStep; over: (end: S
     event.preventDefault()
     if (busy) return
     if (isCode(code)) return void enter(signInByCode(step, digitsOf(code)))
-    setError(t.login.code_missing)
+    setError(tLogin.code_missing)
     field.current?.focus()
   }
   return (
@@ -34,14 +34,14 @@ export const SecondStepForm = ({ step, over }: { step: SecondStep; over: (end: S
       <CodeField
         ref={field}
         id="second-code"
-        label={t.login.code}
-        note={t.login.code_note}
+        label={tLogin.code}
+        note={tLogin.code_note}
         value={code}
         change={setCode}
         error={error}
       />
       <button type="submit" className="button main" aria-disabled={busy}>
-        {busy ? t.login.sending : t.login.submit}
+        {busy ? tLogin.sending : tLogin.submit}
       </button>
       {step.factors.includes('passkey') ? (
         <button
@@ -50,11 +50,11 @@ export const SecondStepForm = ({ step, over }: { step: SecondStep; over: (end: S
           aria-disabled={busy}
           onClick={() => busy || void enter(signInByPasskey(step.factor_token))}
         >
-          {t.login.passkey}
+          {tLogin.passkey}
         </button>
       ) : null}
       <button type="button" className="button quiet" onClick={() => over(null)}>
-        {t.login.again}
+        {tLogin.again}
       </button>
     </form>
   )

@@ -24,9 +24,9 @@ export const Select = ({ choices, value, change, className = '', ...control }: S
 export const Filter = ({ label, ...select }: { label: string } & Omit<Parameters<typeof Select>[0], 'id'>) => {
   const id = useId()
   return (
-    <div className="flex items-center gap-2">
+    <div className="flex flex-wrap items-center gap-2">
       <label htmlFor={id}>{label}</label>
-      <Select id={id} {...select} />
+      <Select id={id} {...select} className="max-w-full" />
     </div>
   )
 }

@@ -1,6 +1,6 @@
 import { clockTime, type Zone } from '../kit/format.ts'
 import type { SignIn } from '../session/token.ts'
-import { t } from '../words/index.ts'
+import { tLogin } from '../words/frame/login.ts'
 
 /** Why a sign-in failed and when to try again: one text for all causes that a guesser could use. */
 export const signInError = (
@@ -8,12 +8,12 @@ export const signInError = (
   zone: Zone,
   now = Date.now(),
 ): string => {
-  if (status === null) return t.login.no_answer
+  if (status === null) return tLogin.no_answer
   const at = clockTime(now + retry_after_ms, zone, true)
-  if (code === 'login_busy') return t.login.busy(at)
-  if (status === 429) return t.login.later(at)
-  if (code === 'assertion_invalid') return t.login.passkey_refused
-  if (code === 'challenge_expired') return t.login.expired
-  if (code === 'totp_invalid') return t.login.code_refused
-  return status >= 500 ? t.login.away(at) : t.login.wrong
+  if (code === 'login_busy') return tLogin.busy(at)
+  if (status === 429) return tLogin.later(at)
+  if (code === 'assertion_invalid') return tLogin.passkey_refused
+  if (code === 'challenge_expired') return tLogin.expired
+  if (code === 'totp_invalid') return tLogin.code_refused
+  return status >= 500 ? tLogin.away(at) : tLogin.wrong
 }

@@ -1,51 +1,25 @@
-import { useQuery } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
 import { Search } from 'lucide-react'
-import { Suspense, useDeferredValue, useEffect, useId, useRef, useState } from 'react'
-import { reading } from '../api/read.ts'
-import { inboxQuery, meQuery } from '../queries/me.ts'
-import { searchQuery } from '../queries/resources.ts'
-import { placeOf, viewsQuery } from '../queries/views.ts'
-import { lazyPart } from '../ui/lazy.ts'
+import { Suspense, useEffect, useId, useRef, useState } from 'react'
 import { t } from '../words/index.ts'
-import { type Item, placesNamed } from './places.ts'
 
-/** The list comes with the first search. */
-const Found = lazyPart(() => import('./found.tsx').then((part) => ({ default: part.Found })))
-const MAX = 6
-
-/** Pages, own views and gates that wait for the person by name, operations by title, ticket or end of id, and the resources that search ranks first; undefined until the first answer. */
-const useItems = (q: string, enabled: boolean): { items?: Item[]; busy: boolean } => {
-  const asked = { enabled, staleTime: 10_000 }
-  const started = useQuery({
-    queryKey: ['go-to', 'operations', q],
-    ...asked,
-    queryFn: reading('/v1/operations', { query: { q, page_size: MAX, sort: '-created_at' } }),
-  })
-  const known = useQuery({ ...searchQuery({ q }, MAX), ...asked })
-  const busy = started.isFetching || known.isFetching
-  const operations = started.data?.items
-  const resources = known.data?.items
-  const holds = (name: string) => name.toLowerCase().includes(q.toLowerCase())
-  const views = useQuery({ ...viewsQuery(), enabled }).data?.items.filter(({ name }) => holds(name))
-  const gates = useQuery({ ...inboxQuery('me'), enabled }).data?.items.filter(
-    ({ question, operation_title }) => holds(question) || holds(operation_title),
-  )
-  const places = placesNamed(useQuery(meQuery()).data, q)
-  if (
-    !enabled ||
-    (operations === undefined && resources === undefined && ![...(views ?? []), ...(gates ?? []), ...places].length)
-  )
-    return { busy }
-  const items = [
-    ...places.slice(0, MAX).map((place) => ({ key: place.link.to, place })),
-    ...(views ?? []).slice(0, MAX).map((view) => ({ key: view.view_id, view })),
-    ...(gates ?? []).slice(0, MAX).map((gate) => ({ key: gate.operation_id + gate.gate_id, gate })),
-    ...(operations ?? []).map((row) => ({ key: row.operation_id, row })),
-    ...(resources ?? []).map((resource) => ({ key: resource.resource_id, resource })),
-  ]
-  return { items, busy }
+export type PaletteKeys = {
+  /** Moves by a key, or opens the selected line. */
+  press: (key: 'ArrowDown' | 'ArrowUp' | 'Enter') => void
 }
+export type PaletteProps = {
+  id: string
+  text: string
+  /** Enter came before the answers to this text: the first of them is opened. */
+  early: boolean
+  keys: React.Ref<PaletteKeys>
+  close: () => void
+  /** The selected line, which the field names. */
+  select: (option: string | undefined) => void
+  wait: () => void
+}
+
+/** The list, which comes with the first use. */
+export type PaletteList = React.ComponentType<PaletteProps>
 
 /** Ctrl-K or Cmd-K brings the keyboard to the field. */
 const useFieldKey = (field: React.RefObject<HTMLInputElement | null>): void =>
@@ -60,43 +34,28 @@ const useFieldKey = (field: React.RefObject<HTMLInputElement | null>): void =>
     return () => window.removeEventListener('keydown', hear)
   }, [field])
 
-/** Finds pages, views, operations and resources from every page. */
-export const GoTo = () => {
+/** Finds pages, actions, views, nodes, operations and resources from every page. */
+export const GoTo = ({ Palette }: { Palette: PaletteList }) => {
   const [text, setText] = useState('')
   const [open, setOpen] = useState(false)
-  const [at, setAt] = useState(0)
+  const [option, setOption] = useState<string>()
+  const [early, setEarly] = useState(false)
   const field = useRef<HTMLInputElement>(null)
+  const keys = useRef<PaletteKeys>(null)
   const id = useId()
-  const navigate = useNavigate()
-  const typed = text.trim()
-  const q = useDeferredValue(typed)
-  const { items, busy } = useItems(q, open && q.length > 1)
-  /** Enter came before the answers to this text: the first of them is opened. */
-  const [early, setEarly] = useState<string>()
   useFieldKey(field)
-
-  const go = (item: Item | undefined) => {
-    if (item === undefined) return
-    setEarly(undefined)
+  const close = () => {
     setText('')
     setOpen(false)
-    if ('place' in item) void navigate(item.place.link)
-    else if ('view' in item) void navigate(placeOf(item.view))
-    else if ('gate' in item) void navigate({ to: '/operations/$operation_id/gates/$gate_id', params: item.gate })
-    else if ('row' in item) void navigate({ to: '/operations/$operation_id/graph', params: { operation_id: item.key } })
-    else
-      void navigate({ to: '/resources/$resource_id', params: { resource_id: item.key }, search: { tab: 'overview' } })
+    setEarly(false)
+    setOption(undefined)
   }
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the answers to the text decide
-  useEffect(() => {
-    if (early === q && !busy) go(items?.[0])
-  }, [early, q, busy])
   const key = (event: React.KeyboardEvent) => {
-    if (event.key === 'ArrowDown') setAt((before) => Math.min(before + 1, (items?.length ?? 0) - 1))
-    else if (event.key === 'ArrowUp') setAt((before) => Math.max(before - 1, 0))
-    else if (event.key === 'Enter' && items?.length && q === typed) go(items[at])
-    else if (event.key === 'Enter') setEarly(typed)
-    else if (event.key === 'Escape') setOpen(false)
+    if (event.key === 'Escape') setOpen(false)
+    else if (event.key === 'ArrowDown' && !open) setOpen(true)
+    else if (event.key === 'Enter' && keys.current === null) setEarly(true)
+    else if (event.key === 'ArrowDown' || event.key === 'ArrowUp' || event.key === 'Enter')
+      keys.current?.press(event.key)
     else return
     event.preventDefault()
   }
@@ -112,28 +71,32 @@ export const GoTo = () => {
         className="input !pl-8"
         role="combobox"
         aria-label={t.nav.go_to}
-        aria-expanded={items !== undefined}
+        aria-expanded={open && option !== undefined}
         aria-controls={`${id}-list`}
         aria-autocomplete="list"
-        aria-activedescendant={items && items.length > 0 ? `${id}-${at}` : undefined}
+        aria-activedescendant={open ? option : undefined}
         placeholder={t.nav.go_to_placeholder}
         value={text}
         onChange={(event) => {
           setText(event.target.value)
-          setAt(0)
-          setEarly(undefined)
+          setEarly(false)
           setOpen(true)
         }}
-        onFocus={() => {
-          setOpen(true)
-          void import('./found.tsx').catch(() => {})
-        }}
+        onFocus={() => setOpen(true)}
         onBlur={() => setOpen(false)}
         onKeyDown={key}
       />
-      {items ? (
+      {open ? (
         <Suspense fallback={null}>
-          <Found id={id} items={items} at={at} go={go} />
+          <Palette
+            id={id}
+            text={text}
+            early={early}
+            keys={keys}
+            close={close}
+            select={setOption}
+            wait={() => setEarly(true)}
+          />
         </Suspense>
       ) : null}
     </search>

@@ -12,8 +12,7 @@ import {
   Users,
   Workflow,
 } from 'lucide-react'
-import type { SavedView } from '../../shared/contracts/identity/views.ts'
-import type { FoundResource, InboxRow, Me, OperationRow } from '../api/types.ts'
+import type { Me } from '../api/types.ts'
 import { t } from '../words/index.ts'
 
 /** The permission that each page reads with, so that no link leads to a refusal. `further` is under "More" on a phone. */
@@ -78,33 +77,6 @@ export const PLACES = [
   },
   { link: linkOptions({ to: '/admin' }), word: t.nav.admin, Icon: Users, reads: 'operation:read', further: true },
 ]
-
-/** Pages of the administration that the palette offers too. */
-const ADMINISTRATION = [
-  { link: linkOptions({ to: '/admin/users', search: { q: '' } }), word: t.nav.users, reads: 'identity:read' },
-  { link: linkOptions({ to: '/admin/freezes' }), word: t.nav.freezes, reads: 'operation:read' },
-  { link: linkOptions({ to: '/admin/packs' }), word: t.nav.packs, reads: 'operation:read' },
-]
-
-/** The pages that this person may open whose name has a word that begins so. */
-export const placesNamed = (me: Me | undefined, typed: string) =>
-  [...PLACES, ...ADMINISTRATION].filter(
-    ({ word, reads }) =>
-      mayRead(me, reads) &&
-      word
-        .toLowerCase()
-        .split(' ')
-        .some((part) => part.startsWith(typed.toLowerCase())),
-  )
-
-/** One line of the list below the go-to field. */
-export type Item = { key: string } & (
-  | { place: ReturnType<typeof placesNamed>[number] }
-  | { row: OperationRow }
-  | { resource: FoundResource }
-  | { view: SavedView }
-  | { gate: InboxRow }
-)
 
 /** The permissions that most people have, until those of this person are known. */
 export const mayRead = (me: Me | undefined, permission: string): boolean =>

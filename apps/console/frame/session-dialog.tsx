@@ -7,7 +7,7 @@ import { display } from '../kit/prefs.ts'
 import type { SecondStep } from '../session/answer.ts'
 import { currentUser, type SignIn, showLogin, signIn } from '../session/token.ts'
 import { DialogFrame } from '../ui/overlays.tsx'
-import { t } from '../words/index.ts'
+import { tLogin, tSession } from '../words/frame/login.ts'
 
 /** The session is over while a page is open: asks the same person's password; page and typed text stay. */
 export const SessionDialog = () => {
@@ -34,17 +34,17 @@ export const SessionDialog = () => {
   }
   if (step)
     return (
-      <DialogFrame title={t.session.title} close={() => undefined} dismissible={false}>
+      <DialogFrame title={tSession.title} close={() => undefined} dismissible={false}>
         <SecondStepForm step={step} over={end} />
       </DialogFrame>
     )
   return (
-    <DialogFrame title={t.session.title} close={() => undefined} dismissible={false}>
+    <DialogFrame title={tSession.title} close={() => undefined} dismissible={false}>
       <form onSubmit={(event) => void submit(event)} className="flex flex-col gap-4">
-        <p>{t.session.text(name)}</p>
+        <p>{tSession.text(name)}</p>
         <PasswordField
           id="session-password"
-          label={t.login.password}
+          label={tLogin.password}
           autoComplete="current-password"
           value={password}
           change={setPassword}
@@ -52,10 +52,10 @@ export const SessionDialog = () => {
         />
         <div className="flex flex-wrap justify-between gap-2">
           <button type="button" className="button quiet" onClick={showLogin}>
-            {t.session.someone_else}
+            {tSession.someone_else}
           </button>
           <button type="submit" className="button main">
-            {busy ? t.login.sending : t.login.submit}
+            {busy ? tLogin.sending : tLogin.submit}
           </button>
         </div>
       </form>

@@ -11,7 +11,7 @@ import { useNow } from '../values/time.tsx'
 import { t } from '../words/index.ts'
 import { EnvironmentBadge } from './badge.tsx'
 import { ConnectionBanner, ConnectionWord } from './connection.tsx'
-import { GoTo } from './go-to.tsx'
+import { GoTo, type PaletteList } from './go-to.tsx'
 import { mayRead, PLACES } from './places.ts'
 import { Shortcuts } from './shortcuts.tsx'
 import { UserMenu } from './user-menu.tsx'
@@ -19,7 +19,7 @@ import { UserMenu } from './user-menu.tsx'
 const SessionDialog = lazyPart(() => import('./session-dialog.tsx').then((part) => ({ default: part.SessionDialog })))
 
 /** The frame of every signed-in page: skip link, top bar, navigation, banner, and the dialog of an ended session. */
-export const Shell = () => {
+export const Shell = ({ Palette }: { Palette: PaletteList }) => {
   useTopic('me')
   useTopic('inbox')
   const phase = usePhase()
@@ -28,7 +28,7 @@ export const Shell = () => {
       <a href="#main" className="skip button main">
         {t.skip}
       </a>
-      <TopBar />
+      <TopBar Palette={Palette} />
       <div className="frame">
         <Navigation />
         <main id="main" tabIndex={-1} className="min-w-0 flex-1 max-sm:pb-16">
@@ -46,7 +46,7 @@ export const Shell = () => {
   )
 }
 
-const TopBar = () => (
+const TopBar = ({ Palette }: { Palette: PaletteList }) => (
   <header className="topbar">
     <Link
       to="/inbox"
@@ -57,7 +57,7 @@ const TopBar = () => (
       <span className="max-sm:sr-only">{t.product}</span>
     </Link>
     <EnvironmentBadge />
-    <GoTo />
+    <GoTo Palette={Palette} />
     <Clock />
     <ConnectionWord />
     <UserMenu />

@@ -2,9 +2,8 @@ import { useNavigate } from '@tanstack/react-router'
 import { Suspense, useEffect, useRef, useState } from 'react'
 import { display } from '../kit/prefs.ts'
 import { lazyPart } from '../ui/lazy.ts'
-import { t } from '../words/index.ts'
 
-const DialogFrame = lazyPart(() => import('../ui/overlays.tsx').then((part) => ({ default: part.DialogFrame })))
+const KeyList = lazyPart(() => import('./key-list.tsx').then((part) => ({ default: part.KeyList })))
 const PAIR_MS = 1000
 
 /** Single keys for navigation. None fires inside a field, a dialog or a menu, and none makes a decision. */
@@ -40,18 +39,7 @@ export const Shortcuts = () => {
   if (!listed) return null
   return (
     <Suspense fallback={null}>
-      <DialogFrame title={t.keys.title} close={() => setListed(false)}>
-        <dl className="facts">
-          {t.keys.entries.map(([key, meaning]) => (
-            <div key={key} className="contents">
-              <dt>
-                <kbd>{key}</kbd>
-              </dt>
-              <dd>{meaning}</dd>
-            </div>
-          ))}
-        </dl>
-      </DialogFrame>
+      <KeyList close={() => setListed(false)} />
     </Suspense>
   )
 }

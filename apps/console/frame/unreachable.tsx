@@ -31,7 +31,7 @@ export const Unreachable = ({ error, reset }: { error: unknown; reset: () => voi
       <h1 className="text-h1 font-semibold">{limited === undefined ? t.problem.offline : t.problem.limited}</h1>
       <p className="flex items-center gap-2" role="alert">
         <ShapeIcon shape={limited === undefined ? 'octagon' : 'clock'} tone={limited === undefined ? 'bad' : 'idle'} />
-        {limited === undefined ? t.login.unreachable : t.login.limited(clockTime(limited, zone, true))}
+        {limited === undefined ? t.problem.unreachable : t.problem.limited_until(clockTime(limited, zone, true))}
       </p>
       <button type="button" className="button main" onClick={again}>
         {t.retry}

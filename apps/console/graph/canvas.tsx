@@ -1,8 +1,8 @@
 import '@xyflow/react/dist/base.css'
 import '../styles/graph.css'
-import { MiniMap, type Node, ReactFlow, ReactFlowProvider, useReactFlow, useStoreApi } from '@xyflow/react'
+import { MiniMap, type Node, ReactFlow, ReactFlowProvider, useReactFlow, useStore, useStoreApi } from '@xyflow/react'
 import { type LucideIcon, Maximize, Minus, Plus } from 'lucide-react'
-import { useCallback, useContext, useEffect, useId, useMemo, useRef, useState } from 'react'
+import { useCallback, useContext, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { lookOf } from '../../shared/contracts/client/status.ts'
 import type { Graph } from '../api/types.ts'
 import { statusWord } from '../values/status.tsx'
@@ -19,8 +19,10 @@ warmUp()
 
 const NODE_TYPES = { node: StepNode, gate: GateBox, group: GroupFrame, folded: FoldedGroup }
 const EDGE_TYPES = { line: LineEdge }
-/** Below this zoom, names of nodes are not readable. */
-const READABLE = 0.75
+/** No view opens below this zoom: there is room for the name and the state of a node. */
+const READABLE = 0.85
+/** Below this zoom a box has no room for its name. */
+const NAMED = 0.5
 
 type Props = {
   graph: Graph
@@ -220,6 +222,7 @@ const Drawn = ({ drawing, graph, at, selected, only, fold, patched, begin, press
       zoomOnScroll={false}
       proOptions={{ hideAttribution: true }}
     >
+      <Labels />
       <MiniMap
         pannable
         ariaLabel={null}
@@ -228,6 +231,18 @@ const Drawn = ({ drawing, graph, at, selected, only, fold, patched, begin, press
       />
     </ReactFlow>
   )
+}
+
+/** Labels keep their size on the screen: the styles know the zoom, and leave out what has no room. */
+const Labels = () => {
+  const store = useStoreApi()
+  const zoom = useStore(({ transform }) => transform[2])
+  useLayoutEffect(() => {
+    const pane = store.getState().domNode
+    pane?.style.setProperty('--zoom', String(Math.min(1, zoom)))
+    pane?.setAttribute('data-labels', zoom >= READABLE ? 'all' : zoom >= NAMED ? 'names' : 'none')
+  }, [store, zoom])
+  return null
 }
 
 const Tools = ({ zoomIn, zoomOut, fit }: Camera) => (

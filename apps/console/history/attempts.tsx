@@ -16,7 +16,10 @@ type Asked = {
   /** The node to explain; the last one of the operation unless said. */
   why: string | undefined
   only: 'path' | undefined
+  /** The stretch of time in view; all of it unless said. */
+  viewed: { from?: string | undefined; to?: string | undefined }
   explain: (node_id: string | undefined) => void
+  view: (next: Asked['viewed']) => void
   keep: (choice: 'path' | undefined) => void
 }
 type Props = Asked & {
@@ -65,6 +68,8 @@ export const AttemptsCard = ({ operation_id, ended_at, graph, events, ...asked }
             rows={rowsOf(history, blame, asked)}
             pauses={history.pauses}
             now={ended_at === null ? now : undefined}
+            viewed={asked.viewed}
+            view={asked.view}
           />
         ) : null}
       </Card>

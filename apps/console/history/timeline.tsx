@@ -16,7 +16,7 @@ export const OperationTimelinePage = () => {
   const graph = useQuery(graphQuery(operation_id))
   const timeline = useInfiniteQuery(timelineQuery(operation_id))
   useAllPages(timeline)
-  const { kinds, why, rows } = search
+  const { kinds, why, rows, from, to } = search
   const show = (change: Partial<typeof search>) =>
     void navigate({
       search: Object.fromEntries(Object.entries({ ...search, ...change }).filter(([, value]) => value !== undefined)),
@@ -36,6 +36,8 @@ export const OperationTimelinePage = () => {
         events={timeline.hasNextPage ? [] : all}
         why={why}
         only={rows}
+        viewed={{ from, to }}
+        view={({ from, to }) => show({ from, to })}
         explain={(node_id) => show({ why: node_id })}
         keep={(choice) => show({ rows: choice })}
       />

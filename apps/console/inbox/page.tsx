@@ -49,16 +49,18 @@ export const InboxPage = () => {
           ))}
         </nav>
       </div>
-      {inbox.isPending ? null : (
-        <Suspense fallback={null}>
-          <ViewsRow list="inbox" />
-        </Suspense>
-      )}
+      <div className="min-h-8">
+        {usePainted(!inbox.isPending) ? (
+          <Suspense fallback={null}>
+            <ViewsRow list="inbox" />
+          </Suspense>
+        ) : null}
+      </div>
       <Guide />
       {inbox.isPending ? <Loading rows={2} /> : null}
       {inbox.isError ? <Failure error={inbox.error} retry={() => void inbox.refetch()} /> : null}
-      <WaitingRows waiting={waiting.data} selection={selection} />
       <SelectionBar selection={selection} />
+      <WaitingRows waiting={waiting.data} selection={selection} />
       {rows.length > 0 ? (
         <ul className="flex flex-col gap-3">
           {rows.map(({ row, gone }) => (
@@ -76,6 +78,18 @@ export const InboxPage = () => {
     </Page>
   )
 }
+
+/** Whether what was ready has been on the screen. */
+function usePainted(ready: boolean): boolean {
+  const [painted, setPainted] = useState(false)
+  useEffect(() => {
+    if (!ready) return
+    const timer = setTimeout(() => setPainted(true), AFTER_PAINT_MS)
+    return () => clearTimeout(timer)
+  }, [ready])
+  return painted
+}
+const AFTER_PAINT_MS = 100
 
 const Elsewhere = ({ whose, others }: { whose: 'me' | 'all'; others: number }) =>
   whose === 'me' && others > 0 ? (

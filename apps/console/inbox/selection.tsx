@@ -39,18 +39,12 @@ export const selectByKey =
 export const SelectionBar = ({ selection }: { selection: Selection }) => {
   const { on, chosen, all, clear } = selection
   const [open, setOpen] = useState<{ rows: Ballot[]; verdict: Together }>()
-  const press = (verdict: Together) => chosen.length > 0 && setOpen({ rows: chosen, verdict })
   const close = () => {
     setOpen(undefined)
     clear()
   }
   const decide = (verdict: Together, look: string) => (
-    <button
-      type="button"
-      className={`button ${look}`}
-      aria-disabled={chosen.length === 0}
-      onClick={() => press(verdict)}
-    >
+    <button type="button" className={`button ${look}`} onClick={() => setOpen({ rows: chosen, verdict })}>
       {words.decide[verdict]}
     </button>
   )
@@ -59,13 +53,21 @@ export const SelectionBar = ({ selection }: { selection: Selection }) => {
       {on ? (
         <section aria-label={words.title} className="flex flex-wrap items-center gap-3">
           <p role="status" className="text-muted">
-            {chosen.length >= MOST ? words.most(MOST, nounOf(chosen)) : words.selected(chosen.length, nounOf(chosen))}
+            {chosen.length >= MOST
+              ? words.most(MOST, nounOf(chosen))
+              : chosen.length > 0
+                ? words.selected(chosen.length, nounOf(chosen))
+                : null}
           </p>
           <button type="button" className="button quiet" onClick={chosen.length > 0 ? clear : all}>
             {chosen.length > 0 ? words.clear : words.all}
           </button>
-          {decide('approve', 'main')}
-          {decide('reject', 'danger')}
+          {chosen.length > 0 ? (
+            <>
+              {decide('approve', 'main')}
+              {decide('reject', 'danger')}
+            </>
+          ) : null}
         </section>
       ) : null}
       {open ? (

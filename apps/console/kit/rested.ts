@@ -3,11 +3,11 @@ import { useEffect, useState } from 'react'
 const REST_MS = 500
 
 /** The text, once it has rested: nobody asks letter by letter. */
-export const useRested = (text: string): string => {
+export const useRested = (text: string, rest_ms = REST_MS): string => {
   const [rested, setRested] = useState(text)
   useEffect(() => {
-    const timer = setTimeout(() => setRested(text), REST_MS)
+    const timer = setTimeout(() => setRested(text), rest_ms)
     return () => clearTimeout(timer)
-  }, [text])
+  }, [text, rest_ms])
   return rested
 }

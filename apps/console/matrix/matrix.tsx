@@ -39,11 +39,11 @@ export const GraphMatrix = (props: Props) => {
   )
 }
 
-/** How long the newest run of each node took, in ms, as far as it is read and ended. */
+/** How long the newest run of each node took, in ms; none until all are read, so that a page of them redraws no row. */
 const useRunTimes = (operation_id: string): ReadonlyMap<string, number> => {
   const list = useInfiniteQuery(nodesQuery(operation_id))
   useAllPages(list)
-  const { data } = list
+  const data = list.hasNextPage ? undefined : list.data
   return useMemo(
     () => new Map(rowsOf({ data }).flatMap(({ node_id, ran_ms }) => (ran_ms === null ? [] : [[node_id, ran_ms]]))),
     [data],

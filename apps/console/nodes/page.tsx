@@ -6,6 +6,7 @@ import type { NodeDetail, Operation } from '../api/types.ts'
 import { ActionButton, actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
 import { Select } from '../forms/select.tsx'
 import { interventionsOfNode } from '../interventions/offered.ts'
+import { useWishes } from '../kit/wish.ts'
 import { ArtifactTable } from '../proof/list.tsx'
 import { nodeQuery, operationQuery } from '../queries/operations.ts'
 import { UnreadPage } from '../ui/failure.tsx'
@@ -101,6 +102,10 @@ const Actions = ({ node, operation }: { node: NodeDetail; operation: Operation |
   const retry = actionOf(node, 'retry')
   const interventions = interventionsOfNode(node)
   const intervene = interventions.offered.find(mayPress) ?? interventions.offered[0]
+  useWishes(node.node_id, (what) => {
+    if (what === 'retry' || what === 'intervene') setAsking(what)
+    return true
+  })
   const stuck = node.state === 'failed' || node.state === 'outcome_unknown'
   return (
     <>

@@ -3,6 +3,7 @@ import { Suspense, useState } from 'react'
 import type { Operation } from '../api/types.ts'
 import { ActionButton, actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
 import { interventionsOfOperation } from '../interventions/offered.ts'
+import { useWishes } from '../kit/wish.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { GateLink, PatchLink } from '../values/links.tsx'
 import { tChange } from '../words/change.ts'
@@ -29,6 +30,11 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
   const ended = operation.ended_at !== null
   const interventions = interventionsOfOperation(operation)
   const intervene = interventions.offered.find(mayPress) ?? interventions.offered[0]
+  useWishes(operation.operation_id, (what) => {
+    const action = { pause: pausable, resume: resumable, cancel, intervene }[what]
+    if (mayPress(action)) setOpen(what as OperationCommand | 'intervene')
+    return action !== undefined
+  })
   return (
     <div className="flex max-w-96 flex-wrap items-start gap-2 lg:justify-end lg:max-w-140">
       {gate ? (
@@ -75,7 +81,7 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
           </ActionButton>
         </>
       )}
-      {ended ? null : <WhyNot actions={[paused ? resumable : pausable, cancel]} />}
+      {ended ? null : <WhyNot actions={[paused ? resumable : pausable, ...interventions.offered, cancel, propose]} />}
       {open ? (
         <Suspense fallback={null}>
           {open === 'intervene' ? (

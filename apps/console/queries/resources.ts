@@ -12,10 +12,23 @@ type ResourceFind = {
   type?: string
   region?: string
   health?: readonly string[]
+  lifecycle?: string | undefined
+  drift?: string | undefined
   q?: string
-  worst_first?: boolean
+  /** A member, with `-` before it from the last to the first. */
+  sort?: string | undefined
+  /** Also how many match. */
+  counted?: boolean
   states?: boolean
 }
+
+/** Every type that a resource may have. */
+export const typesQuery = () =>
+  queryOptions({
+    queryKey: ['resource-types'],
+    staleTime: 600_000,
+    queryFn: reading('/v1/resource-types', { query: { page_size: 500 } }),
+  })
 
 /** Resources that match every given filter; an empty text filters none. */
 export const resourcesQuery = (find: ResourceFind) =>
@@ -30,7 +43,10 @@ export const resourcesQuery = (find: ResourceFind) =>
         ...(find.health?.length ? { health_status: [...find.health] } : {}),
         ...(find.q ? { filter: find.q } : {}),
         ...(find.states ? { include: ['state'] } : {}),
-        ...(find.worst_first ? { sort: '-health_status,resource_id' } : {}),
+        ...(find.lifecycle ? { lifecycle_status: [find.lifecycle] } : {}),
+        ...(find.drift ? { drift: find.drift as 'drifted' } : {}),
+        ...(find.sort ? { sort: `${find.sort},resource_id` } : {}),
+        ...(find.counted ? { count: 'capped' as const } : {}),
       },
     }),
   })
@@ -39,6 +55,21 @@ export const resourceQuery = (resource_id: string) =>
   queryOptions({
     queryKey: ['resource', resource_id],
     queryFn: reading('/v1/resources/{resource_id}', { path: { resource_id } }),
+  })
+
+/** Who changed it and when, the newest version first. */
+export const versionsQuery = (resource_id: string) =>
+  infiniteQueryOptions({
+    queryKey: ['resource', resource_id, 'versions'],
+    ...paging('/v1/resources/{resource_id}/versions', { path: { resource_id }, query: { page_size: 50 } }),
+  })
+
+/** The resource as it was at a version, which never changes. */
+export const versionQuery = (resource_id: string, at_version: number) =>
+  queryOptions({
+    queryKey: ['version', resource_id, at_version],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: reading('/v1/resources/{resource_id}', { path: { resource_id }, query: { at_version } }),
   })
 
 /** The resource with the managers of its fields. */

@@ -18,7 +18,7 @@ import { NAME, PLACE } from './columns.tsx'
 /** Unhealthy resources, worst first, and for engineers the processes of the platform. */
 export const HealthPage = () => {
   useTopic('resources')
-  const list = useInfiniteQuery(resourcesQuery({ health: ['unhealthy', 'degraded'], worst_first: true }))
+  const list = useInfiniteQuery(resourcesQuery({ health: ['unhealthy', 'degraded'], sort: '-health_status' }))
   // A permission, not a role: no request that would be refused.
   const mayReadParts = useQuery(meQuery()).data?.permissions.includes('platform:read') ?? false
   return (

@@ -1,14 +1,17 @@
 import { keepPreviousData, type UseQueryResult, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { useMemo } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import type { FoundResource, ResourceRow, SearchResult } from '../api/types.ts'
 import { SearchField } from '../forms/search.tsx'
 import { Filter } from '../forms/select.tsx'
 import { coarse } from '../kit/format.ts'
 import { rowsOf } from '../queries/pages.ts'
-import { isWords, resourcesQuery, searchQuery } from '../queries/resources.ts'
+import { isWords, resourcesQuery, searchQuery, typesQuery } from '../queries/resources.ts'
+import { placesQuery } from '../queries/topology.ts'
 import { Heading, Page } from '../ui/page.tsx'
-import { type Column, ListTable } from '../ui/table.tsx'
+import { type Column, DataTable, ListTable } from '../ui/table.tsx'
+import { LongTable } from '../ui/window.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { Health } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -31,30 +34,32 @@ export const ResourcesPage = () => {
   const navigate = useNavigate({ from: '/resources' })
   const wanted = { ...find, health: find.health ? [find.health] : [] }
   const words = isWords(find.q)
-  const list = useInfiniteQuery({ ...resourcesQuery(wanted), enabled: !words })
+  const list = useInfiniteQuery({ ...resourcesQuery({ ...wanted, counted: true }), enabled: !words })
   const found = useQuery({ ...searchQuery(wanted), enabled: words, placeholderData: keepPreviousData })
   useTopic('resources')
   const behind = (words ? found.data : list.data?.pages[0])?.as_of.lag_ms ?? 0
-  const filtered = Object.values(find).some((value) => value !== '')
+  const { sort, ...filters } = find
+  const filtered = Object.values(filters).some((value) => value !== '' && value !== undefined)
+  const set = (change: Partial<typeof find>) =>
+    void navigate({ search: (before) => ({ ...before, ...change }), replace: true })
+  const columns = useMemo(
+    () =>
+      sortable(sort, (next) => void navigate({ search: (before) => ({ ...before, sort: next ?? '' }), replace: true })),
+    [sort, navigate],
+  )
   return (
     <Page>
       <Heading title={tCatalog.resources.title}>{tCatalog.resources.title}</Heading>
       {behind > BEHIND_MS ? <p className="text-wait">{tCatalog.resources.behind(coarse(behind))}</p> : null}
       <div className="flex flex-wrap items-center gap-3">
-        <SearchField
-          label={tCatalog.resources.search}
-          value={find.q}
-          search={(q) => void navigate({ search: (before) => ({ ...before, q }), replace: true })}
-        />
-        <Filter
-          label={tCatalog.resources.health_filter}
-          choices={[['', tCatalog.resources.any], ...Object.entries(t.health)]}
-          value={find.health}
-          change={(health) => void navigate({ search: (before) => ({ ...before, health }), replace: true })}
-        />
+        <SearchField label={tCatalog.resources.search} value={find.q} search={(q) => set({ q })} />
+        <Filters find={find} set={set} />
         {filtered ? CLEAR : null}
       </div>
-      <ViewsRow list="resources" />
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <ViewsRow list="resources" />
+        {words ? null : <Total list={list} />}
+      </div>
       {words ? <FoundTable found={found} /> : null}
       {words ? null : (
         <ListTable
@@ -62,12 +67,77 @@ export const ResourcesPage = () => {
           empty={filtered ? tCatalog.resources.no_match : tCatalog.resources.empty}
           next={filtered ? CLEAR : <p>{tCatalog.resources.empty_hint}</p>}
           caption={tCatalog.resources.caption}
-          columns={COLUMNS}
+          className="two-line"
+          columns={columns}
           rows={rowsOf(list)}
           keyOf={({ resource_id }) => resource_id}
+          draw={rowsOf(list).length > MOST_DRAWN ? LongTable : DataTable}
         />
       )}
     </Page>
+  )
+}
+/** Longer tables draw only the rows near the view. */
+const MOST_DRAWN = 100
+
+type Find = { type: string; region: string; health: string; lifecycle?: string; drift?: string }
+
+/** Filters with known values. Words are searched in all drifts and lifecycles. */
+const Filters = ({ find, set }: { find: Find; set: (change: Partial<Find>) => void }) => {
+  const types = useQuery(typesQuery()).data?.items ?? []
+  const regions = rowsOf(useInfiniteQuery(placesQuery('regions', {})))
+  const named = (values: readonly string[], chosen: string) =>
+    [...new Set([...(chosen ? [chosen] : []), ...values])].map((value) => [value, value] as const)
+  const words = tCatalog.resources
+  const any = ['', words.any] as const
+  return (
+    <div className="filters">
+      <Filter
+        label={words.type}
+        choices={[any, ...named(types.map(({ type_key }) => type_key).sort(), find.type)]}
+        value={find.type}
+        change={(type) => set({ type })}
+      />
+      <Filter
+        label={words.region}
+        choices={[any, ...named(regions.map(({ resource_id }) => resource_id).sort(), find.region)]}
+        value={find.region}
+        change={(region) => set({ region })}
+      />
+      <Filter
+        label={words.health_filter}
+        choices={[any, ...Object.entries(t.health)]}
+        value={find.health}
+        change={(health) => set({ health })}
+      />
+      <Filter
+        label={words.lifecycle}
+        choices={[any, ...named(LIFECYCLES, find.lifecycle ?? '')]}
+        value={find.lifecycle ?? ''}
+        change={(lifecycle) => set({ lifecycle })}
+      />
+      <Filter
+        label={words.drift}
+        choices={[any, ...Object.entries(words.drifts)]}
+        value={find.drift ?? ''}
+        change={(drift) => set({ drift })}
+      />
+    </div>
+  )
+}
+const LIFECYCLES = ['planned', 'active', 'retiring', 'retired']
+
+/** How many match, as far as the catalog counts. */
+const Total = ({
+  list,
+}: {
+  list: { data: { pages: { count?: { value: number; relation: string } }[] } | undefined }
+}) => {
+  const count = list.data?.pages[0]?.count
+  return count === undefined ? null : (
+    <p role="status" className="text-muted">
+      {tCatalog.resources.total(count.value, count.relation === 'gte')}
+    </p>
   )
 }
 
@@ -103,16 +173,35 @@ const FOUND: Column<FoundResource>[] = [
   PLACE,
 ]
 
-const COLUMNS: Column<ResourceRow>[] = [
-  NAME,
-  TYPE,
-  { name: tCatalog.resources.health, cell: (row) => <Health health={row.health_status} /> },
-  { name: tCatalog.resources.lifecycle, cell: (row) => row.lifecycle_status },
-  { name: tCatalog.resources.drift, cell: (row) => tCatalog.resources.drifts[row.drift.status] },
-  PLACE,
+/** The columns, whose heads order the rows: one way, the other way, and as they come. Health begins with the worst. */
+const sortable = (sort: string | undefined, order: (sort: string | undefined) => void): Column<ResourceRow>[] =>
+  COLUMNS.map(({ by, ...column }) => {
+    if (by === undefined) return column
+    const [one, other] = by === 'health_status' ? [`-${by}`, by] : [by, `-${by}`]
+    return {
+      ...column,
+      sort: {
+        now: sort === by ? 'ascending' : sort === `-${by}` ? 'descending' : undefined,
+        press: () => order(sort === one ? other : sort === other ? undefined : one),
+      },
+    }
+  })
+
+const COLUMNS: (Column<ResourceRow> & { by?: string })[] = [
+  { ...NAME, by: 'name' },
+  { ...TYPE, by: 'type_key', className: 'mono second' },
+  { name: tCatalog.resources.health, by: 'health_status', cell: (row) => <Health health={row.health_status} /> },
+  {
+    name: tCatalog.resources.lifecycle,
+    by: 'lifecycle_status',
+    className: 'more',
+    cell: (row) => row.lifecycle_status,
+  },
+  { name: tCatalog.resources.drift, className: 'more', cell: (row) => tCatalog.resources.drifts[row.drift.status] },
+  { ...PLACE, className: 'second' },
   {
     name: tCatalog.resources.last_operation,
-    className: 'whitespace-nowrap',
+    className: 'whitespace-nowrap more',
     cell: ({ last_operation }) =>
       last_operation ? (
         <OperationLink id={last_operation.operation_id}>

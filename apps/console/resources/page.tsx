@@ -8,12 +8,13 @@ import { healthQuery, resourceOperationsQuery, resourceQuery } from '../queries/
 import { Card } from '../ui/card.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { Failure, UnreadPage } from '../ui/failure.tsx'
-import { Empty, Heading, Page } from '../ui/page.tsx'
+import { Heading, Page } from '../ui/page.tsx'
 import { type Column, DataTable, ListTable } from '../ui/table.tsx'
-import { valueText } from '../values/diff.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { Health, OperationStatusMark } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
+import { ResourceHistory } from '../versions/history.tsx'
+import { States } from '../versions/states.tsx'
 import { tCatalog } from '../words/catalog.ts'
 import { inSentence } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
@@ -26,12 +27,12 @@ import { Relations } from './relations.tsx'
 import { RollUp } from './roll-up.tsx'
 import { TypeName } from './type-icon.tsx'
 
-const TABS = ['overview', 'relations', 'impact', 'capabilities', 'operations'] as const
+const TABS = ['overview', 'relations', 'impact', 'capabilities', 'operations', 'versions'] as const
 
 /** One resource: its desired and observed state, its relations, and the operations that touched it. */
 export const ResourcePage = () => {
   const { resource_id } = useParams({ from: '/shell/resources/$resource_id' })
-  const { tab, view } = useSearch({ from: '/shell/resources/$resource_id' })
+  const { tab, view, version, against } = useSearch({ from: '/shell/resources/$resource_id' })
   useTopic(`resource:${resource_id}`)
   const query = useQuery(resourceQuery(resource_id))
   const resource = query.data
@@ -80,6 +81,7 @@ export const ResourcePage = () => {
       {tab === 'impact' ? <ResourceImpact resource={resource} view={view} /> : null}
       {tab === 'capabilities' ? <ResourceCapabilities resource_id={resource_id} /> : null}
       {tab === 'operations' ? <Operations resource_id={resource_id} /> : null}
+      {tab === 'versions' ? <ResourceHistory resource={resource} version={version} against={against} /> : null}
     </Page>
   )
 }
@@ -149,40 +151,6 @@ const Overview = ({ resource }: { resource: Resource }) => (
     </Card>
   </div>
 )
-
-/** Desired and observed side by side; drifted fields come first. */
-const States = ({ resource }: { resource: Resource }) => {
-  const { desired_state, observed_state } = resource
-  const drifted = new Set(resource.drift.paths.map((path) => path.replace(/^\/(desired_state\/)?/, '').split('/')[0]))
-  const fields = [...new Set([...Object.keys(desired_state), ...Object.keys(observed_state)])].sort(
-    (a, b) => Number(drifted.has(b)) - Number(drifted.has(a)) || a.localeCompare(b),
-  )
-  if (fields.length === 0) return <Empty>{tCatalog.resource.no_state}</Empty>
-  return (
-    <table className="table">
-      <caption className="sr-only">{tCatalog.resource.states}</caption>
-      <thead>
-        <tr>
-          <th scope="col">{tCatalog.resource.field}</th>
-          <th scope="col">{tCatalog.resource.desired}</th>
-          <th scope="col">{tCatalog.resource.observed}</th>
-        </tr>
-      </thead>
-      <tbody>
-        {fields.map((field) => (
-          <tr key={field}>
-            <th scope="row" className="mono font-normal text-text">
-              {field}
-              {drifted.has(field) ? <span className="badge tone-wait ml-2">{tCatalog.resource.differs}</span> : null}
-            </th>
-            <td className="mono wrap-anywhere">{field in desired_state ? valueText(desired_state[field]) : ''}</td>
-            <td className="mono wrap-anywhere">{field in observed_state ? valueText(observed_state[field]) : ''}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  )
-}
 
 /** The checks that make up health, each with its own words. Empty if the resource has no checks. */
 const Checks = ({ resource_id }: { resource_id: string }) => {

@@ -1,9 +1,17 @@
 import { createRoute } from '@tanstack/react-router'
 import { lazyPage } from '../frame/lazy-page.tsx'
 import { shell } from './root.tsx'
-import { oneOf, text, texts } from './search.ts'
+import { oneOf, text, texts, whole } from './search.ts'
 
-const RESOURCE_TABS = ['overview', 'relations', 'impact', 'capabilities', 'operations'] as const
+const RESOURCE_TABS = ['overview', 'relations', 'impact', 'capabilities', 'operations', 'versions'] as const
+
+type ResourceSearch = {
+  tab: (typeof RESOURCE_TABS)[number]
+  view?: 'picture' | 'table'
+  /** The resource as it was at this version, and beside which other one. */
+  version?: number
+  against?: number
+}
 
 const resources = createRoute({
   getParentRoute: () => shell,
@@ -13,6 +21,7 @@ const resources = createRoute({
     region: text(search.region),
     health: text(search.health),
     q: text(search.q),
+    ...texts(search, 'lifecycle', 'drift', 'sort'),
   }),
   component: lazyPage(() => import('../resources/list.tsx'), 'ResourcesPage'),
 })
@@ -20,10 +29,15 @@ const resources = createRoute({
 const resource = createRoute({
   getParentRoute: () => shell,
   path: '/resources/$resource_id',
-  validateSearch: (search): { tab: (typeof RESOURCE_TABS)[number]; view?: 'picture' | 'table' } => ({
-    tab: oneOf(search.tab, RESOURCE_TABS, 'overview'),
-    ...(search.view === 'picture' || search.view === 'table' ? { view: search.view } : {}),
-  }),
+  validateSearch: (search): ResourceSearch => {
+    const [version, against] = [whole(search.version), whole(search.against)]
+    return {
+      tab: oneOf(search.tab, RESOURCE_TABS, 'overview'),
+      ...(search.view === 'picture' || search.view === 'table' ? { view: search.view } : {}),
+      ...(version ? { version } : {}),
+      ...(version && against ? { against } : {}),
+    }
+  },
   component: lazyPage(() => import('../resources/page.tsx'), 'ResourcePage'),
 })
 

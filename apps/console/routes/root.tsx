@@ -4,6 +4,10 @@ import { NotFound } from '../frame/lazy-page.tsx'
 import { Shell } from '../frame/shell.tsx'
 import { Unreachable } from '../frame/unreachable.tsx'
 import { isEnrolling, SessionAway, sessionPhase, startSession } from '../session/token.ts'
+import { lazyPart } from '../ui/lazy.ts'
+
+/** The list below the go-to field knows pages of every area. */
+const Palette = lazyPart(() => import('../palette/list.tsx').then((part) => ({ default: part.Palette })))
 
 export const root = createRootRouteWithContext<{ client: QueryClient }>()({
   component: Outlet,
@@ -28,7 +32,7 @@ export const shell = createRoute({
     await resumeSession(at)
     if (isEnrolling()) throw redirect({ to: '/second-factor', search: { next: at.location.href }, replace: true })
   },
-  component: Shell,
+  component: () => <Shell Palette={Palette} />,
   errorComponent: Unreachable,
   notFoundComponent: NotFound,
 })

@@ -17,7 +17,7 @@ const instant = (value: unknown): string | undefined => {
   const at = Date.parse(text(value))
   return Number.isNaN(at) ? undefined : new Date(at).toISOString()
 }
-/** When something ended; what is no time is left out. */
+/** From when to when; what is no time is left out. */
 export const spanSearch = (search: Record<string, unknown>): { from?: string; to?: string } => {
   const [from, to] = [instant(search.from), instant(search.to)]
   return { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
@@ -35,9 +35,13 @@ export type TimelineSearch = {
   kinds?: 'people' | 'problems' | undefined
   rows?: 'path' | undefined
   why?: string | undefined
+  /** The stretch of time in view. */
+  from?: string | undefined
+  to?: string | undefined
 }
 export const timelineSearch = (search: Record<string, unknown>): TimelineSearch => ({
   ...(search.kinds === 'people' || search.kinds === 'problems' ? { kinds: search.kinds } : {}),
   ...(search.rows === 'path' ? { rows: search.rows } : {}),
   ...texts(search, 'why'),
+  ...spanSearch(search),
 })

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useLocation } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
+import { noteOpened } from '../kit/recent.ts'
 import { meQuery, waitingFor } from '../queries/me.ts'
 import { sessionPhase } from '../session/token.ts'
 import { t } from '../words/index.ts'
@@ -10,12 +11,16 @@ let shownPath: string | undefined
 /** The page's one `h1`. It takes the focus after a change of page, so that a screen reader announces the page. */
 export const Heading = ({ children, title }: { children: React.ReactNode; title: string }) => {
   const heading = useRef<HTMLHeadingElement>(null)
-  const { pathname } = useLocation()
-  const counts = useQuery({ ...meQuery(), enabled: sessionPhase().name === 'signed_in' }).data?.counts
+  const { pathname, href } = useLocation()
+  const inside = sessionPhase().name === 'signed_in'
+  const counts = useQuery({ ...meQuery(), enabled: inside }).data?.counts
   const waiting = counts ? waitingFor(counts) : 0
   useEffect(() => {
     document.title = t.title(title, waiting)
   }, [title, waiting])
+  useEffect(() => {
+    if (inside) noteOpened(title, { href, pathname })
+  }, [inside, title, href, pathname])
   useEffect(() => {
     if (shownPath !== undefined && shownPath !== pathname) heading.current?.focus({ preventScroll: true })
     shownPath = pathname

@@ -9,14 +9,23 @@ export type Column<Row> = {
   /** `lead` names the row: its card's heading on a phone. Numbers are aligned right. */
   kind?: 'lead' | 'number'
   className?: string
+  /** Its head is a button that orders the rows. */
+  sort?: Sort
+}
+export type Sort = { now: 'ascending' | 'descending' | undefined; press: () => void }
+
+export type Table<Row> = {
+  className?: string
+  caption: string
+  columns: Column<Row>[]
+  rows: Row[]
+  keyOf: (row: Row) => React.Key
 }
 
-export type Table<Row> = { caption: string; columns: Column<Row>[]; rows: Row[]; keyOf: (row: Row) => React.Key }
-
 /** A captioned table; on a phone every row is a card that names its values. */
-export const DataTable = <Row,>({ caption, columns, rows, keyOf }: Table<Row>) => (
+export const DataTable = <Row,>({ className = '', caption, columns, rows, keyOf }: Table<Row>) => (
   <div className="overflow-x-auto">
-    <table className="table cards">
+    <table className={`table cards ${className}`}>
       <caption className="sr-only">{caption}</caption>
       <thead>
         <tr>
@@ -35,9 +44,16 @@ export const DataTable = <Row,>({ caption, columns, rows, keyOf }: Table<Row>) =
 )
 
 export const Heads = <Row,>({ columns }: { columns: Column<Row>[] }) =>
-  columns.map(({ name, kind }) => (
-    <th key={name} scope="col" className={kind === 'number' ? 'number' : undefined}>
-      {name}
+  columns.map(({ name, kind, sort }) => (
+    <th key={name} scope="col" className={kind === 'number' ? 'number' : undefined} aria-sort={sort?.now}>
+      {sort ? (
+        <button type="button" onClick={sort.press}>
+          {name}
+          <span aria-hidden="true">{sort.now === undefined ? '' : sort.now === 'ascending' ? ' ↑' : ' ↓'}</span>
+        </button>
+      ) : (
+        name
+      )}
     </th>
   ))
 
@@ -92,9 +108,16 @@ export const ListTable = <Row,>({
   list,
   empty,
   next,
+  draw: Draw = DataTable,
   ...table
-}: Table<Row> & { list: List; empty: React.ReactNode; next?: React.ReactNode }) => (
+}: Table<Row> & {
+  list: List
+  empty: React.ReactNode
+  next?: React.ReactNode
+  /** A long table is drawn in another way. */
+  draw?: (table: Table<Row>) => React.ReactNode
+}) => (
   <Listing list={list} empty={table.rows.length === 0 ? <Empty next={next}>{empty}</Empty> : undefined}>
-    <DataTable {...table} />
+    <Draw {...table} />
   </Listing>
 )

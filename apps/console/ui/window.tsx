@@ -17,8 +17,8 @@ export const WindowRow = ({ ref, style, index, children }: CustomItemComponentPr
 )
 
 /** A long table on a page that scrolls: as `DataTable`, but only the rows near the view are drawn. */
-export const LongTable = <Row,>({ caption, columns, rows, keyOf }: Table<Row>) => (
-  <table className="table cards long" aria-rowcount={rows.length + 1} style={tracksOf(columns)}>
+export const LongTable = <Row,>({ className = '', caption, columns, rows, keyOf }: Table<Row>) => (
+  <table className={`table cards long ${className}`} aria-rowcount={rows.length + 1} style={tracksOf(columns)}>
     <caption className="sr-only">{caption}</caption>
     <thead>
       <tr aria-rowindex={1}>

@@ -4,9 +4,9 @@ import type { Gate, GateSubject } from '../api/types.ts'
 import { shown } from '../kit/format.ts'
 import { FieldDiffs, isPreview } from '../values/diff.tsx'
 import { ShapeIcon } from '../values/status.tsx'
-import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
+import { intervene } from '../words/operations/intervene.ts'
 import type { Line } from './context.ts'
 import { inOrder, stepOf } from './releases.ts'
 
@@ -95,7 +95,7 @@ type ChangeLineProps = { subject: GateSubject; order?: readonly string[] | undef
 export const ChangeLine = ({ subject, order = [] }: ChangeLineProps) => {
   const { changes, intervention } = subject
   if (intervention) {
-    const word = tChange.intervene.types[intervention.type]?.word ?? intervention.type.replaceAll('_', ' ')
+    const word = intervene.types[intervention.type]?.word ?? intervention.type.replaceAll('_', ' ')
     return (
       <p className="font-semibold">
         {word} {intervention.node_id ? <code className="font-normal">{intervention.node_id}</code> : null}

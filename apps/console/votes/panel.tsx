@@ -3,6 +3,7 @@ import { Suspense, useEffect, useState } from 'react'
 import { digestOf, shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { AllowedAction, Gate } from '../api/types.ts'
 import { actionOf, mayPress } from '../command/allowed.tsx'
+import { useWishes } from '../kit/wish.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { OperationLink } from '../values/links.tsx'
@@ -42,6 +43,11 @@ type DecidePanelProps = { gate: Gate; open: Verdict | null; setOpen: (open: Verd
 export const DecidePanel = ({ gate, open, setOpen }: DecidePanelProps) => {
   const check = useDigestCheck(gate.subject, gate.digest)
   const [known] = useState(() => gravest(gate, Date.now()).flatMap(({ bad, text }) => (bad ? [text] : [])))
+  useWishes(gate.gate_id, (what) => {
+    const may = check !== 'differs' && (what !== 'approve' || check === 'matches') && mayPress(actionOf(gate, what))
+    if (may) setOpen(what as Verdict)
+    return may
+  })
   const glass = actionOf(gate, 'break_glass')
   const mine = votesInRound(gate).findLast((vote) => isMe(vote.actor))
   const missing = gate.missing.reduce((sum, { count }) => sum + count, 0)

@@ -138,6 +138,7 @@ function* checkReferences(node: PlanNode, walk: Walk): Generator<Violation> {
     ['/secrets', node.secrets, false],
     ['/catalog', node.catalog, true],
     ['/compensate/with', node.compensate?.with, true],
+    ['/compensate/catalog', node.compensate?.catalog, true],
   ]
   for (const [at, value, own] of parts) {
     if (value === undefined) continue

@@ -43,7 +43,7 @@ export type RelationshipType = { type_key: string; inverse_key: string | null }
 export type ResourceType = {
   type_key: string
   ancestors: string[]
-  lifecycle: { terminal: string[] }
+  lifecycle: { terminal: string[]; transitions?: { from: string; to: string; by: string[] }[] }
   desired_state_schema: Record<string, unknown>
   field_classes: { immutable: string[]; read_only: string[]; sensitive: string[] }
 }

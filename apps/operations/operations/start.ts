@@ -14,6 +14,7 @@ import type { Command, Steps } from '../command/command.ts'
 import type { OperationsDeps, PlanningDeps, ReplanDeps } from '../deps.ts'
 import { bindAgain, planIntent } from '../plans/make.ts'
 import { movedPins, refusePlanPolicy, renderPlan } from '../plans/preview.ts'
+import { isLost, refuseLost } from '../plans/reservations.ts'
 import { planObject, refuseStart } from '../plans/rules.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { isVisible, placesFor } from '../policies/visibility.ts'
@@ -47,6 +48,7 @@ export const startSteps = (
       throwIfRefused(refuseWindow(deps, body))
       heads.require()
       const pins = await currentPins(deps, tx, subject)
+      await refuseLost(tx, plan.document.nodes, deps.clock.now().toISOString())
       const risk = await bindAgain(tx, deps, intent, plan)
       const blockers = body.dry_run
         ? await listBlockers(tx, plan.document.leases)
@@ -138,7 +140,7 @@ const currentPins = async (
   const exclude = intent.resource_ids.filter((resource_id) => !planned.has(resource_id))
   const at = deps.clock.now().toISOString()
   const made = await planIntent(tx, deps, intent, { exclude, at }).catch((error: unknown) => {
-    if (error instanceof AppError && error.category !== 'internal_error') return undefined
+    if (error instanceof AppError && error.category !== 'internal_error' && !isLost(error)) return undefined
     throw error
   })
   if (made?.semantic_digest === plan.semantic_digest) return made.document.catalog_pins

@@ -116,18 +116,23 @@ function* checkSteps(procedure: Procedure): Check {
     yield* under('secret', checkSecrets(at, procedure, step))
     yield* checkValue(procedure, step, before, step.with, `${at}/with`)
     yield* checkValue(procedure, step, new Set([...before, step.id]), step.catalog, `${at}/catalog`)
-    if (step.catalog && procedure.scope === 'plan')
-      yield {
-        rule: 'scope',
-        pointer: `${at}/catalog`,
-        message: 'a procedure that runs once per plan has no resource to write',
-      }
+    for (const [place, write] of [
+      ['catalog', step.catalog],
+      ['compensate/catalog', step.compensate?.catalog],
+    ] as const)
+      if (write && procedure.scope === 'plan')
+        yield {
+          rule: 'scope',
+          pointer: `${at}/${place}`,
+          message: 'a procedure that runs once per plan has no resource to write',
+        }
     yield* under('expression', checkCel(procedure, before, step.include_if, `${at}/include_if`, false))
     yield* under('expression', checkCel(procedure, before, step.when, `${at}/when`, true))
     if (step.compensate) {
       const with_own = new Set([...before, step.id])
       yield* under('executor', checkExecutor(`${at}/compensate`, step.compensate.executor, step.compensate.with))
       yield* checkValue(procedure, step, with_own, step.compensate.with, `${at}/compensate/with`)
+      yield* checkValue(procedure, step, with_own, step.compensate.catalog, `${at}/compensate/catalog`)
       yield* under('expression', checkCel(procedure, with_own, step.compensate.when, `${at}/compensate/when`, true))
     }
   }

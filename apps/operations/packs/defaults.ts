@@ -26,7 +26,9 @@ export const stepOf = (file: StepFile, defaults: ProcedureFile['defaults'] = {})
     COMPENSATION_KEYS.flatMap((key) => (merged[key] === undefined || key === 'with' ? [] : [[key, merged[key]]])),
   )
   const outputs = outputsOf(executor, merged.outputs)
-  const undo = compensate && (mergePatch({ ...base, with: defaults.with ?? {} }, compensate) as Partial<Compensation>)
+  // Values for one executor do not fit another.
+  const under = (compensate?.executor ?? executor) === executor ? (defaults.with ?? {}) : {}
+  const undo = compensate && (mergePatch({ ...base, with: under }, compensate) as Partial<Compensation>)
   return {
     ...STEP_DEFAULTS,
     ...rest,

@@ -38,6 +38,7 @@ const Compensate = Closed({
   with: Type.Optional(JsonObject),
   when: Type.Optional(Cel),
   idempotent: Type.Optional(Type.Boolean()),
+  catalog: Type.Optional(CatalogWrite),
 })
 
 /** What steps, defaults of steps, and nodes of graph intents have in common. */

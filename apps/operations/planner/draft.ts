@@ -1,4 +1,4 @@
-import type { PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
+import type { CatalogWrite, PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import type { Violation } from '../../shared/errors.ts'
 import { byText, type Order, orderTargets } from '../graph/order.ts'
 import {
@@ -7,13 +7,14 @@ import {
   type Lane,
   type PlannerInput,
   PlanRefusal,
+  type ResourceType,
   type Target,
   type TargetDiff,
   type Warning,
 } from '../graph/types.ts'
 import { nodeOf } from '../packs/defaults.ts'
 import { batchesOf } from './batch.ts'
-import { type Expanded, expandCompensation, expander, expandUnit, nodeIdOf } from './expand.ts'
+import { type Expanded, expandCompensation, expander, expandUnit, nodeIdOf, restoreOf } from './expand.ts'
 import { entryPlace, graphGates, type Places } from './gates.ts'
 import { laneName, matchTargets } from './match.ts'
 
@@ -32,7 +33,10 @@ export type Draft = {
 }
 
 /** A graph as its author wrote it, with defaults and plan-time values filled in. */
-export const graphDraft = ({ intent, targets, library, limits }: PlannerInput, violations: Violation[]): Draft => {
+export const graphDraft = (
+  { intent, targets, types, library, limits }: PlannerInput,
+  violations: Violation[],
+): Draft => {
   const given = intent.graph?.nodes ?? []
   if (given.length > limits.graph_nodes)
     throw new PlanRefusal('too_large', `${given.length} nodes; at most ${limits.graph_nodes} in one graph.`)
@@ -42,7 +46,8 @@ export const graphDraft = ({ intent, targets, library, limits }: PlannerInput, v
   const nodes = given.map((entry) => {
     const node = nodeOf(entry)
     const target = node.target_id === undefined ? undefined : byId.get(node.target_id)
-    return { ...node, ...expandParts(node, { ...(target && { target }), plan }, ids, violations) }
+    const type = types.find(({ type_key }) => type_key === target?.type_key)
+    return { ...node, ...expandParts(node, { ...(target && { target }), plan }, ids, violations, type) }
   })
   const entry = nodes.filter((node) => node.depends_on.length === 0).map((node) => node.node_id)
   const names = [...new Set(nodes.flatMap((node) => (node.group === undefined ? [] : [node.group])))]
@@ -63,20 +68,23 @@ type Parts = Partial<Pick<PlanNode, 'node_id' | 'with' | 'catalog' | 'when' | 'c
 /** Values of a node that its author wrote, with everything that is known at plan time filled in. */
 export const expandParts = (
   node: Parts & { node_id: string },
-  roots: Record<string, unknown>,
+  roots: { target?: Target; plan: unknown },
   ids: ReadonlySet<string>,
   violations: Violation[],
+  type?: ResourceType,
 ): Parts => {
   const { of, condition } = expander(
     { roots, nodeOf: (id) => (ids.has(id) ? id : undefined) },
     node.node_id,
     violations,
   )
+  const write = node.catalog && (of(node.catalog, '/catalog') as CatalogWrite)
+  const restored = write && roots.target ? restoreOf(write, roots.target, type) : {}
   return {
     ...(node.with !== undefined && { with: of(node.with, '/with') }),
-    ...(node.catalog && { catalog: of(node.catalog, '/catalog') as NonNullable<PlanNode['catalog']> }),
+    ...(write && { catalog: write }),
     ...(node.when !== undefined && { when: condition(node.when, '/when') }),
-    ...(node.compensate && { compensate: expandCompensation(node.compensate, of, condition) }),
+    ...(node.compensate && { compensate: expandCompensation(node.compensate, of, condition, restored) }),
   }
 }
 
@@ -105,7 +113,15 @@ export const changesDraft = (input: PlannerInput, violations: Violation[]): Draf
     const roots = { target, ...(lane.procedure.kind === 'change' && { after }), params: lane.params, plan, batch: root }
     const tolerant = !batch?.canary && (budget > 0 || (lane.batch?.max_failures ?? 0) > 0)
     const done = expandUnit(
-      { procedure: lane.procedure, target, roots, entry, group: batch?.group_id, tolerant },
+      {
+        procedure: lane.procedure,
+        target,
+        type: types.get(target.type_key),
+        roots,
+        entry,
+        group: batch?.group_id,
+        tolerant,
+      },
       violations,
     )
     draft.nodes.push(...done.nodes)

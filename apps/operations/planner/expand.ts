@@ -1,10 +1,12 @@
 import type { CatalogWrite, Compensation, PlanNode, TargetRead } from '../../shared/contracts/operations/graph.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
+import { equalJson } from '../../shared/data/pointer.ts'
 import type { Violation } from '../../shared/errors.ts'
 import { CelError, compileCel } from '../../shared/expressions/cel.ts'
-import { expandValue, PLAN_ROOTS, type PlanScope, ValueError } from '../../shared/expressions/values.ts'
+import { expandValue, inverseOf, PLAN_ROOTS, type PlanScope, ValueError } from '../../shared/expressions/values.ts'
 import { foldCondition } from '../graph/conditions.ts'
-import type { Procedure, Step, Target } from '../graph/types.ts'
+import { EXECUTORS } from '../graph/executors.ts'
+import type { Procedure, ResourceType, Step, Target } from '../graph/types.ts'
 import { laneName } from './match.ts'
 
 const NODE_ID_LENGTH = 96
@@ -19,6 +21,7 @@ export const nodeIdOf = (step: string, suffix: string): string => {
 export type Unit = {
   procedure: Procedure
   target: Target | undefined
+  type?: ResourceType | undefined
   roots: Record<string, unknown>
   /** What the first steps wait for. */
   entry: string[]
@@ -92,6 +95,10 @@ const expandStep = (
   const read = before.length === 0 ? procedure.read : undefined
   const { of, condition } = expander({ roots, nodeOf: (other) => by_step.get(other) }, node_id, violations)
   const tolerant = unit.tolerant && step.on_failure === 'hold'
+  const write = catalog && (of(catalog, '/catalog') as CatalogWrite)
+  const restored = write && target ? restoreOf(write, target, unit.type) : {}
+  const undo =
+    compensate ?? (Object.keys(restored).length > 0 && afterUndoable(step, procedure) ? NO_EFFECT : undefined)
   return {
     ...rest,
     node_id,
@@ -102,13 +109,28 @@ const expandStep = (
     depends_on: before.length > 0 ? [...before] : unit.entry,
     on_failure: tolerant ? 'skip_dependents' : step.on_failure,
     ...(when !== undefined && { when: condition(when, '/when') }),
-    ...(compensate && { compensate: expandCompensation(compensate, of, condition) }),
+    ...(undo && { compensate: expandCompensation(undo, of, condition, restored) }),
     ...(read && { read: expandRead(read, of) }),
-    ...(catalog && { catalog: of(catalog, '/catalog') as CatalogWrite }),
+    ...(write && { catalog: write }),
     ...(secrets && { secrets: of(secrets, '/secrets') as Record<string, unknown> }),
     ...(group !== undefined && { group }),
     step: `${laneName(procedure)}.${id}`,
   }
+}
+
+const NO_EFFECT: Compensation = { executor: 'noop', with: {} }
+
+/** It looks at work that can be undone, and notes it in the catalog: undone with that work, though it has no effect. */
+const afterUndoable = (step: Step, { steps }: Procedure): boolean => {
+  if (EXECUTORS.get(step.executor)?.reads(step.with) !== true) return false
+  const byId = new Map(steps.map((other) => [other.id, other]))
+  const queue = [...step.needs]
+  for (const id of queue) {
+    const before = byId.get(id)
+    if (before?.compensate) return true
+    queue.push(...(before?.needs ?? []).filter((need) => !queue.includes(need)))
+  }
+  return false
 }
 
 type Expander = ReturnType<typeof expander>
@@ -144,15 +166,52 @@ const expandRead = ({ executor, with: values, expect }: TargetRead, of: Expander
   expect: of(expect, '/read/expect') as TargetRead['expect'],
 })
 
+/**
+ * What the undo of a catalog write writes, where its author says no more: the fields of the states and the lifecycle
+ * status get back what the plan found. Health is observed anew; relationships and capabilities are the author's to name.
+ */
+export const restoreOf = (
+  { lifecycle_status: to, desired_state_patch, observed_state_patch }: CatalogWrite,
+  { lifecycle_status: from, desired_state, observed_state }: Target,
+  type: ResourceType | undefined,
+): CatalogWrite => {
+  const ways = type?.lifecycle.transitions ?? []
+  const back = ways.some((way) => way.from === to && way.to === from && way.by.includes('operation'))
+  const desired = inverseOf(desired_state_patch, desired_state) ?? {}
+  const observed = inverseOf(observed_state_patch, observed_state) ?? {}
+  return {
+    ...(back && { lifecycle_status: from }),
+    ...(Object.keys(desired).length > 0 && { desired_state_patch: desired }),
+    ...(Object.keys(observed).length > 0 && { observed_state_patch: observed }),
+  }
+}
+
+/** A compensation as its author wrote it: without what a plan had it restore. */
+export const ownUndo = (
+  { catalog, ...rest }: Compensation,
+  { catalog: write }: PlanNode,
+  target: Target,
+): Compensation => {
+  const restored = Object.entries(write ? restoreOf(write, target, undefined) : {})
+  const own = Object.entries(catalog ?? {}).filter(
+    ([key, value]) => !restored.some(([known, same]) => known === key && equalJson(same, value)),
+  )
+  return { ...rest, ...(own.length > 0 && { catalog: Object.fromEntries(own) }) }
+}
+
+/** A member of the author's own `catalog` replaces the one that would be restored. */
 export const expandCompensation = (
   compensate: Compensation,
   of: Expander['of'],
   condition: Expander['condition'],
+  restored: CatalogWrite,
 ): Compensation => {
-  const { when, ...rest } = compensate
+  const { when, catalog: own, ...rest } = compensate
+  const catalog = { ...restored, ...(own && (of(own, '/compensate/catalog') as CatalogWrite)) }
   return {
     ...rest,
     with: of(rest.with, '/compensate/with'),
     ...(when !== undefined && { when: condition(when, '/compensate/when') }),
+    ...(Object.keys(catalog).length > 0 && { catalog }),
   }
 }

@@ -7,6 +7,7 @@ import type { Violation } from '../../shared/errors.ts'
 import type { GraphNode, PlannerInput, TargetDiff } from '../graph/types.ts'
 import { nodeOf } from '../packs/defaults.ts'
 import { expandParts, planRoot } from './draft.ts'
+import { ownUndo } from './expand.ts'
 import { graphGates } from './gates.ts'
 import type { RiskLevel } from './risk.ts'
 
@@ -114,14 +115,19 @@ const OPS: { [K in PatchChange['op']]: Op<K> } = {
     const wrong = checkMembers(Object.fromEntries(named))
     for (const { pointer, message } of wrong) fault(edit, `${at}/set${pointer}`, 'inputs_invalid', message)
     if (wrong.length > 0) return
+    const roots = rootsOf(context, node.target_id)
+    const { catalog, compensate } = raw as Partial<PlanNode>
+    // An undo follows the write of its node, except for members that its author gave it.
+    const undoes = set.catalog !== undefined || set.compensate !== undefined
+    const undo = compensate && roots.target ? ownUndo(compensate, node, roots.target) : compensate
     const parts = expandParts(
-      { ...(set as Partial<PlanNode>), node_id },
-      rootsOf(context, node.target_id),
+      { ...(set as Partial<PlanNode>), ...(undoes && { catalog, compensate: undo }), node_id },
+      roots,
       new Set(edit.nodes.keys()),
       edit.violations,
     )
     const merged = mergePatch(node, { ...set, ...parts }) as GraphNode
-    edit.nodes.set(node_id, nodeOf(merged))
+    edit.nodes.set(node_id, nodeOf({ ...merged, ...(parts.compensate && { compensate: parts.compensate }) }))
     edit.touched.add(node_id)
   },
   add_dependency: (edit, { node_id, depends_on }, at) => {

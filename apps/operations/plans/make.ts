@@ -28,6 +28,7 @@ import { rehearsalOf } from '../rehearsal/input.ts'
 import type { Assumptions, RehearsalInput } from '../rehearsal/types.ts'
 import { libraryNow } from '../targets/calendar.ts'
 import { loadTargets, resolveTargets, type TargetRequest } from '../targets/resolve.ts'
+import { refuseLost } from './reservations.ts'
 
 export type PlanningDeps = {
   library: Library
@@ -66,6 +67,7 @@ export const planIntent = async (
   const input = { ...(await loadInput(db, deps, intent, exclude, at)), affected }
   try {
     const made = makePlan(input)
+    await refuseLost(db, made.document.nodes, at)
     return { ...made, ...(assumed && { rehearsable: rehearsalOf(input, made.document, assumed) }) }
   } catch (error) {
     if (error instanceof PlanRefusal) throw asAppError(error)

@@ -219,9 +219,9 @@ const createPerformer =
   ({ approval_delay_s }: RehearsalInput, rows: Rows, chart: Chart, agenda: Agenda) =>
   (effect: Effect, now: number): void => {
     if (effect.type === 'apply_catalog') {
-      const { node, generation, attempt } = effect
+      const { node, role, generation, attempt } = effect
       const result = { status: 'applied' as const, version: 1 }
-      agenda.push(now, { type: 'catalog_ended', at: now, node, generation, attempt, result })
+      agenda.push(now, { type: 'catalog_ended', at: now, node, role, generation, attempt, result })
     } else if (effect.type === 'record') {
       chart.noteAll(effect.batch)
       const result = rows.record(effect.batch, now, (gate) => {

@@ -1,4 +1,4 @@
-import { isObject, pointerOf, readPointer } from '../data/pointer.ts'
+import { equalJson, isObject, pointerOf, readPointer } from '../data/pointer.ts'
 import { CelError, compileCel } from './cel.ts'
 
 /**
@@ -189,6 +189,33 @@ const quoted = (data: unknown): unknown => {
   if (!isObject(data)) return data
   if (Object.keys(data).some((key) => FORMS.has(key))) return { $$: data }
   return mapMembers(data, quoted)
+}
+
+/**
+ * The merge patch that takes an expanded one back: each member that it sets gets the value it had before, or goes. None
+ * for a patch that is itself an output, because nobody knows its members before dispatch.
+ */
+export const inverseOf = (patch: unknown, before: unknown): Record<string, unknown> | undefined => {
+  const inverse = inverseIn(patch, before, formOf)
+  return inverse && (quoted(inverse) as Record<string, unknown>)
+}
+
+const inverseIn = (patch: unknown, before: unknown, form: typeof formOf): Record<string, unknown> | undefined => {
+  const [name, body] = form(patch) ?? []
+  // What looks like a form within data is data.
+  if (name === '$$') return inverseIn(body, before, () => undefined)
+  if (name !== undefined || !isObject(patch)) return undefined
+  const inverse = new Map<string, unknown>()
+  for (const [key, value] of Object.entries(patch)) {
+    const old = isObject(before) && Object.hasOwn(before, key) ? before[key] : undefined
+    const within = isObject(old) ? inverseIn(value, old, form) : undefined
+    if (within) {
+      if (Object.keys(within).length > 0) inverse.set(key, within)
+    } else if (old === undefined) {
+      if (value !== null) inverse.set(key, null)
+    } else if (!equalJson(old, value)) inverse.set(key, old)
+  }
+  return Object.fromEntries(inverse)
 }
 
 const mapMembers = (members: Record<string, unknown>, map: (item: unknown, key: string) => unknown) =>

@@ -3,43 +3,49 @@ import type { CatalogWrite } from '../../../apps/shared/contracts/operations/gra
 import type { Db, Queryable } from '../../client.ts'
 
 type Ref = { operation_id: string; node_id: string; generation: number }
+type Role = 'run' | 'undo'
 
-/** What a node writes to the catalog, and on which version; undefined if it writes none or was reset. */
-export const getCatalogWrite = async (db: Queryable, { operation_id, node_id, generation }: Ref) => {
+/** How a write that the catalog has accepted is noted at its node. */
+const ACCEPTED = { run: 'applied', undo: 'restored' } as const
+const REACHED = { run: 'succeeded', undo: 'compensated' } as const
+
+/**
+ * What a node, or its undo, writes to the catalog, and on which version; undefined if it writes none or was reset.
+ * `written`: what the node itself had written there.
+ */
+export const getCatalogWrite = async (db: Queryable, { operation_id, node_id, generation }: Ref, role: Role) => {
+  const write = role === 'run' ? sql`n.spec -> 'catalog'` : sql`n.spec #> '{compensate,catalog}'`
   const { rows } = await db.execute<{
     catalog: CatalogWrite
+    written: CatalogWrite | null
     target_id: string
     expected_version: string
-    applied_version: string | null
+    accepted: { command_id: string; version: number } | null
   }>(sql`
-    select n.spec -> 'catalog' as catalog, n.target_id, coalesce((o.pins ->> n.target_id)::bigint, 0) as expected_version,
-      case when n.catalog ->> 'status' = 'applied' then n.catalog ->> 'version' end as applied_version
+    select ${write} as catalog, n.spec -> 'catalog' as written, n.target_id,
+      coalesce((o.pins ->> n.target_id)::bigint, 0) as expected_version,
+      case when n.catalog ->> 'status' = ${ACCEPTED[role]} then n.catalog end as accepted
     from operations.nodes n join operations.operations o using (operation_id)
     where n.operation_id = ${operation_id} and n.node_id = ${node_id} and n.generation = ${generation}
-      and n.spec -> 'catalog' is not null and n.target_id is not null`)
+      and ${write} is not null and n.target_id is not null`)
   const [row] = rows
-  return (
-    row && {
-      ...row,
-      expected_version: Number(row.expected_version),
-      applied_version: row.applied_version === null ? null : Number(row.applied_version),
-    }
-  )
+  return row && { ...row, expected_version: Number(row.expected_version) }
 }
 
-/** The catalog has accepted the write: the node has succeeded, and the new version is the pin of its target. */
+/** The catalog has accepted the write: the node has succeeded, or is undone, and the new version is the pin of its target. */
 export const saveCatalogWrite = (
   db: Db,
   { operation_id, node_id, generation }: Ref,
+  role: Role,
   { command_id, resource_id, version }: { command_id: string; resource_id: string; version: number },
 ): Promise<void> =>
   db.transaction(async (tx) => {
-    const catalog = JSON.stringify({ command_id, status: 'applied', version })
+    const catalog = JSON.stringify({ command_id, status: ACCEPTED[role], version })
     await tx.execute(sql`
       update operations.operations set pins = pins || jsonb_build_object(${resource_id}::text, ${version}::bigint)
       where operation_id = ${operation_id} and coalesce((pins ->> ${resource_id})::bigint, 0) < ${version}`)
     await tx.execute(sql`
-      update operations.nodes set catalog = ${catalog}::jsonb, state = 'succeeded', error = null, ended_at = clock_timestamp(), updated_at = clock_timestamp()
+      update operations.nodes set catalog = ${catalog}::jsonb, state = ${REACHED[role]}, error = null, ended_at = clock_timestamp(), updated_at = clock_timestamp()
       where operation_id = ${operation_id} and node_id = ${node_id} and generation = ${generation}`)
     await tx.execute(sql`
       update operations.resource_operation_index set version_to = ${version}, last_command_id = ${command_id}

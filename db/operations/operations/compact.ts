@@ -90,6 +90,7 @@ const profileOf = (spec: PlanNode, slice_s: number): Profile => ({
   when: spec.when !== undefined,
   catalog: spec.catalog !== undefined,
   undo: spec.compensate !== undefined,
+  ...(spec.compensate?.catalog && spec.target_id !== undefined && { undo_catalog: true as const }),
   ...(spec.skippable === false && { skippable: false }),
   max_failures: spec.max_failures ?? null,
   wait: spec.kind === 'wait' ? (spec.with as NonNullable<Profile['wait']>) : null,

@@ -126,17 +126,17 @@ const apply = async (tx: Tx, operation_id: string, { changes }: RecordBatch, res
   return { commands, facts: [...facts, ...moved.events, ...lent, ...swaps], set }
 }
 
-const catalogEvent = ({ id, at, status, version }: Extract<Change, { t: 'catalog' }>): TimelineEvent => ({
+const catalogEvent = ({ id, at, status, version, role }: Extract<Change, { t: 'catalog' }>): TimelineEvent => ({
   type: `catalog.${status}`,
   actor: ENGINE,
   at: new Date(at).toISOString(),
   node_id: id,
-  data: { ...(version !== undefined && { version }) },
+  data: { ...(version !== undefined && { version }), ...(role && { role }) },
   evidence: {
     kind: 'catalog_result',
-    statement: `The catalog write of node ${id}: ${status}`,
+    statement: `The catalog write of ${role ? 'the undo of ' : ''}node ${id}: ${status}`,
     subject: { type: 'node', id },
-    subject_digest: digest({ node_id: id, status, version: version ?? null }),
+    subject_digest: digest({ node_id: id, status, version: version ?? null, ...(role && { role }) }),
   },
 })
 

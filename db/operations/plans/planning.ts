@@ -120,6 +120,24 @@ export const loadRelationships = async (
   return [...edges].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, edge]) => edge)
 }
 
+export type HeldClaim = { from_id: string; to_id: string; expires_at: string | null }
+
+/** Open claims of these resources, and when each ends by itself. */
+export const listClaims = (db: Queryable, type_key: string, from_ids: readonly string[]): Promise<HeldClaim[]> =>
+  db
+    .select({
+      ...pick(catalog_relationships, 'from_id', 'to_id'),
+      expires_at: sql<string | null>`${catalog_relationships.properties} ->> 'expires_at'`,
+    })
+    .from(catalog_relationships)
+    .where(
+      and(
+        catalog_relationships.open,
+        eq(catalog_relationships.type_key, type_key),
+        sql`${catalog_relationships.from_id} in ${textArray(from_ids)}`,
+      ),
+    )
+
 export const loadTypes = async (db: Queryable) => ({
   types: await db.select({ document: catalog_types.document }).from(catalog_types).orderBy(asc(catalog_types.type_key)),
   relationship_types: await db

@@ -40,6 +40,14 @@ const startOnHosts = async (): Promise<string> => {
   return operation_id
 }
 
+/** Runs in the page: the size on the screen of every label of the drawing that is shown. */
+const LABELS = `(() => {
+  const zoom = new DOMMatrix(getComputedStyle(document.querySelector('.react-flow__viewport')).transform).a
+  return [...document.querySelectorAll('.step p')]
+    .filter((label) => label.offsetHeight > 0)
+    .map((label) => parseFloat(getComputedStyle(label).fontSize) * zoom)
+})()`
+
 describe('the graph of many hosts', () => {
   it(
     'shows hosts by steps, finds a node by keyboard, and says what it waits for',
@@ -95,6 +103,14 @@ describe('the graph of many hosts', () => {
       await page.locator('.step.chosen', { hasText: 'verify rack-1' }).waitFor()
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'drawing-found')
+      const sizes: number[] = []
+      for (let step = 0; step < 8; step++) {
+        sizes.push(...(await page.evaluate<number[]>(LABELS)))
+        await page.getByRole('button', { name: 'Zoom out' }).click()
+        await page.getByRole('button', { name: 'Zoom out' }).click({ delay: 400 })
+      }
+      expect(sizes.length).toBeGreaterThan(20)
+      expect(Math.min(...sizes)).toBeGreaterThan(11.9)
 
       await page.goto(`${stack.gateway_url}/operations/${operation_id}/nodes?q=rack-5`)
       const names = page.getByRole('table').locator('tbody td:first-child')

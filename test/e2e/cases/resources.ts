@@ -1,6 +1,59 @@
 import { describe, expect, it } from 'vitest'
 import { accessibilityOf } from '../../support/browser.ts'
-import { PATIENCE_MS, people, stack, tabOf } from '../desk.ts'
+import { until } from '../../support/until.ts'
+import { PATIENCE_MS, people, press, stack, tabOf, takePictures } from '../desk.ts'
+
+describe('the list of resources', () => {
+  it(
+    'filters and orders by what the catalog knows, says how many match, and draws few rows of many',
+    async () => {
+      const items = Array.from({ length: 130 }, (_, at) => ({
+        op: 'create',
+        change: {
+          ...{ resource_id: `listed-${1000 + at}`, type_key: 'infra.generic', name: `listed ${1000 + at}` },
+          ...{ desired_state: { provider: 'test', kind: 'thing' }, labels: { listed: 'yes' } },
+        },
+      }))
+      await people.ada.post('/v1/resources:bulk?mode=record_only', { items })
+      const listed = async () =>
+        (await people.eva.get<{ count: { value: number } }>('/v1/resources?filter=labels.listed%3Dyes&count=capped'))
+          .count
+      await until(async () => (await listed()).value === 130, { what: 'the projected resources', timeout_ms: 60_000 })
+      const page = await tabOf('eva')
+      await page.goto(`${stack.gateway_url}/resources?q=labels.listed%3Dyes`)
+      await page.getByText('130 resources', { exact: true }).waitFor()
+      const names = page.getByRole('table').locator('tbody td:first-child')
+      const first = (name: string) => until(async () => (await names.first().textContent()) === name, { what: name })
+      await first('listed 1000')
+      await page.getByRole('button', { name: 'Name' }).click()
+      await page.getByRole('button', { name: 'Name' }).click()
+      await first('listed 1129')
+      expect(await page.getByRole('columnheader', { name: 'Name' }).getAttribute('aria-sort')).toBe('descending')
+      await page.reload()
+      await first('listed 1129')
+      await press(page, 'Load more')
+      await until(async () => (await page.getByRole('table').getAttribute('aria-rowcount')) === '131')
+      expect(await names.count()).toBeLessThan(100)
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'resources')
+
+      await page.getByLabel('Lifecycle').selectOption('retired')
+      await page.getByText('No resources match.').waitFor()
+      await page.getByLabel('Lifecycle').selectOption('active')
+      await page.getByLabel('Type').selectOption('infra.generic')
+      await page.getByLabel('Drift').selectOption('unknown')
+      await page.getByText('130 resources', { exact: true }).waitFor()
+      // A row of a phone is two lines.
+      await page.setViewportSize({ width: 360, height: 740 })
+      const heights = await page.locator('tbody tr').evaluateAll((rows) => rows.map((row) => row.clientHeight))
+      expect(Math.max(...heights.slice(0, 20))).toBeLessThanOrEqual(72)
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
+      await takePictures(page, 'resources-phone')
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
 
 describe('the page of a resource', () => {
   it(
@@ -17,6 +70,52 @@ describe('the page of a resource', () => {
       await table.waitFor()
       expect(await table.getByRole('row').nth(1).textContent()).toMatch(/All other fields(manager:)?netbox.*\d\d:\d\d/)
       expect(await accessibilityOf(page)).toEqual([])
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'lists its versions by who and when, shows one as it was, and compares any two by link',
+    async () => {
+      const of = '/v1/resources/aged'
+      await people.ada.post('/v1/resources?mode=record_only', {
+        ...{ resource_id: 'aged', type_key: 'infra.generic', name: 'aged', labels: { tier: 'silver' } },
+        desired_state: { provider: 'test', kind: 'thing' },
+      })
+      for (const tier of ['gold', 'iron']) {
+        const { version } = await people.ada.get<{ version: number }>(of)
+        const change = { resource_id: 'aged', expected_version: version, patch: { labels: { tier } } }
+        await people.ada.post('/v1/resources:bulk?mode=record_only', { items: [{ op: 'update', change }] })
+      }
+      const page = await tabOf('eva')
+      await page.goto(`${stack.gateway_url}/resources/aged?tab=versions`)
+      const row = (version: number) => page.getByRole('row', { name: new RegExp(`^Version ${version} `) })
+      expect(await row(3).textContent()).toMatch(/ada.*labels.tier/)
+      expect(await row(1).textContent()).toMatch(/ada.*created/)
+      await page.getByRole('link', { name: 'Version 3' }).click()
+      const shown = page.getByRole('region', { name: 'Version 3', exact: true })
+      await until(async () => (await shown.locator('.diff').textContent()) === 'labels.tiergold→iron')
+      await shown.getByLabel('Compare with').selectOption('version 1')
+      await until(async () => (await shown.locator('.diff').textContent()) === 'labels.tiersilver→iron')
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'versions')
+      // The link shows the same to another person, in a fresh tab.
+      const link = page.url()
+      await page.goto(`${stack.gateway_url}/inbox`)
+      await page.goto(link)
+      await until(async () => (await shown.locator('.diff').textContent()) === 'labels.tiersilver→iron')
+      await page.goto(`${stack.gateway_url}/resources/aged?tab=versions&version=1`)
+      await page.getByText('This is the first version.').waitFor()
+      await page
+        .getByRole('table', { name: /Desired and observed/ })
+        .getByText('thing')
+        .waitFor()
+      await page.goto(`${stack.gateway_url}/resources/aged?tab=versions&version=99`)
+      await page
+        .getByRole('alert')
+        .getByText(/no version 99/)
+        .waitFor()
       await page.close()
     },
     PATIENCE_MS,

@@ -1,9 +1,81 @@
 import { describe, expect, it } from 'vitest'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { PATIENCE_MS, people, stack, tabOf, takePictures } from '../desk.ts'
+import { PATIENCE_MS, people, stack, start, tabOf, takePictures } from '../desk.ts'
 
 /** A folder for pictures of what is tested here, in both themes. */
+describe('the go-to field', () => {
+  it(
+    'leads to every page that a person may open and every action on the page, and to no other; it sends no command',
+    async () => {
+      const { operation_id, url } = await start('steered from the field')
+      const page = await tabOf('olga')
+      const sent: string[] = []
+      page.on('request', (request) => {
+        if (request.method() === 'POST' && request.url().includes('/api/')) sent.push(request.url())
+      })
+      await page.goto(`${url}/graph`)
+      await page.getByRole('button', { name: 'Pause', exact: true }).waitFor()
+      const box = page.getByRole('combobox', { name: 'Go to a page, operation or resource' })
+      const options = page.getByRole('listbox').getByRole('option')
+      const texts = async () =>
+        (await options.allInnerTexts()).map((text) =>
+          text
+            .replaceAll(/\s+/g, ' ')
+            .replace(/ action$/, '')
+            .trim(),
+        )
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type('>')
+      await options.first().waitFor()
+      // What the API allows, by the words of the buttons.
+      const operation = await people.olga.get<{ allowed_actions: { action: string; allowed: boolean }[] }>(
+        `/v1/operations/${operation_id}`,
+      )
+      const may = new Set(operation.allowed_actions.flatMap(({ action, allowed }) => (allowed ? [action] : [])))
+      const words = { pause: 'Pause operation', resume: 'Resume operation', cancel: 'Cancel operation' }
+      const offered = await texts()
+      for (const [action, word] of Object.entries(words)) expect(offered.includes(word), word).toBe(may.has(action))
+      expect(offered).toContain('Review the gate: Go on with steered from the field?')
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'go-to-actions')
+
+      // Every page of the navigation and of the account, by its own name.
+      const ways = await page
+        .getByRole('navigation', { name: 'Main' })
+        .getByRole('link')
+        .locator('.word')
+        .allInnerTexts()
+      for (const name of [...ways, 'Freezes', 'Packs', 'Display settings', 'Change password', 'Timeline', 'Evidence']) {
+        await box.fill(name)
+        await until(async () => (await texts()).includes(`${name} page`), { what: name, timeout_ms: 20_000 })
+      }
+      for (const name of ['Audit', 'Grants', 'Service accounts']) {
+        await box.fill(name)
+        await until(async () => (await texts()).every((text) => !text.startsWith(name)), { what: name })
+      }
+
+      await box.fill('#second')
+      await page.getByRole('option', { name: /^task second/ }).waitFor()
+      await box.press('Enter')
+      await page.getByRole('heading', { level: 1, name: 'task second' }).waitFor()
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type('>pause')
+      await page.getByRole('option', { name: /^Pause operation/ }).waitFor()
+      await box.press('Enter')
+      await page.getByRole('dialog').getByRole('button', { name: 'Pause operation' }).waitFor()
+      const commands = sent.filter((one) => one.endsWith('/pause'))
+      expect(commands.length).toBeLessThanOrEqual(1)
+      expect((await people.olga.get<{ status: string }>(`/v1/operations/${operation_id}`)).status).not.toMatch(/^paus/)
+      await page.keyboard.press('Escape')
+      await page.keyboard.press('Control+k')
+      await page.getByRole('option', { name: /^task second opened before/ }).waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
 describe('searching for resources', () => {
   const generic = (resource_id: string, over: Record<string, unknown> = {}) => ({
     resource_id,

@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { startOperation } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf } from '../../support/browser.ts'
@@ -31,6 +32,39 @@ const refuse = () => {
 }
 
 type Event = { type: string; at: string; node_id: string | null; data: { started_at?: string } }
+
+/** Buttons, keys and the wheel change the stretch in view; the address keeps it. */
+const zoom = async (page: Page) => {
+  const chart = page.getByRole('region', { name: 'Attempts and waits' }).last()
+  const bars = page.getByRole('img', { name: /^task / })
+  const all = await bars.count()
+  const address = () => new URL(page.url()).searchParams
+  const span = () => Date.parse(address().get('to') ?? '') - Date.parse(address().get('from') ?? '')
+  await press(page, 'Zoom in')
+  await page.waitForURL(/from=/)
+  const first = span()
+  await chart.press('+')
+  await until(() => span() < first * 0.6, { what: 'a shorter stretch' })
+  const second = span()
+  await chart.hover()
+  await page.keyboard.down('Control')
+  await page.mouse.wheel(0, -400)
+  await page.keyboard.up('Control')
+  await until(() => span() < second * 0.6, { what: 'a shorter stretch by the wheel' })
+  const shown = await bars.count()
+  expect(shown).toBeLessThan(all)
+  expect(await accessibilityOf(page)).toEqual([])
+  await takePictures(page, 'timeline-zoomed')
+  await page.reload()
+  await page.getByRole('button', { name: 'Zoom out' }).waitFor()
+  await until(async () => (await bars.count()) === shown, { what: 'the same bars after a reload' })
+  const from = address().get('from') ?? ''
+  await chart.press('ArrowRight')
+  await until(() => (address().get('from') ?? '') > from, { what: 'a later stretch' })
+  await press(page, 'Show all')
+  await until(() => !address().has('from'), { what: 'no stretch in the address' })
+  await until(async () => (await bars.count()) === all, { what: 'all bars again' })
+}
 
 describe('the timeline of an uneven operation', () => {
   it(
@@ -90,6 +124,7 @@ describe('the timeline of an uneven operation', () => {
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'timeline')
 
+      await zoom(page)
       await press(page, 'Critical path')
       await page.getByRole('button', { name: 'task aside' }).waitFor({ state: 'detached' })
       await press(page, 'All nodes')

@@ -115,6 +115,7 @@ const NO_GRAPH: PlanGraph = { nodes: [], groups: [], gates: [], critical_path: [
 /** A catalog that takes no writes, and holds what a test has put into the projection. */
 const projectedCatalog = (pool: pg.Pool): CatalogWriter => ({
   apply: async () => ({ status: 'refused', message: 'no catalog in this test' }),
+  documentOf: async () => undefined,
   versionOf: async (resource_id) => {
     const known = 'select version::int from operations.catalog_resources where resource_id = $1'
     return (await pool.query<{ version: number }>(known, [resource_id])).rows[0]?.version

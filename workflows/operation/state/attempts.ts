@@ -21,13 +21,14 @@ import {
   toReady,
 } from './nodes.ts'
 import { takeOut } from './patch.ts'
-import type { State } from './types.ts'
+import type { NodeRun, State } from './types.ts'
 
 /** Milliseconds after which a claim is asked again where no command explains the refusal, and the catalog while it is away. */
 const CLAIM_AGAIN_MS = 1000
 /** A command that a claim knew of may be withdrawn before it is sent: nobody waits longer for it. */
 const COMMAND_LOST_MS = 5000
 const CATALOG_AGAIN_MS = 30_000
+export const CATALOG_CONFLICT = 'catalog_conflict'
 
 /** Sends an attempt out. Its number grows only after a definite end of the one before; an open one keeps its number. */
 export const dispatch = (s: State, i: number, role: Role, at: number) => {
@@ -76,7 +77,7 @@ const send = (s: State, i: number, role: Role) => {
 export const attemptEnded = (s: State, event: Extract<Event, { type: 'attempt_ended' }>) => {
   s.activities -= 1
   const node = item(s.nodes, event.node)
-  const role: Role = node.state === 'compensating' ? 'undo' : 'run'
+  const role = roleOf(node)
   const attempt = role === 'run' ? node.attempt : node.undo_attempt
   if (node.doing !== 'attempt' || role !== event.role || attempt !== event.attempt || node.slice !== event.slice) return
   endAttempt(s, event.node, event.result, event.at)
@@ -113,7 +114,7 @@ const TAKEN_OVER: NodeError = {
 const endUndo = (s: State, i: number, result: Exclude<AttemptResult, { status: 'pending' }>, at: number) => {
   switch (result.status) {
     case 'succeeded':
-      return undone(s, i, result.ended_at)
+      return finishUndo(s, i, result.ended_at)
     case 'failed':
       return failUndoAttempt(s, i, result.error, at)
     case 'unknown':
@@ -147,18 +148,30 @@ const shut = (s: State, i: number, { closure, seq }: Refusal, at: number): boole
 export const finish = (s: State, i: number, at: number, extra: Extra = {}) =>
   item(s.graph.profiles, i).catalog ? applyCatalog(s, i) : succeed(s, i, at, extra)
 
+/** Undone at the target; done when the catalog has back what the node changed there. */
+export const finishUndo = (s: State, i: number, at: number) =>
+  item(s.graph.profiles, i).undo_catalog ? applyCatalog(s, i) : undone(s, i, at)
+
+const roleOf = ({ state }: NodeRun): Role => (state === 'compensating' ? 'undo' : 'run')
+
 const applyCatalog = (s: State, i: number) => {
-  const { generation, attempt } = item(s.nodes, i)
-  move(s, i, 'running', 'catalog')
+  const node = item(s.nodes, i)
+  const role = roleOf(node)
+  const attempt = role === 'run' ? node.attempt : node.undo_attempt
+  move(s, i, role === 'run' ? 'running' : node.state, 'catalog')
   s.activities += 1
-  s.out.push({ type: 'apply_catalog', node: i, node_id: item(s.graph.ids, i), generation, attempt })
+  const { generation } = node
+  s.out.push({ type: 'apply_catalog', node: i, node_id: item(s.graph.ids, i), role, generation, attempt })
 }
 
 export const catalogEnded = (s: State, event: Extract<Event, { type: 'catalog_ended' }>) => {
   s.activities -= 1
   const node = item(s.nodes, event.node)
-  if (node.doing !== 'catalog' || node.attempt !== event.attempt) return
-  endCatalog(s, event.node, event.result, event.at)
+  const role = roleOf(node)
+  const attempt = role === 'run' ? node.attempt : node.undo_attempt
+  if (node.doing !== 'catalog' || role !== event.role || attempt !== event.attempt) return
+  const end = role === 'run' ? endCatalog : endCatalogUndo
+  end(s, event.node, event.result, event.at)
 }
 
 const endCatalog = (s: State, i: number, result: CatalogResult, at: number) => {
@@ -169,13 +182,32 @@ const endCatalog = (s: State, i: number, result: CatalogResult, at: number) => {
       return succeed(s, i, at)
     case 'conflict':
       note(s, { t: 'catalog', id, at, status: 'conflict' })
-      return loseSight(s, i, { class: 'catalog_conflict', message: result.message, retryable: false }, at)
+      return loseSight(s, i, { class: CATALOG_CONFLICT, message: result.message, retryable: false }, at)
     case 'refused':
       return fail(s, i, { class: 'refused', message: result.message, retryable: false }, at)
     case 'away':
       if (s.mode === 'force')
         return loseSight(s, i, { class: 'unreachable', message: result.message, retryable: false }, at)
       move(s, i, 'running', 'catalog_wait')
+      return setDue(s, i, at + CATALOG_AGAIN_MS)
+  }
+}
+
+/** What the catalog refuses to take back is for a person to judge, as an undo that failed at its target is. */
+const endCatalogUndo = (s: State, i: number, result: CatalogResult, at: number) => {
+  const id = item(s.graph.ids, i)
+  switch (result.status) {
+    case 'applied':
+      note(s, { t: 'catalog', id, at, status: 'applied', version: result.version, role: 'undo' }, false)
+      return undone(s, i, at)
+    case 'conflict':
+    case 'refused':
+      note(s, { t: 'catalog', id, at, status: result.status, role: 'undo' })
+      return failUndo(s, i, { class: CATALOG_CONFLICT, message: result.message, retryable: false }, at)
+    case 'away':
+      if (s.mode === 'force')
+        return failUndo(s, i, { class: 'unreachable', message: result.message, retryable: false }, at)
+      move(s, i, 'compensating', 'catalog_wait')
       return setDue(s, i, at + CATALOG_AGAIN_MS)
   }
 }

@@ -1,6 +1,6 @@
 import type { CommandBodies, CommandMessage, GatesNow } from '../messages.ts'
 import { INTERVENTION_STATES, type NodeIntervention } from '../rules/nodes.ts'
-import { endAttempt, finish } from './attempts.ts'
+import { CATALOG_CONFLICT, endAttempt, finish, finishUndo } from './attempts.ts'
 import { beginCancel, queueUndo, undone } from './compensate.ts'
 import { askTimes, guard, setDeadline, setGate } from './gates.ts'
 import { at as item } from './graph.ts'
@@ -296,9 +296,13 @@ const ON_NODE: Record<Exclude<NodeIntervention, 'set_output'>, OnNode> = {
     item(s.nodes, i).exception = true
     fail(s, i, { class: 'cancelled', message, retryable: false }, at, { exception: 'mark_failed' })
   },
+  // The target is as before, so the catalog has to say so, unless it was the catalog that refused.
   mark_compensated: (s, i, at) => {
-    item(s.nodes, i).exception = true
-    undone(s, i, at)
+    const node = item(s.nodes, i)
+    node.exception = true
+    if (node.error?.class === CATALOG_CONFLICT) return undone(s, i, at)
+    enter(s, i, 'compensating', at, { role: 'undo' })
+    finishUndo(s, i, at)
   },
   set_input: (s, i, at, { gates, guarded_by }) => {
     guardBy(s, i, guarded_by, at)

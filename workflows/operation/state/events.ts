@@ -28,6 +28,8 @@ export type Profile = {
   when: boolean
   catalog: boolean
   undo: boolean
+  /** Its undo writes to the catalog; absent in graphs of before. */
+  undo_catalog?: true
   /** False where the plan says that it must not be skipped. */
   skippable?: boolean
   /** Of a barrier: it fails when more of its dependencies failed. */
@@ -82,7 +84,7 @@ export type Change =
       /** No news: the rows may have it otherwise, because of a command without effect. */
       again?: true
     }
-  | { t: 'catalog'; id: string; at: number; status: string; version?: number }
+  | { t: 'catalog'; id: string; at: number; status: string; version?: number; role?: 'undo' }
   | { t: 'when'; id: string }
   | { t: 'gate_open'; gate_id: string; round: number }
   | { t: 'gate_expire'; gate_id: string; round: number }
@@ -184,7 +186,7 @@ export type Event = { at: number } & (
       slice: number
       result: AttemptResult
     }
-  | { type: 'catalog_ended'; node: number; generation: number; attempt: number; result: CatalogResult }
+  | { type: 'catalog_ended'; node: number; role: Role; generation: number; attempt: number; result: CatalogResult }
   | { type: 'recorded'; result: RecordResult }
   | { type: 'loaded'; pages: GraphPage[] }
   | { type: 'due' }
@@ -211,7 +213,7 @@ export type Effect =
   | { type: 'cancel_attempts' }
   /** An agent outside may have it: it is told to stop. */
   | { type: 'cancel_attempt'; node_id: string; role: Role; attempt: number }
-  | { type: 'apply_catalog'; node: number; node_id: string; generation: number; attempt: number }
+  | { type: 'apply_catalog'; node: number; node_id: string; role: Role; generation: number; attempt: number }
   | { type: 'record'; batch: RecordBatch }
   | { type: 'load_graph' }
   /** `batch`: the last facts, recorded in the transaction that ends the operation. */

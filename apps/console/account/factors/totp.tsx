@@ -9,7 +9,7 @@ import { totpQuery } from '../../queries/me.ts'
 import { CopyButton } from '../../ui/copy.tsx'
 import { TimeText } from '../../values/time.tsx'
 import { tAccount } from '../../words/account.ts'
-import { t } from '../../words/index.ts'
+import { tLogin } from '../../words/frame/login.ts'
 import { send, Told, useChanges } from '../changes.tsx'
 
 const PATH = '/api/v1/users/me/totp'
@@ -88,12 +88,12 @@ const SetUp = ({ setup, change, busy, cancel }: SetUpProps) => {
     const answer = await send('PUT', PATH, { setup: setup.setup, code: digitsOf(code) })
     if (answer?.code !== 'totp_invalid') return answer
     // Said at the field.
-    setError(t.login.code_refused)
+    setError(tLogin.code_refused)
     return ''
   }
   const submit = (event: React.FormEvent) => {
     event.preventDefault()
-    setError(isCode(code) ? null : t.login.code_missing)
+    setError(isCode(code) ? null : tLogin.code_missing)
     if (isCode(code)) void change(set, words.set)
   }
   return (

@@ -113,6 +113,7 @@ const CODES: Codes = {
   destination_not_active: ['Das Ziel ist nicht aktiv.', 'Bestätigen oder neu anlegen.'],
   schedule_ended: ['Der Zeitplan ist beendet.', 'Einen neuen anlegen.'],
   resource_version_moved: ['Ein Ziel hat sich seit dem Plan geändert.', 'Die Vorschau erneuern.'],
+  reservation_lost: ['Eine Reservierung, auf die der Plan baut, ist abgelaufen.', 'Neu reservieren, dann wiederholen.'],
   drift_unacknowledged: ['Ziele weichen vom Soll ab.', 'Die Abweichung prüfen und bestätigen.'],
   projection_gap: ['Die Kopie des Katalogs hat eine Lücke.', WAIT],
   projection_lag: ['Die Kopie des Katalogs ist veraltet.', WAIT],

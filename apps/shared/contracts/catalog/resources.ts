@@ -320,6 +320,7 @@ export const VersionItem = Type.Object({
   version: Type.Integer(),
   at: Time,
   actor: text('user:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),
+  actor_name: text('olga'),
   command_id: nullable(Type.String()),
   operation_id: nullable(Type.String()),
   lifecycle_status: text('active'),

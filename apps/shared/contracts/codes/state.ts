@@ -104,6 +104,7 @@ export const STATE = {
   },
   stale_catalog_projection: {
     resource_version_moved: ['A target has changed since the plan was made.', 'Preview again.'],
+    reservation_lost: ['A reservation that the plan relies on has ended.', 'Reserve again, then repeat.'],
     drift_unacknowledged: ['Targets have drifted.', 'Review the drift and acknowledge it.'],
     projection_lag: ['The copy of the catalog is behind.', WAIT, 503],
     projection_gap: ['The copy of the catalog has a gap.', WAIT, 503],

@@ -105,7 +105,14 @@ export type Join = 'all' | 'any' | 'settled'
 export type OnFailure = 'hold' | 'tolerate' | 'skip_dependents' | 'fail' | 'compensate'
 export type Retry = { max_attempts: number; initial_s: number; factor: number; max_s: number; retry_on?: string[] }
 export type Timeouts = { start_s?: number; run_s: number; heartbeat_s?: number }
-export type Compensation = { executor: string; with: Value; idempotent?: boolean; when?: string }
+/** `catalog`: what an undo writes there; none where the step's own write leaves no field to restore. */
+export type Compensation = {
+  executor: string
+  with: Value
+  idempotent?: boolean
+  when?: string
+  catalog?: CatalogWrite
+}
 
 /** What is read at a target before its first effect: each place of the raw result must hold the value of the plan. */
 export type TargetRead = { executor: string; with: Value; expect: Record<string, Value> }

@@ -69,11 +69,20 @@ export const Constraints = Closed({
   ),
 })
 
+export const CatalogWrite = Closed({
+  lifecycle_status: Type.Optional(Type.Unknown()),
+  health_status: Type.Optional(Type.Unknown()),
+  desired_state_patch: Type.Optional(Type.Unknown()),
+  observed_state_patch: Type.Optional(Type.Unknown()),
+  relationship_changes: Type.Optional(Type.Unknown()),
+  provided_capability_changes: Type.Optional(Type.Unknown()),
+})
 const Compensate = Closed({
   executor: Type.Optional(Key),
   with: Type.Optional(Json),
   when: Type.Optional(Cel),
   idempotent: Type.Optional(Type.Boolean()),
+  catalog: Type.Optional(CatalogWrite),
 })
 export const GraphNode = Closed({
   node_id: NodeId,
@@ -112,16 +121,7 @@ export const GraphNode = Closed({
   ),
   on_failure: Type.Optional(Type.Enum(['hold', 'tolerate', 'skip_dependents', 'fail', 'compensate'])),
   compensate: Type.Optional(Compensate),
-  catalog: Type.Optional(
-    Closed({
-      lifecycle_status: Type.Optional(Type.Unknown()),
-      health_status: Type.Optional(Type.Unknown()),
-      desired_state_patch: Type.Optional(Type.Unknown()),
-      observed_state_patch: Type.Optional(Type.Unknown()),
-      relationship_changes: Type.Optional(Type.Unknown()),
-      provided_capability_changes: Type.Optional(Type.Unknown()),
-    }),
-  ),
+  catalog: Type.Optional(CatalogWrite),
   secrets: Type.Optional(Type.Record(Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$' }), Type.Unknown())),
   skippable: Type.Optional(Type.Boolean()),
   tags: Type.Optional(Type.Array(Type.String({ pattern: '^[a-z0-9][a-z0-9._-]{0,62}$' }), { maxItems: 20 })),

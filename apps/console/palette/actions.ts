@@ -1,0 +1,71 @@
+import { useQuery } from '@tanstack/react-query'
+import { useParams } from '@tanstack/react-router'
+import type { AllowedAction, Me } from '../api/types.ts'
+import { actionOf, mayPress } from '../command/allowed.tsx'
+import { interventionsOfNode, interventionsOfOperation } from '../interventions/offered.ts'
+import { gateQuery, nodeQuery, operationQuery } from '../queries/operations.ts'
+import { tChange } from '../words/change.ts'
+import { tDecide } from '../words/decide.ts'
+import { palette } from '../words/frame/palette.ts'
+import { t } from '../words/index.ts'
+import { tOperation } from '../words/operation.ts'
+import { tPlan } from '../words/plan.ts'
+import type { Item } from './items.ts'
+
+type Place = { operation_id?: string; gate_id?: string; node_id?: string; resource_id?: string }
+type Acting = { allowed_actions: AllowedAction[] } | undefined
+
+/** What this person may do on the page that is open, as the server says; each opens its page or its dialog. */
+export const useActions = (me: Me | undefined): Item[] => {
+  const place: Place = useParams({ strict: false })
+  const { operation_id = '', gate_id = '', node_id = '' } = place
+  const operation = useQuery({ ...operationQuery(operation_id), enabled: operation_id !== '' }).data
+  const gate = useQuery({ ...gateQuery(operation_id, gate_id), enabled: gate_id !== '' }).data
+  const node = useQuery({ ...nodeQuery(operation_id, node_id), enabled: node_id !== '' }).data
+  const may = (object: Acting, action: string) => object !== undefined && mayPress(actionOf(object, action))
+  const changes = me?.permissions.includes('intent:create')
+  const action = (text: string, rest: Partial<Item>): Item => ({
+    ...{ key: `action ${text}`, text, aside: palette.action },
+    ...rest,
+  })
+  const params = { operation_id }
+  const graph: Item['link'] = { to: '/operations/$operation_id/graph', params }
+  const dialog = (what: string, of: string) => ({ wish: { what, of } })
+  const onOperation = (['pause', 'resume', 'cancel'] as const)
+    .filter((what) => may(operation, what) || (what === 'cancel' && CANCELS.some((more) => may(operation, more))))
+    .map((what) => action(tDecide.command[what].button, { link: graph, ...dialog(what, operation_id) }))
+  const intervenes = (offered: AllowedAction[] = []) => offered.some(mayPress)
+  return [
+    ...(['approve', 'reject'] as const)
+      .filter((what) => gate?.status === 'waiting' && may(gate, what))
+      .map((what) => action(tDecide.gate[what], dialog(what, gate_id))),
+    ...(may(node, 'retry') ? [action(tOperation.node.retry, dialog('retry', node_id))] : []),
+    ...(node && intervenes(interventionsOfNode(node).offered)
+      ? [action(tChange.intervene.open, dialog('intervene', node_id))]
+      : []),
+    ...(operation?.open_gates ?? []).map((open) =>
+      action(`${tOperation.operation.review_gate}: ${open.question}`, {
+        link: { to: '/operations/$operation_id/gates/$gate_id', params: { operation_id, gate_id: open.gate_id } },
+      }),
+    ),
+    ...(operation?.open_patches ?? []).map(({ patch_id }) =>
+      action(tChange.patch.review, {
+        link: { to: '/operations/$operation_id/patches/$patch_id', params: { operation_id, patch_id } },
+      }),
+    ),
+    ...onOperation,
+    ...(may(operation, 'propose_patch')
+      ? [action(tChange.patch.propose, { link: { to: '/operations/$operation_id/patches/new', params } })]
+      : []),
+    ...(operation && node === undefined && intervenes(interventionsOfOperation(operation).offered)
+      ? [action(tChange.intervene.open, { link: graph, ...dialog('intervene', operation_id) })]
+      : []),
+    ...(changes && place.resource_id
+      ? [action(tPlan.intent.change, { link: { to: '/new', search: { ...NEW, resource: place.resource_id } } })]
+      : []),
+    ...(changes ? [action(t.nav.create, { link: { to: '/new', search: NEW } })] : []),
+  ]
+}
+
+const CANCELS = ['cancel_compensate', 'cancel_force']
+const NEW = { kind: 'change', type: '', procedure: '', resource: '' } as const

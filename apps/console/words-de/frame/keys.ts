@@ -1,0 +1,22 @@
+import type * as en from '../../words/frame/keys.ts'
+
+/** German words of the keys that work on every page. */
+export const keys: typeof en.keys = {
+  title: 'Tastenkürzel',
+  entries: [
+    ['?', 'diese Liste'],
+    ['/', 'auf dieser Seite suchen'],
+    ['Strg K', 'zu Seite, Vorgang oder Ressource springen'],
+    ['n', 'neue Änderung, Aktion oder neues Runbook'],
+    ['g i', 'Eingang'],
+    ['g o', 'Vorgänge'],
+    ['g n', 'Vorhaben'],
+    ['g r', 'Ressourcen'],
+    ['g f', 'Änderungssperren'],
+    ['g p', 'Pakete'],
+    ['j, k', 'nächste, vorige Zeile'],
+    ['x', 'Freigabe oder Planänderung auswählen'],
+    ['[, ]', 'voriger, nächster Reiter'],
+    ['Esc', 'schließen'],
+  ],
+}

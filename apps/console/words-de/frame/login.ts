@@ -1,0 +1,69 @@
+import type * as en from '../../words/frame/login.ts'
+
+/** German words of signing in. */
+export const tLogin: typeof en.tLogin = {
+  title: 'Anmelden',
+  username: 'Benutzername',
+  password: 'Passwort',
+  show: 'Passwort anzeigen',
+  hide: 'Passwort verbergen',
+  caps: 'Die Feststelltaste ist an.',
+  submit: 'Anmelden',
+  sending: 'Anmeldung läuft …',
+  passkey: 'Passkey verwenden',
+  code: 'Code der Authenticator-App',
+  code_note: 'App auf dem Telefon öffnen und die 6 Ziffern für Signalbox eingeben.',
+  code_missing: 'Die 6 Ziffern aus der App eingeben.',
+  code_refused: 'Der Code ist falsch oder schon benutzt. Den nächsten abwarten.',
+  expired: 'Die Anmeldung ist abgelaufen. Bitte neu beginnen.',
+  again: 'Neu beginnen',
+  passkey_refused: 'Der Passkey wurde nicht angenommen. Noch einmal versuchen oder das Passwort verwenden.',
+  wrong: 'Benutzername oder Passwort ist falsch, oder das Konto darf sich nicht anmelden.',
+  later: (at: string) => `Zu viele Versuche. Wieder möglich ab ${at}.`,
+  busy: (at: string) => `Es melden sich gerade zu viele an. Wieder möglich ab ${at}.`,
+  away: (at: string) => `Die Anmeldung ist nicht verfügbar. Ab ${at} noch einmal versuchen.`,
+  no_answer: 'Der Server hat nicht geantwortet. Netz prüfen und noch einmal versuchen.',
+  failed: 'Die Anmeldung ist nicht verfügbar. Gleich noch einmal versuchen.',
+  missing_username: 'Benutzernamen eingeben.',
+  missing_password: 'Passwort eingeben.',
+  signed_out: 'Sie sind abgemeldet.',
+  not_told: 'Hier sind Sie abgemeldet, aber der Server antwortet nicht. Der Browser beendet die Sitzung dort bald.',
+  revoked: 'Ihre Sitzung wurde an anderer Stelle beendet. Bitte neu anmelden.',
+  or: 'oder',
+  through: (title: string) => `Weiter mit ${title}`,
+  refused: {
+    provider_unavailable:
+      'Der Identitätsanbieter ist nicht erreichbar. Mit Passwort anmelden oder es später noch einmal versuchen.',
+    sign_in_expired: 'Diese Anmeldung ist abgelaufen oder wurde zweimal geöffnet. Bitte neu beginnen.',
+    sign_in_cancelled: 'Die Anmeldung wurde abgebrochen. Bitte neu beginnen.',
+    no_account: 'Sie haben hier noch kein Konto. Bitte an die Administration wenden.',
+    account_disabled: 'Ihr Konto ist deaktiviert. Bitte an die Administration wenden.',
+    username_taken: 'Ihr Name gehört hier zu einem anderen Konto. Bitte an die Administration wenden.',
+    email_unverified: 'Der Anbieter hat Ihre E-Mail-Adresse nicht bestätigt. Dort bestätigen, dann neu beginnen.',
+    domain_not_allowed: 'Ihre E-Mail-Domain ist hier nicht zugelassen. Eine zugelassene Adresse verwenden.',
+    subject_changed: 'Der Anbieter nennt eine andere Person als bisher. Bitte an die Administration wenden.',
+    identity_linked: 'Diese Identität gehört zu einem anderen Konto. Damit anmelden oder eine andere verknüpfen.',
+    reauth_failed: 'Der Anbieter hat Ihre Zugangsdaten nicht erneut abgefragt. Bitte neu beginnen.',
+  },
+  refused_otherwise: (code: string) =>
+    `Die Anmeldung wurde zurückgewiesen (${code}). Bitte an die Administration wenden.`,
+}
+
+/** German words of a session that has ended, and of a decision that asks who one is. */
+export const tSession: typeof en.tSession = {
+  title: 'Ihre Sitzung ist beendet',
+  text: (name: string) => `Wieder als ${name} anmelden. Ihre Eingaben auf der Seite bleiben erhalten.`,
+  someone_else: 'Als andere Person anmelden',
+  confirm_title: 'Identität bestätigen',
+  confirm_text: 'Ihre Anmeldung liegt länger zurück. Für diese Entscheidung das Passwort erneut eingeben.',
+  confirm: 'Bestätigen',
+  wrong: 'Das Passwort ist falsch.',
+  use_code: 'Code verwenden',
+  confirm_through: (title: string) => `Bestätigen mit ${title}`,
+  confirm_away: (title: string) =>
+    `Ihre Anmeldung liegt länger zurück. Bei ${title} bestätigen; danach geht es hier weiter.`,
+  link: (title: string) => `Verknüpfen mit ${title}`,
+  link_title: 'Identitätsanbieter',
+  link_text: 'Nach dem Verknüpfen ist die Anmeldung auch dort möglich. Zugangsdaten werden beim Anbieter eingegeben.',
+  link_stale: 'Ihre Anmeldung liegt zu lange zurück. Neu anmelden und binnen fünf Minuten verknüpfen.',
+}

@@ -1,0 +1,14 @@
+import type * as en from '../../words/frame/palette.ts'
+
+const VIEWED: Record<string, string> = { inbox: 'Eingang', operations: 'Vorgänge', resources: 'Ressourcen' }
+
+/** German words of the list below the go-to field. */
+export const palette: typeof en.palette = {
+  none: 'Keine passenden Seiten, Aktionen, Ansichten, Vorgänge oder Ressourcen.',
+  hint: '> Aktionen · # Schritte · : Protokollzeile',
+  page: 'Seite',
+  action: 'Aktion',
+  recent: 'zuvor geöffnet',
+  view_of: (list: string) => `Ansicht: ${VIEWED[list] ?? list}`,
+  line: (n: number) => `Zeile ${n} dieses Protokolls`,
+}

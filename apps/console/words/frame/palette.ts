@@ -1,0 +1,10 @@
+/** Words of the list below the go-to field. */
+export const palette = {
+  none: 'No pages, actions, views, operations or resources match.',
+  hint: '> actions · # nodes · : line of a log',
+  page: 'page',
+  action: 'action',
+  recent: 'opened before',
+  view_of: (list: string) => `view of ${list}`,
+  line: (n: number) => `Line ${n} of this log`,
+}

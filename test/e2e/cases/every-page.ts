@@ -1,0 +1,85 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { ROOT } from '../../../apps/platform/base/paths.ts'
+import { accessibilityOf } from '../../support/browser.ts'
+import { until } from '../../support/until.ts'
+import { PATIENCE_MS, people, sitDown, stack, start, takePictures } from '../desk.ts'
+
+const ROUTES = join(ROOT, 'apps/console/routes')
+const ROUTE = /getParentRoute: \(\) => (\w+),\s+path: '([^']+)'/g
+const BELOW: Record<string, string> = { admin: '/admin', operation: '/operations/$operation_id' }
+/** They lead elsewhere at once. */
+const REDIRECTS = new Set(['/', '/admin/', '/operations/$operation_id/', '/admin', '/operations/$operation_id'])
+
+/** The paths of all pages, as the router has them. */
+const paths = (): string[] =>
+  readdirSync(ROUTES)
+    .flatMap((name) => [...readFileSync(join(ROUTES, name), 'utf8').matchAll(ROUTE)])
+    .map(([, parent = '', path]) => `${BELOW[parent] ?? ''}${path}`)
+    .filter((path) => !REDIRECTS.has(path))
+    .sort()
+
+/** An operation at its gate with a patch, and what else the addresses name. */
+const things = async (): Promise<Record<string, string>> => {
+  const { operation_id } = await start('every page')
+  const of = `/v1/operations/${operation_id}`
+  const gate = async () => (await people.eva.get<{ status: string }>(`${of}/gates/go`)).status
+  await until(async () => (await gate()) === 'waiting', { what: 'the gate', timeout_ms: 30_000 })
+  const body = { base_revision: 1, changes: [{ op: 'set_limits', max_parallel: 2 }], reason: 'Slower, please' }
+  const { patch_id } = (await people.olga.post<{ patch_id: string }>(`${of}/patches`, body)).body
+  const { plan_id } = await people.eva.get<{ plan_id: string }>(of)
+  const { id: user_id } = await people.ada.get<{ id: string }>('/v1/users/me')
+  await people.ada.post('/v1/resources?mode=record_only', {
+    ...{ resource_id: 'paged', type_key: 'infra.generic', name: 'paged' },
+    desired_state: { provider: 'test', kind: 'thing' },
+  })
+  const intent = { kind: 'graph', title: 'paged', reason: 'a test', targets: [], graph: { nodes: [NODE] } }
+  const when = { cron: '0 22 * * 1-5', timezone: 'Europe/Berlin' }
+  const made = await people.olga.post<{ schedule_id: string }>('/v1/schedules', { when, intent, proceed: 'start' })
+  return {
+    ...{ operation_id, patch_id, plan_id, user_id, resource_id: 'paged', gate_id: 'go', node_id: 'first' },
+    schedule_id: made.body.schedule_id,
+  }
+}
+const NODE = { node_id: 'one', name: 'one', kind: 'task', executor: 'noop', with: {}, idempotent: true, depends_on: [] }
+
+/** Views of a page that its path does not tell apart. */
+const VIEWS: Record<string, string[]> = {
+  '/resources/$resource_id': ['relations', 'impact', 'capabilities', 'operations', 'versions'],
+  '/plans/$plan_id': ['graph', 'gates', 'checks', 'rehearsal'],
+  '/operations/$operation_id/nodes/$node_id': ['logs', 'io', 'artifacts'],
+}
+
+describe('every page', () => {
+  it(
+    'is accessible in light and dark, and needs no sideways scroll at 320 px',
+    async () => {
+      const known = await things()
+      const { context, page } = await sitDown('ada')
+      const addresses = paths()
+        .filter((path) => path !== '/login' && path !== '/enrol')
+        .flatMap((path) => [path, ...(VIEWS[path] ?? []).map((tab) => `${path}?tab=${tab}`)])
+        .concat('/no/such/page', '/operations/no-such-operation/graph')
+      const faults: string[] = []
+      for (const [index, path] of addresses.entries()) {
+        const address = path.replaceAll(/\$(\w+)/g, (_, name: string) => known[name] ?? `no ${name}`)
+        expect(address, path).not.toContain('no ')
+        await page.emulateMedia({ colorScheme: index % 2 === 0 ? 'light' : 'dark', reducedMotion: 'reduce' })
+        await page.goto(`${stack.gateway_url}${address}`)
+        await page.getByRole('heading', { level: 1 }).first().waitFor()
+        await until(async () => (await page.locator('.late').count()) === 0, { what: address, timeout_ms: 30_000 })
+        faults.push(...(await accessibilityOf(page)))
+        await takePictures(page, `page-${String(index).padStart(2, '0')}`)
+        await page.setViewportSize({ width: 320, height: 640 })
+        const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
+        if (wide > 320) faults.push(`${address} is ${wide} px wide`)
+        await page.setViewportSize({ width: 1360, height: 900 })
+      }
+      expect(addresses.length).toBeGreaterThan(50)
+      expect(faults).toEqual([])
+      await context.close()
+    },
+    PATIENCE_MS * 2,
+  )
+})
