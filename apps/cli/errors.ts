@@ -63,6 +63,7 @@ export const refused = (problem: Problem, remedy: string | undefined): CliError 
 /** Remedies by means of this client. */
 const HINTS: Record<string, string> = {
   reauth_required: 'Sign in again: signalbox login NAME. Then repeat the command.',
+  factor_required: 'Run: signalbox totp set, or add a passkey in the console. Then sign in with it.',
   field_owned: 'Leave these fields to who manages them, or take them over with --force --reason TEXT.',
 }
 

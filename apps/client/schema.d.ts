@@ -355,7 +355,7 @@ export interface paths {
         put?: never;
         /**
          * End your other sessions
-         * @description Ends all other sessions of the caller.
+         * @description Ends all other sessions of the caller, who must have signed in within the last 5 minutes.
          */
         post: operations["revokeOtherSessions"];
         delete?: never;
@@ -376,7 +376,7 @@ export interface paths {
         post?: never;
         /**
          * End one of your sessions
-         * @description Ends one of the caller’s sessions; ending the current one signs out.
+         * @description Ends one of the caller’s sessions; ending the current one signs out. Ending another one takes a sign-in within the last 5 minutes.
          */
         delete: operations["revokeSession"];
         options?: never;
@@ -491,6 +491,86 @@ export interface paths {
          */
         post: operations["beginTotp"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/me/identities": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your identities at providers
+         * @description By which identities of providers the caller may sign in.
+         */
+        get: operations["listIdentities"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/me/identities/{provider}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Unlink your identity at a provider
+         * @description Unlinks an identity and ends all other sessions. It takes a sign-in within the last 5 minutes, and another way in.
+         */
+        delete: operations["unlinkIdentity"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/users/{user_id}/identities": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the identities of a user
+         * @description By which identities of providers a user may sign in.
+         */
+        get: operations["listUserIdentities"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/users/{user_id}/identities/{provider}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Unlink an identity of a user
+         * @description Unlinks an identity, takes the rights that it gave, and ends all sessions of the user.
+         */
+        delete: operations["unlinkUserIdentity"];
         options?: never;
         head?: never;
         patch?: never;
@@ -3779,6 +3859,7 @@ export interface components {
                 kind?: "key" | "jwk" | "trust";
                 name?: string;
                 permissions?: string[];
+                networks?: string[];
                 jwk?: components["schemas"]["Jwk"] | null;
                 trust?: components["schemas"]["Trust"] | null;
             };
@@ -3874,6 +3955,7 @@ export interface components {
             name: string;
             permissions: string[];
             scope: components["schemas"]["GrantScope"];
+            networks: string[];
             jwk: components["schemas"]["Jwk"] | null;
             trust: components["schemas"]["Trust"] | null;
             /** Format: date-time */
@@ -3934,7 +4016,7 @@ export interface components {
              * @enum {unknown}
              */
             purpose: "notices" | "outcome" | "code" | "test" | "security";
-            security_event: ("device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "totp.added" | "totp.removed" | "totp.locked" | "provider.linked" | "rights.changed") | null;
+            security_event: ("device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "totp.added" | "totp.removed" | "totp.locked" | "provider.linked" | "provider.unlinked" | "rights.changed" | "key.ending") | null;
             /**
              * @description `dead`: it was given up. `obsolete`: when it was to be sent no decision of it waited for you.
              * @enum {unknown}
@@ -4157,6 +4239,15 @@ export interface components {
             /** Format: date-time */
             created_at?: string;
             label?: string;
+        };
+        ExternalIdentityList: {
+            items: {
+                provider: string;
+                /** @description The name of the person there; it never changes. */
+                subject: string;
+                /** Format: date-time */
+                linked_at: string;
+            }[];
         };
         FreezeCreation: {
             freeze_id: string;
@@ -5255,6 +5346,8 @@ export interface components {
             name: string;
             permissions: components["schemas"]["MachinePermission"][];
             scope?: components["schemas"]["GrantScope"];
+            /** @description From where it may be used; none: anywhere. */
+            networks?: string[];
             /** @default 90 */
             expires_in_days: number;
             jwk?: components["schemas"]["Jwk"];
@@ -8640,6 +8733,152 @@ export interface operations {
             413: components["responses"]["ContentTooLarge"];
             414: components["responses"]["UriTooLong"];
             415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listIdentities: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExternalIdentityList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    unlinkIdentity: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                provider: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done, without a body. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listUserIdentities: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExternalIdentityList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    unlinkUserIdentity: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                user_id: string;
+                provider: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done, without a body. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];

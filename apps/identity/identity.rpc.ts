@@ -6,6 +6,7 @@ import { isUuid } from '../shared/ids.ts'
 import { rpcContext, rpcService } from '../shared/rpc/client.ts'
 import type { IdentityDeps } from './deps.ts'
 import { linkExternal, type Resolved, resolveExternal } from './federation/external.ts'
+import { listExternal, unlinkExternal } from './federation/unlink.ts'
 import { authenticateMachine, type MachineDeps } from './machines/authenticate.ts'
 import { addPasskey, listPasskeys, removePasskey, verifyAssertion } from './passkeys/passkeys.ts'
 import { principalMessage, principalsOf, signingIn, userMessage } from './principal.ts'
@@ -27,6 +28,8 @@ export const identityRpc = (deps: MachineDeps & Pick<IdentityDeps, 'keys' | 'pro
       listPrincipals: read,
       resolveExternal: 'identity:federate',
       linkExternal: 'identity:federate',
+      listExternal: read,
+      unlinkExternal: 'identity:federate',
       authenticateMachine: 'machines:authenticate',
       listPasskeys: read,
       addPasskey: 'passkeys:write',
@@ -72,6 +75,8 @@ export const identityRpc = (deps: MachineDeps & Pick<IdentityDeps, 'keys' | 'pro
         resolvedMessage(await resolveExternal(deps, request, rpcContext(context).request_id)),
       linkExternal: async (request, context) =>
         resolvedMessage(await linkExternal(deps, request, rpcContext(context).request_id)),
+      listExternal: ({ userId }) => listExternal(deps, userId),
+      unlinkExternal: (request, context) => unlinkExternal(deps, request, rpcContext(context).request_id),
     },
   )
 }

@@ -18,6 +18,7 @@ import { createServiceSigner } from '../shared/service/tokens.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
 import type { IdentityConfig } from './config.ts'
 import type { IdentityDeps } from './deps.ts'
+import { noteEnding } from './machines/ending.ts'
 import { createIssuers } from './machines/foreign.ts'
 import { principalMessage } from './principal.ts'
 
@@ -41,9 +42,19 @@ export const createDeps = (
     keys: jwks,
     log: telemetry.log,
   })
+  const keys = {
+    fingerprint: deriveKey(secret, 'fingerprint'),
+    audit: deriveKey(secret, 'audit'),
+    page: deriveKey(secret, 'page'),
+  }
   const stopPruning = startPruning(
-    [() => pruneKeys(db, idempotency), () => pruneOutbox(db, outbox), () => pruneAssertions(db)],
-    (err) => telemetry.log.warn({ err }, 'old rows cannot be removed'),
+    [
+      () => pruneKeys(db, idempotency),
+      () => pruneOutbox(db, outbox),
+      () => pruneAssertions(db),
+      () => noteEnding({ db, clock, keys }),
+    ],
+    (err) => telemetry.log.warn({ err }, 'old rows cannot be removed, or an end be told'),
   )
   const registry = registryOf(config, telemetry)
   const providers = providersOf(config, telemetry)
@@ -55,11 +66,7 @@ export const createDeps = (
     issuers: createIssuers(config.AUTH__MACHINES__ISSUERS),
     db,
     pool,
-    keys: {
-      fingerprint: deriveKey(secret, 'fingerprint'),
-      audit: deriveKey(secret, 'audit'),
-      page: deriveKey(secret, 'page'),
-    },
+    keys,
     registry,
     providers,
     jwks,

@@ -5,6 +5,7 @@ import { AUTH_CODES } from '../shared/http/edge-codes.ts'
 import { serveHealth } from '../shared/http/health.ts'
 import { registerRpc } from '../shared/rpc/client.ts'
 import { audienceOf } from '../shared/service/scopes.ts'
+import { identitiesRoutes } from './account/identities.routes.ts'
 import { passkeyRoutes } from './account/passkeys.routes.ts'
 import { passwordRoutes } from './account/password.routes.ts'
 import { totpRoutes } from './account/totp.routes.ts'
@@ -58,6 +59,7 @@ export const buildApp = (deps: SessionDeps) => {
   app.register(sessionsRoutes, { deps })
   app.register(passwordRoutes, { deps })
   app.register(passkeyRoutes, { deps })
+  app.register(identitiesRoutes, { deps })
   app.register(totpRoutes, { deps })
   app.register(adminRoutes, { deps })
   app.register(authEventsRoutes, { deps })

@@ -89,7 +89,10 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
       ...rpc(config.AUTH__RPC__CREDENTIAL_URL, 'credential'),
       timeout_ms: PASSWORD_MS,
     }),
-    issuer: createIssuer(createRpcClient(Token, rpc(config.AUTH__RPC__TOKEN_URL, 'token'))),
+    issuer: createIssuer(createRpcClient(Token, rpc(config.AUTH__RPC__TOKEN_URL, 'token')), {
+      identity,
+      roles: config.SESSION__SECOND_FACTOR__ROLES,
+    }),
     jwks,
     verifyAccess: accessVerifierOf(config, jwks, clock),
     verifyRefresh: createRefreshVerifier({

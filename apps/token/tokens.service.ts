@@ -1,4 +1,5 @@
 import { Code, ConnectError } from '@connectrpc/connect'
+import { ENROLMENT } from '../shared/auth/caller.ts'
 import { scopeOf } from '../shared/auth/principals.ts'
 import type { Clock } from '../shared/clock.ts'
 import { type GenerateTokensRequest, ResponseMode } from '../shared/contracts/gen/auth_pb.ts'
@@ -54,7 +55,9 @@ const accessClaims = (settings: TokenSettings, request: GenerateTokensRequest, n
   auth_time: Math.min(Number(request.authTime), now),
   amr: request.amr.length > 0 ? request.amr : ['pwd'],
   cm: request.mode === ResponseMode.COOKIE ? 'cookie' : 'json',
-  ...(request.mode === ResponseMode.MACHINE && machineClaims(request, now)),
+  ...(request.mode === ResponseMode.MACHINE
+    ? machineClaims(request, now)
+    : request.permissions.length > 0 && { scope: request.permissions }),
 })
 
 /** A machine's token lives as long as its credential, at most as long as a person's, and says what that credential permits. */
@@ -97,6 +100,8 @@ const refuseGenerate = (request: GenerateTokensRequest, now: number): string | u
     (!request.accessOnly || request.method === '' || request.notAfter <= now)
   )
     return 'a machine has a method, a credential that has not ended, and access tokens alone'
+  if (request.mode !== ResponseMode.MACHINE && request.permissions.some((one) => one !== ENROLMENT))
+    return 'a person has all permissions of the account, or enrolment alone'
   if (request.authTime < 0n) return 'auth_time must not be negative'
   if (request.amr.some((method) => !METHODS.has(method))) return 'amr has a method of no person'
   const given = [request.refreshJti !== '', request.refreshIat !== 0n, request.refreshKid !== '']

@@ -65,6 +65,24 @@ export const liveCredentials = (db: Queryable, machine_id: string, kind: Machine
     .from(machine_credentials)
     .where(and(equals(machine_credentials, { machine_id, kind }), live))
 
+/** Credentials of active machines that end within this time, locked for whoever notes it first. */
+export const lockEnding = (tx: Tx, now: Date, until: Date): Promise<MachineCredentialRow[]> =>
+  tx
+    .select()
+    .from(machine_credentials)
+    .where(
+      and(
+        inArray(
+          machine_credentials.machine_id,
+          tx.select({ id: users.id }).from(users).where(eq(users.status, 'ACTIVE')),
+        ),
+        isNull(machine_credentials.revoked_at),
+        gt(machine_credentials.expires_at, now.toISOString()),
+        lt(machine_credentials.expires_at, until.toISOString()),
+      ),
+    )
+    .for('update', { skipLocked: true })
+
 export const countLive = (db: Queryable, machine_id: string, kind: MachineCredentialRow['kind']): Promise<number> =>
   db
     .select({ n: count() })

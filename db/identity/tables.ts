@@ -4,6 +4,7 @@ import {
   boolean,
   check,
   index,
+  integer,
   jsonb,
   pgSchema,
   primaryKey,
@@ -196,10 +197,14 @@ export const machine_credentials = identitySchema.table(
     trust: jsonb('trust').$type<Trust>(),
     permissions: text('permissions').array().notNull(),
     scope: jsonb('scope').$type<ScopeColumn>().notNull().default({}),
+    /** From where it may be used (CIDR); empty: from anywhere. */
+    networks: text('networks').array().notNull().default([]),
     created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
     created_by: text('created_by').notNull(),
     confirmed_by: text('confirmed_by'),
     expires_at: at('expires_at').notNull(),
+    /** For how many of its notices before the end the owners were told (`ending.ts`). */
+    told: integer('told').notNull().default(0),
     revoked_at: at('revoked_at'),
     last_used_at: at('last_used_at'),
     last_address: text('last_address'),

@@ -127,9 +127,11 @@ const runEverything = async () => {
   await call('POST', '/v1/token?response_mode=cookie', grant, { ...csrf, 'x-csrf-token': 'v1.x.y' })
   const rotated = await call('POST', '/v1/token?response_mode=cookie', grant, csrf)
   expect(rotated.status).toBe(200)
-  const inCookie = { ...bearer(rotated.body.access_token), ...csrf }
+  let inCookie = { ...bearer(rotated.body.access_token), ...csrf }
   await call('POST', '/v1/token/reauth', { password: PASSWORDS.wrong }, inCookie)
-  expect((await call('POST', '/v1/token/reauth', { password: PASSWORDS.eva }, inCookie)).status).toBe(200)
+  const fresh = await call('POST', '/v1/token/reauth', { password: PASSWORDS.eva }, inCookie)
+  expect(fresh.status).toBe(200)
+  inCookie = { ...bearer(fresh.body.access_token), ...csrf }
   const change = (current_password: string, new_password: string) =>
     call('POST', '/api/v1/users/me/password', { current_password, new_password }, inCookie)
   expect((await change(PASSWORDS.wrong, PASSWORDS.next)).status).toBe(422)

@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { eq } from 'drizzle-orm'
 import { exportJWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { grants, machine_credentials, outbox } from '../../db/identity/tables.ts'
+import { noteEnding } from '../../apps/identity/machines/ending.ts'
+import { grants, machine_credentials, outbox, user_events } from '../../db/identity/tables.ts'
 import { auth_events } from '../../db/session/tables.ts'
 import { type Answer, type Auth, bearer, ORIGIN, PASSWORD, send, startAuth } from '../session/support/auth.ts'
 import { until } from '../support/until.ts'
@@ -20,6 +21,7 @@ let auth: Auth
 let gateway: { url: string }
 let ada: Record<string, string>
 let owner_id: string
+let ada_id: string
 let issuer: string
 let ci: { server: http.Server; key: KeyObject }
 const own = generateKeyPairSync('ed25519')
@@ -48,7 +50,7 @@ beforeAll(async () => {
   })
   await auth.addRelay()
   gateway = await auth.addGateway()
-  await auth.addUser('ada', ['admin'])
+  ada_id = (await auth.addUser('ada', ['admin'])).id
   owner_id = (await auth.addUser('olga')).id
   const signed = await post('/v1/token', { username: 'ada', password: PASSWORD }, {})
   ada = bearer(signed.body.access_token)
@@ -172,6 +174,55 @@ describe('an API key', () => {
       .set({ expires_at: new Date(Date.now() - 1000).toISOString() })
     await expectRefused(byKey(dated.key), 'invalid_client', 'expired')
     expect(credential_id).not.toBe(dated.id)
+  })
+
+  it('works from its networks alone, and says so elsewhere; its successor keeps them', async () => {
+    const { id } = await machine('auditor')
+    const far = await keyOf(id, { networks: ['203.0.113.0/24', '2001:db8::/32'] })
+    const refused = await byKey(far.key)
+    expect(refused).toMatchObject({ status: 403, body: { category: 'policy_denied', code: 'network_refused' } })
+    expect(refused.body).not.toHaveProperty('access_token')
+    await until(async () => (await auditOf(refused)) !== undefined)
+    expect(await auditOf(refused)).toMatchObject({ outcome: 'denied', reason: 'network' })
+    const near = await keyOf(id, { networks: ['127.0.0.0/8', '::1/128'] })
+    expect((await byKey(near.key)).status).toBe(200)
+    const rotated = await post(`/api/v1/admin/machines/${id}/credentials/${far.id}/rotate`, {})
+    expect(rotated.body.credential).toMatchObject({ networks: ['203.0.113.0/24', '2001:db8::/32'] })
+    expect((await byKey(String(rotated.body.key))).body.code).toBe('network_refused')
+    for (const network of ['203.0.113.0', '203.0.113.0/33', '2001:db8::/129', '999.1.1.1/8', 'corp/8'])
+      expect([network, (await credential(id, { networks: [network] })).body.code]).toEqual([
+        network,
+        'schema_violation',
+      ])
+  })
+
+  it('is announced 14 and 2 days before its end, once each, to owners and administrators', async () => {
+    const { id, name } = await machine('auditor')
+    const now = Date.now()
+    const { id: credential_id } = await keyOf(id, { expires_in_days: 30 })
+    await keyOf(id, { expires_in_days: 1 })
+    const at = (days: number) => ({ ...auth.identity_deps, clock: { now: () => new Date(now + days * 86_400_000) } })
+    const told = async () => {
+      const rows = await auth.identity_deps.db.select().from(user_events)
+      const own = rows.filter(
+        ({ action, reason }) => action === 'machine.credential_ending' && reason?.startsWith(name),
+      )
+      return own.map(({ object }) => object).sort()
+    }
+    const both = [`user:${owner_id}`, `user:${ada_id}`].sort()
+    for (const days of [0, 15]) await noteEnding(at(days))
+    expect(await told()).toEqual([])
+    await Promise.all([noteEnding(at(17)), noteEnding(at(17))])
+    expect(await told()).toEqual(both)
+    await noteEnding(at(20))
+    expect(await told()).toEqual(both)
+    await noteEnding(at(28.5))
+    await noteEnding(at(29))
+    expect(await told()).toEqual([...both, ...both].sort())
+    const fact = await post(`/api/v1/admin/machines/${id}/credentials/${credential_id}/rotate`, { overlap_s: 604_800 })
+    expect(fact.status).toBe(201)
+    await noteEnding(at(6))
+    expect(await told()).toHaveLength(4)
   })
 
   it('has a token that ends with it', async () => {

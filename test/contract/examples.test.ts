@@ -31,7 +31,9 @@ const WITH_PASSKEY = ['POST /v1/users/me/passkeys', 'DELETE /v1/users/me/passkey
 const WITH_APP = ['PUT /v1/users/me/totp', 'DELETE /v1/users/me/totp']
 /** Signed by whoever sends it: `test/operations/schedules.test.ts`. */
 const SIGNED = ['POST /v1/hooks/{schedule_id}']
-const ELSEWHERE = new Set([...AT_WORK, ...WITH_PASSKEY, ...WITH_APP, ...SIGNED])
+/** It takes a person whom a provider signed in (test/session/sso). */
+const OF_PROVIDER = ['/v1/users/me', '/v1/admin/users/{user_id}'].map((of) => `DELETE ${of}/identities/{provider}`)
+const ELSEWHERE = new Set([...AT_WORK, ...WITH_PASSKEY, ...WITH_APP, ...SIGNED, ...OF_PROVIDER])
 /** How an operation may succeed: browsers are led on by 303, on the few routes that the gateway lets redirect. */
 const successOf = ({ name }: Endpoint) => (REDIRECTS.has(name) ? /^(2\d\d|303)$/ : /^2\d\d$/)
 

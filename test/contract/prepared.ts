@@ -236,6 +236,8 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
   },
   // Ends every other session of its user, so it is the only one who signs in as sol.
   'POST /v1/sessions/revoke-others': async ({ login }) => ({ headers: bearer((await login('sol')).access_token) }),
+  // The token that asks ends.
+  'POST /v1/token/reauth': async ({ login }) => ({ headers: bearer((await login('zoe')).access_token) }),
   'POST /v1/users/me/password': async ({ login }) => ({ headers: bearer((await login('pam')).access_token) }),
   'DELETE /v1/admin/users/{user_id}/sessions/{session_id}': async ({ login }) => {
     const { sub, session_id } = claimsOf((await login('rae')).access_token)

@@ -77,6 +77,21 @@ describe('what people must hear of their accounts', () => {
     expect(await told()).toEqual([...[...olga, ...more].map((one) => `olga ${one}`), 'ivo rights.changed'].sort())
   })
 
+  it('is the end of a credential, to all who answer for its machine', async () => {
+    const reason = 'machine:ci, key deploy, until 2026-12-10T00:00:00.000Z'
+    for (const object of ['user:olga', 'user:ada'])
+      await opened.db.transaction((tx) =>
+        appendAuditTo(tx, user_events as AuditTable, KEY, {
+          ...{ actor: 'system', action: 'machine.credential_ending', outcome: 'done' as const },
+          ...{ object, reason },
+        }),
+      )
+    await follow(2)
+    expect(await told()).toEqual(['ada key.ending', 'olga key.ending'])
+    const { rows } = await opened.pool.query('select fact from operations.notify_security')
+    for (const { fact } of rows) expect(fact.about).toBe(reason)
+  })
+
   it('is a sign-in from a new device, with its address, and a new password; not one from a known device', async () => {
     await bySession('login', { device: 'known' })
     await bySession('login', { provider: 'company' })

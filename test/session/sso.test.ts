@@ -5,6 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { and, eq } from 'drizzle-orm'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { describeClient } from '../../apps/session/browser/client.ts'
+import { openFederated } from '../../apps/session/token/code.ts'
 import { external_identities, grants, group_members, groups, user_events, users } from '../../db/identity/tables.ts'
 import { bearer, PASSWORD, send } from './support/auth.ts'
 import { bearerOf, type Sso, startSso } from './support/sso.ts'
@@ -129,7 +131,7 @@ describe('the rights that a provider gives', () => {
     expect((await rightsOf('mia')).groups).toEqual(['netops'])
   })
 
-  it('cost two questions and no lock where a sign-in changes none, however many groups the map gives', async () => {
+  it('cost three questions and no lock where a sign-in changes none, however many groups the map gives', async () => {
     await sso.browser().signIn('s-mia')
     const { version } = (await userNamed('mia')) ?? {}
     const asked = vi.spyOn(sso.identity_deps.pool, 'query')
@@ -138,7 +140,7 @@ describe('the rights that a provider gives', () => {
     asked.mockRestore()
     expect(
       texts.filter((text) => /external_identities|group_members|identity"."(grants|groups)/.test(text)),
-    ).toHaveLength(2)
+    ).toHaveLength(3)
     expect((await userNamed('mia'))?.version).toBe(version)
   })
 
@@ -394,6 +396,90 @@ describe('linking', () => {
     const rows = (await audited()).filter(({ action }) => action === 'link_identity')
     expect(rows.at(-1)).toMatchObject({ outcome: 'denied', reason: 'reauth_failed' })
   })
+})
+
+describe('unlinking an identity', () => {
+  const signedIn = async (sub: string) => {
+    const browser = sso.browser()
+    await browser.signIn(sub)
+    return { browser, headers: { ...(await bearerOf(browser)), 'content-type': 'application/json' } }
+  }
+  const keyed = (headers: object) => ({ ...headers, 'idempotency-key': randomUUID() })
+  const unlink = async ({ browser, headers }: Awaited<ReturnType<typeof signedIn>>) =>
+    browser.go('/api/v1/users/me/identities/corp', { method: 'DELETE', headers: keyed(headers) })
+
+  it('is refused where it is the only way in, and to a sign-in that is not fresh', async () => {
+    const mia = await signedIn('s-mia')
+    const listed = await mia.browser.go('/api/v1/users/me/identities', { headers: mia.headers })
+    expect(listed.body.items).toMatchObject([{ provider: 'corp', subject: 's-mia' }])
+    const before = await countOf()
+    expect(await unlink(mia)).toMatchObject({ status: 409, body: { code: 'last_way_in' } })
+    sso.state.amend = ({ auth_time: _, ...claims }) => claims
+    expect((await unlink(await signedIn('s-mia'))).body.code).toBe('reauth_required')
+    expect(await countOf()).toEqual(before)
+  })
+
+  it('takes what the provider gave, ends the other sessions, and tells the person; the account stays', async () => {
+    const tess = await sso.addUser('tess')
+    await sso.identity_deps.db
+      .insert(external_identities)
+      .values({ ...{ provider: 'corp', subject: 's-tess' }, user_id: tess.id })
+    sso.state.amend = (claims) => ({ ...claims, sub: 's-tess' })
+    const [one, other] = [await signedIn('s-mia'), await signedIn('s-mia')]
+    expect(await rightsOf('tess')).toEqual({ groups: ['netops'], roles: ['approver'] })
+    expect((await unlink(one)).status).toBe(204)
+    expect(await rightsOf('tess')).toEqual({ groups: [], roles: [] })
+    expect((await one.browser.go('/api/v1/users/me', { headers: one.headers })).body.id).toBe(tess.id)
+    expect((await other.browser.go('/api/v1/users/me', { headers: other.headers })).status).toBe(401)
+    expect((await unlink(one)).status).toBe(404)
+    const rows = await sso.identity_deps.db.select().from(user_events)
+    const own = rows.filter(({ object }) => object === `user:${tess.id}`).map(({ action }) => action)
+    expect(own).toEqual(expect.arrayContaining(['user.identity_unlinked', 'user.provider_rights']))
+    sso.state.amend = (claims) => ({ ...claims, sub: 's-tess', preferred_username: 'tess' })
+    const again = await sso.browser().signIn('s-mia')
+    expect(again.body.code).toBe('username_taken')
+  })
+
+  it('by an administrator ends every session at once, and the account may get a password', async () => {
+    sso.state.amend = (claims) => ({ ...claims, sub: 's-ula', preferred_username: 'ula' })
+    const ula = await signedIn('s-mia')
+    const id = String((await ula.browser.go('/api/v1/users/me', { headers: ula.headers })).body.id)
+    const path = `/api/v1/admin/users/${id}/identities`
+    expect((await unlinkBy(ula.headers, `${path}/corp`)).status).toBe(403)
+    const admin = await administrator()
+    expect((await send(`${sso.gateway.url}${path}`, { headers: admin })).body.items).toHaveLength(1)
+    expect((await unlinkBy(admin, `${path}/corp`)).status).toBe(204)
+    expect((await ula.browser.go('/api/v1/users/me', { headers: ula.headers })).status).toBe(401)
+    expect((await unlinkBy(admin, `${path}/corp`)).status).toBe(404)
+    expect((await userNamed('ula'))?.provider).toBe(null)
+  })
+
+  it('wins over a sign-in that the provider has answered already', async () => {
+    const nova = await signedIn('s-new')
+    const user = await userNamed('nova')
+    const code = {
+      user_id: user?.id ?? '',
+      username: 'nova',
+      provider_id: 'corp',
+      max_s: 60,
+      auth_time: 1,
+      indexes: [],
+    }
+    expect((await unlinkBy(await administrator(), `/api/v1/admin/users/${user?.id}/identities/corp`)).status).toBe(204)
+    const client = describeClient(undefined, undefined)
+    const opened = await openFederated(sso.session.deps, code, 'json', { client, request_id: 'test' })
+    expect(opened).toBe(undefined)
+    expect((await nova.browser.go('/api/v1/users/me', { headers: nova.headers })).status).toBe(401)
+    expect(await sso.session.deps.store.list(code.user_id)).toEqual([])
+  })
+
+  const unlinkBy = (headers: object, path: string) =>
+    send(`${sso.gateway.url}${path}`, { method: 'DELETE', headers: keyed(headers) as Record<string, string> })
+  const administrator = async () => {
+    if (!(await userNamed('boss'))) await sso.addUser('boss', ['admin'])
+    const signed = await send(`${sso.gateway.url}/auth/login`, { body: { username: 'boss', password: PASSWORD } })
+    return bearer(signed.body.access_token)
+  }
 })
 
 describe('a confirmation through the provider', () => {

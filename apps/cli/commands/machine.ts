@@ -46,12 +46,14 @@ export const machineCommands: Command[] = [
     about: 'ACTION is add, rotate or revoke. A new key is printed once; rotating leaves both keys for a while.',
     examples: [
       'machine key add ci-deploy --permissions operation:read,intent:create --days 30',
+      'machine key add ci-deploy --permissions signal:send --networks 203.0.113.0/24',
       'machine key rotate ci-deploy 77b0aa --overlap 3600',
       'machine key revoke ci-deploy 77b0aa',
     ],
     options: {
       permissions: { type: 'string', value: 'LIST', about: 'what the key permits, by comma' },
       days: { type: 'string', value: 'N', about: 'days until it ends; 90 unless said' },
+      networks: { type: 'string', value: 'LIST', about: 'from where alone it may be used, by comma: 203.0.113.0/24' },
       overlap: { type: 'string', value: 'SECONDS', about: 'how long the old key still works; a day unless said' },
     },
     run: async (context, [action = '', name = '', key = ''], values) => {
@@ -87,7 +89,12 @@ const ACTIONS: Record<string, Act> = {
   add: async (context, { id, username }, _key, values) => {
     const days = numberOf(values, 'days')
     const permissions = needed(values, 'permissions').split(',')
-    const body = { kind: 'key', name: 'cli', permissions, ...(days && { expires_in_days: days }) }
+    const networks = text(values, 'networks')?.split(',')
+    const body = {
+      ...{ kind: 'key', name: 'cli', permissions },
+      ...(days && { expires_in_days: days }),
+      ...(networks && { networks }),
+    }
     await show(context, username, await context.api.post<Made | Pending>(`${PATH}/${id}/credentials`, body))
   },
   rotate: async (context, machine, key, values) => {

@@ -29,6 +29,7 @@ export const totpCommands: Command[] = [
       out.note(`${encodeQR(uri, 'term')}\nScan this with the app, or type its secret: ${secret}\n${uri}`)
       const code = await ask('code that the app shows:', 'Set it up at a terminal, or in the console.')
       await api.send('PUT', PATH, { setup, code: code.replaceAll(/\s/g, '') })
+      await api.renew()
       out.note('The authenticator app is on: a sign-in by password asks for its code.')
     },
   },

@@ -1,6 +1,7 @@
 import type { InterventionReply, NodeReply } from '../../shared/contracts/operations/nodes.ts'
 import type { OperationReply } from '../../shared/contracts/operations/operations.ts'
 import { type Command, needed, readDocument, text, type Values } from '../command.ts'
+import { usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { word } from '../terminal/output.ts'
 import { operationId, operationLines, readOperation } from './operation.ts'
@@ -37,8 +38,61 @@ const steering = (verb: 'pause' | 'resume' | 'cancel', about: string, options: C
   },
 })
 
+const KINDS = ['check', 'node', 'drift'] as const
+/** The signal that the options make: one of three. */
+const signalOf = (values: Values) => {
+  const given = KINDS.filter((kind) => text(values, kind) !== undefined)
+  if (given.length !== 1)
+    throw usageError('Say what happened: one of --check, --node and --drift.', 'See: signalbox signal --help')
+  const summary = text(values, 'summary')
+  const file = text(values, 'payload')
+  const round = Number(text(values, 'round') ?? '1')
+  if (!Number.isInteger(round) || round < 1) throw usageError('--round takes a whole number from 1 on.')
+  if (given[0] === 'check') {
+    const body = { gate_id: needed(values, 'gate'), round, verdict: needed(values, 'check') }
+    return { type: 'external_check_result', body: { ...body, ...(summary !== undefined && { summary }) } }
+  }
+  if (given[0] === 'drift') return { type: 'catalog_drift', body: { resource_ids: needed(values, 'drift').split(',') } }
+  const payload = file === undefined ? {} : { payload: readDocument(file) }
+  return { type: 'node_signal', body: { name: needed(values, 'node'), ...payload } }
+}
+
+/** What a control plane tells a running operation. */
+const signalCommand: Command = {
+  name: 'signal',
+  takes: 'OPERATION',
+  about: 'Tells an operation what happened outside, as a machine with the role controller.',
+  examples: [
+    "signal 77b0aa --check passed --gate go --summary 'the change is approved'",
+    'signal 77b0aa --node eu1-web-01 --payload result.json',
+    'signal 77b0aa --drift eu1-web-01,eu1-web-02',
+  ],
+  options: {
+    check: { type: 'string', choices: ['running', 'passed', 'failed'], about: 'the verdict of an outer check' },
+    gate: { type: 'string', value: 'GATE', about: 'the gate of the check' },
+    round: { type: 'string', value: 'N', about: 'the round of the gate; 1 unless said' },
+    summary: { type: 'string', value: 'TEXT', about: 'what the check found; people read it at the gate' },
+    node: { type: 'string', value: 'NAME', about: 'the signal that a node waits for' },
+    payload: { type: 'string', value: 'FILE', about: 'what the node gets: a file of JSON or YAML' },
+    drift: { type: 'string', value: 'RESOURCES', about: 'resources that have changed, by comma' },
+    reason: { type: 'string', value: 'TEXT', about: 'why; recorded' },
+  },
+  run: async (context, [given = ''], values) => {
+    const reason = text(values, 'reason')
+    const signal = {
+      ...signalOf(values),
+      ...(reason !== undefined && { reason }),
+      ...(context.dry_run && { dry_run: true }),
+    }
+    const path = `/api/v1/operations/${await operationId(context, given)}/signals`
+    const { command } = await context.api.post<{ command?: { command_id: string; status: string } }>(path, signal)
+    context.out.note(command ? `Sent: ${command.command_id}, ${word(command.status)}.` : 'Would be taken.')
+  },
+}
+
 /** Commands on running operations and their nodes. */
 export const steerCommands: Command[] = [
+  signalCommand,
   steering('pause', 'Pauses an operation: no further node starts.'),
   steering('resume', 'Resumes an operation; --acknowledge-drift accepts the new values of changed targets.', {
     'acknowledge-drift': { type: 'boolean', about: 'resume although the targets have changed' },

@@ -6,7 +6,7 @@ import type { BrowserCode } from './browser.ts'
 import type { Credentials } from './credentials.ts'
 import { type DeviceCodes, tokensByDevice } from './device.ts'
 import { isApiKey, tokensOfKey } from './machine.ts'
-import { createRefresh, nameIn, type TokenReply } from './refresh.ts'
+import { createRefresh, isEnrolling, nameIn, type TokenReply } from './refresh.ts'
 
 const TIMEOUT_MS = 30_000
 /** A sign-in waits longer for its turn than other requests do. */
@@ -81,6 +81,10 @@ export const createApi = ({
   const enter = (username: string, tokens: TokenReply): Promise<string> =>
     credentials.alone(async () => {
       refresh.keep(username, tokens)
+      if (isEnrolling(tokens.access_token))
+        say(
+          `Your role needs a second factor, so this sign-in only sets one up. Run: signalbox totp set, or open ${url}/settings/passkeys`,
+        )
       if (tokens.device_token !== undefined) credentials.saveDevice(url, username, tokens.device_token)
       return username
     })
@@ -131,6 +135,8 @@ export const createApi = ({
     /** Keeps the API key of a machine; answers its name. */
     loginMachine: (key: string): Promise<string> =>
       told(url, () => credentials.alone(async () => (await refresh.keepKey(key)).username)),
+    /** Takes a new access token, after the rights of the session grew. */
+    renew: async (): Promise<void> => void (await refresh.renew(await refresh.token())),
     /** Ends the session; the credentials kept here go in any case. */
     logout: async (): Promise<void> => {
       try {

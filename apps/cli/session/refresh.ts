@@ -7,6 +7,12 @@ import { exchangeKey } from './machine.ts'
 export const nameIn = (token: string): string =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8')).username
 
+/** Whether the token may only set up a second factor. */
+export const isEnrolling = (token: string): boolean => {
+  const { cm, scope } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))
+  return cm !== 'machine' && scope !== undefined
+}
+
 export type TokenReply = Schema<'TokenReply'>
 
 /** An access token this close to its end is not worth a request. */

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import type { SessionRow } from '../api/types.ts'
+import { PasswordAgain } from '../command/fields.tsx'
 import { sessionsQuery } from '../queries/me.ts'
 import { Page, PageHead } from '../ui/page.tsx'
 import { type Column, DataTable, Listing } from '../ui/table.tsx'
@@ -13,7 +14,8 @@ const PATH = '/api/v1/sessions'
 /** The active sessions, this device marked; any other may be signed out from here. */
 export const SessionsPage = () => {
   const list = useQuery(sessionsQuery())
-  const { busy, said, act } = useChanges('sessions')
+  const { busy, said, setSaid, act } = useChanges('sessions')
+  const stale = typeof said === 'object' && said?.code === 'reauth_required'
   const rows = list.data?.items ?? []
   const columns: Column<SessionRow>[] = [
     { name: tAccount.sessions.device, kind: 'lead', cell: (row) => <Device row={row} /> },
@@ -39,7 +41,8 @@ export const SessionsPage = () => {
   return (
     <Page>
       <PageHead title={tAccount.sessions.title} note={tAccount.sessions.note} />
-      <Told said={said} />
+      <Told said={stale ? null : said} />
+      {stale ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
       <Listing list={list} empty={undefined}>
         <DataTable caption={tAccount.sessions.title} columns={columns} rows={rows} keyOf={({ id }) => id} />
       </Listing>

@@ -64,7 +64,7 @@ const Machine = ({ machine, button }: { machine: MachineRow; button: Button }) =
     { name: words.columns.name, kind: 'lead', cell: ({ name, kind }) => `${name} (${kind})` },
     {
       name: words.columns.permits,
-      cell: ({ permissions: held, scope }) => `${held.join(', ')} · ${scopeWords(scope)}`,
+      cell: ({ permissions: held, scope, networks }) => [held.join(', '), scopeWords(scope), ...networks].join(' · '),
     },
     {
       name: words.columns.expires,
@@ -127,6 +127,7 @@ const newKey = ({ username }: MachineRow, path: string, permissions: string[]): 
     { name: 'name', label: words.key_name, kind: 'text' },
     DAYS,
     { name: 'permissions', label: words.permissions, kind: 'many', choices: permissions.map((one) => [one, one]) },
+    { name: 'networks', label: words.networks, kind: 'text', optional: true },
     ...SCOPE_FIELDS,
   ],
   body: (typed) => ({
@@ -134,6 +135,9 @@ const newKey = ({ username }: MachineRow, path: string, permissions: string[]): 
     name: typedIn(typed, 'name'),
     permissions: typedIn(typed, 'permissions').split(' '),
     scope: scopeOf(typed),
+    networks: typedIn(typed, 'networks')
+      .split(/[\s,]+/)
+      .filter(Boolean),
     expires_in_days: Number(typedIn(typed, 'days')),
   }),
 })

@@ -1,6 +1,6 @@
 import { createRoute } from '@tanstack/react-router'
 import { lazyPage } from '../frame/lazy-page.tsx'
-import { root, shell } from './root.tsx'
+import { resumeSession, root, shell } from './root.tsx'
 import { text, texts } from './search.ts'
 
 const login = createRoute({
@@ -14,6 +14,14 @@ const enrol = createRoute({
   getParentRoute: () => root,
   path: '/enrol',
   component: lazyPage(() => import('../account/enrol.tsx'), 'EnrolPage'),
+})
+
+const secondFactor = createRoute({
+  getParentRoute: () => root,
+  path: '/second-factor',
+  validateSearch: (search) => texts(search, 'next'),
+  beforeLoad: resumeSession,
+  component: lazyPage(() => import('../account/factors/first.tsx'), 'FirstFactorPage'),
 })
 
 const settings = createRoute({
@@ -54,6 +62,6 @@ const device = createRoute({
 })
 
 /** Signing in, before there is a session. */
-export const signInRoutes = [login, enrol] as const
+export const signInRoutes = [login, enrol, secondFactor] as const
 /** What belongs to the person who is signed in. */
 export const accountRoutes = [settings, sessions, passkeys, password, notifications, device] as const

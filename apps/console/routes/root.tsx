@@ -3,7 +3,7 @@ import { createRootRouteWithContext, createRoute, Outlet, redirect } from '@tans
 import { NotFound } from '../frame/lazy-page.tsx'
 import { Shell } from '../frame/shell.tsx'
 import { Unreachable } from '../frame/unreachable.tsx'
-import { SessionAway, sessionPhase, startSession } from '../session/token.ts'
+import { isEnrolling, SessionAway, sessionPhase, startSession } from '../session/token.ts'
 import { lazyPart } from '../ui/lazy.ts'
 
 /** The list below the go-to field knows pages of every area. */
@@ -14,17 +14,23 @@ export const root = createRootRouteWithContext<{ client: QueryClient }>()({
   notFoundComponent: NotFound,
 })
 
+/** Before each page that needs a session. */
+export const resumeSession = async ({ location }: { location: { href: string } }): Promise<void> => {
+  const { name } = sessionPhase()
+  if (name === 'signed_in' || name === 'ended') return
+  const outcome = await startSession()
+  if (outcome === 'ok') return
+  if (outcome === 'over') throw redirect({ to: '/login', search: { next: location.href }, replace: true })
+  throw new SessionAway(outcome)
+}
+
 /** The frame of every page that needs a session. */
 export const shell = createRoute({
   getParentRoute: () => root,
   id: 'shell',
-  beforeLoad: async ({ location }) => {
-    const { name } = sessionPhase()
-    if (name === 'signed_in' || name === 'ended') return
-    const outcome = await startSession()
-    if (outcome === 'ok') return
-    if (outcome === 'over') throw redirect({ to: '/login', search: { next: location.href }, replace: true })
-    throw new SessionAway(outcome)
+  beforeLoad: async (at) => {
+    await resumeSession(at)
+    if (isEnrolling()) throw redirect({ to: '/second-factor', search: { next: at.location.href }, replace: true })
   },
   component: () => <Shell Palette={Palette} />,
   errorComponent: Unreachable,

@@ -23,9 +23,12 @@ export const secondStepOf = async (answer: Response): Promise<SecondStep | undef
   return typeof factor_token === 'string' ? { factor_token, factors: factors ?? ['passkey'] } : undefined
 }
 
+/** `scope` of a person: the session may only set up a second factor. */
+type Claims = { sub: string; session_id: string; username: string; scope?: string[] }
+
 /** The claims that this page shows; only servers verify the token. */
-export const claimsOf = (token: string): { sub: string; session_id: string; username: string } => {
+export const claimsOf = (token: string): Claims => {
   const part = (token.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/')
   const bytes = Uint8Array.from(atob(part), (letter) => letter.charCodeAt(0))
-  return JSON.parse(new TextDecoder().decode(bytes)) as { sub: string; session_id: string; username: string }
+  return JSON.parse(new TextDecoder().decode(bytes)) as Claims
 }

@@ -44,6 +44,8 @@ const phaseListeners = new Set<() => void>()
 const tokenListeners = new Set<() => void>()
 
 export const accessToken = (): string | null => held?.access_token ?? null
+/** Whether this session may only set up a second factor. */
+export const isEnrolling = (): boolean => held !== null && claimsOf(held.access_token).scope !== undefined
 export const csrfToken = (): string | null => sessionStorage.getItem(CSRF)
 export const sessionPhase = (): Phase => phase
 export const currentUser = (): { user_id: string; username: string } | null => person

@@ -96,6 +96,7 @@ export const tAdmin: typeof en.tAdmin = {
     add_owner: 'Verantwortliche Person hinzufügen',
     owner_effect: 'Verantwortliche stehen für das Konto ein.',
     new_key: 'Neuer Schlüssel',
+    networks: 'Netze, die ihn benutzen dürfen, etwa 203.0.113.0/24; leer: alle',
     key_effect: 'Es gelten die Rechte der Rollen, soweit der Schlüssel sie erlaubt.',
     key_name: 'Name des Schlüssels',
     permissions: 'Berechtigungen',

@@ -95,6 +95,7 @@ export const tAdmin = {
     add_owner: 'Add an owner',
     owner_effect: 'Owners answer for the account.',
     new_key: 'New key',
+    networks: 'Networks that may use it, such as 203.0.113.0/24; empty: any',
     key_effect: 'Rights are those of its roles that the key permits.',
     key_name: 'Name of the key',
     permissions: 'Permissions',

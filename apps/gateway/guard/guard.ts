@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { factorRequired, isEnrolling } from '../../shared/auth/caller.ts'
 import type { RememberingVerifier } from '../../shared/auth/user-tokens.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { AccessClaims } from '../../shared/jwt/claims.ts'
@@ -110,13 +111,14 @@ export const createGuard = (deps: GuardDeps) => {
 
   /** Limits and revocation in one trip to Redis; while it is away what this process knows, by kind of action. */
   const pass = async (route: Route, claims: AccessClaims): Promise<void> => {
-    const { sub: user_id, session_id, iat } = claims
+    const { sub: user_id, session_id } = claims
     // Stopping has a bucket of its own: whoever used up the other may still stop things.
     const rate = claims.cm === 'machine' ? limits.machine : limits.api
     const bucket = { key: `${route.kind === 'S' ? 'stop' : 'api'}:${user_id}`, rate }
+    if (isEnrolling(claims) && !route.enrols) throw factorRequired()
     if (route.path === '/auth/logout') return charge('api', [bucket])
     if (denylist.has(session_id)) throw revoked(deps)
-    const verdict = await redisGate.gate({ bucket, user_id, session_id, iat })
+    const verdict = await redisGate.gate({ bucket, claims })
     deps.onFallback(verdict === undefined)
     if (verdict?.outcome === 'denied') throw revoked(deps)
     if (verdict?.outcome === 'limited') throw limited('api', verdict.wait_ms)

@@ -1,9 +1,13 @@
 import type { Redis } from 'ioredis'
 import { isRedisOutage, LIMIT_SCRIPT, loadScripts, type ScriptObserver } from '../../../db/redis/scripts.ts'
+import type { AccessClaims } from '../../shared/jwt/claims.ts'
 import { type Rate, rateArguments } from '../../shared/web/rates.ts'
 
 export type Bucket = { key: string; rate: Rate }
-export type GateInput = { bucket: Bucket; user_id: string; session_id: string; iat: number }
+export type GateInput = {
+  bucket: Bucket
+  claims: Pick<AccessClaims, 'sub' | 'session_id' | 'iat' | 'auth_time' | 'jti'>
+}
 /** The verdict of Redis on a request; undefined while Redis is away. */
 export type Verdict = { outcome: 'ok' | 'denied' | 'limited'; wait_ms: number }
 
@@ -47,15 +51,16 @@ export const createRedisGate = (
       const keys = [`${prefix}lim:block:${block}`, ...buckets.map(({ key }) => `${prefix}lim:${key}`)]
       return ask(() => scripts.limit(keys, [0, ...buckets.flatMap(({ rate }) => rateArguments(rate))]))
     },
-    /** Limits, the denylist and the user's revoked-before in one trip. */
-    gate: ({ bucket, user_id, session_id, iat }: GateInput) => {
+    /** Limits, the denylist, the user's revoked-before and the session's ended tokens in one trip. */
+    gate: ({ bucket, claims: { sub: user_id, session_id, iat, auth_time, jti } }: GateInput) => {
       const keys = [
         `${prefix}lim:${bucket.key}`,
         `${prefix}deny:{${user_id}}:${session_id}`,
         `${prefix}ub:{${user_id}}`,
       ]
       const session = `${prefix}sid:${session_id}`
-      return ask(() => scripts.gate(keys, [...rateArguments(bucket.rate), iat, user_id, session]))
+      const old = `${prefix}old:{${user_id}}:${session_id}`
+      return ask(() => scripts.gate(keys, [...rateArguments(bucket.rate), iat, user_id, session, old, auth_time, jti]))
     },
   }
 }

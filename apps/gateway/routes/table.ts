@@ -31,6 +31,8 @@ export type Route = {
   permission: RoutePermission | readonly RoutePermission[]
   /** Whether the upstream may send the browser elsewhere: to an identity provider, and back to the console. */
   redirects: boolean
+  /** Whether a session that may only set up a second factor may send it. */
+  enrols: boolean
 }
 
 type Row = [methods: string, path: string, kind: Kind, permission: Route['permission'], limit?: LimitClass]
@@ -45,9 +47,19 @@ const table = (upstream: Upstream, prefix: string, rows: Row[]): Route[] =>
     priority: priorityOfRow(`${method} ${prefix}${path}`, kind, limit),
     permission,
     redirects: REDIRECTS.has(path),
+    enrols: ENROLS.has(`${method} ${prefix}${path}`),
   }))
 
 const REDIRECTS = new Set(['/v1/sso/{provider}/start', '/v1/sso/{provider}/callback'])
+const ENROLS = new Set([
+  'POST /v1/token/reauth',
+  'GET /api/v1/users/me/passkeys',
+  'POST /api/v1/users/me/passkeys',
+  'GET /api/v1/users/me/totp',
+  'POST /api/v1/users/me/totp/setup',
+  'PUT /api/v1/users/me/totp',
+  'POST /auth/logout',
+])
 const OPEN = new Set<LimitClass>(['token', 'login', 'refresh', 'device'])
 /** Who signs in, and what a person needs before anything else. */
 const ENTER = new Set(['GET /api/v1/me', 'GET /api/v1/users/me', 'POST /v1/token/reauth', 'POST /api/v1/users/enrol'])
@@ -107,6 +119,10 @@ const session = table('session', '', [
   ['POST', '/api/v1/users/me/totp/setup', 'R', 'self'],
   ['PUT', '/api/v1/users/me/totp', 'W', 'self'],
   ['DELETE', '/api/v1/users/me/totp', 'W', 'self'],
+  ['GET', '/api/v1/users/me/identities', 'R', 'self'],
+  ['DELETE', '/api/v1/users/me/identities/{provider}', 'W', 'self'],
+  ['GET', `${USER}/identities`, 'R', 'identity:read'],
+  ['DELETE', `${USER}/identities/{provider}`, 'S', 'identity:admin'],
   ['POST', `${USER}/unlock`, 'A', 'session:admin'],
   ['GET', `${USER}/sessions`, 'R', 'session:admin'],
   ['DELETE', `${USER}/sessions`, 'S', 'session:admin'],

@@ -6,6 +6,7 @@ import type { MachineCredentialRow, Trust, UserRow } from '../../../db/identity/
 import { foldUsername } from '../../shared/auth/username.ts'
 import type { AuthenticateMachineRequest } from '../../shared/contracts/gen/auth_pb.ts'
 import { isUuid } from '../../shared/ids.ts'
+import { isWithin } from '../../shared/web/networks.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { scopeMessage, userMessage } from '../principal.ts'
 import { claimedBy, type Foreign, MachineRefused, verifyForeign } from './foreign.ts'
@@ -26,6 +27,7 @@ export const authenticateMachine = async (deps: MachineDeps, request: Authentica
   try {
     const { user, credential, foreign } = await prove(deps, request)
     await refuseEnded(deps, user, credential)
+    if (!isWithin(credential.networks, request.address)) throw new MachineRefused('network')
     if (foreign) await spend(deps, credential, foreign)
     await noteUse(deps.db, credential.id, request.address || null)
     return {

@@ -7,6 +7,7 @@ import { machine_credentials } from '../../../db/identity/tables.ts'
 import type { CredentialRequest, NewCredential, Rotation } from '../../shared/contracts/identity/machines.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { isUuid, uuidv7 } from '../../shared/ids.ts'
+import { isNetwork } from '../../shared/web/networks.ts'
 import { perform } from '../control/changes.ts'
 import { lockControl } from '../control/dual.ts'
 import type { IdentityDeps } from '../deps.ts'
@@ -27,7 +28,7 @@ export const createCredential = async (
   machine_id: string,
   wanted: Type.Static<typeof NewCredential>,
 ) => {
-  const { kind, name, permissions, scope = {}, expires_in_days, jwk = null, trust = null } = wanted
+  const { kind, name, permissions, scope = {}, networks = [], expires_in_days, jwk = null, trust = null } = wanted
   if ((kind === 'jwk') !== (jwk !== null) || (kind === 'trust') !== (trust !== null))
     throw invalid(
       'schema_violation',
@@ -36,8 +37,20 @@ export const createCredential = async (
     )
   if (jwk) throwIf(refuseJwk(jwk))
   if (trust) throwIf(refuseTrust(deps, trust))
+  throwIf(refuseNetworks(networks))
   const expires_at = new Date(deps.clock.now().getTime() + expires_in_days * DAY_MS).toISOString()
-  return make(deps, req, { machine_id, kind, name, permissions, scope, expires_at, jwk, trust, replaces: null })
+  return make(deps, req, {
+    machine_id,
+    kind,
+    name,
+    permissions,
+    scope,
+    networks,
+    expires_at,
+    jwk,
+    trust,
+    replaces: null,
+  })
 }
 
 /** POST …/credentials/{credential_id}/rotate: a second key with the same rights; the first ends after the overlap. */
@@ -51,13 +64,14 @@ export const rotateKey = async (
   const old = known.find(({ id, kind }) => id === credential_id && kind === 'key')
   if (!old) throw notFound('key', credential_id, 'not_found')
   const now = deps.clock.now().getTime()
-  const { name, permissions, scope } = old
+  const { name, permissions, scope, networks } = old
   return make(deps, req, {
     machine_id,
     kind: 'key',
     name,
     permissions,
     scope: scope as CredentialRequest['scope'],
+    networks,
     expires_at: new Date(now + expires_in_days * DAY_MS).toISOString(),
     jwk: null,
     trust: null,
@@ -77,6 +91,13 @@ const make = async (
   const body = JSON.parse(stored.body.toString('utf8')) as object
   const shown = made && !stored.replayed ? { key: made.key } : {}
   return { replayed: stored.replayed, status: stored.status, body: { ...body, ...shown } }
+}
+
+const refuseNetworks = (networks: readonly string[]) => {
+  const wrong = networks.find((network) => !isNetwork(network))
+  return wrong === undefined
+    ? undefined
+    : invalid('schema_violation', `${wrong} is no network.`, 'Send networks such as 203.0.113.0/24 or 2001:db8::/32.')
 }
 
 const PRIVATE = { OKP: 'ed25519', EC: 'ec', RSA: 'rsa' } as const

@@ -29,6 +29,7 @@ export type MachineCause =
   | 'time'
   | 'claims'
   | 'replayed'
+  | 'network'
 
 export class MachineRefused extends Error {
   readonly reason: MachineCause

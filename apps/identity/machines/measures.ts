@@ -7,6 +7,7 @@ import type { By, Measure } from '../control/changes.ts'
 import { rolesChanged } from '../mutations.ts'
 import { refuseDeleted, throwIf } from '../rules.ts'
 import { lockFound } from '../users/change.ts'
+import { noticesDue } from './ending.ts'
 
 const isoOf = (text: string | null) => (text === null ? null : new Date(text).toISOString())
 
@@ -16,6 +17,7 @@ export const credentialView = (row: MachineCredentialRow) => ({
   name: row.name,
   permissions: row.permissions,
   scope: row.scope,
+  networks: row.networks,
   jwk: row.jwk,
   trust: row.trust,
   created_at: new Date(row.created_at).toISOString(),
@@ -50,13 +52,23 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ tx, req
     apply: async ({ requested_by, confirmed_by }: By) => {
       const [made] = await tx
         .insert(machine_credentials)
-        .values({ id: credential_id, ...row, created_by: requested_by, confirmed_by })
+        .values({
+          id: credential_id,
+          ...row,
+          told: noticesDue(row.expires_at, new Date()),
+          created_by: requested_by,
+          confirmed_by,
+        })
         .returning()
       if (!made) throw new Error('a credential was not written')
       if (old && replaces)
         await tx
           .update(machine_credentials)
-          .set({ expires_at: sql`least(${machine_credentials.expires_at}, ${replaces.until}::timestamptz)` as never })
+          .set({
+            expires_at: sql`least(${machine_credentials.expires_at}, ${replaces.until}::timestamptz)` as never,
+            // Its end is wanted: no one needs to hear of it.
+            told: 99,
+          })
           .where(eq(machine_credentials.id, old.id))
       await noteShown(tx, machine.id)
       // Whoever stands behind the machine has changed.

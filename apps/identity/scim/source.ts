@@ -2,6 +2,7 @@ import { create } from '@bufbuild/protobuf'
 import type { FastifyRequest } from 'fastify'
 import { appendAuditTo } from '../../../db/audit.ts'
 import type { Tx } from '../../../db/client.ts'
+import { getCredential } from '../../../db/identity/machines.ts'
 import { user_events } from '../../../db/identity/tables.ts'
 import { wakeRelay } from '../../../db/outbox.ts'
 import { permissionMissing } from '../../shared/auth/http.ts'
@@ -29,6 +30,13 @@ export const admit = async (deps: IdentityDeps, req: FastifyRequest): Promise<vo
   const address = String(req.headers['x-forwarded-for'] ?? req.ip)
   const proved = await authenticateMachine(deps, create(AuthenticateMachineRequestSchema, { apiKey, address }))
   const { user, permissions = [] } = proved
+  if (proved.cause === 'network') {
+    const error = new AppError('policy_denied', 'network_refused', 'The API key may not be used from this address.')
+    const credential = await getCredential(deps.db, proved.credentialId)
+    Object.assign(req, { caller: { user_id: credential?.machine_id, roles: [] } })
+    await recordDenial(deps, req, error)
+    throw error
+  }
   if (!user)
     throw new AppError('invalid_token', 'invalid_token', 'The API key is not valid.', {
       headers: { 'www-authenticate': 'Bearer error="invalid_token"' },

@@ -8,7 +8,7 @@ const HEALTH_PART = '~ops:part:*'
 export const redisRules = (app: string): string => {
   const keys: Record<string, string> = {
     session: '~*',
-    gateway: `~deny:* ~ub:* ~lim:* ~auth:epoch ~ops:disk:* %R~sid:* ${HEALTH_PART}`,
+    gateway: `~deny:* ~ub:* ~lim:* ~auth:epoch ~ops:disk:* %R~sid:* %R~old:* ${HEALTH_PART}`,
     relay: `~auth:* ~deny:* ~ub:* ${HEALTH_PART}`,
   }
   return `${keys[app] ?? HEALTH_PART} ${COMMANDS}`

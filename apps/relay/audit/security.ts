@@ -14,6 +14,8 @@ const ACCOUNT: Record<string, SecurityFact['event']> = {
   'user.passkey_added': 'passkey.added',
   'user.passkey_removed': 'passkey.removed',
   'user.identity_linked': 'provider.linked',
+  'user.identity_unlinked': 'provider.unlinked',
+  'machine.credential_ending': 'key.ending',
 }
 
 /** Actions of a session on its own account. */
@@ -35,7 +37,9 @@ const ofAccount = (row: Row): Told[] => {
   const event = eventOf(row)
   if (!event || !row.object.startsWith('user:')) return []
   const { ip_address, user_agent } = row.body as Pick<SecurityFact, 'ip_address' | 'user_agent'>
-  const fact = { event, at: row.at.toISOString(), ...(ip_address && { ip_address }), ...(user_agent && { user_agent }) }
+  const about = event === 'key.ending' && { about: String(row.body.reason) }
+  const from = { ...(ip_address && { ip_address }), ...(user_agent && { user_agent }) }
+  const fact = { event, at: row.at.toISOString(), ...from, ...about }
   return [{ user_id: row.object.slice('user:'.length), fact }]
 }
 

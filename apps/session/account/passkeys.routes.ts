@@ -10,8 +10,8 @@ import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.
 import { withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
-import { assertionInvalid, newChallenge, orProblem, spendChallenge } from '../token/passkeys.ts'
-import { refuseStale } from '../token/password.ts'
+import { assertionInvalid, methodsOf, newChallenge, orProblem, spendChallenge } from '../token/passkeys.ts'
+import { liftLimits, refuseStale } from '../token/password.ts'
 
 const tags = ['passkeys']
 const EXAMPLE = {
@@ -45,7 +45,7 @@ export const passkeyRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = a
   app.get(
     '/v1/users/me/passkeys',
     {
-      preHandler: allow('self', { kind: 'R' }),
+      preHandler: allow('self', { kind: 'R', enrols: true }),
       schema: {
         operationId: 'listPasskeys',
         summary: 'List your passkeys',
@@ -67,7 +67,7 @@ const changeRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (ap
   app.post(
     '/v1/users/me/passkeys',
     {
-      preHandler: allow('self', { kind: 'W' }),
+      preHandler: allow('self', { kind: 'W', enrols: true }),
       schema: {
         operationId: 'addPasskey',
         summary: 'Add a passkey',
@@ -93,6 +93,7 @@ const changeRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (ap
           const request = { userId: req.caller.user_id, name, challenge, attestation: JSON.stringify(attestation) }
           const added = await orProblem(deps.identity.addPasskey(request, withRequestId(String(req.id))))
           if (!added.passkey) throw refusalOf(added.refused)
+          await liftLimits(deps, req, methodsOf(added.passkey))
           return { status: 201, body: viewOf(added.passkey) }
         },
         { needs_row: true },

@@ -11,8 +11,8 @@ import { withRequestId } from '../../shared/rpc/client.ts'
 import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
-import { refuseStale } from '../token/password.ts'
-import { orCredentialProblem, totpInvalid } from '../token/totp.ts'
+import { liftLimits, refuseStale } from '../token/password.ts'
+import { BY_CODE, orCredentialProblem, totpInvalid } from '../token/totp.ts'
 
 const tags = ['passkeys']
 
@@ -21,7 +21,7 @@ export const totpRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asyn
   app.get(
     '/v1/users/me/totp',
     {
-      preHandler: allow('self', { kind: 'R' }),
+      preHandler: allow('self', { kind: 'R', enrols: true }),
       schema: {
         operationId: 'getTotp',
         summary: 'Read whether you have an authenticator app',
@@ -39,7 +39,7 @@ export const totpRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asyn
   app.post(
     '/v1/users/me/totp/setup',
     {
-      preHandler: allow('self', { kind: 'R' }),
+      preHandler: allow('self', { kind: 'R', enrols: true }),
       schema: {
         operationId: 'beginTotp',
         summary: 'Begin to set up an authenticator app',
@@ -66,7 +66,7 @@ const changeRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (ap
   app.put(
     '/v1/users/me/totp',
     {
-      preHandler: allow('self', { kind: 'W' }),
+      preHandler: allow('self', { kind: 'W', enrols: true }),
       schema: {
         operationId: 'setTotp',
         summary: 'Set up an authenticator app',
@@ -87,6 +87,7 @@ const changeRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (ap
           deps.credential.setTotp(request, withRequestId(String(req.id))),
         )
         if (!totp) throw refused === 'totp_invalid' ? totpInvalid() : setupExpired()
+        await liftLimits(deps, req, BY_CODE)
         await note(deps, req, 'set_totp')
         return { status: 200, body: viewOf(totp) }
       }

@@ -34,6 +34,7 @@ export const exchange = async (deps: Deps, { proof, scope, client, request_id }:
   const details = { credential_id: proved.credentialId, ...('machine' in proof && { machine: proof.machine }) }
   const refuse = (cause: string) => refused(deps, { client, request_id, cause, ci, details, user_id: proved.user?.id })
   const { user, credentialId: session_id } = proved
+  if (proved.cause === 'network') throw await elsewhere(deps, { client, request_id }, details)
   if (!user) throw await refuse(proved.cause)
   const permissions = scope ?? proved.permissions
   if (permissions.some((wanted) => !proved.permissions.includes(wanted)))
@@ -101,6 +102,15 @@ const refused = async (
     headers: { 'www-authenticate': 'Bearer' },
     hint: 'The owners of the machine find the cause in the audit log.',
     extra: { error: code, error_description: detail },
+  })
+}
+
+/** The credential is right, and its holder learns what is wrong: the place. */
+const elsewhere = async (deps: Deps, about: About, details: Record<string, string>): Promise<AppError> => {
+  await note(deps, about, { outcome: 'denied', reason: 'network', details })
+  const error_description = 'The credential may not be used from this address.'
+  return new AppError('policy_denied', 'network_refused', error_description, {
+    extra: { error: 'unauthorized_client', error_description },
   })
 }
 

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
+import { refuseStaleAuth } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { SessionList } from '../../shared/contracts/session/sessions.ts'
 import { text } from '../../shared/contracts/text.ts'
@@ -23,6 +24,14 @@ export const listOf = async (deps: SessionDeps, user_id: string, current?: strin
   next_page_token: null,
   as_of: deps.clock.now().toISOString(),
 })
+
+/** How long ago whoever ends others of their sessions may have signed in. An administrator ends them at any time. */
+const SIGN_IN_AGE_S = 300
+
+const refuseUnconfirmed = ({ clock }: SessionDeps, { caller }: FastifyRequest): void => {
+  const stale = refuseStaleAuth(caller, SIGN_IN_AGE_S, clock.now())
+  if (stale) throw stale
+}
 
 /** One's own sessions. */
 export const sessionsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
@@ -51,7 +60,9 @@ export const sessionsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = 
         operationId: 'revokeSession',
         summary: 'End one of your sessions',
         tags: ['sessions'],
-        description: 'Ends one of the caller’s sessions; ending the current one signs out.',
+        'x-errors': [403],
+        description:
+          'Ends one of the caller’s sessions; ending the current one signs out. Ending another one takes a sign-in within the last 5 minutes.',
         params: SessionParams,
         headers: CommandHeaders,
         response: { 204: Type.Null(), ...errorReplies },
@@ -59,6 +70,7 @@ export const sessionsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = 
     },
     async (req, reply) => {
       const { user_id, session_id, mode } = req.caller
+      if (req.params.session_id !== session_id) refuseUnconfirmed(deps, req)
       const answer = await runOnce(deps, commandOf(req), async () => {
         await endOwnSession(deps, { user_id, session_id: req.params.session_id }, 'logout', byUser(req))
         return { status: 204, body: undefined }
@@ -76,12 +88,14 @@ export const sessionsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = 
         operationId: 'revokeOtherSessions',
         summary: 'End your other sessions',
         tags: ['sessions'],
-        description: 'Ends all other sessions of the caller.',
+        'x-errors': [403],
+        description: 'Ends all other sessions of the caller, who must have signed in within the last 5 minutes.',
         headers: CommandHeaders,
         response: { 200: Revoked, ...errorReplies },
       },
     },
     async (req, reply) => {
+      refuseUnconfirmed(deps, req)
       const { user_id, session_id } = req.caller
       const answer = await runOnce(deps, commandOf(req), async () => ({
         status: 200,

@@ -193,7 +193,9 @@ const finishOwn = async (
       throw error.code === 'no_account' ? another : error
     })
     if (user.id !== user_id) throw another
-    if (!(await deps.store.touchAuthTime({ user_id, session_id }, nowOf(deps)))) throw refusedToken('sign_in_expired')
+    const session = { user_id, session_id }
+    if (!(await deps.store.touchAuthTime(session, nowOf(deps)))) throw refusedToken('sign_in_expired')
+    await deps.store.endOlder({ ...session, before: flow.started_s })
   }
   await note(deps, callback, flow, 'done', undefined, user_id)
   return { location: flow.return_to }

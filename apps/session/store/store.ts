@@ -19,6 +19,7 @@ const NAMES = [
   'revoke_session',
   'revoke_user',
   'touch_auth_time',
+  'end_older',
   'login_begin',
   'login_success',
   'login_refund',
@@ -192,6 +193,9 @@ const sessionCalls = ({ redis, prefix, run, replicated }: Place) => ({
     const methods = await run<string>('touch_auth_time', { ...key, auth_time, amr })
     return methods === 'gone' ? undefined : methodsOf(methods)
   },
+  /** Ends this access token, and those of the session whose person was proved before this time (seconds). */
+  endOlder: async (input: { user_id: string; session_id: string; before: number; jti?: string }) =>
+    replicated(await run('end_older', input)),
 })
 
 /** Logins, and the limits that a login and others charge. */

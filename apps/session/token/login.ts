@@ -11,7 +11,7 @@ import type { Client } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import type { HalfSignedIn } from '../store/flows.ts'
 import type { Charge, Federated, Method, NewSession } from '../store/store.ts'
-import type { TokenPair } from './issue.ts'
+import { holdsRole, type TokenPair } from './issue.ts'
 
 export type LoginRequest = {
   username: string
@@ -87,7 +87,7 @@ export const finishLogin = async (
 /**
  * The second factors of which this person must prove one after the password; empty if none is asked for. Whoever set up
  * an authenticator app is always asked. A passkey is asked of the roles that the setting names: one who has none of
- * both signs in and adds one.
+ * both signs in to add one, and may do no more (`issue.ts`).
  */
 const factorsOf = async (deps: SessionDeps, user_id: string, totp: boolean, request_id: string): Promise<Factor[]> => {
   const roles: readonly string[] = deps.config.SESSION__SECOND_FACTOR__ROLES
@@ -99,7 +99,7 @@ const factorsOf = async (deps: SessionDeps, user_id: string, totp: boolean, requ
   const [{ principal }, { passkeys }] = await Promise.all(asked).catch((error: unknown) => {
     throw fromRpc('identity', error)
   })
-  if (!totp && !(principal?.grants ?? []).some(({ role }) => roles.includes(role))) return []
+  if (!totp && !holdsRole(principal, roles)) return []
   return [...(passkeys.length > 0 ? (['passkey'] as const) : []), ...(totp ? (['totp'] as const) : [])]
 }
 

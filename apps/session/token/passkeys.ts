@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { clientDataOf } from '../../shared/auth/client-data.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
+import type { Passkey } from '../../shared/contracts/gen/auth_pb.ts'
 import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
 import { AppError } from '../../shared/errors.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
@@ -61,10 +62,11 @@ export const provePasskey = async (
   const answer = await orProblem(deps.identity.verifyAssertion(request, withRequestId(request_id)))
   const { user, passkey } = answer
   if (!user || !passkey) throw await refuse(answer.cause)
-  // The passkey has verified its person: it is two factors by itself.
-  const amr: Method[] = [passkey.backedUp ? 'swk' : 'hwk', 'mfa']
-  return { user, passkey, amr }
+  return { user, passkey, amr: methodsOf(passkey) }
 }
+
+/** The passkey has verified its person: it is two factors by itself. */
+export const methodsOf = ({ backedUp }: Passkey): Method[] => [backedUp ? 'swk' : 'hwk', 'mfa']
 
 export const assertionInvalid = () =>
   new AppError('policy_denied', 'assertion_invalid', 'The answer of the passkey is refused.')

@@ -1,4 +1,5 @@
-import { type Caller, refuseStaleAuth } from '../../shared/auth/caller.ts'
+import type { FastifyRequest } from 'fastify'
+import { type Caller, isEnrolling, refuseStaleAuth } from '../../shared/auth/caller.ts'
 import type { PasswordCode } from '../../shared/contracts/client/password-rules.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -8,9 +9,10 @@ import type { Client } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { endSession, endUserSessions } from '../sessions/end.ts'
 import type { Method } from '../store/store.ts'
-import type { TokenPair } from './issue.ts'
+import { authTimeIn, type TokenPair } from './issue.ts'
 
-export type PasswordRequest = { caller: Caller; client: Client; request_id: string }
+/** `jti`: of the access token that came. */
+export type PasswordRequest = { caller: Caller; client: Client; request_id: string; jti?: string | undefined }
 
 /** 20 wrong current passwords on one session within a day end it: the last of them finds the bucket empty. */
 const WRONG_PASSWORDS = { count: 19, seconds: 86_400, burst: 19 }
@@ -120,7 +122,7 @@ export const reauthenticate = async (
   return freshAccess(deps, request, ['pwd'])
 }
 
-/** A new access token for the caller's session, whose person has just been proved again by these methods. */
+/** A new access token for the caller's session, whose person has just been proved again by these methods. The older ones end. */
 export const freshAccess = async (deps: SessionDeps, request: PasswordRequest, by: Method[]): Promise<string> => {
   const { caller, request_id } = request
   const mode = modeOfPerson(caller)
@@ -129,7 +131,20 @@ export const freshAccess = async (deps: SessionDeps, request: PasswordRequest, b
   const amr = await deps.store.touchAuthTime(key, auth_time, by)
   if (!amr) throw sessionGone()
   await note(deps, request, 'reauth', 'done')
-  return deps.issuer.access({ ...key, username: caller.username, mode, auth_time, amr }, request_id)
+  const fresh = await deps.issuer.access({ ...key, username: caller.username, mode, auth_time, amr }, request_id)
+  await deps.store.endOlder({ ...key, before: authTimeIn(fresh), ...(request.jti && { jti: request.jti }) })
+  return fresh
+}
+
+/** What an added factor proves for a session that could only add one: the next refresh gives all rights. */
+export const liftLimits = async (
+  deps: SessionDeps,
+  { caller, claims }: Pick<FastifyRequest, 'caller' | 'claims'>,
+  by: Method[],
+): Promise<void> => {
+  if (!claims || !isEnrolling(claims)) return
+  const { user_id, session_id, auth_time } = caller
+  await deps.store.touchAuthTime({ user_id, session_id }, auth_time, by)
 }
 
 /** How long ago a person who changes a way to sign in may have been proved. */

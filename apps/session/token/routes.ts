@@ -163,7 +163,7 @@ const sessionRoutes: Routes = async (app, { deps }) => {
   app.post(
     '/v1/token/reauth',
     {
-      preHandler: allow('self', { kind: 'W' }),
+      preHandler: allow('self', { kind: 'W', enrols: true }),
       schema: {
         operationId: 'confirmPassword',
         summary: 'Confirm who you are',
@@ -175,7 +175,11 @@ const sessionRoutes: Routes = async (app, { deps }) => {
       },
     },
     async (req) => {
-      const access_token = await proveAgain(deps, req.body, { ...contextOf(req), caller: req.caller })
+      const access_token = await proveAgain(deps, req.body, {
+        ...contextOf(req),
+        caller: req.caller,
+        jti: req.claims?.jti,
+      })
       return { access_token, token_type: 'Bearer' as const, expires_in: EXPIRES_IN }
     },
   )

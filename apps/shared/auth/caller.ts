@@ -91,3 +91,19 @@ export const refuseStaleAuth = (
           extra: { max_age_s },
         },
       )
+
+/** The scope of a session whose person must prove a second factor first: to set one up, and no more. */
+export const ENROLMENT = 'enrolment'
+
+/** Whether a person's token is of such a session. */
+export const isEnrolling = ({ cm, scope }: Pick<AccessClaims, 'cm' | 'scope'>): boolean =>
+  cm !== 'machine' && scope !== undefined
+
+/** Of a request that such a session may not make. */
+export const factorRequired = () =>
+  new AppError(
+    'policy_denied',
+    'factor_required',
+    'Your role needs a second factor, which this session has not proved.',
+    { hint: 'Add a passkey or an authenticator app under /settings/passkeys, or confirm one; then renew the token.' },
+  )

@@ -12,14 +12,15 @@ import {
   serviceTokenRefused,
   verifyServiceToken,
 } from '../service/tokens.ts'
-import { type Caller, callerOf } from './caller.ts'
+import { type Caller, callerOf, factorRequired, isEnrolling } from './caller.ts'
 import { missingWords, type Permission } from './permissions.ts'
 import type { Principals } from './principals.ts'
 import type { AccessVerifier } from './user-tokens.ts'
 
 /** What a route asks of its caller: a permission, any of several, `self` (any active user), `bearer` (a token that verifies, whoever's) or `none`. */
 export type RoutePermission = Permission | 'self' | 'bearer' | 'none'
-export type Authorization = { permissions: readonly RoutePermission[]; kind: ActionKind }
+/** `enrols`: open to a session that may only set up a second factor. */
+export type Authorization = { permissions: readonly RoutePermission[]; kind: ActionKind; enrols?: true }
 /** One row of the authorization table that the tests walk through. */
 export type AuthorizedRoute = { method: string; url: string } & Authorization
 
@@ -140,14 +141,16 @@ export const assertRoutesAuthorized = (app: HttpApp): void => {
  */
 export const allow = (
   permission: RoutePermission | readonly RoutePermission[],
-  { kind }: { kind: ActionKind },
+  { kind, enrols }: { kind: ActionKind; enrols?: true },
 ): Guard => {
-  const authorization: Authorization = { permissions: typeof permission === 'string' ? [permission] : permission, kind }
+  const permissions = typeof permission === 'string' ? [permission] : permission
+  const authorization: Authorization = { permissions, kind, ...(enrols && { enrols }) }
   const guard: Guard = async (req) => {
     if (authorization.permissions.some((asked) => asked === 'none' || asked === 'bearer')) return
     const { principals, codes, onDenied } = contextOf(req)
     const { claims } = req
     if (!claims) throw tokenRefused(new TokenMissing(), codes)
+    if (isEnrolling(claims) && !enrols) throw factorRequired()
     const principal = await principals.get(claims.sub, kind)
     if (principal?.user.status !== 'ACTIVE') throw tokenRefused(new TokenRejected('subject'), codes)
     // A machine has the rights of its credential, which only its own tokens state.

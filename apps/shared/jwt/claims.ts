@@ -8,7 +8,7 @@ export type AccessClaims = Common & {
   auth_time: number
   amr: string[]
   cm: 'json' | 'cookie' | 'machine'
-  /** Of a machine's token: the permissions of its credential, and where they hold. */
+  /** Of a machine's token: the permissions of its credential, and where they hold. Of a person's: `enrolment` alone. */
   scope?: string[]
   place?: Record<string, string>
 }

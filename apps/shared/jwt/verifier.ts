@@ -220,13 +220,18 @@ const isTexts = (value: unknown): value is string[] =>
 const isMachine = ({ cm, scope, place }: Json): boolean =>
   cm === 'machine' && isTexts(scope) && (place === undefined || (typeof place === 'object' && place !== null))
 
+/** A person's token has all rights of the account, or one: to set up a second factor. */
+const isPerson = ({ cm, scope }: Json): boolean =>
+  (cm === 'json' || cm === 'cookie') &&
+  (scope === undefined || (isTexts(scope) && scope.length === 1 && scope[0] === 'enrolment'))
+
 const checkOwnClaims = (claims: Json, type: TokenType): void => {
   const ok = {
     access: () =>
       isTime(claims.auth_time) &&
       claims.auth_time <= (claims.iat as number) &&
       isTexts(claims.amr) &&
-      (claims.cm === 'json' || claims.cm === 'cookie' || isMachine(claims)),
+      (isPerson(claims) || isMachine(claims)),
     refresh: () => true,
     service: () => isTexts(claims.scope),
     execution: () =>

@@ -1,8 +1,9 @@
-import { BlockList, isIP } from 'node:net'
+import { isIP } from 'node:net'
 import Type, { type Static } from 'typebox'
 import { ConfigError } from '../config.ts'
 import { Closed } from '../contracts/closed.ts'
 import { matcherOf } from '../data/pattern.ts'
+import { listOf, unmapped } from './networks.ts'
 
 /** Addresses that may be called: by name, by the networks that the name leads to, and by port. */
 export const Destination = Closed({
@@ -20,16 +21,6 @@ export type Rule = {
   ports: [number, number][]
 }
 
-const listOf = (networks: readonly string[], fault: (network: string) => Error): BlockList => {
-  const list = new BlockList()
-  for (const network of networks) {
-    const [address = '', bits = ''] = network.split('/')
-    const family = isIP(address)
-    if (family === 0) throw fault(network)
-    list.addSubnet(address, Number(bits || (family === 4 ? 32 : 128)), family === 4 ? 'ipv4' : 'ipv6')
-  }
-  return list
-}
 const ours = (networks: string) => listOf(networks.split(' '), (network) => new Error(network))
 
 /** Cloud metadata services, whatever a rule says. */
@@ -81,14 +72,4 @@ export const isAllowed = (rules: readonly Rule[], address: string): boolean => {
   const family = isIP(plain) === 4 ? 'ipv4' : 'ipv6'
   if (isIP(plain) === 0 || METADATA.check(plain, family)) return false
   return rules.some((rule) => rule.networks.check(plain, family))
-}
-
-/** ::ffff:7f00:1 and ::ffff:127.0.0.1 are 127.0.0.1. */
-const unmapped = (address: string): string => {
-  const mapped = /^(?:0*:)*:?ffff:(?:(\d+\.\d+\.\d+\.\d+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i.exec(address)
-  if (!mapped) return address
-  const [, dotted, high = '0', low = '0'] = mapped
-  if (dotted) return dotted
-  const bits = (Number.parseInt(high, 16) << 16) | Number.parseInt(low, 16)
-  return [24, 16, 8, 0].map((shift) => (bits >>> shift) & 255).join('.')
 }

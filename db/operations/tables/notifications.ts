@@ -49,7 +49,14 @@ export const notify_rules = t(
 )
 
 /** What happened to an account, at `at`; from where, if a request of its owner's was it. */
-export type SecurityFact = { event: SecurityEvent; at: string; ip_address?: string; user_agent?: string }
+export type SecurityFact = {
+  event: SecurityEvent
+  at: string
+  ip_address?: string
+  user_agent?: string
+  /** Of `key.ending`: which credential of which machine, and until when it works. */
+  about?: string
+}
 
 /** What people must hear of their accounts. The relay adds it once; the notifier makes messages of it and takes it away. */
 export const notify_security = t('notify_security', {

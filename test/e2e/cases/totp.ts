@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { codeAt } from '../../support/totp.ts'
-import { accounts, PATIENCE_MS, press, sitDown, stack } from '../desk.ts'
+import { accounts, browser, openTab, PATIENCE_MS, people, press, sitDown, stack } from '../desk.ts'
 
 /** A code counts once: each is of a later step, within the window that the server grants. */
 const soon = (secret: string, steps: number) => codeAt(secret, new Date(), steps)
@@ -46,6 +47,32 @@ describe('an authenticator app', () => {
       await page.goto(`${stack.gateway_url}/settings/passkeys`)
       await press(page, 'Remove the app')
       await page.getByText('The authenticator app is removed.').waitFor()
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'is all that a person may do whose role needs a second factor, until it is set up',
+    async () => {
+      const ines = { username: 'ines', password: 'Winter-Otter-88-Lantern', roles: ['auditor'] }
+      await ensurePerson(stack.gateway_url, people.ada, ines, 'netops')
+      const context = await browser.newContext({ viewport: { width: 1360, height: 900 }, reducedMotion: 'reduce' })
+      const page = await openTab(context)
+      await page.goto(`${stack.gateway_url}/login?next=%2Fsettings%2Fsessions`)
+      await page.getByLabel('Username').fill(ines.username)
+      await page.getByLabel('Password', { exact: true }).fill(ines.password)
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+      await page.getByText('Your role needs a second factor.').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await page.goto(`${stack.gateway_url}/operations`)
+      await page.waitForURL(/\/second-factor\?next=/)
+      await press(page, 'Set up an app')
+      await page.getByRole('img', { name: 'Scan this with your authenticator app' }).waitFor()
+      const secret = (await page.locator('code').textContent()) ?? ''
+      await page.getByLabel('Code that the app shows').fill(soon(secret, 0))
+      await press(page, 'Turn on')
+      await page.getByRole('heading', { level: 1, name: 'Operations' }).waitFor()
       await context.close()
     },
     PATIENCE_MS,

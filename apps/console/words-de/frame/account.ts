@@ -33,6 +33,8 @@ export const passkeys: typeof en.passkeys = {
   missing_name: 'Namen für den Passkey eingeben.',
   cancelled: 'Es wurde kein Passkey benutzt. Noch einmal versuchen oder einen anderen nehmen.',
   empty: 'Sie haben keine Passkeys.',
+  required: 'Ihre Rolle braucht einen zweiten Faktor: Passkey oder Authenticator-App hinzufügen.',
+  sign_in_again: 'Es gibt einen zweiten Faktor. Abmelden und damit neu anmelden.',
 }
 
 /** German words of the sign-in of a device. */

@@ -13,12 +13,29 @@ const SUBJECTS: Record<SecurityEvent, string> = {
   'totp.removed': 'The authenticator app of your account was removed.',
   'totp.locked': 'Too many wrong codes of your authenticator app were sent. Codes are refused for an hour.',
   'provider.linked': 'Your account was linked to a sign-in provider.',
+  'provider.unlinked': 'A sign-in provider was unlinked from your account.',
   'rights.changed': 'The rights of your account were changed.',
+  'key.ending': 'A credential of a machine that you answer for ends soon.',
+}
+
+/** Which credential ends, when, and how it is replaced. */
+const endingMessage = (about: string, { console_url, content }: Style): Message => {
+  const subject = SUBJECTS['key.ending']
+  const link = `${console_url}/admin/machines`
+  const remedy = `Until then an administrator rotates it, or makes a new one:\n${link}`
+  return plain(
+    subject,
+    [subject, ...(content === 'titles' ? [line(about)] : []), remedy].join('\n\n'),
+    link,
+    'key.ending',
+  )
 }
 
 /** What happened, when and from where, and the way to act on it. It holds no token, and its link ends no session by itself. */
-export const securityMessage = (fact: SecurityFact, { console_url, content }: Style): Message => {
-  const { event, at, ip_address, user_agent } = fact
+export const securityMessage = (fact: SecurityFact, style: Style): Message => {
+  const { console_url, content } = style
+  const { event, at, ip_address, user_agent, about } = fact
+  if (about !== undefined) return endingMessage(about, style)
   const where = [ip_address && `Address: ${line(ip_address)}`, user_agent && `Client: ${line(user_agent)}`]
   const said = [`Time: ${at.slice(0, 16).replace('T', ' ')} UTC`, ...where.filter((one) => one)]
   const link = `${console_url}/settings/sessions`

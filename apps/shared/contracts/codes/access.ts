@@ -54,6 +54,10 @@ export const ACCESS = {
     ],
     origin_not_allowed: ['Requests from this origin are not allowed.', 'Use an allowed origin.'],
     machine_vote: ['Machines do not decide.', 'Use a gate of the kind external_check.'],
+    network_refused: [
+      'The credential of the machine may not be used from this address.',
+      'Use it from one of its networks, or ask for a new credential with this one.',
+    ],
     person_required: ['Only a person can do this.', 'Sign in as a person.'],
     freeze_elsewhere: ['No person made this freeze.', 'Withdraw it where it was made: in its file or control plane.'],
     not_your_schedule: ['Only its owner may set the schedule going.', 'Make a schedule of your own.'],
@@ -82,6 +86,10 @@ export const ACCESS = {
     second_factor_required: [
       'The password is right; you need a second factor too.',
       'Send factor_token with grant_type second_factor, and the answer of a passkey or the code of your app, as factors says.',
+    ],
+    factor_required: [
+      'Your role needs a second factor, which this session has not proved.',
+      'Add a passkey or an authenticator app under “Passkeys and codes”, or sign in with the one you have.',
     ],
     signature_required: [
       'This gate needs your passkey.',

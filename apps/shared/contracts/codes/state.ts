@@ -57,6 +57,7 @@ export const STATE = {
     view_exists: ['You have a view of this name.', 'Choose another name, or change that view.'],
     group_exists: ['The group exists already.', 'Choose another key.'],
     identity_linked: ['This identity belongs to another account.', 'Sign in with it, or link another.'],
+    last_way_in: ['This is the only way in that the account has.', 'Add a passkey or link another provider first.'],
     provider_account: ['The account signs in through a provider and has no password.', 'Sign in through the provider.'],
     grant_exists: ['The grant exists already.', 'List the grants.'],
   },

@@ -75,6 +75,7 @@ export const ChangeView = Type.Object({
     kind: Type.Optional(CredentialKind),
     name: Type.Optional(Type.String()),
     permissions: Type.Optional(Type.Array(Type.String())),
+    networks: Type.Optional(Type.Array(Type.String())),
     jwk: Type.Optional(nullable(Jwk)),
     trust: Type.Optional(nullable(Trust)),
   }),

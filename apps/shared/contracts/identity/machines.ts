@@ -58,6 +58,8 @@ export const Jwk = Closed(
   { description: 'The public half of a signing key.' },
 )
 
+const Network = text('203.0.113.0/24', { pattern: '^[0-9a-fA-F.:]{2,39}/[0-9]{1,3}$', description: 'CIDR.' })
+
 export const NewMachine = Closed(
   {
     name: text('ci-deploy', { pattern: '^[a-z][a-z0-9-]{0,49}$' }),
@@ -71,6 +73,13 @@ export const NewCredential = Closed(
     name: text('GitHub', { minLength: 1, maxLength: 100 }),
     permissions: Type.Array(MachinePermission, { minItems: 1, uniqueItems: true }),
     scope: Type.Optional(GrantScope),
+    networks: Type.Optional(
+      Type.Array(Network, {
+        maxItems: 16,
+        uniqueItems: true,
+        description: 'From where it may be used; none: anywhere.',
+      }),
+    ),
     expires_in_days: Type.Integer({ minimum: 1, maximum: 365, default: 90 }),
     jwk: Type.Optional(Jwk),
     trust: Type.Optional(Trust),
@@ -93,6 +102,7 @@ export const CredentialView = Type.Object({
   name: text('GitHub'),
   permissions: Type.Array(text('operation:read')),
   scope: GrantScope,
+  networks: Type.Array(text('203.0.113.0/24')),
   jwk: nullable(Jwk),
   trust: nullable(Trust),
   created_at: time(),
@@ -127,6 +137,7 @@ export type CredentialRequest = {
   name: string
   permissions: string[]
   scope: Type.Static<typeof GrantScope>
+  networks: string[]
   expires_at: string
   secret_hash: string | null
   jwk: Type.Static<typeof Jwk> | null

@@ -22,7 +22,9 @@ export const SECURITY_EVENTS = [
   'totp.removed',
   'totp.locked',
   'provider.linked',
+  'provider.unlinked',
   'rights.changed',
+  'key.ending',
 ] as const
 export type SecurityEvent = (typeof SECURITY_EVENTS)[number]
 export const RISKS = ['low', 'medium', 'high', 'critical'] as const

@@ -6,4 +6,15 @@ export const ProviderParams = Type.Object({ provider: text('corp', { pattern: '^
 export const IdentityProviderList = Type.Object({
   items: Type.Array(Type.Object({ id: text('corp'), title: text('Example Corp') })),
 })
+/** Who a person is at the providers. */
+export const ExternalIdentityList = Type.Object({
+  items: Type.Array(
+    Type.Object({
+      provider: text('corp'),
+      subject: text('4f1c2a', { description: 'The name of the person there; it never changes.' }),
+      linked_at: Type.String({ format: 'date-time' }),
+    }),
+  ),
+})
+export type ExternalIdentityList = Type.Static<typeof ExternalIdentityList>
 export const LocationReply = Type.Object({ location: text('https://login.example.com/authorize?client_id=signalbox') })

@@ -1,0 +1,70 @@
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
+import { and, asc, eq } from 'drizzle-orm'
+import { appendAuditTo } from '../../../db/audit.ts'
+import type { Queryable, Tx } from '../../../db/client.ts'
+import { getUser } from '../../../db/identity/queries.ts'
+import { external_identities, passkeys, type UserRow, user_events, users } from '../../../db/identity/tables.ts'
+import type { Provider } from '../../shared/auth/providers.ts'
+import type { UnlinkExternalRequest } from '../../shared/contracts/gen/auth_pb.ts'
+import { isUuid } from '../../shared/ids.ts'
+import { lockControl } from '../control/dual.ts'
+import type { IdentityDeps } from '../deps.ts'
+import { alignIn } from './rights.ts'
+
+type Deps = Pick<IdentityDeps, 'db' | 'keys' | 'providers'>
+type Identity = typeof external_identities.$inferSelect
+
+const identitiesOf = (db: Queryable, user_id: string): Promise<Identity[]> =>
+  db
+    .select()
+    .from(external_identities)
+    .where(eq(external_identities.user_id, user_id))
+    .orderBy(asc(external_identities.provider))
+
+/** Who this person is at the providers. */
+export const listExternal = async ({ db }: Pick<Deps, 'db'>, user_id: string) => ({
+  identities: (isUuid(user_id) ? await identitiesOf(db, user_id) : []).map(({ provider, subject, created_at }) => ({
+    ...{ providerId: provider, subject },
+    createdAt: timestampFromDate(new Date(created_at)),
+  })),
+})
+
+/**
+ * Takes the identity at a provider from an account, and the rights that its sign-ins gave. A person keeps one way in; an
+ * administrator may take the last one, and the account gets a password by a link of two administrators.
+ */
+export const unlinkExternal = async (deps: Deps, unlink: UnlinkExternalRequest, request_id: string) => {
+  const { userId: user_id, providerId: id, by } = unlink
+  if (!isUuid(user_id)) return {}
+  return deps.db.transaction(async (tx) => {
+    await lockControl(deps, tx)
+    const user = await getUser(tx, user_id)
+    const identities = await identitiesOf(tx, user_id)
+    const gone = identities.find(({ provider }) => provider === id)
+    if (!user || !gone) return {}
+    if (by === user_id && !(await hasAnotherWay(tx, user, identities))) return { refused: 'last_way_in' }
+    await tx
+      .delete(external_identities)
+      .where(and(eq(external_identities.provider, id), eq(external_identities.subject, gone.subject)))
+    const provider = deps.providers.get(id)
+    if (!provider?.scim) {
+      await alignIn(deps, tx, provider ?? ({ id } as Provider), user_id, [], request_id)
+      if (user.provider === id) await tx.update(users).set({ provider: null }).where(eq(users.id, user_id))
+    }
+    await appendAuditTo(tx, user_events, deps.keys.audit, {
+      actor: `user:${by}`,
+      action: 'user.identity_unlinked',
+      object: `user:${user_id}`,
+      outcome: 'done',
+      before: { provider: id, subject: gone.subject },
+      request_id,
+    })
+    return { removed: true }
+  })
+}
+
+/** A password (no provider made the account), a passkey, or an identity elsewhere. */
+const hasAnotherWay = async (tx: Tx, { id, provider }: UserRow, identities: Identity[]): Promise<boolean> =>
+  provider === null ||
+  identities.length > 1 ||
+  (await tx.select({ id: passkeys.id }).from(passkeys).where(eq(passkeys.user_id, id)).limit(1)).length > 0

@@ -1,0 +1,47 @@
+import { eq, inArray } from 'drizzle-orm'
+import { appendAuditTo } from '../../../db/audit.ts'
+import { lockEnding, ownersOf } from '../../../db/identity/machines.ts'
+import { lastingAdmins } from '../../../db/identity/queries.ts'
+import { machine_credentials, user_events, users } from '../../../db/identity/tables.ts'
+import type { IdentityDeps } from '../deps.ts'
+
+/** When owners and administrators are told that a credential ends: so many days before. */
+const NOTICE_DAYS = [14, 2] as const
+const DAY_MS = 86_400_000
+
+/** How many of the notices are due for a credential that ends then; one that is made this late needs no notice of the past. */
+export const noticesDue = (expires_at: string | Date, now: Date): number =>
+  NOTICE_DAYS.filter((days) => new Date(expires_at).getTime() - now.getTime() <= days * DAY_MS).length
+
+/**
+ * Notes which credentials will end soon, once for each notice, however many processes look: the row of the credential is
+ * locked, and each of those who are told has a row in the audit log, which the relay hands to the notifier.
+ */
+export const noteEnding = async (deps: Pick<IdentityDeps, 'db' | 'clock' | 'keys'>): Promise<number> =>
+  deps.db.transaction(async (tx) => {
+    const now = deps.clock.now()
+    const soon = await lockEnding(tx, now, new Date(now.getTime() + NOTICE_DAYS[0] * DAY_MS))
+    const due = soon.filter((row) => row.told < noticesDue(row.expires_at, now))
+    if (due.length === 0) return 0
+    const ids = [...new Set(due.map(({ machine_id }) => machine_id))]
+    const [owners, admins, machines] = [
+      await ownersOf(tx, ids),
+      await lastingAdmins(tx),
+      await tx.select().from(users).where(inArray(users.id, ids)),
+    ]
+    for (const { id, machine_id, name, kind, expires_at } of due) {
+      const own = owners.filter((owner) => owner.machine_id === machine_id && owner.status === 'ACTIVE')
+      await tx
+        .update(machine_credentials)
+        .set({ told: noticesDue(expires_at, now) })
+        .where(eq(machine_credentials.id, id))
+      const machine = machines.find((one) => one.id === machine_id)?.username
+      const reason = `${machine}, ${kind} ${name}, until ${new Date(expires_at).toISOString()}`
+      for (const user_id of new Set([...own.map((owner) => owner.user_id), ...admins]))
+        await appendAuditTo(tx, user_events, deps.keys.audit, {
+          ...{ actor: 'system', action: 'machine.credential_ending', object: `user:${user_id}` },
+          ...{ outcome: 'done', reason },
+        })
+    }
+    return due.length
+  })

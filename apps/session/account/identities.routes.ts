@@ -1,0 +1,136 @@
+import { timestampDate } from '@bufbuild/protobuf/wkt'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import Type from 'typebox'
+import { allow } from '../../shared/auth/http.ts'
+import { ExternalIdentityList, ProviderParams } from '../../shared/contracts/session/sso.ts'
+import { text } from '../../shared/contracts/text.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { withRequestId } from '../../shared/rpc/client.ts'
+import type { SessionDeps } from '../deps.ts'
+import { commandOf, runOnce } from '../sessions/commands.ts'
+import { endUserSessions } from '../sessions/end.ts'
+import { byUser } from '../sessions/routes.ts'
+import { orProblem } from '../token/passkeys.ts'
+import { refuseStale } from '../token/password.ts'
+
+type Routes = FastifyPluginAsyncTypebox<{ deps: SessionDeps }>
+const UserParams = Type.Object({ user_id: text('0195f0c2-0000-7000-8000-000000000003', { maxLength: 64 }) })
+
+/** Who people are at identity providers. They are here and not in identity, because unlinking ends sessions. */
+export const identitiesRoutes: Routes = async (app, { deps }) => {
+  app.get(
+    '/v1/users/me/identities',
+    {
+      preHandler: allow('self', { kind: 'R' }),
+      schema: {
+        operationId: 'listIdentities',
+        summary: 'List your identities at providers',
+        tags: ['sso'],
+        description: 'By which identities of providers the caller may sign in.',
+        response: { 200: ExternalIdentityList, ...errorReplies },
+      },
+    },
+    (req) => listOf(deps, req, req.caller.user_id),
+  )
+
+  app.delete(
+    '/v1/users/me/identities/:provider',
+    {
+      preHandler: allow('self', { kind: 'W' }),
+      schema: {
+        operationId: 'unlinkIdentity',
+        summary: 'Unlink your identity at a provider',
+        tags: ['sso'],
+        'x-errors': [403, 404, 409],
+        description:
+          'Unlinks an identity and ends all other sessions. It takes a sign-in within the last 5 minutes, and another way in.',
+        params: ProviderParams,
+        headers: CommandHeaders,
+        response: { 204: Type.Null(), ...errorReplies },
+      },
+    },
+    async (req, reply) => {
+      refuseStale(deps, req.caller)
+      const { user_id, session_id } = req.caller
+      return sendStored(reply, await unlink(deps, req, { user_id, keep_session_id: session_id }, req.params.provider))
+    },
+  )
+  app.register(adminRoutes, { deps })
+}
+
+const adminRoutes: Routes = async (app, { deps }) => {
+  app.get(
+    '/v1/admin/users/:user_id/identities',
+    {
+      preHandler: allow('identity:read', { kind: 'R' }),
+      schema: {
+        operationId: 'listUserIdentities',
+        summary: 'List the identities of a user',
+        tags: ['administration'],
+        description: 'By which identities of providers a user may sign in.',
+        params: UserParams,
+        response: { 200: ExternalIdentityList, ...errorReplies },
+      },
+    },
+    (req) => listOf(deps, req, req.params.user_id),
+  )
+
+  app.delete(
+    '/v1/admin/users/:user_id/identities/:provider',
+    {
+      preHandler: allow('identity:admin', { kind: 'S' }),
+      schema: {
+        operationId: 'unlinkUserIdentity',
+        summary: 'Unlink an identity of a user',
+        tags: ['administration'],
+        'x-errors': [404],
+        description: 'Unlinks an identity, takes the rights that it gave, and ends all sessions of the user.',
+        params: Type.Object({ ...UserParams.properties, ...ProviderParams.properties }),
+        headers: CommandHeaders,
+        response: { 204: Type.Null(), ...errorReplies },
+      },
+    },
+    async (req, reply) =>
+      sendStored(reply, await unlink(deps, req, { user_id: req.params.user_id }, req.params.provider)),
+  )
+}
+
+const listOf = async (deps: SessionDeps, req: FastifyRequest, user_id: string): Promise<ExternalIdentityList> => {
+  const trace = withRequestId(String(req.id))
+  const { identities } = await orProblem(deps.identity.listExternal({ userId: user_id }, trace))
+  return {
+    items: identities.map(({ providerId: provider, subject, createdAt }) => ({
+      ...{ provider, subject },
+      linked_at: createdAt ? timestampDate(createdAt).toISOString() : '',
+    })),
+  }
+}
+
+/** Sessions end after the identity is gone: a sign-in that was found before asks again before it has its tokens. */
+const unlink = (
+  deps: SessionDeps,
+  req: FastifyRequest,
+  kept: { user_id: string; keep_session_id?: string },
+  provider: string,
+) =>
+  runOnce(
+    deps,
+    commandOf(req),
+    async () => {
+      const request = { userId: kept.user_id, providerId: provider, by: req.caller.user_id }
+      const trace = withRequestId(String(req.id))
+      const { removed, refused } = await orProblem(deps.identity.unlinkExternal(request, trace))
+      if (refused) throw lastWayIn()
+      if (!removed) throw notFound('identity', provider, 'not_found')
+      await endUserSessions(deps, kept, kept.keep_session_id ? 'logout' : 'admin', byUser(req))
+      return { status: 204, body: undefined }
+    },
+    { needs_row: true },
+  )
+
+const lastWayIn = () =>
+  new AppError('version_conflict', 'last_way_in', 'No other way in is left.', {
+    hint: 'Add a passkey or link another provider first.',
+  })

@@ -1,0 +1,2 @@
+ALTER TABLE "identity"."machine_credentials" ADD COLUMN "networks" text[] DEFAULT '{}' NOT NULL;--> statement-breakpoint
+ALTER TABLE "identity"."machine_credentials" ADD COLUMN "told" integer DEFAULT 0 NOT NULL;

@@ -1,0 +1,186 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ROUTES } from '../../apps/gateway/routes/table.ts'
+import { authorizedRoutes } from '../../apps/shared/auth/http.ts'
+import { grants } from '../../db/identity/tables.ts'
+import { createAuthenticator } from '../support/authenticator.ts'
+import { codeAt } from '../support/totp.ts'
+import { type Auth, bearer, ORIGIN, PASSWORD, send, startAuth } from './support/auth.ts'
+
+/** auth.md 3.2: what a session may do before its second factor, and which tokens a fresh proof ends. */
+
+const SITE = { origin: ORIGIN, rp_id: 'console.test' }
+let auth: Auth
+let url: string
+beforeAll(async () => {
+  auth = await startAuth({ SESSION__SECOND_FACTOR__ROLES: '["approver"]' })
+  url = (await auth.addGateway()).url
+})
+afterAll(() => auth?.stop())
+
+const token = (body: object) => send(`${url}/v1/token`, { body, headers: { origin: ORIGIN } })
+const signIn = async (username: string) => (await token({ username, password: PASSWORD })).body
+const renewed = async (refresh_token: unknown) => (await token({ grant_type: 'refresh_token', refresh_token })).body
+const keyed = (access: unknown) => ({ ...bearer(access), 'idempotency-key': randomUUID() })
+const claimsOf = (access: unknown) =>
+  JSON.parse(Buffer.from(String(access).split('.')[1] ?? '', 'base64url').toString())
+const challenge = async () => String((await send(`${url}/v1/token/passkey-options`, { body: {} })).body.challenge)
+const addPasskey = async (access: unknown, id: string) => {
+  const key = createAuthenticator(SITE)
+  const body = { name: 'phone', attestation: key.attest(await challenge(), id) }
+  expect((await send(`${url}/api/v1/users/me/passkeys`, { body, headers: keyed(access) })).status).toBe(201)
+  return key
+}
+const reauth = (access: unknown, body: object) => send(`${url}/v1/token/reauth`, { body, headers: bearer(access) })
+const read = (access: unknown) => send(`${url}/api/v1/users/me`, { headers: bearer(access) })
+const person = async (roles: string[]) => {
+  const username = `p-${randomUUID().slice(0, 8)}`
+  return { username, id: (await auth.addUser(username, roles)).id }
+}
+/** Shapes are looked at before rights. */
+const BODIES: Record<string, object> = {
+  '/v1/sso/:provider/start': { purpose: 'link' },
+  '/v1/sessions/revoke-others': {},
+  '/v1/users/me/password': { current_password: PASSWORD, new_password: `${PASSWORD}-2` },
+  ...Object.fromEntries(['find', 'approve', 'deny'].map((act) => [`/v1/device/${act}`, { user_code: 'BCDF-GHJK' }])),
+}
+const LIMITED = { status: 403, body: { category: 'policy_denied', code: 'factor_required' } }
+
+describe('a session that still needs a second factor', () => {
+  it('is refused on every route of the gateway and of the services but those that set one up', async () => {
+    const { username } = await person(['viewer', 'approver'])
+    const { access_token } = await signIn(username)
+    expect(claimsOf(access_token)).toMatchObject({ scope: ['enrolment'], amr: ['pwd'] })
+    const guarded = ROUTES.filter(({ permission }) => permission !== 'none')
+    expect(guarded.length).toBeGreaterThan(100)
+    for (const { method, path, enrols } of guarded) {
+      if (enrols) continue
+      const at = `${url}${path.replaceAll(/\{[^}]+\}/g, randomUUID())}`
+      const body = method === 'GET' || method === 'DELETE' ? {} : { body: {} }
+      expect([path, await send(at, { method, headers: keyed(access_token), ...body })]).toMatchObject([path, LIMITED])
+    }
+    const open = guarded.filter(({ enrols }) => enrols).map(({ method, path }) => `${method} ${path}`)
+    const served = authorizedRoutes(auth.session.app).filter(({ method }) => method !== 'HEAD')
+    const said = served
+      .filter(({ enrols }) => enrols)
+      .map(({ method, url }) => `${method} ${url.replace('/v1/users', '/api/v1/users')}`)
+    expect([...said, 'POST /auth/logout'].sort()).toEqual(open.sort())
+    for (const { method, url: path, enrols, permissions } of served) {
+      if (enrols || permissions.some((one) => one === 'none' || one === 'bearer')) continue
+      const at = `${auth.session.url}${path.replace(':provider', 'corp').replaceAll(/:\w+/g, randomUUID())}`
+      const asked = {
+        method: method as 'GET',
+        headers: keyed(access_token),
+        ...(BODIES[path] && { body: BODIES[path] }),
+      }
+      expect([path, await send(at, asked)]).toMatchObject([path, LIMITED])
+    }
+    const identity = `${auth.vars.GATEWAY__UPSTREAM__IDENTITY_URL}/v1/users/me`
+    expect(await send(identity, { headers: bearer(access_token) })).toMatchObject(LIMITED)
+    const hint = (await read(access_token)).body.hint
+    expect(hint).toContain('/settings/passkeys')
+  })
+
+  it('has all rights after a passkey was added, and its refreshes keep them', async () => {
+    const { username, id } = await person(['viewer', 'approver'])
+    const first = await signIn(username)
+    const second = await renewed(first.refresh_token)
+    expect(await read(second.access_token)).toMatchObject(LIMITED)
+    await addPasskey(second.access_token, id)
+    expect(await read(second.access_token)).toMatchObject(LIMITED)
+    const third = await renewed(second.refresh_token)
+    expect(claimsOf(third.access_token)).not.toHaveProperty('scope')
+    expect(claimsOf(third.access_token).amr).toEqual(['pwd', 'hwk', 'mfa'])
+    expect((await read(third.access_token)).status).toBe(200)
+    expect(await token({ username, password: PASSWORD })).toMatchObject({ body: { code: 'second_factor_required' } })
+  })
+
+  it('has all rights after an authenticator app was set up', async () => {
+    const { username } = await person(['approver'])
+    const { access_token, refresh_token } = await signIn(username)
+    const begun = await send(`${url}/api/v1/users/me/totp/setup`, { body: {}, headers: bearer(access_token) })
+    const { secret, setup } = begun.body as { secret: string; setup: string }
+    const asked = { method: 'PUT', body: { setup, code: codeAt(secret, new Date()) }, headers: keyed(access_token) }
+    expect((await send(`${url}/api/v1/users/me/totp`, asked as never)).status).toBe(200)
+    expect((await read((await renewed(refresh_token)).access_token)).status).toBe(200)
+  })
+
+  it('is any session of a password alone whose person was given such a role, until a factor is confirmed', async () => {
+    const { username, id } = await person(['viewer'])
+    const { access_token, refresh_token } = await signIn(username)
+    const key = await addPasskey(access_token, id)
+    await auth.identity_deps.db
+      .insert(grants)
+      .values({
+        ...{ id: randomUUID(), subject_type: 'user', subject_id: id },
+        ...{ role: 'approver', scope: {}, created_by: 'system' },
+      })
+    const limited = await renewed(refresh_token)
+    expect(await read(limited.access_token)).toMatchObject(LIMITED)
+    const by_password = await reauth(limited.access_token, { password: PASSWORD })
+    expect(await read(by_password.body.access_token)).toMatchObject(LIMITED)
+    const confirmed = await reauth(by_password.body.access_token, { assertion: key.assert(await challenge()) })
+    expect((await read(confirmed.body.access_token)).status).toBe(200)
+  })
+
+  it('does not exist for a sign-in by a passkey, nor for a role that needs no factor', async () => {
+    const { username, id } = await person(['approver'])
+    const key = await addPasskey((await signIn(username)).access_token, id)
+    const strong = await token({ grant_type: 'passkey', assertion: key.assert(await challenge()) })
+    expect((await read(strong.body.access_token)).status).toBe(200)
+    expect((await read((await signIn((await person(['viewer'])).username)).access_token)).status).toBe(200)
+  })
+})
+
+describe('a fresh proof', () => {
+  it('ends the token that asked for it at once, and every token of an older proof', async () => {
+    const { username, id } = await person(['viewer'])
+    const { access_token, refresh_token } = await signIn(username)
+    const other = await signIn(username)
+    const fresh = await reauth(access_token, { password: PASSWORD })
+    expect(fresh.status).toBe(200)
+    expect(await read(access_token)).toMatchObject({ status: 401, body: { code: 'invalid_token' } })
+    expect((await read(fresh.body.access_token)).status).toBe(200)
+    expect((await read(other.access_token)).status).toBe(200)
+    const { session_id } = claimsOf(access_token)
+    const owner = { user_id: id, session_id, username, mode: 'json' as const, amr: ['pwd' as const] }
+    const older = await auth.session.deps.issuer.access(
+      { ...owner, auth_time: claimsOf(access_token).auth_time - 1 },
+      'test',
+    )
+    expect((await read(older)).status).toBe(401)
+    const next = await renewed(refresh_token)
+    expect(claimsOf(next.access_token).auth_time).toBe(claimsOf(fresh.body.access_token).auth_time)
+    expect((await read(next.access_token)).status).toBe(200)
+    expect((await reauth(next.access_token, { password: 'Wrong-Otter-7-Battery' })).status).toBe(422)
+    expect((await read(next.access_token)).status).toBe(200)
+  })
+})
+
+describe('ending one’s other sessions', () => {
+  it('takes a sign-in of the last 5 minutes; the current one ends at any time', async () => {
+    const { username, id } = await person(['viewer'])
+    const [mine, lost, third] = [await signIn(username), await signIn(username), await signIn(username)]
+    const { session_id } = claimsOf(mine.access_token)
+    await auth.session.deps.store.touchAuthTime({ user_id: id, session_id }, Math.floor(Date.now() / 1000) - 301)
+    const stale = (await renewed(mine.refresh_token)).access_token
+    const end = (access: unknown, session: string) =>
+      send(`${url}/api/v1/sessions/${session}`, { method: 'DELETE', headers: keyed(access) })
+    const others = (access: unknown) =>
+      send(`${url}/api/v1/sessions/revoke-others`, { body: {}, headers: keyed(access) })
+    const refused = { status: 403, body: { code: 'reauth_required', max_age_s: 300 } }
+    expect(await end(stale, claimsOf(lost.access_token).session_id)).toMatchObject(refused)
+    expect(await others(stale)).toMatchObject(refused)
+    expect((await read(lost.access_token)).status).toBe(200)
+    const fresh = (await reauth(stale, { password: PASSWORD })).body.access_token
+    expect((await end(fresh, claimsOf(lost.access_token).session_id)).status).toBe(204)
+    expect(await others(fresh)).toMatchObject({ status: 200, body: { revoked: 1 } })
+    expect((await read(third.access_token)).status).toBe(401)
+    await auth.session.deps.store.touchAuthTime({ user_id: id, session_id }, 1)
+    const old = await auth.session.deps.issuer.access(
+      { user_id: id, session_id, username, mode: 'json', amr: ['pwd'], auth_time: claimsOf(fresh).auth_time },
+      'test',
+    )
+    expect((await end(old, session_id)).status).toBe(204)
+  })
+})
