@@ -10,8 +10,8 @@ import { type Outcome, wreak } from './run.ts'
 
 /**
  * `npm run test:chaos -- --kills 50 [--seed N] [--gap SECONDS] [--at-once N]`: a platform and servers of its own, operations
- * on real hosts all the time, `kill -9` and SIGSTOP of random processes at random moments, lost answers, and links
- * that are cut, swallow or are slow. People sign in and out meanwhile. Exits 1 when an operation did not end right,
+ * on real hosts all the time, `kill -9` and SIGSTOP of random processes at random moments. Answers are lost;
+ * links are cut, swallow or are slow. People sign in and out meanwhile. Exits 1 when an operation did not end right,
  * an effect was lost or done twice, or anything derived is not what its origin says.
  */
 const report = ({ deaths, stalls, breaks, sign_ins, jobs, effects, twice, lost, breaches }: Outcome): void => {

@@ -15,7 +15,7 @@ export const noticesDue = (expires_at: string | Date, now: Date): number =>
 
 /**
  * Notes which credentials will end soon, once for each notice, however many processes look: the row of the credential is
- * locked, and each of those who are told has a row in the audit log, which the relay hands to the notifier.
+ * locked. Each of those who are told has a row in the audit log, which the relay hands to the notifier.
  */
 export const noteEnding = async (deps: Pick<IdentityDeps, 'db' | 'clock' | 'keys'>): Promise<number> =>
   deps.db.transaction(async (tx) => {
