@@ -15,7 +15,7 @@ describe('what the palette lists for a text', () => {
     expect(rankOf('C-9BD', 'Line', '01a2166c-9bd')).toBe(0)
   })
 
-  it('keeps the order of what answers equally well, and loses and makes up none', () => {
+  it('keeps the order of equally good answers, and loses and makes up none', () => {
     const texts = fc.array(fc.constantFrom('abc', 'xabc', 'x abc', 'b', 'cab'))
     fc.assert(
       fc.property(texts, (all) => {

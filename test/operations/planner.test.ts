@@ -44,7 +44,7 @@ describe('what an undo restores in the catalog', () => {
   }
   const noop = { executor: 'noop' }
 
-  it('is what the plan found, member by member; what was not there goes', () => {
+  it('restores the state that the plan found, member by member; new members go', () => {
     const desired_state = { release: '1', tags: ['a'], net: { mtu: 1500, vlan: 7 }, odd: { $from: 'here' } }
     const wanted = {
       release: '2',

@@ -51,7 +51,7 @@ export const ActionButton = ({ action, press, main = false, danger = false, chil
   )
 }
 
-/** Why actions are not possible now, each reason once; what the permissions never allow is behind one question. The server speaks English. */
+/** Why actions are not possible now, each reason once; one that the permissions never allow is behind one question. The server speaks English. */
 export const WhyNot = ({ actions }: { actions: (AllowedAction | undefined)[] }) => {
   const refused = actions.flatMap((action) => (action === undefined || mayPress(action) ? [] : action))
   const never = Map.groupBy(refused.filter(isNever), ({ reason }) => reason)

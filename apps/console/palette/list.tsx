@@ -22,7 +22,7 @@ const LEAST = 2
 
 const textOf = ({ text, id, of = '' }: Item): [string, string | undefined] => [`${text} ${of}`, id]
 
-/** Everything that the typed text leads to, the best first; what the server finds comes after what this tab knows. */
+/** Everything that the typed text leads to, the best first; finds of the server come after those of this tab. */
 const useItems = (typed: string): { items: Item[]; busy: boolean } => {
   const me = useQuery(meQuery()).data
   const { only, q } = askedFor(typed)

@@ -1,4 +1,4 @@
-/** How well a text answers what was typed: by its id, its beginning, a word in it, a part of it; undefined if not. Pure. */
+/** How well a text answers the typed one: by its id, its beginning, a word in it, a part of it; undefined if not. Pure. */
 export const rankOf = (typed: string, text: string, id = ''): number | undefined => {
   const [q, inside] = [typed.toLowerCase(), text.toLowerCase()]
   if (q.length > 3 && id.toLowerCase().endsWith(q)) return 0

@@ -9,6 +9,7 @@ import { AppError, notFound } from '../../shared/errors.ts'
 import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
 import { withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
+import { findUser } from '../sessions/admin.routes.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
 import { endUserSessions } from '../sessions/end.ts'
 import { byUser } from '../sessions/routes.ts'
@@ -74,7 +75,10 @@ const adminRoutes: Routes = async (app, { deps }) => {
         response: { 200: ExternalIdentityList, ...errorReplies },
       },
     },
-    (req) => listOf(deps, req, req.params.user_id),
+    async (req) => {
+      await findUser(deps, req.params.user_id, String(req.id))
+      return listOf(deps, req, req.params.user_id)
+    },
   )
 
   app.delete(

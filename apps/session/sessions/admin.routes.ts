@@ -141,7 +141,8 @@ const unlessAway = (error: unknown): void => {
   if (!(error instanceof AppError) || error.status !== 503) throw error
 }
 
-const findUser = async (deps: SessionDeps, user_id: string, request_id: string) => {
+/** A 404 if there is no such user. */
+export const findUser = async (deps: SessionDeps, user_id: string, request_id: string) => {
   const { user } = isUuid(user_id)
     ? await deps.identity.getUser({ id: user_id }, withRequestId(request_id)).catch((error: unknown) => {
         throw fromRpc('identity', error)

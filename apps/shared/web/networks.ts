@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 
-/** A list of networks such as 10.0.0.0/8. Throws `fault` for what is none. */
+/** A list of networks such as 10.0.0.0/8. Throws `fault` for anything else. */
 export const listOf = (networks: readonly string[], fault: (network: string) => Error): BlockList => {
   const list = new BlockList()
   for (const network of networks) {

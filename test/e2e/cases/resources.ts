@@ -5,7 +5,7 @@ import { PATIENCE_MS, people, press, stack, tabOf, takePictures } from '../desk.
 
 describe('the list of resources', () => {
   it(
-    'filters and orders by what the catalog knows, says how many match, and draws few rows of many',
+    'filters and orders by facts of the catalog, says how many match, and draws few rows of many',
     async () => {
       const items = Array.from({ length: 130 }, (_, at) => ({
         op: 'create',
