@@ -355,7 +355,7 @@ export interface paths {
         put?: never;
         /**
          * End your other sessions
-         * @description Ends all other sessions of the caller, who must have signed in within the last 5 minutes.
+         * @description Ends all other sessions of the caller, who must have signed in recently.
          */
         post: operations["revokeOtherSessions"];
         delete?: never;
@@ -376,7 +376,7 @@ export interface paths {
         post?: never;
         /**
          * End one of your sessions
-         * @description Ends one of the caller’s sessions; ending the current one signs out. Ending another one takes a sign-in within the last 5 minutes.
+         * @description Ends one of the caller’s sessions; ending the current one signs out. Ending another one takes a recent sign-in.
          */
         delete: operations["revokeSession"];
         options?: never;

@@ -25,11 +25,9 @@ export const listOf = async (deps: SessionDeps, user_id: string, current?: strin
   as_of: deps.clock.now().toISOString(),
 })
 
-/** How long ago whoever ends others of their sessions may have signed in. An administrator ends them at any time. */
-const SIGN_IN_AGE_S = 300
-
-const refuseUnconfirmed = ({ clock }: SessionDeps, { caller }: FastifyRequest): void => {
-  const stale = refuseStaleAuth(caller, SIGN_IN_AGE_S, clock.now())
+/** Whoever ends others of their sessions has signed in lately (ASVS 7.5.2). An administrator ends them at any time. */
+const refuseUnconfirmed = ({ clock, config }: SessionDeps, { caller }: FastifyRequest): void => {
+  const stale = refuseStaleAuth(caller, config.AUTH__REAUTH__MAX_AGE_S, clock.now())
   if (stale) throw stale
 }
 
@@ -62,7 +60,7 @@ export const sessionsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = 
         tags: ['sessions'],
         'x-errors': [403],
         description:
-          'Ends one of the caller’s sessions; ending the current one signs out. Ending another one takes a sign-in within the last 5 minutes.',
+          'Ends one of the caller’s sessions; ending the current one signs out. Ending another one takes a recent sign-in.',
         params: SessionParams,
         headers: CommandHeaders,
         response: { 204: Type.Null(), ...errorReplies },
@@ -70,8 +68,8 @@ export const sessionsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = 
     },
     async (req, reply) => {
       const { user_id, session_id, mode } = req.caller
-      if (req.params.session_id !== session_id) refuseUnconfirmed(deps, req)
       const answer = await runOnce(deps, commandOf(req), async () => {
+        if (req.params.session_id !== session_id) refuseUnconfirmed(deps, req)
         await endOwnSession(deps, { user_id, session_id: req.params.session_id }, 'logout', byUser(req))
         return { status: 204, body: undefined }
       })
@@ -89,18 +87,18 @@ export const sessionsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = 
         summary: 'End your other sessions',
         tags: ['sessions'],
         'x-errors': [403],
-        description: 'Ends all other sessions of the caller, who must have signed in within the last 5 minutes.',
+        description: 'Ends all other sessions of the caller, who must have signed in recently.',
         headers: CommandHeaders,
         response: { 200: Revoked, ...errorReplies },
       },
     },
     async (req, reply) => {
-      refuseUnconfirmed(deps, req)
       const { user_id, session_id } = req.caller
-      const answer = await runOnce(deps, commandOf(req), async () => ({
-        status: 200,
-        body: { revoked: await endUserSessions(deps, { user_id, keep_session_id: session_id }, 'logout', byUser(req)) },
-      }))
+      const answer = await runOnce(deps, commandOf(req), async () => {
+        refuseUnconfirmed(deps, req)
+        const revoked = await endUserSessions(deps, { user_id, keep_session_id: session_id }, 'logout', byUser(req))
+        return { status: 200, body: { revoked } }
+      })
       return sendStored(reply, answer)
     },
   )

@@ -237,7 +237,8 @@ describe('a session in the browser', () => {
     async () => {
       const { context, page } = await sitDown('eva')
       await page.getByText('Live', { exact: true }).waitFor()
-      await people.eva.post('/v1/sessions/revoke-others', {})
+      const elsewhere = await signIn(stack.gateway_url, accounts.get('eva') as Account)
+      await elsewhere.post('/v1/sessions/revoke-others', {})
       await page.getByText('Your session was ended elsewhere. Sign in again.').waitFor()
       await context.close()
     },
