@@ -184,7 +184,9 @@ it('a forced cancel is pushed to the agent that has the work, at once and to no 
 
 it('an agent whose time is over is told so, by HTTP as well; one that never answers holds nothing up', async () => {
   const heard: string[] = []
-  answerBy = (work) => carryOut(work, stall(heard))
+  // By its own clock there is time left.
+  const deadline_at = new Date(Date.now() + 3_600_000).toISOString()
+  answerBy = (work) => carryOut({ ...work, deadline_at }, stall(heard))
   const over = await start(
     external('over', { pool: 'web', timeouts: { run_s: 2, heartbeat_s: 600 }, idempotent: false }),
   )
