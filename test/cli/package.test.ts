@@ -39,7 +39,7 @@ const installed = (
   args: string[],
   { input = '', env = {}, said = (_: string) => {} } = {},
 ): Promise<Ran> =>
-  new Promise((resolve) => {
+  new Promise((resolve, reject) => {
     const child = spawn(join(bin, 'signalbox'), args, {
       cwd: folder,
       env: { ...ENV, PATH: `${dirname(node)}${delimiter}/usr/bin${delimiter}/bin`, ...env },
@@ -50,6 +50,7 @@ const installed = (
       ran.err += chunk
       said(ran.err)
     })
+    child.on('error', reject)
     child.on('close', (code) => resolve({ ...ran, code }))
     child.stdin.end(input)
   })
@@ -59,6 +60,8 @@ beforeAll(async () => {
   execFileSync(process.execPath, [join(ROOT, 'apps/platform/package.ts'), '--to', folder], { env, stdio: 'pipe' })
   const [tarball = ''] = readdirSync(folder).filter((name) => name.endsWith('.tgz'))
   const options = ['--offline', '--cache', join(folder, 'cache'), '--no-audit', '--no-fund']
+  // Without one npm would install into a folder above that has packages.
+  writeFileSync(join(folder, 'package.json'), '{}')
   execFileSync('npm', ['install', ...options, `./${tarball}`], { cwd: folder, env, stdio: 'pipe' })
   await startPlatform()
 }, 180_000)
