@@ -164,7 +164,7 @@ const settle = async (tx: Tx, row: GateRow, people: People, measure: Measure): P
 /** Whether the gate stays as it is: what people approved has the votes that its policy asks for. */
 const holds = ({ gate }: GateRow, left: readonly Vote[], lost: readonly LostVote[]): boolean => {
   if (gate.status === 'bypassed') return lost.length === 0
-  if (gate.status !== 'approved' || gate.decided_by?.kind !== 'user') return true
+  if (gate.status !== 'approved' || gate.kind === 'external_check' || gate.decided_by?.kind !== 'user') return true
   const votes = left.map(({ user_id, decision, group }) => ({ user_id, decision, group_key: group }))
   return outcomeOfVotes({ policy: gate.policy, votes }) === 'approved'
 }

@@ -5,11 +5,12 @@ import type { GateRow } from './rows.ts'
 
 /**
  * SQL: whether the voters of a gate are to be proved again: people approved it, and they were last
- * proved longer than `seconds` before `now`, or before the decision. What a service, the time or the engine approved
- * rests on nobody's right. With `keep_after_start` a used approval asks no more.
+ * proved longer than `seconds` before `now`, or before the decision. What a service, a machine that checks, the time or
+ * the engine approved rests on nobody's right. With `keep_after_start` a used approval asks no more.
  */
 export const standingDue = (gate: string, seconds: string, now: string): string =>
   `(${gate}.status in ('approved', 'bypassed') and ${gate}.decided_by ->> 'kind' = 'user'
+    and (${gate}.kind <> 'external_check' or ${gate}.status = 'bypassed')
     and not (${gate}.consumed_at is not null and ${gate}.policy ->> 'on_voter_loss' is not distinct from 'keep_after_start')
     and (${gate}.standing_at is null or ${gate}.standing_at < ${gate}.decided_at
       or ${gate}.standing_at < ${now} - make_interval(secs => ${seconds})))`

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { ScheduleView } from '../../../apps/shared/contracts/operations/schedules.ts'
+import { until } from '../../support/until.ts'
 import { home, json, login, signalbox } from '../client.ts'
 
 describe('a change from intent to end', () => {
@@ -180,6 +181,42 @@ describe('a change from intent to end', () => {
     const ended = await signalbox('olga', ['op', 'watch', id, '--strict'])
     expect(ended.out).toContain('patch.applied')
     expect(ended).toMatchObject({ code: 5, err: expect.stringContaining('with exceptions') })
+  })
+
+  it('a gate of an outer check is answered by the machine that it names, with its key', async () => {
+    await Promise.all([login('ada'), login('olga')])
+    for (const words of [
+      ['machine', 'create', 'checker', '--owner', 'olga'],
+      ['user', 'grant', 'machine:checker', 'controller'],
+    ])
+      expect(await signalbox('ada', words)).toMatchObject({ code: 0 })
+    const add = ['machine', 'key', 'add', 'checker', '--permissions', 'operation:read,signal:send', '--days', '30']
+    const key = /sbk_\S+/.exec((await signalbox('ada', add)).out)?.[0] ?? ''
+    const check = { service: 'machine:checker', timeout_s: 600 }
+    const [gate] = intent.graph.gates
+    const graph = { ...intent.graph, gates: [{ ...gate, policy: { check } }] }
+    const created = await signalbox(
+      'olga',
+      ['intent', 'create', '-f', '-', '-o', 'id'],
+      JSON.stringify({ ...intent, graph }),
+    )
+    const plan = json<{ plan_id: string; plan_hash: string }>(
+      await signalbox('olga', ['plan', 'preview', created.out.trim(), '-o', 'json']),
+    )
+    const start = ['plan', 'start', plan.plan_id, '--yes', '--digest', plan.plan_hash, '-o', 'id']
+    const id = (await signalbox('olga', start)).out.trim()
+    await until(async () => (await signalbox('olga', ['gate', 'show', 'go', '--op', id])).out.includes('WAITING'), {
+      what: 'the gate',
+      timeout_ms: 30_000,
+    })
+    const passed = ['signal', id.slice(-8), '--check', 'passed', '--gate', 'go', '--summary', 'CHG-1042 is approved']
+    expect(await signalbox('olga', passed)).toMatchObject({ code: 7, err: expect.stringContaining('signal:send') })
+    const bot = (...words: string[]) => signalbox('none', words, '', { SIGNALBOX_TOKEN: key })
+    expect(await bot('signal', id)).toMatchObject({ code: 2, err: expect.stringContaining('--check') })
+    expect(await bot(...passed, '--dry-run')).toMatchObject({ code: 0, err: expect.stringContaining('Would be taken') })
+    expect(await bot(...passed)).toMatchObject({ code: 0, err: expect.stringContaining('Sent: ') })
+    expect(await signalbox('olga', ['op', 'wait', id, '--timeout', '60s'])).toMatchObject({ code: 0 })
+    expect(await bot(...passed)).toMatchObject({ code: 7, err: expect.stringContaining('refused') })
   })
 
   it('a cancelled one ends with a code of its own', async () => {
