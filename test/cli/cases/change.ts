@@ -217,6 +217,10 @@ describe('a change from intent to end', () => {
     expect(await bot(...passed)).toMatchObject({ code: 0, err: expect.stringContaining('Sent: ') })
     expect(await signalbox('olga', ['op', 'wait', id, '--timeout', '60s'])).toMatchObject({ code: 0 })
     expect(await bot(...passed)).toMatchObject({ code: 7, err: expect.stringContaining('refused') })
+    writeFileSync(join(home, 'checked.jsonl'), (await signalbox('olga', ['evidence', 'export', id])).out)
+    writeFileSync(join(home, 'keys.json'), (await signalbox('olga', ['evidence', 'keys'])).out)
+    const verified = await signalbox('olga', ['evidence', 'verify', 'checked.jsonl', '--keys', 'keys.json'])
+    expect(verified).toMatchObject({ code: 0, out: expect.stringMatching(/COUNTED/) })
   })
 
   it('a cancelled one ends with a code of its own', async () => {

@@ -143,7 +143,8 @@ const decide = (chain: Chain, record: Entry): string | undefined => {
     chain.told.decisions += 1
   }
   if (passed && !chain.told.approved.includes(String(digest))) chain.told.approved.push(String(digest))
-  const people = passed && (record.actor.kind === 'user' || subject.patch_id !== undefined)
+  const checked = status === 'approved' && chain.rules.get(String(id))?.service !== undefined
+  const people = passed && !checked && (record.actor.kind === 'user' || subject.patch_id !== undefined)
   chain.decisions.set(key, [...before, { at: String(at), passed, people }])
   return undefined
 }
@@ -166,7 +167,8 @@ const faultOf = (chain: Chain, record: Entry, before: readonly Decision[]): stri
       ? undefined
       : `${gateName(subject)} was approved by silence, which its rules do not allow`
   if (rule.service !== undefined)
-    return actor.kind === 'service' && actor.name === rule.service
+    // The key of a machine is a user with a name that no person can have.
+    return actor.kind === (rule.service.startsWith('machine:') ? 'user' : 'service') && actor.name === rule.service
       ? undefined
       : `${gateName(subject)} was not answered by its service ${JSON.stringify(rule.service)}`
   if (actor.kind === 'engine')
