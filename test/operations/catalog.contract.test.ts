@@ -262,6 +262,11 @@ it('a plan holds the room that its reservation holds, and no longer: of two for 
   expect(await reserve('vm-1')).toMatchObject({ status: 200 })
   expect(await reserve('vm-2')).toMatchObject({ status: 422, body: { code: 'no_capacity' } })
   const first = must(await plan('vm-1'), 201).body
+  // Its time is over before anyone has swept it up: no resource has moved yet.
+  const { clock } = p.deps
+  p.deps.clock = { ...clock, now: () => new Date(clock.now().getTime() + 61_000) }
+  expect(await start(first)).toMatchObject(lost)
+  p.deps.clock = clock
   catalog.wait(61_000)
   while (await sweepReservations(catalog.deps));
   await catalog.followed()
