@@ -17,7 +17,8 @@ const {
 const { SIGNALBOX_SUBJECT: subject = '', SIGNALBOX_ENDPOINT: endpoint = '' } = process.env
 const has = (fault: string) => FOREIGN_FAULT === fault
 
-const add = (work: Work) => appendFileSync(String(work.inputs.file), 'did\n')
+/** Work that no agent should do names no file. */
+const add = ({ inputs: { file } }: Work) => (typeof file === 'string' ? appendFileSync(file, 'did\n') : undefined)
 const jobs: Record<string, Job> = {
   effect: async (work) => {
     if (!has('early')) add(work)
