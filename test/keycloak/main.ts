@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createPorts } from '../../apps/platform/base/ports.ts'
 import { groups } from '../../db/identity/tables.ts'
 import { ORIGIN, startAuth } from '../session/support/auth.ts'
 import { bearerOf, createBrowser } from '../session/support/sso.ts'
@@ -18,14 +17,6 @@ const SECRET = 'keycloak-client-secret'
 const PASSWORD = 'mia-at-keycloak'
 /** Its first start builds itself anew. */
 const START_MS = 480_000
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  return port
-}
 
 const realmOf = (gateway_url: string) => ({
   realm: 'corp',
@@ -70,7 +61,7 @@ const realmOf = (gateway_url: string) => ({
 })
 
 const dir = mkdtempSync(join(tmpdir(), 'signalbox-keycloak-'))
-const port = await freePort()
+const port = await createPorts().take('keycloak', 0)
 const base = `http://localhost:${port}`
 const issuer = `${base}/realms/corp`
 mkdirSync(join(dir, 'secrets'))

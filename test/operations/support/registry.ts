@@ -1,9 +1,9 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { cacheDir } from '../../../apps/platform/base/paths.ts'
+import { createPorts } from '../../../apps/platform/base/ports.ts'
 import { which } from '../../../apps/platform/servers/sources.ts'
 import { until } from '../../support/until.ts'
 
@@ -30,16 +30,8 @@ const buildRegistry = (): string => {
   return target
 }
 
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  return port
-}
-
 export const startRegistry = async () => {
-  const host = `127.0.0.1:${await freePort()}`
+  const host = `127.0.0.1:${await createPorts().take('registry', 0)}`
   const child = spawn(buildRegistry(), ['registry', 'serve', '--address', host], { stdio: 'ignore' })
   await until(() => fetch(`http://${host}/v2/`).then(({ ok }) => ok), { timeout_ms: 30_000, what: 'the registry' })
   const put = async (path: string, type: string, bytes: Buffer) => {
