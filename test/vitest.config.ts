@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { which } from '../apps/platform/servers/sources.ts'
 
 /**
  * The files that take longest come first: begun last, each would run alone at the end while cores are idle. Those that
@@ -46,6 +47,8 @@ export default defineConfig({
       ...(process.env.KUBE_APISERVER ? [] : ['test/kubernetes/**']),
       ...(process.env.OTEL_COLLECTOR ? [] : ['test/collector/**']),
       ...(process.env.CHART_PROMTOOL ? [] : ['test/deploy/**']),
+      // It builds a registry with Go, which no other test needs.
+      ...(which('go') ? [] : ['test/operations/packs.registry.test.ts']),
     ],
     pool: 'forks',
     maxWorkers: 3,
