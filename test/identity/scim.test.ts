@@ -526,7 +526,8 @@ describe('a change', () => {
 
   it('by the URN of our schema as path is one of the whole person', async () => {
     const id = await hire()
-    expect((await patch(`/Users/${id}`, { op: 'replace', path: USER, value: { active: false } })).body.active).toBe(false)
+    const done = await patch(`/Users/${id}`, { op: 'replace', path: USER, value: { active: false } })
+    expect(done.body.active).toBe(false)
     expect(await patch(`/Users/${id}`, { op: 'remove', path: USER })).toMatchObject(failed(400, 'noTarget'))
   })
 
@@ -540,7 +541,12 @@ describe('a change', () => {
       .values(people.map((person) => ({ id: person.id, username: person.name, folded: person.name, provider: 'corp' })))
     await db
       .insert(scim_resources)
-      .values(people.map((person) => ({ ...(one as object), ...person, folded: person.name, type: 'User', external_id: null }) as never))
+      .values(
+        people.map(
+          (person) =>
+            ({ ...(one as object), ...person, folded: person.name, type: 'User', external_id: null }) as never,
+        ),
+      )
     await db.insert(scim_members).values(people.map(({ id: user_id }) => ({ group_id: id, user_id })))
     expect(await patch(`/Groups/${id}`, { op: 'replace', path: 'members', value: [] })).toMatchObject(failed(400))
     expect((await scim('DELETE', `/Groups/${id}`)).status).toBe(204)
