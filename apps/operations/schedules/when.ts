@@ -14,7 +14,7 @@ export const nextTime = (when: When, made: number, after: number): number | unde
 }
 
 const QUARTER_MS = 900_000
-/** When clocks go back, croner takes the second pass of the hour for the first: what it names then is over, and comes once. */
+/** When clocks go back, croner takes the second pass of the hour for the first, and names times that are over. They come once. */
 const nextByCron = (when: Extract<When, { cron: string }>, after: number): number | undefined => {
   const cron = cronOf(when)
   for (let from = after; ; from += QUARTER_MS) {

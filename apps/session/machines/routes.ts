@@ -63,7 +63,7 @@ const refusedForm = (detail: string, code: 'schema_violation' | 'unsupported_gra
     extra: { error: code === 'schema_violation' ? 'invalid_request' : code, error_description: detail },
   })
 
-/** What is wrong with a request, also as RFC 6749 (5.2) names it. */
+/** The fault of a request, also as RFC 6749 (5.2) names it. */
 const inWordsOfOAuth = (error: AppError): AppError => {
   if (error.category === 'validation_error')
     error.options.extra ??= { error: 'invalid_request', error_description: error.message }

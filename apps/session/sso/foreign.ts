@@ -121,7 +121,7 @@ const claimOf = (error: unknown): string | undefined => {
     : undefined
 }
 
-/** What the libraries call answers that are none; those of `jose` are about the key set alone. */
+/** Codes of the libraries for answers that cannot be read; those of `jose` are about the key set alone. */
 const AWAY = new Set([
   ...['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON'],
   ...['ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID', 'ERR_JOSE_GENERIC'],

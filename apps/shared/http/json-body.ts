@@ -6,7 +6,7 @@ import type { EdgeCodes } from './edge-codes.ts'
 const JSON_TYPES = /^application\/(json|merge-patch\+json|json-patch\+json|scim\+json)(\s*;|$)/i
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 const UTF8_ONLY = /^[^;]+(;\s*charset="?utf-8"?\s*)?$/i
-/** Spellings of what cannot be stored: U+0000, surrogates, of which a half may be missing, and infinite numbers. */
+/** Spellings of values that cannot be stored: U+0000, surrogates, of which a half may be missing, and infinite numbers. */
 const SUSPECT = /\\u(0000|[dD][89a-fA-F])|\d[eE]\+?\d{3}|\d{300}/
 
 declare module 'fastify' {
@@ -56,7 +56,7 @@ export const acceptJson = (app: FastifyInstance, limits: JsonLimits, codes: Code
 
 const FORM = 'application/x-www-form-urlencoded'
 
-/** Forms in UTF-8, where a protocol asks for them: each parameter once. `refuse` says in the words of the route what is wrong. */
+/** Forms in UTF-8, where a protocol asks for them: each parameter once. `refuse` words a fault as the route does. */
 export const acceptForms = (
   app: FastifyInstance,
   codes: Pick<Codes, 'media_type'>,
