@@ -13,21 +13,18 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; path: s
   app,
   { deps, path, guard },
 ) => {
-  app.get(
-    path,
-    {
-      schema: {
-        operationId: 'listCatalogAudit',
-        summary: 'List audit rows of the catalog',
-        description:
-          'Who wrote which resource, and who was refused; newest first. Not in the specification. Example: ?object=resource:eu1-web-01',
-        tags: ['audit'],
-        querystring: AuditQuery,
-        response: { 200: AuditList, ...errorReplies },
-      },
-      preHandler: guard,
+  app.get(path, {
+    schema: {
+      operationId: 'listCatalogAudit',
+      summary: 'List audit rows of the catalog',
+      description:
+        'Who wrote which resource, and who was refused; newest first. Not in the specification. Example: ?object=resource:eu1-web-01',
+      tags: ['audit'],
+      querystring: AuditQuery,
+      response: { 200: AuditList, ...errorReplies },
     },
-    async (req) => {
+    preHandler: guard,
+    handler: async (req) => {
       const { page_size, page_token, ...filter } = req.query
       const { action: type, ...rest } = filter
       const list = { route: 'audit', ...filter }
@@ -36,5 +33,5 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; path: s
       const { items, next_page_token } = deps.pages.cut(rows, page_size, list, ({ id }) => [String(id)])
       return { items: items.map(auditView), next_page_token, as_of: deps.clock.now().toISOString() }
     },
-  )
+  })
 }

@@ -11,21 +11,18 @@ import type { OperationsDeps } from './deps.ts'
 export const engineRoutes: FastifyPluginAsyncTypebox<{
   deps: Pick<OperationsDeps, 'db' | 'keys' | 'payload_codec'>
 }> = async (app, { deps }) => {
-  app.post(
-    '/v1/engine/codec/decode',
-    {
-      schema: {
-        operationId: 'decodePayloads',
-        summary: 'Decode payloads of the engine',
-        description:
-          'What the engine stores encrypted, in the clear, for its UI and command line. Plain payloads come back as they are. Each use is a row of the audit log.',
-        tags: ['engine'],
-        body: Payloads,
-        response: { 200: Payloads, ...errorReplies },
-      },
-      preHandler: allow('engine:inspect', { kind: 'R' }),
+  app.post('/v1/engine/codec/decode', {
+    schema: {
+      operationId: 'decodePayloads',
+      summary: 'Decode payloads of the engine',
+      description:
+        'What the engine stores encrypted, in the clear, for its UI and command line. Plain payloads come back as they are. Each use is a row of the audit log.',
+      tags: ['engine'],
+      body: Payloads,
+      response: { 200: Payloads, ...errorReplies },
     },
-    async (req) => {
+    preHandler: allow('engine:inspect', { kind: 'R' }),
+    handler: async (req) => {
       const sent = req.body.payloads.map(fromText)
       const payloads = await decode(deps.payload_codec, sent)
       const workflows = [...new Set(sent.flatMap((payload) => workflowOf(payload) ?? []))].sort()
@@ -42,7 +39,7 @@ export const engineRoutes: FastifyPluginAsyncTypebox<{
       )
       return { payloads: payloads.map(toText) }
     },
-  )
+  })
 }
 
 const decode = async (codec: EncryptingCodec | undefined, payloads: Payload[]): Promise<Payload[]> => {

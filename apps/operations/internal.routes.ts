@@ -21,22 +21,19 @@ import { kindOf, stepsOf } from './signals/steps.ts'
 
 /** The internal listener's own endpoints: signals of control planes, and the log of events. */
 export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: AcceptDeps & ReplanDeps }> = async (app, { deps }) => {
-  app.post(
-    '/internal/v1/workflow-signals/:operation_id',
-    {
-      schema: {
-        operationId: 'signalOperation',
-        summary: 'Signal a running operation',
-        description:
-          'A command by a control plane: the same transaction and rules as the public commands. Answered once it is accepted; signal_id is its command id, and a repeat is a duplicate.',
-        tags: ['internal'],
-        params: OperationParams,
-        body: WorkflowSignal,
-        response: { 202: WorkflowSignalReply, ...errorReplies },
-      },
-      preHandler: requireScope('signals:write'),
+  app.post('/internal/v1/workflow-signals/:operation_id', {
+    schema: {
+      operationId: 'signalOperation',
+      summary: 'Signal a running operation',
+      description:
+        'A command by a control plane: the same transaction and rules as the public commands. Answered once it is accepted; signal_id is its command id, and a repeat is a duplicate.',
+      tags: ['internal'],
+      params: OperationParams,
+      body: WorkflowSignal,
+      response: { 202: WorkflowSignalReply, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: requireScope('signals:write'),
+    handler: async (req, reply) => {
       const signal = req.body
       const command = commandOfService(deps, req, req.params.operation_id, signal)
       const steps = notTaken(command, stepsOf(deps, command, signal))
@@ -47,29 +44,26 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: AcceptDeps & Repl
         .code(202)
         .send({ command_id: signal.signal_id, status: row?.command.status ?? 'accepted', duplicate })
     },
-  )
+  })
 
-  app.get(
-    '/internal/v1/events',
-    {
-      schema: {
-        operationId: 'listEvents',
-        summary: 'Read the log of events',
-        description: 'Events after a position, or those of one aggregate after a version: how a consumer fills a gap.',
-        tags: ['internal'],
-        querystring: LogQueryParams,
-        response: { 200: LogMessages, ...errorReplies },
-      },
-      preHandler: requireScope('events:read'),
+  app.get('/internal/v1/events', {
+    schema: {
+      operationId: 'listEvents',
+      summary: 'Read the log of events',
+      description: 'Events after a position, or those of one aggregate after a version: how a consumer fills a gap.',
+      tags: ['internal'],
+      querystring: LogQueryParams,
+      response: { 200: LogMessages, ...errorReplies },
     },
-    (req) => {
+    preHandler: requireScope('events:read'),
+    handler: (req) => {
       const { after, agg_type, agg_id, after_version = 0, limit = 100 } = req.query
       if ((agg_type === undefined) !== (agg_id === undefined))
         throw new AppError('validation_error', 'schema_violation', 'agg_type and agg_id belong together.')
       const aggregate = agg_type !== undefined && agg_id !== undefined ? { agg_type, agg_id, after_version } : undefined
       return listMessages(deps.db, { after: after ?? '0', aggregate, limit })
     },
-  )
+  })
 }
 
 const commandOfService = (

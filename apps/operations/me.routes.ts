@@ -18,19 +18,16 @@ export const meRoutes: FastifyPluginAsyncTypebox<{
   deps: Pick<OperationsDeps, 'db' | 'fence' | 'nats' | 'pool'>
 }> = async (app, { deps }) => {
   const readiness = createReadiness(checksOf(deps))
-  app.get(
-    '/v1/me',
-    {
-      schema: {
-        operationId: 'getCaller',
-        summary: 'Read what concerns the caller',
-        description: 'Permissions and groups as they are now, counts of waiting items, and parts that are not ready.',
-        tags: ['me'],
-        response: { 200: Me, ...errorReplies },
-      },
-      preHandler: allow('self', { kind: 'R' }),
+  app.get('/v1/me', {
+    schema: {
+      operationId: 'getCaller',
+      summary: 'Read what concerns the caller',
+      description: 'Permissions and groups as they are now, counts of waiting items, and parts that are not ready.',
+      tags: ['me'],
+      response: { 200: Me, ...errorReplies },
     },
-    async (req) => {
+    preHandler: allow('self', { kind: 'R' }),
+    handler: async (req) => {
       const { caller } = req
       const visible = visibleSql(caller, operations)
       const [counts, failed_open, { checks }] = await Promise.all([
@@ -47,5 +44,5 @@ export const meRoutes: FastifyPluginAsyncTypebox<{
         degraded: Object.entries(checks).flatMap(([part, { ok }]) => (ok ? [] : [part])),
       }
     },
-  )
+  })
 }

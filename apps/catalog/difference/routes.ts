@@ -11,22 +11,19 @@ export const differenceRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; si
   app,
   { deps, side },
 ) => {
-  app.get(
-    side.path('/v1/resources/:resource_id/difference'),
-    {
-      schema: {
-        operationId: 'getDifference',
-        summary: 'Read what differs between two times',
-        description:
-          'A resource and all below it at two times: what was added, removed, changed or moved, with the members that differ, by whom and by which operations. The same times give the same answer for ever. Example: ?from=2026-01-31T12:00:00Z',
-        tags: side.tags,
-        params: ResourceParams,
-        querystring: DifferenceQuery,
-        'x-errors': [410],
-        response: { 200: Difference, ...errorReplies },
-      },
-      preHandler: side.guard(),
+  app.get(side.path('/v1/resources/:resource_id/difference'), {
+    schema: {
+      operationId: 'getDifference',
+      summary: 'Read what differs between two times',
+      description:
+        'A resource and all below it at two times: what was added, removed, changed or moved, with the members that differ, by whom and by which operations. The same times give the same answer for ever. Example: ?from=2026-01-31T12:00:00Z',
+      tags: side.tags,
+      params: ResourceParams,
+      querystring: DifferenceQuery,
+      'x-errors': [410],
+      response: { 200: Difference, ...errorReplies },
     },
-    (req) => readDifference(deps, req.params.resource_id, req.query, side.reader(req)),
-  )
+    preHandler: side.guard(),
+    handler: (req) => readDifference(deps, req.params.resource_id, req.query, side.reader(req)),
+  })
 }

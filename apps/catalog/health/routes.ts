@@ -11,21 +11,18 @@ export const healthRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: 
   app,
   { deps, side },
 ) => {
-  app.get(
-    side.path('/v1/resources/:resource_id/health'),
-    {
-      schema: {
-        operationId: 'getResourceHealth',
-        summary: 'Read the health of a resource',
-        description:
-          'Own health and the checks it follows from (those that ran out no longer count), and the roll-up over what it depends on, with the ways that lead to its causes. Example: ?history_since=2026-01-31T12:00:00Z',
-        tags: side.tags,
-        params: ResourceParams,
-        querystring: HealthQuery,
-        response: { 200: HealthView, ...errorReplies },
-      },
-      preHandler: side.guard(),
+  app.get(side.path('/v1/resources/:resource_id/health'), {
+    schema: {
+      operationId: 'getResourceHealth',
+      summary: 'Read the health of a resource',
+      description:
+        'Own health and the checks it follows from (those that ran out no longer count), and the roll-up over what it depends on, with the ways that lead to its causes. Example: ?history_since=2026-01-31T12:00:00Z',
+      tags: side.tags,
+      params: ResourceParams,
+      querystring: HealthQuery,
+      response: { 200: HealthView, ...errorReplies },
     },
-    (req) => readHealth(deps, req.params.resource_id, req.query, side.reader(req)),
-  )
+    preHandler: side.guard(),
+    handler: (req) => readHealth(deps, req.params.resource_id, req.query, side.reader(req)),
+  })
 }

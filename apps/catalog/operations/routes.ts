@@ -16,21 +16,18 @@ export const operationsSummaryRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogD
   app,
   { deps, side },
 ) => {
-  app.get(
-    side.path('/v1/resources/:resource_id/operations-summary'),
-    {
-      schema: {
-        operationId: 'getOperationsSummary',
-        summary: 'Summarise the operations of a resource',
-        description:
-          'How many operations touched it, by status, and the last ten. Their history is at /v1/operations/{operation_id}.',
-        tags: side.tags,
-        params: ResourceParams,
-        response: { 200: OperationsSummary, ...errorReplies },
-      },
-      preHandler: side.guard(),
+  app.get(side.path('/v1/resources/:resource_id/operations-summary'), {
+    schema: {
+      operationId: 'getOperationsSummary',
+      summary: 'Summarise the operations of a resource',
+      description:
+        'How many operations touched it, by status, and the last ten. Their history is at /v1/operations/{operation_id}.',
+      tags: side.tags,
+      params: ResourceParams,
+      response: { 200: OperationsSummary, ...errorReplies },
     },
-    async (req) => {
+    preHandler: side.guard(),
+    handler: async (req) => {
       const { row } = await findVisible(deps, req.params.resource_id, side.reader(req))
       const counts = await countOperations(deps.db, row.rid)
       const last = await lastOperations(deps.db, row.rid, LAST)
@@ -44,5 +41,5 @@ export const operationsSummaryRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogD
         as_of: await asOf(deps.db, deps),
       }
     },
-  )
+  })
 }

@@ -62,45 +62,39 @@ export const projectionsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }>
   const preHandler = requireScope('catalog:admin')
   const tags = ['internal']
 
-  app.get(
-    '/internal/v1/projections',
-    {
-      schema: {
-        operationId: 'listProjections',
-        summary: 'Read how far the read models are',
-        description:
-          'The graph and the index of operations of the process that answers: state, place in the log, lag, and what the last comparison with the truth has found. Not in the specification.',
-        tags,
-        querystring: Type.Object({}, closed),
-        response: { 200: Projections, ...errorReplies },
-      },
-      preHandler,
+  app.get('/internal/v1/projections', {
+    schema: {
+      operationId: 'listProjections',
+      summary: 'Read how far the read models are',
+      description:
+        'The graph and the index of operations of the process that answers: state, place in the log, lag, and what the last comparison with the truth has found. Not in the specification.',
+      tags,
+      querystring: Type.Object({}, closed),
+      response: { 200: Projections, ...errorReplies },
     },
-    () => readProjections(deps),
-  )
+    preHandler,
+    handler: () => readProjections(deps),
+  })
 
   for (const { verb, operationId, summary, description } of ACTIONS) {
     const feeds = verb === 'pause' || verb === 'resume'
-    app.post(
-      `/internal/v1/projections/:name/${verb}`,
-      {
-        schema: {
-          operationId,
-          summary,
-          description: `${description} Not in the specification.`,
-          tags,
-          params: ProjectionParams,
-          response: { ...(feeds ? { 200: ProjectionPaused } : { 202: ProjectionProving }), ...errorReplies },
-        },
-        preHandler,
+    app.post(`/internal/v1/projections/:name/${verb}`, {
+      schema: {
+        operationId,
+        summary,
+        description: `${description} Not in the specification.`,
+        tags,
+        params: ProjectionParams,
+        response: { ...(feeds ? { 200: ProjectionPaused } : { 202: ProjectionProving }), ...errorReplies },
       },
-      async (req, reply) => {
+      preHandler,
+      handler: async (req, reply) => {
         const [name, keeper] = [nameOf(req.params.name), keeperOf(req)]
         const done = feeds
           ? pauseProjection(deps, name, verb === 'pause', keeper)
           : proveProjection(deps, name, verb, keeper)
         return reply.code(feeds ? 200 : 202).send((await done) as never)
       },
-    )
+    })
   }
 }

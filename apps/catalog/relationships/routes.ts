@@ -19,22 +19,19 @@ export const relationshipsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps;
   app,
   { deps, side },
 ) => {
-  app.get(
-    side.path('/v1/resources/:resource_id/relationships'),
-    {
-      schema: {
-        operationId: 'listRelationships',
-        summary: 'List the relationships of a resource',
-        description:
-          'Open edges (or, with at, those of that time) to peers that the caller may see, by type, direction and peer id. Example: ?direction=out&relationship_types=depends_on',
-        tags: side.tags,
-        params: ResourceParams,
-        querystring: RelationshipQuery,
-        response: { 200: RelationshipList, ...errorReplies },
-      },
-      preHandler: side.guard(),
+  app.get(side.path('/v1/resources/:resource_id/relationships'), {
+    schema: {
+      operationId: 'listRelationships',
+      summary: 'List the relationships of a resource',
+      description:
+        'Open edges (or, with at, those of that time) to peers that the caller may see, by type, direction and peer id. Example: ?direction=out&relationship_types=depends_on',
+      tags: side.tags,
+      params: ResourceParams,
+      querystring: RelationshipQuery,
+      response: { 200: RelationshipList, ...errorReplies },
     },
-    async (req) => {
+    preHandler: side.guard(),
+    handler: async (req) => {
       const { types } = deps.registry
       const reader = side.reader(req)
       const { row } = await findVisible(deps, req.params.resource_id, reader)
@@ -79,5 +76,5 @@ export const relationshipsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps;
         as_of: await asOf(deps.db, deps),
       }
     },
-  )
+  })
 }

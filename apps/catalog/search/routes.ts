@@ -10,20 +10,17 @@ export const searchRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: 
   app,
   { deps, side },
 ) => {
-  app.get(
-    side.path('/v1/search'),
-    {
-      schema: {
-        operationId: 'searchResources',
-        summary: 'Search resources',
-        description:
-          'Resources by words in their names, labels, owners, types, relations, states and annotations, the best first. Example: ?q=web eu1 prod',
-        tags: side.tags,
-        querystring: SearchQuery,
-        response: { 200: SearchResult, ...errorReplies },
-      },
-      preHandler: side.guard(),
+  app.get(side.path('/v1/search'), {
+    schema: {
+      operationId: 'searchResources',
+      summary: 'Search resources',
+      description:
+        'Resources by words in their names, labels, owners, types, relations, states and annotations, the best first. Example: ?q=web eu1 prod',
+      tags: side.tags,
+      querystring: SearchQuery,
+      response: { 200: SearchResult, ...errorReplies },
     },
-    (req) => readSearch(deps, req.query, side.reader(req)),
-  )
+    preHandler: side.guard(),
+    handler: (req) => readSearch(deps, req.query, side.reader(req)),
+  })
 }

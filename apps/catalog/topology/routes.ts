@@ -26,38 +26,32 @@ export const topologyRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side
   app,
   { deps, side },
 ) => {
-  app.get(
-    side.path('/v1/topology/graph'),
-    {
-      schema: {
-        operationId: 'getTopologyGraph',
-        summary: 'Read the graph of places',
-        description:
-          'Regions, data centers, layers and segments with counts of what is in each, their containment and the links between regions. Example: ?region_id=eu1',
-        tags: side.tags,
-        querystring: TopologyGraphQuery,
-        response: { 200: TopologyGraph, ...errorReplies },
-      },
-      preHandler: side.guard(),
+  app.get(side.path('/v1/topology/graph'), {
+    schema: {
+      operationId: 'getTopologyGraph',
+      summary: 'Read the graph of places',
+      description:
+        'Regions, data centers, layers and segments with counts of what is in each, their containment and the links between regions. Example: ?region_id=eu1',
+      tags: side.tags,
+      querystring: TopologyGraphQuery,
+      response: { 200: TopologyGraph, ...errorReplies },
     },
-    (req) => readTopologyGraph(deps, req.query, side.reader(req)),
-  )
+    preHandler: side.guard(),
+    handler: (req) => readTopologyGraph(deps, req.query, side.reader(req)),
+  })
 
   for (const { path, operationId, level, noun } of PLACES) {
-    app.get(
-      side.path(path),
-      {
-        schema: {
-          operationId,
-          summary: `List ${noun}`,
-          description: `Resources of type ${LEVELS[level]} with counts of what is below each and may be seen. Example: ?label=env=prod`,
-          tags: side.tags,
-          querystring: TopologyQuery,
-          response: { 200: TopologyList, ...errorReplies },
-        },
-        preHandler: side.guard(),
+    app.get(side.path(path), {
+      schema: {
+        operationId,
+        summary: `List ${noun}`,
+        description: `Resources of type ${LEVELS[level]} with counts of what is below each and may be seen. Example: ?label=env=prod`,
+        tags: side.tags,
+        querystring: TopologyQuery,
+        response: { 200: TopologyList, ...errorReplies },
       },
-      async (req, reply) => {
+      preHandler: side.guard(),
+      handler: async (req, reply) => {
         const { types } = deps.registry
         const reader = side.reader(req)
         const fixed = [conditions.types([...types.levelIds[level]])]
@@ -72,6 +66,6 @@ export const topologyRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side
         const list = { items: places, ...page, as_of }
         return selected ? sendPart(reply, list) : list
       },
-    )
+    })
   }
 }

@@ -30,20 +30,17 @@ type Options = { deps: AccountDeps; measures: Measures }
 /** Changes that need two administrators: read them, confirm one, and get one's half of the link that it makes. */
 export const changesRoutes: FastifyPluginCallbackTypebox<Options> = (app, { deps, measures }, done) => {
   const pages = createPages([deps.keys.page])
-  app.get(
-    '/v1/admin/changes',
-    {
-      schema: {
-        operationId: 'listChanges',
-        summary: 'List changes that need two administrators',
-        tags: ['changes'],
-        description: 'The newest first, with the digest to confirm, and whether two administrators check each other.',
-        querystring: Query,
-        response: { 200: Changes, ...errorReplies },
-      },
-      preHandler: allow('identity:read', { kind: 'R' }),
+  app.get('/v1/admin/changes', {
+    schema: {
+      operationId: 'listChanges',
+      summary: 'List changes that need two administrators',
+      tags: ['changes'],
+      description: 'The newest first, with the digest to confirm, and whether two administrators check each other.',
+      querystring: Query,
+      response: { 200: Changes, ...errorReplies },
     },
-    async (req) => {
+    preHandler: allow('identity:read', { kind: 'R' }),
+    handler: async (req) => {
       const { page_size, page_token, status: state } = req.query
       const list = { route: 'changes', state }
       const [before] = pages.after(page_token, list) ?? []
@@ -55,44 +52,39 @@ export const changesRoutes: FastifyPluginCallbackTypebox<Options> = (app, { deps
       for (const row of items) views.push(await viewOfNow(deps.db, row))
       return { items: views, next_page_token, as_of: deps.clock.now().toISOString(), control }
     },
-  )
-  app.post(
-    '/v1/admin/changes/:change_id/confirm',
-    {
-      schema: {
-        operationId: 'confirmChange',
-        summary: 'Confirm a change',
-        tags: ['changes'],
-        description: 'Makes a change that another administrator requested, if its digest is the one that was reviewed.',
-        params: Params,
-        headers: CommandHeaders,
-        body: Reviewed,
-        response: { 200: DecidedChange, ...errorReplies },
-      },
-      preHandler: arm,
+  })
+  app.post('/v1/admin/changes/:change_id/confirm', {
+    schema: {
+      operationId: 'confirmChange',
+      summary: 'Confirm a change',
+      tags: ['changes'],
+      description: 'Makes a change that another administrator requested, if its digest is the one that was reviewed.',
+      params: Params,
+      headers: CommandHeaders,
+      body: Reviewed,
+      response: { 200: DecidedChange, ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await confirmChange(deps, measures, req, { ...req.params, ...req.body })),
-  )
-  app.post(
-    '/v1/admin/changes/:change_id/half',
-    {
-      schema: {
-        operationId: 'createEnrolmentHalf',
-        summary: 'Get your half of an enrolment link',
-        tags: ['changes'],
-        description: 'One half of the link that a confirmed change makes: for its requester, and for its confirmer.',
-        params: Params,
-        headers: CommandHeaders,
-        response: { 200: EnrolmentHalf, ...errorReplies },
-      },
-      preHandler: arm,
+    preHandler: arm,
+    handler: async (req, reply) =>
+      sendStored(reply, await confirmChange(deps, measures, req, { ...req.params, ...req.body })),
+  })
+  app.post('/v1/admin/changes/:change_id/half', {
+    schema: {
+      operationId: 'createEnrolmentHalf',
+      summary: 'Get your half of an enrolment link',
+      tags: ['changes'],
+      description: 'One half of the link that a confirmed change makes: for its requester, and for its confirmer.',
+      params: Params,
+      headers: CommandHeaders,
+      response: { 200: EnrolmentHalf, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: arm,
+    handler: async (req, reply) => {
       const { replayed, body } = await halfOf(deps, req, req.params.change_id)
       markReplayed(reply, { replayed })
       return reply.code(200).send(body)
     },
-  )
+  })
   done()
 }
 
@@ -123,22 +115,19 @@ const ENDINGS = [
 /** What ends a change without making it. */
 export const changeEndingRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = (app, { deps }, done) => {
   for (const { verb, operationId, summary, status, description } of ENDINGS) {
-    app.post(
-      `/v1/admin/changes/:change_id/${verb}`,
-      {
-        schema: {
-          operationId,
-          summary,
-          tags: ['changes'],
-          description,
-          params: Params,
-          headers: CommandHeaders,
-          response: { 200: DecidedChange, ...errorReplies },
-        },
-        preHandler: allow('identity:admin', { kind: 'S' }),
+    app.post(`/v1/admin/changes/:change_id/${verb}`, {
+      schema: {
+        operationId,
+        summary,
+        tags: ['changes'],
+        description,
+        params: Params,
+        headers: CommandHeaders,
+        response: { 200: DecidedChange, ...errorReplies },
       },
-      async (req, reply) => sendStored(reply, await closeUnmade(deps, req, req.params.change_id, status)),
-    )
+      preHandler: allow('identity:admin', { kind: 'S' }),
+      handler: async (req, reply) => sendStored(reply, await closeUnmade(deps, req, req.params.change_id, status)),
+    })
   }
   done()
 }

@@ -16,36 +16,30 @@ const PATH = '/v1/users/me/preferences'
 
 /** How a person wants to see the console. Nobody else reads or changes it. */
 export const preferencesRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = (app, { deps }, done) => {
-  app.get(
-    PATH,
-    {
-      schema: {
-        operationId: 'getPreferences',
-        summary: 'Read your display preferences',
-        tags: ['preferences'],
-        description: 'The settings of the caller for the console; empty before the first time.',
-        response: { 200: Preferences, ...errorReplies },
-      },
-      preHandler: allow('self', { kind: 'R' }),
+  app.get(PATH, {
+    schema: {
+      operationId: 'getPreferences',
+      summary: 'Read your display preferences',
+      tags: ['preferences'],
+      description: 'The settings of the caller for the console; empty before the first time.',
+      response: { 200: Preferences, ...errorReplies },
     },
-    (req) => preferencesOf(deps.db, req.caller.user_id),
-  )
-  app.put(
-    PATH,
-    {
-      schema: {
-        operationId: 'setPreferences',
-        summary: 'Set your display preferences',
-        tags: ['preferences'],
-        description: 'Replaces all preferences of the caller. Of two devices at once, the later one counts.',
-        headers: CommandHeaders,
-        body: Preferences,
-        response: { 200: Preferences, ...errorReplies },
-      },
-      preHandler: allow('self', { kind: 'W' }),
+    preHandler: allow('self', { kind: 'R' }),
+    handler: (req) => preferencesOf(deps.db, req.caller.user_id),
+  })
+  app.put(PATH, {
+    schema: {
+      operationId: 'setPreferences',
+      summary: 'Set your display preferences',
+      tags: ['preferences'],
+      description: 'Replaces all preferences of the caller. Of two devices at once, the later one counts.',
+      headers: CommandHeaders,
+      body: Preferences,
+      response: { 200: Preferences, ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await setPreferences(deps, req, req.body)),
-  )
+    preHandler: allow('self', { kind: 'W' }),
+    handler: async (req, reply) => sendStored(reply, await setPreferences(deps, req, req.body)),
+  })
   done()
 }
 

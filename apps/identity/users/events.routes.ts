@@ -21,20 +21,17 @@ const EventsQuery = Type.Object({
 export const userEventsRoutes: FastifyPluginCallbackTypebox<{ deps: ReadDeps }> = (app, { deps }, done) => {
   const pages = createPages([deps.keys.page])
 
-  app.get(
-    '/v1/admin/user-events',
-    {
-      schema: {
-        operationId: 'listUserEvents',
-        summary: 'List changes of users, groups and grants',
-        tags: ['audit'],
-        description: 'Who changed which user, group or grant, and who was refused; newest first.',
-        querystring: EventsQuery,
-        response: { 200: pageOf(EventView), ...errorReplies },
-      },
-      preHandler: allow('audit:read', { kind: 'R' }),
+  app.get('/v1/admin/user-events', {
+    schema: {
+      operationId: 'listUserEvents',
+      summary: 'List changes of users, groups and grants',
+      tags: ['audit'],
+      description: 'Who changed which user, group or grant, and who was refused; newest first.',
+      querystring: EventsQuery,
+      response: { 200: pageOf(EventView), ...errorReplies },
     },
-    async (req) => {
+    preHandler: allow('audit:read', { kind: 'R' }),
+    handler: async (req) => {
       const { page_size, page_token, ...filter } = req.query
       const list = { route: 'user-events', ...filter }
       const [before] = pages.after(page_token, list) ?? []
@@ -42,7 +39,7 @@ export const userEventsRoutes: FastifyPluginCallbackTypebox<{ deps: ReadDeps }> 
       const { items, next_page_token } = pages.cut(rows, page_size, list, ({ id }) => [String(id)])
       return { items: items.map(viewOf), next_page_token, as_of: deps.clock.now().toISOString() }
     },
-  )
+  })
   done()
 }
 

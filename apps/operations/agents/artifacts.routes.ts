@@ -27,45 +27,39 @@ export const artifactsRoutes: FastifyPluginAsyncTypebox<{
   const onRequest = async (req: FastifyRequest) => {
     bringers.set(req, await bringerOf(deps, req.headers.authorization))
   }
-  app.put(
-    '/internal/v1/artifacts/:sha256',
-    {
-      onRequest,
-      schema: {
-        operationId: 'uploadArtifact',
-        summary: 'Bring the bytes of an artifact',
-        description:
-          'As application/octet-stream, by the bearer of the execution token whose attempt announced them, or by a service with the scope artifacts:write. Kept only when digest and size are those that were announced.',
-        tags: ['internal'],
-        'x-scope': 'the execution token | artifacts:write',
-        'x-permissions': ['bearer'],
-        params: ArtifactParams,
-        response: { 200: ArtifactTaken, ...errorReplies },
-      },
+  app.put('/internal/v1/artifacts/:sha256', {
+    onRequest,
+    schema: {
+      operationId: 'uploadArtifact',
+      summary: 'Bring the bytes of an artifact',
+      description:
+        'As application/octet-stream, by the bearer of the execution token whose attempt announced them, or by a service with the scope artifacts:write. Kept only when digest and size are those that were announced.',
+      tags: ['internal'],
+      'x-scope': 'the execution token | artifacts:write',
+      'x-permissions': ['bearer'],
+      params: ArtifactParams,
+      response: { 200: ArtifactTaken, ...errorReplies },
     },
-    async (req) => {
+    handler: async (req) => {
       return takeArtifact(deps, bringers.get(req) as Bringer, req.params.sha256, Bytes.of(req.body), String(req.id))
     },
-  )
-  app.get(
-    '/internal/v1/artifacts/:sha256',
-    {
-      onRequest,
-      schema: {
-        operationId: 'fetchArtifact',
-        summary: 'Fetch what an earlier attempt has made',
-        description: 'The bytes of an artifact of the same operation, by the bearer of an open execution token.',
-        tags: ['internal'],
-        'x-scope': 'the execution token',
-        'x-permissions': ['bearer'],
-        params: ArtifactParams,
-        produces: ['application/octet-stream'],
-        response: { 200: Type.Unknown(), ...errorReplies },
-      },
+  })
+  app.get('/internal/v1/artifacts/:sha256', {
+    onRequest,
+    schema: {
+      operationId: 'fetchArtifact',
+      summary: 'Fetch what an earlier attempt has made',
+      description: 'The bytes of an artifact of the same operation, by the bearer of an open execution token.',
+      tags: ['internal'],
+      'x-scope': 'the execution token',
+      'x-permissions': ['bearer'],
+      params: ArtifactParams,
+      produces: ['application/octet-stream'],
+      response: { 200: Type.Unknown(), ...errorReplies },
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       const bytes = await giveArtifact(deps, bringers.get(req) as Bringer, req.params.sha256)
       return reply.type('application/octet-stream').send(bytes)
     },
-  )
+  })
 }

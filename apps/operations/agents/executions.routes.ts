@@ -15,29 +15,26 @@ export const executionsRoutes: FastifyPluginAsyncTypebox<{
   const results = deps.telemetry.counter('signalbox_execution_results_total', 'Messages of agents by result.', [
     'result',
   ])
-  app.post(
-    '/internal/v1/execution-results',
-    {
-      // Before the body is read or judged: a stranger does not learn which members it may hold.
-      onRequest: async (req) => {
-        const token = tokenOf(req)
-        if (token !== undefined && (await isExecutionToken(deps.db, sha256Hex(token)))) return
-        results.inc({ result: 'refused' })
-        throw tokenRefused()
-      },
-      schema: {
-        operationId: 'reportExecution',
-        summary: 'Report on work that was handed over',
-        description:
-          'started, heartbeat, progress, succeeded or failed, by the bearer of the execution token that came with the work. A repeat gets the same answer; a late or stale message is refused without effect.',
-        tags: ['internal'],
-        'x-scope': 'the execution token',
-        'x-permissions': ['bearer'],
-        body: ExecutionResult,
-        response: { 200: ExecutionReply, ...errorReplies },
-      },
+  app.post('/internal/v1/execution-results', {
+    // Before the body is read or judged: a stranger does not learn which members it may hold.
+    onRequest: async (req) => {
+      const token = tokenOf(req)
+      if (token !== undefined && (await isExecutionToken(deps.db, sha256Hex(token)))) return
+      results.inc({ result: 'refused' })
+      throw tokenRefused()
     },
-    async (req) => {
+    schema: {
+      operationId: 'reportExecution',
+      summary: 'Report on work that was handed over',
+      description:
+        'started, heartbeat, progress, succeeded or failed, by the bearer of the execution token that came with the work. A repeat gets the same answer; a late or stale message is refused without effect.',
+      tags: ['internal'],
+      'x-scope': 'the execution token',
+      'x-permissions': ['bearer'],
+      body: ExecutionResult,
+      response: { 200: ExecutionReply, ...errorReplies },
+    },
+    handler: async (req) => {
       try {
         const reply = await takeResult(deps, tokenOf(req), req.body, String(req.id))
         results.inc({ result: reply.duplicate ? 'duplicate' : 'accepted' })
@@ -47,7 +44,7 @@ export const executionsRoutes: FastifyPluginAsyncTypebox<{
         throw error
       }
     },
-  )
+  })
 }
 
 const tokenOf = ({ headers }: FastifyRequest): string | undefined =>

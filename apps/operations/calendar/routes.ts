@@ -14,24 +14,21 @@ import { itemOf } from './people.ts'
 export const calendarRoutes: FastifyPluginAsyncTypebox<{
   deps: Pick<OperationsDeps, 'clock' | 'db' | 'library'>
 }> = async (app, { deps }) => {
-  app.get(
-    '/v1/calendar',
-    {
-      schema: {
-        operationId: 'getCalendar',
-        summary: 'Read the calendar',
-        description:
-          'Windows with their next opening and freezes that are not over. Both bind when nodes start, never when they end.',
-        tags: ['plans'],
-        response: { 200: CalendarView, ...errorReplies },
-      },
-      preHandler: allow('operation:read', { kind: 'R' }),
+  app.get('/v1/calendar', {
+    schema: {
+      operationId: 'getCalendar',
+      summary: 'Read the calendar',
+      description:
+        'Windows with their next opening and freezes that are not over. Both bind when nodes start, never when they end.',
+      tags: ['plans'],
+      response: { 200: CalendarView, ...errorReplies },
     },
-    async ({ caller }) => {
+    preHandler: allow('operation:read', { kind: 'R' }),
+    handler: async ({ caller }) => {
       const [library, put] = [await libraryNow(deps.db, deps.library), await listPutFreezes(deps.db)]
       return calendarAt(caller, library, put, deps.clock.now().getTime())
     },
-  )
+  })
 }
 
 const calendarAt = (caller: Caller, library: Library, put: readonly PutFreeze[], now: number) => ({

@@ -13,21 +13,18 @@ export const projectionRoutes: FastifyPluginAsyncTypebox<{ deps: { projection: C
   app,
   { deps },
 ) => {
-  app.post(
-    '/internal/v1/catalog-projection-events',
-    {
-      schema: {
-        operationId: 'applyCatalogEvents',
-        summary: 'Bring events of the catalog',
-        description:
-          'Applies events as the catalog tells them, each once and in the order of its resource. What is ahead of what is known is filled from the catalog; what it cannot give now is listed in `gaps`.',
-        tags: ['internal'],
-        body: ProjectionEvents,
-        response: { 200: ProjectionReply, ...errorReplies },
-      },
-      preHandler: requireScope('projections:write'),
+  app.post('/internal/v1/catalog-projection-events', {
+    schema: {
+      operationId: 'applyCatalogEvents',
+      summary: 'Bring events of the catalog',
+      description:
+        'Applies events as the catalog tells them, each once and in the order of its resource. What is ahead of what is known is filled from the catalog; what it cannot give now is listed in `gaps`.',
+      tags: ['internal'],
+      body: ProjectionEvents,
+      response: { 200: ProjectionReply, ...errorReplies },
     },
-    async (req) => {
+    preHandler: requireScope('projections:write'),
+    handler: async (req) => {
       refuseUnknown(req.body.events)
       const reply = { accepted: 0, duplicate: 0, gaps: [] as { resource_id: string; have: number; need: number }[] }
       for (const event of req.body.events) {
@@ -38,7 +35,7 @@ export const projectionRoutes: FastifyPluginAsyncTypebox<{ deps: { projection: C
       }
       return { ...reply, applied_watermark: (await deps.projection.watermark())?.pub_seq ?? '0' }
     },
-  )
+  })
 }
 
 const refuseUnknown = (events: CatalogEvent[]): void => {

@@ -13,21 +13,18 @@ export const standingRoutes: FastifyPluginAsyncTypebox<{
   /** Many nodes start behind one gate at once: they are answered together. */
   const running = new Map<string, Promise<void>>()
 
-  app.post(
-    '/internal/v1/gate-standing',
-    {
-      schema: {
-        operationId: 'proveGates',
-        summary: 'Prove the voters of gates',
-        description:
-          'Asks identity about everyone whose approval these gates rest on, unless it was asked a moment ago. Votes that no longer count are void, and a gate without its quorum asks again. 503 while identity is away.',
-        tags: ['internal'],
-        body: GateStanding,
-        response: { 204: Type.Null(), ...errorReplies },
-      },
-      preHandler: requireScope('gates:recheck'),
+  app.post('/internal/v1/gate-standing', {
+    schema: {
+      operationId: 'proveGates',
+      summary: 'Prove the voters of gates',
+      description:
+        'Asks identity about everyone whose approval these gates rest on, unless it was asked a moment ago. Votes that no longer count are void, and a gate without its quorum asks again. 503 while identity is away.',
+      tags: ['internal'],
+      body: GateStanding,
+      response: { 204: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: requireScope('gates:recheck'),
+    handler: async (req, reply) => {
       const { operation_id, gate_ids } = req.body
       const key = [operation_id, ...gate_ids.toSorted()].join(' ')
       const proving = running.get(key) ?? proveDue(deps, operation_id, gate_ids).finally(() => void running.delete(key))
@@ -35,5 +32,5 @@ export const standingRoutes: FastifyPluginAsyncTypebox<{
       await proving
       return reply.code(204).send(null)
     },
-  )
+  })
 }

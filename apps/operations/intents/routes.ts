@@ -36,41 +36,36 @@ const createIntentRoute = (
   deps: Pick<OperationsDeps, 'config' | 'db' | 'keys' | 'library' | 'projection'>,
   outline: Outline,
 ) => {
-  app.post(
-    '/v1/intents',
-    {
-      schema: {
-        operationId: 'createIntent',
-        summary: 'State what should be true',
-        description:
-          'Records an intent without changing anything. Preview it to see a plan, then start the plan. Targets are resolved now and again for each plan.',
-        tags: ['intents'],
-        headers: CommandHeaders,
-        'x-reply-headers': ['etag', 'location'],
-        body: IntentBody,
-        response: { 201: IntentView, 200: DryRunReply, ...errorReplies },
-      },
-      preHandler: allow('intent:create', { kind: 'W' }),
+  app.post('/v1/intents', {
+    schema: {
+      operationId: 'createIntent',
+      summary: 'State what should be true',
+      description:
+        'Records an intent without changing anything. Preview it to see a plan, then start the plan. Targets are resolved now and again for each plan.',
+      tags: ['intents'],
+      headers: CommandHeaders,
+      'x-reply-headers': ['etag', 'location'],
+      body: IntentBody,
+      response: { 201: IntentView, 200: DryRunReply, ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await createIntent(deps, mutationOf(deps, req), req.body, outline)),
-  )
+    preHandler: allow('intent:create', { kind: 'W' }),
+    handler: async (req, reply) =>
+      sendStored(reply, await createIntent(deps, mutationOf(deps, req), req.body, outline)),
+  })
 }
 
 const listIntentsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
-  app.get(
-    '/v1/intents',
-    {
-      schema: {
-        operationId: 'listIntents',
-        summary: 'List intents',
-        description: 'Intents that the caller may see, newest first.',
-        tags: ['intents'],
-        querystring: IntentListQuery,
-        response: { 200: IntentList, ...errorReplies },
-      },
-      preHandler: allow('operation:read', { kind: 'R' }),
+  app.get('/v1/intents', {
+    schema: {
+      operationId: 'listIntents',
+      summary: 'List intents',
+      description: 'Intents that the caller may see, newest first.',
+      tags: ['intents'],
+      querystring: IntentListQuery,
+      response: { 200: IntentList, ...errorReplies },
     },
-    async (req) => {
+    preHandler: allow('operation:read', { kind: 'R' }),
+    handler: async (req) => {
       const { status, requester, kind, page_size = 50, page_token } = req.query
       const list = { route: 'intents', status, requester, kind, user: req.caller.user_id }
       const [created_at, intent_id] = deps.pages.after(page_token, list) ?? []
@@ -96,30 +91,27 @@ const listIntentsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'page
         as_of: await readAsOf(deps.db),
       }
     },
-  )
+  })
 }
 
 const getIntentRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
-  app.get(
-    '/v1/intents/:intent_id',
-    {
-      schema: {
-        operationId: 'getIntent',
-        summary: 'Read an intent',
-        description: 'One intent with the request as it came, its newest plan and its operation.',
-        'x-reply-headers': ['etag'],
-        tags: ['intents'],
-        params: IntentParams,
-        headers: ReadHeaders,
-        response: { 200: IntentView, 304: Type.Null(), ...errorReplies },
-      },
-      preHandler: allow('operation:read', { kind: 'R' }),
+  app.get('/v1/intents/:intent_id', {
+    schema: {
+      operationId: 'getIntent',
+      summary: 'Read an intent',
+      description: 'One intent with the request as it came, its newest plan and its operation.',
+      'x-reply-headers': ['etag'],
+      tags: ['intents'],
+      params: IntentParams,
+      headers: ReadHeaders,
+      response: { 200: IntentView, 304: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('operation:read', { kind: 'R' }),
+    handler: async (req, reply) => {
       const intent = await readIntent(deps, req.caller, req.params.intent_id)
       const places = await placesFor(deps.db, req.caller, intent.resource_ids)
       const view = intentView(intent, req.caller, isInScope(req.caller, 'intent:create', places))
       return unlessKnown(req, reply, `"${intent.revision}"`, view)
     },
-  )
+  })
 }

@@ -15,28 +15,25 @@ export const interventionsRoutes: FastifyPluginAsyncTypebox<{ deps: CommandDeps 
   app,
   { deps },
 ) => {
-  app.post(
-    '/v1/operations/:operation_id/interventions',
-    {
-      schema: {
-        operationId: 'createIntervention',
-        summary: 'Intervene',
-        description:
-          'Does what the plan does not say: states the end of a node, changes what it works with, has it undone, gives time or places. The payload is what the type needs.',
-        tags: ['nodes'],
-        params: OperationParams,
-        headers: VersionedHeaders,
-        'x-reply-headers': ['location'],
-        body: InterventionBody,
-        response: { 200: DryRunReply, 201: InterventionReply, 202: InterventionReply, ...errorReplies },
-      },
-      preHandler: allow('operation:intervene', { kind: 'A' }),
+  app.post('/v1/operations/:operation_id/interventions', {
+    schema: {
+      operationId: 'createIntervention',
+      summary: 'Intervene',
+      description:
+        'Does what the plan does not say: states the end of a node, changes what it works with, has it undone, gives time or places. The payload is what the type needs.',
+      tags: ['nodes'],
+      params: OperationParams,
+      headers: VersionedHeaders,
+      'x-reply-headers': ['location'],
+      body: InterventionBody,
+      response: { 200: DryRunReply, 201: InterventionReply, 202: InterventionReply, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('operation:intervene', { kind: 'A' }),
+    handler: async (req, reply) => {
       const { reason, dry_run } = req.body
       const given = { kind: 'intervene', class: 'start', ...req.params, reason, dry_run } as const
       const command = { ...commandOf(deps, req, given), caller: req.caller }
       return answer(reply)(await runCommand(deps, command, interventionSteps(deps, command, req.body)))
     },
-  )
+  })
 }

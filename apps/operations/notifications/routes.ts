@@ -13,52 +13,43 @@ type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyK
 
 /** How the caller is told of decisions. */
 export const notificationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
-  app.get(
-    '/v1/notifications/rules',
-    {
-      schema: {
-        operationId: 'getNotificationRules',
-        summary: 'Read your notification rules',
-        description: 'Which events notify you, where and when; the defaults until you set your own.',
-        tags: ['notifications'],
-        querystring: NotifyQuery,
-        response: { 200: NotifyRules, ...errorReplies },
-      },
-      preHandler: allow('self', { kind: 'R' }),
+  app.get('/v1/notifications/rules', {
+    schema: {
+      operationId: 'getNotificationRules',
+      summary: 'Read your notification rules',
+      description: 'Which events notify you, where and when; the defaults until you set your own.',
+      tags: ['notifications'],
+      querystring: NotifyQuery,
+      response: { 200: NotifyRules, ...errorReplies },
     },
-    (req) => getRules(deps.db, ownerOf(req.caller, req.query.group)),
-  )
-  app.put(
-    '/v1/notifications/rules',
-    {
-      schema: {
-        operationId: 'setNotificationRules',
-        summary: 'Set your notification rules',
-        description: 'Replaces your rules. Messages that are already queued are still sent.',
-        tags: ['notifications'],
-        querystring: NotifyQuery,
-        headers: CommandHeaders,
-        body: RulesBody,
-        response: { 200: Type.Union([NotifyRules, DryRunReply]), ...errorReplies },
-      },
-      preHandler: allow('self', { kind: 'W' }),
+    preHandler: allow('self', { kind: 'R' }),
+    handler: (req) => getRules(deps.db, ownerOf(req.caller, req.query.group)),
+  })
+  app.put('/v1/notifications/rules', {
+    schema: {
+      operationId: 'setNotificationRules',
+      summary: 'Set your notification rules',
+      description: 'Replaces your rules. Messages that are already queued are still sent.',
+      tags: ['notifications'],
+      querystring: NotifyQuery,
+      headers: CommandHeaders,
+      body: RulesBody,
+      response: { 200: Type.Union([NotifyRules, DryRunReply]), ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await changeRules(deps, ownedBy(deps, req), req.body)),
-  )
-  app.delete(
-    '/v1/notifications/rules',
-    {
-      schema: {
-        operationId: 'resetNotificationRules',
-        summary: 'Reset your notification rules',
-        description: 'Restores the defaults: every event, to every active destination, at once.',
-        tags: ['notifications'],
-        querystring: NotifyQuery,
-        headers: CommandHeaders,
-        response: { 200: NotifyRules, ...errorReplies },
-      },
-      preHandler: allow('self', { kind: 'W' }),
+    preHandler: allow('self', { kind: 'W' }),
+    handler: async (req, reply) => sendStored(reply, await changeRules(deps, ownedBy(deps, req), req.body)),
+  })
+  app.delete('/v1/notifications/rules', {
+    schema: {
+      operationId: 'resetNotificationRules',
+      summary: 'Reset your notification rules',
+      description: 'Restores the defaults: every event, to every active destination, at once.',
+      tags: ['notifications'],
+      querystring: NotifyQuery,
+      headers: CommandHeaders,
+      response: { 200: NotifyRules, ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await changeRules(deps, ownedBy(deps, req), undefined)),
-  )
+    preHandler: allow('self', { kind: 'W' }),
+    handler: async (req, reply) => sendStored(reply, await changeRules(deps, ownedBy(deps, req), undefined)),
+  })
 }

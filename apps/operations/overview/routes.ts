@@ -17,21 +17,18 @@ export const overviewRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDe
   app,
   { deps },
 ) => {
-  app.get(
-    '/v1/overview',
-    {
-      schema: {
-        operationId: 'getOverview',
-        summary: 'Read the overview',
-        description:
-          'How operations ended by day, against the period before; what is open; what is planned for the next 14 days.',
-        tags: ['operations'],
-        querystring: OverviewQuery,
-        response: { 200: Overview, ...errorReplies },
-      },
-      preHandler: allow('operation:read', { kind: 'R' }),
+  app.get('/v1/overview', {
+    schema: {
+      operationId: 'getOverview',
+      summary: 'Read the overview',
+      description:
+        'How operations ended by day, against the period before; what is open; what is planned for the next 14 days.',
+      tags: ['operations'],
+      querystring: OverviewQuery,
+      response: { 200: Overview, ...errorReplies },
     },
-    async ({ caller, query: { days: length = 14 } }) => {
+    preHandler: allow('operation:read', { kind: 'R' }),
+    handler: async ({ caller, query: { days: length = 14 } }) => {
       const visible = visibleSql(caller, operations)
       const as_of = await readAsOf(deps.db)
       const now = Date.parse(as_of.time)
@@ -53,7 +50,7 @@ export const overviewRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDe
       })
       return { now: open, regions, days, period: sums, before: sums_before, ...planned, as_of }
     },
-  )
+  })
 }
 
 const spanOf = (from: number, to: number) => ({ from: new Date(from).toISOString(), to: new Date(to).toISOString() })

@@ -13,20 +13,17 @@ export const packsRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDeps,
   app,
   { deps: { db, library } },
 ) => {
-  app.get(
-    '/v1/packs',
-    {
-      schema: {
-        operationId: 'listPacks',
-        summary: 'List packs',
-        description:
-          'Every version of every pack that was ever loaded, with its procedures and the operations that use it. A pack with a fault is never listed: operations does not start with it.',
-        tags: ['plans'],
-        response: { 200: PackList, ...errorReplies },
-      },
-      preHandler: allow('operation:read', { kind: 'R' }),
+  app.get('/v1/packs', {
+    schema: {
+      operationId: 'listPacks',
+      summary: 'List packs',
+      description:
+        'Every version of every pack that was ever loaded, with its procedures and the operations that use it. A pack with a fault is never listed: operations does not start with it.',
+      tags: ['plans'],
+      response: { 200: PackList, ...errorReplies },
     },
-    async ({ caller }) => {
+    preHandler: allow('operation:read', { kind: 'R' }),
+    handler: async ({ caller }) => {
       const [known, uses, scheduled] = await Promise.all([
         listPackVersions(db),
         listPackUses(db, visibleSql(caller, operations)),
@@ -51,7 +48,7 @@ export const packsRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDeps,
         ],
       }
     },
-  )
+  })
 }
 
 type Named = { pack: string; version: string }

@@ -15,29 +15,26 @@ import { kindOf, stepsOf } from './steps.ts'
  * opens a gate, so this arms; pausing and canceling have routes of their own.
  */
 export const signalsRoutes: FastifyPluginAsyncTypebox<{ deps: CommandDeps & ReplanDeps }> = async (app, { deps }) => {
-  app.post(
-    '/v1/operations/:operation_id/signals',
-    {
-      schema: {
-        operationId: 'sendSignal',
-        summary: 'Signal an operation',
-        description:
-          'For machines with the role controller: answers the gate of an outer check that names this machine, ends a wait for a signal, or says which resources have changed.',
-        tags: ['operations'],
-        params: OperationParams,
-        headers: CommandHeaders,
-        'x-reply-headers': ['location'],
-        body: SignalBody,
-        response: { 200: Type.Union([SignalReply, DryRunReply]), 202: SignalReply, ...errorReplies },
-      },
-      preHandler: allow('signal:send', { kind: 'A' }),
+  app.post('/v1/operations/:operation_id/signals', {
+    schema: {
+      operationId: 'sendSignal',
+      summary: 'Signal an operation',
+      description:
+        'For machines with the role controller: answers the gate of an outer check that names this machine, ends a wait for a signal, or says which resources have changed.',
+      tags: ['operations'],
+      params: OperationParams,
+      headers: CommandHeaders,
+      'x-reply-headers': ['location'],
+      body: SignalBody,
+      response: { 200: Type.Union([SignalReply, DryRunReply]), 202: SignalReply, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('signal:send', { kind: 'A' }),
+    handler: async (req, reply) => {
       const { body: signal, params } = req
       const given = { ...kindOf(signal), ...params, reason: signal.reason ?? null, dry_run: signal.dry_run }
       const command = commandOf(deps, req, given)
       const steps = { ...stepsOf(deps, command, signal), render: async () => ({}) }
       return answer(reply)(await runCommand(deps, command, steps))
     },
-  )
+  })
 }

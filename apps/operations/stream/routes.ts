@@ -18,24 +18,21 @@ export const eventsRoutes: FastifyPluginAsyncTypebox<{
   deps: Pick<OperationsDeps, 'clock' | 'db'>
   tail: Tail
 }> = async (app, { deps, tail }) => {
-  app.get(
-    '/v1/events',
-    {
-      schema: {
-        operationId: 'streamEvents',
-        summary: 'Follow changes',
-        description:
-          'Server-sent events of the chosen topics. A topic that the caller may not see is refused alone, in `hello`. Send Last-Event-ID to resume without a gap.',
-        tags: ['events'],
-        querystring: EventsQuery,
-        headers: EventsHeaders,
-        produces: ['text/event-stream'],
-        response: { 200: text(HELLO, { description: 'Frames until the token or the session ends.' }), ...errorReplies },
-      },
-      preHandler: allow('operation:read', { kind: 'R' }),
-      config: { endless: true },
+  app.get('/v1/events', {
+    schema: {
+      operationId: 'streamEvents',
+      summary: 'Follow changes',
+      description:
+        'Server-sent events of the chosen topics. A topic that the caller may not see is refused alone, in `hello`. Send Last-Event-ID to resume without a gap.',
+      tags: ['events'],
+      querystring: EventsQuery,
+      headers: EventsHeaders,
+      produces: ['text/event-stream'],
+      response: { 200: text(HELLO, { description: 'Frames until the token or the session ends.' }), ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('operation:read', { kind: 'R' }),
+    config: { endless: true },
+    handler: async (req, reply) => {
       const { caller } = req
       if (tail.countOf(caller.session_id) >= PER_SESSION)
         throw new AppError(
@@ -80,5 +77,5 @@ export const eventsRoutes: FastifyPluginAsyncTypebox<{
         for (const topic of accepted) stream.send({ event: 'resync', data: { topic } })
       return reply
     },
-  )
+  })
 }

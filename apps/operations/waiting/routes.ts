@@ -16,21 +16,18 @@ export const waitingRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDep
   app,
   { deps },
 ) => {
-  app.get(
-    '/v1/waiting',
-    {
-      schema: {
-        operationId: 'listWaiting',
-        summary: 'List waiting patches and failures',
-        description:
-          'Patches that await approval and operations that a failure holds, the oldest first, at most 100 of each.',
-        tags: ['gates'],
-        querystring: WaitingQuery,
-        response: { 200: Waiting, ...errorReplies },
-      },
-      preHandler: allow('operation:read', { kind: 'R' }),
+  app.get('/v1/waiting', {
+    schema: {
+      operationId: 'listWaiting',
+      summary: 'List waiting patches and failures',
+      description:
+        'Patches that await approval and operations that a failure holds, the oldest first, at most 100 of each.',
+      tags: ['gates'],
+      querystring: WaitingQuery,
+      response: { 200: Waiting, ...errorReplies },
     },
-    async ({ caller, query }) => {
+    preHandler: allow('operation:read', { kind: 'R' }),
+    handler: async ({ caller, query }) => {
       const visible = visibleSql(caller, operations)
       const only_mine = query.for === 'me'
       const [open, failures, as_of] = await Promise.all([
@@ -49,5 +46,5 @@ export const waitingRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDep
       }))
       return { patches, failures, as_of }
     },
-  )
+  })
 }

@@ -20,21 +20,18 @@ const PasswordBody = Type.Object(
 
 /** The password of the caller. It is here and not in identity, because a change ends sessions. */
 export const passwordRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
-  app.post(
-    '/v1/users/me/password',
-    {
-      preHandler: allow('self', { kind: 'W' }),
-      schema: {
-        operationId: 'changePassword',
-        summary: 'Change your password',
-        tags: ['password'],
-        description: 'Changes the password, ends all other sessions and gives this one new tokens.',
-        headers: CommandHeaders,
-        body: PasswordBody,
-        response: { 200: Type.Partial(TokenReply), ...errorReplies },
-      },
+  app.post('/v1/users/me/password', {
+    preHandler: allow('self', { kind: 'W' }),
+    schema: {
+      operationId: 'changePassword',
+      summary: 'Change your password',
+      tags: ['password'],
+      description: 'Changes the password, ends all other sessions and gives this one new tokens.',
+      headers: CommandHeaders,
+      body: PasswordBody,
+      response: { 200: Type.Partial(TokenReply), ...errorReplies },
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       refuseLongPassword(req.body.current_password)
       refuseLongPassword(req.body.new_password)
       const { caller } = req
@@ -55,5 +52,5 @@ export const passwordRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = 
       if (!pair) return revoked
       return { ...tokensOf(deps, reply, { ...pair, session_id: caller.session_id }, mode), ...revoked }
     },
-  )
+  })
 }

@@ -35,26 +35,23 @@ export const machineRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = a
     const once = new Map(pairs)
     done(once.size === pairs.length ? null : refusedForm('A parameter came twice.'), Object.fromEntries(once))
   })
-  app.post(
-    '/oauth/token',
-    {
-      preHandler: allow('none', { kind: 'W' }),
-      schema: {
-        operationId: 'createMachineToken',
-        summary: 'Get an access token for a machine',
-        tags: ['tokens'],
-        'x-errors': [401],
-        consumes: ['application/json', FORM],
-        description: 'Swaps an API key, a signed assertion or a trusted CI token for a short access token.',
-        body: MachineGrant,
-        response: { 200: MachineToken, ...errorReplies },
-      },
+  app.post('/oauth/token', {
+    preHandler: allow('none', { kind: 'W' }),
+    schema: {
+      operationId: 'createMachineToken',
+      summary: 'Get an access token for a machine',
+      tags: ['tokens'],
+      'x-errors': [401],
+      consumes: ['application/json', FORM],
+      description: 'Swaps an API key, a signed assertion or a trusted CI token for a short access token.',
+      body: MachineGrant,
+      response: { 200: MachineToken, ...errorReplies },
     },
-    async (req) => {
+    handler: async (req) => {
       const scope = req.body.scope?.split(' ').filter(Boolean)
       return exchange(deps, { proof: proofOf(req.body), scope, client: clientOf(req), request_id: String(req.id) })
     },
-  )
+  })
 }
 
 const refusedForm = (detail: string, code: 'schema_violation' | 'unsupported_grant_type' = 'schema_violation') =>

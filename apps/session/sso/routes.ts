@@ -40,40 +40,34 @@ const LINK_AGE_S = 300
 export const ssoRoutes: Routes = async (app, { deps }) => {
   await browserRoutes(app, { deps })
 
-  app.get(
-    '/v1/providers',
-    {
-      ...open,
-      schema: {
-        operationId: 'listProviders',
-        summary: 'List the identity providers',
-        tags,
-        description: 'The providers that the sign-in page offers.',
-        response: { 200: IdentityProviderList, ...errorReplies },
-      },
+  app.get('/v1/providers', {
+    ...open,
+    schema: {
+      operationId: 'listProviders',
+      summary: 'List the identity providers',
+      tags,
+      description: 'The providers that the sign-in page offers.',
+      response: { 200: IdentityProviderList, ...errorReplies },
     },
-    async () => ({ items: deps.providers.list().map(({ id, title }) => ({ id, title })) }),
-  )
+    handler: async () => ({ items: deps.providers.list().map(({ id, title }) => ({ id, title })) }),
+  })
 
-  app.post(
-    '/v1/sso/:provider/start',
-    {
-      preHandler: allow('self', { kind: 'W' }),
-      schema: {
-        operationId: 'startProviderProof',
-        summary: 'Confirm or link through a provider',
-        tags,
-        'x-errors': [403, 404],
-        description: 'Begins a confirmation, or the linking of an identity, for the signed-in person.',
-        params: ProviderParams,
-        body: Type.Object(
-          { purpose: Type.Enum(['reauth', 'link']), return_to: ReturnTo },
-          { ...closed, examples: [{ purpose: 'reauth', return_to: '/inbox' }] },
-        ),
-        response: { 200: LocationReply, ...errorReplies },
-      },
+  app.post('/v1/sso/:provider/start', {
+    preHandler: allow('self', { kind: 'W' }),
+    schema: {
+      operationId: 'startProviderProof',
+      summary: 'Confirm or link through a provider',
+      tags,
+      'x-errors': [403, 404],
+      description: 'Begins a confirmation, or the linking of an identity, for the signed-in person.',
+      params: ProviderParams,
+      body: Type.Object(
+        { purpose: Type.Enum(['reauth', 'link']), return_to: ReturnTo },
+        { ...closed, examples: [{ purpose: 'reauth', return_to: '/inbox' }] },
+      ),
+      response: { 200: LocationReply, ...errorReplies },
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       const { purpose, return_to } = req.body
       const stale = purpose === 'link' ? refuseStaleAuth(req.caller, LINK_AGE_S, deps.clock.now()) : undefined
       if (stale) throw stale
@@ -87,30 +81,27 @@ export const ssoRoutes: Routes = async (app, { deps }) => {
       reply.header('set-cookie', set_cookie)
       return { location }
     },
-  )
+  })
 
   app.register(logoutRoute, { deps })
 }
 
 /** The two pages' worth of redirects around the provider's own. A browser is told of a refusal at the sign-in page. */
 const browserRoutes: Routes = async (app, { deps }) => {
-  app.get(
-    '/v1/sso/:provider/start',
-    {
-      ...open,
-      schema: {
-        operationId: 'startProviderSignIn',
-        summary: 'Sign in through a provider',
-        tags,
-        'x-errors': [404],
-        'x-reply-headers': ['location'],
-        description: 'Leads the browser to the provider. An app outside the browser names where its code goes.',
-        params: ProviderParams,
-        querystring: StartQuery,
-        response: { 303: Type.Null(), ...errorReplies },
-      },
+  app.get('/v1/sso/:provider/start', {
+    ...open,
+    schema: {
+      operationId: 'startProviderSignIn',
+      summary: 'Sign in through a provider',
+      tags,
+      'x-errors': [404],
+      'x-reply-headers': ['location'],
+      description: 'Leads the browser to the provider. An app outside the browser names where its code goes.',
+      params: ProviderParams,
+      querystring: StartQuery,
+      response: { 303: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       const location = await orSignInPage(req, async () => {
         const { return_to, ...native } = req.query
         if (native.redirect_uri === undefined && isFromElsewhere(req)) return '/login'
@@ -126,25 +117,22 @@ const browserRoutes: Routes = async (app, { deps }) => {
       })
       return reply.redirect(location, 303)
     },
-  )
+  })
 
-  app.get(
-    '/v1/sso/:provider/callback',
-    {
-      ...open,
-      schema: {
-        operationId: 'finishProviderSignIn',
-        summary: 'Come back from a provider',
-        tags,
-        'x-errors': [401, 403, 404, 409],
-        'x-reply-headers': ['location'],
-        description: 'Ends a sign-in: sets the refresh cookie and leads back to the console, or to the app.',
-        params: ProviderParams,
-        querystring: CallbackQuery,
-        response: { 303: Type.Null(), ...errorReplies },
-      },
+  app.get('/v1/sso/:provider/callback', {
+    ...open,
+    schema: {
+      operationId: 'finishProviderSignIn',
+      summary: 'Come back from a provider',
+      tags,
+      'x-errors': [401, 403, 404, 409],
+      'x-reply-headers': ['location'],
+      description: 'Ends a sign-in: sets the refresh cookie and leads back to the console, or to the app.',
+      params: ProviderParams,
+      querystring: CallbackQuery,
+      response: { 303: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       const location = await orSignInPage(req, async () => {
         const { location, pair } = await finishFlow(deps, {
           provider_id: req.params.provider,
@@ -157,7 +145,7 @@ const browserRoutes: Routes = async (app, { deps }) => {
       })
       return reply.redirect(location, 303)
     },
-  )
+  })
 }
 
 /** A page of another site led the browser here: its person presses the button themselves, and signs in of their own will. */
@@ -191,32 +179,29 @@ const logoutRoute: Routes = async (app, { deps }) => {
   app.addContentTypeParser(FORM, { parseAs: 'string' }, (_req, body, done) => {
     done(null, Object.fromEntries(new URLSearchParams(String(body))))
   })
-  app.post(
-    '/v1/sso/:provider/backchannel-logout',
-    {
-      preHandler: allow('none', { kind: 'S' }),
-      schema: {
-        operationId: 'endProviderSessions',
-        summary: 'End sessions by a logout token',
-        tags,
-        'x-errors': [404],
-        consumes: ['application/json', FORM],
-        description: 'For the provider: ends the sessions that the logout token names.',
-        params: ProviderParams,
-        body: Type.Object(
-          { logout_token: Type.String({ minLength: 1 }) },
-          {
-            additionalProperties: Type.Unknown(),
-            examples: [{ logout_token: 'eyJhbGciOiJSUzI1NiIsInR5cCI6ImxvZ291dCtqd3QifQ…' }],
-          },
-        ),
-        response: { 200: Type.Object({}), ...errorReplies },
-      },
+  app.post('/v1/sso/:provider/backchannel-logout', {
+    preHandler: allow('none', { kind: 'S' }),
+    schema: {
+      operationId: 'endProviderSessions',
+      summary: 'End sessions by a logout token',
+      tags,
+      'x-errors': [404],
+      consumes: ['application/json', FORM],
+      description: 'For the provider: ends the sessions that the logout token names.',
+      params: ProviderParams,
+      body: Type.Object(
+        { logout_token: Type.String({ minLength: 1 }) },
+        {
+          additionalProperties: Type.Unknown(),
+          examples: [{ logout_token: 'eyJhbGciOiJSUzI1NiIsInR5cCI6ImxvZ291dCtqd3QifQ…' }],
+        },
+      ),
+      response: { 200: Type.Object({}), ...errorReplies },
     },
-    async (req) => {
+    handler: async (req) => {
       const { logout_token } = req.body
       await endByProvider(deps, { provider_id: req.params.provider, logout_token, request_id: String(req.id) })
       return {}
     },
-  )
+  })
 }
