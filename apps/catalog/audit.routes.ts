@@ -1,18 +1,14 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { auditView, listAudit } from '../../db/audit.ts'
 import { audit } from '../../db/catalog/tables.ts'
 import type { allow, requireScope } from '../shared/auth/http.ts'
 import { AuditList, AuditQuery } from '../shared/contracts/audit.ts'
-import { errorReplies } from '../shared/http/app.ts'
+import { errorReplies, type Routes } from '../shared/http/app.ts'
 import type { CatalogDeps } from './deps.ts'
 
 type Guard = ReturnType<typeof allow> | ReturnType<typeof requireScope>
 
 /** The audit log of the catalog, for people who may read it and for services that look after it. */
-export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; path: string; guard: Guard }> = async (
-  app,
-  { deps, path, guard },
-) => {
+export const auditRoutes: Routes<CatalogDeps, { path: string; guard: Guard }> = async (app, { deps, path, guard }) => {
   app.get(path, {
     schema: {
       operationId: 'listCatalogAudit',

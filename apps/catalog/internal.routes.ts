@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { ErrorObject } from 'ajv'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { requireScope } from '../shared/auth/http.ts'
@@ -20,7 +19,7 @@ import {
 } from '../shared/contracts/catalog/events.ts'
 import { BATCH_COMMANDS, BATCH_ITEMS, BatchApply, BatchReply } from '../shared/contracts/imports/batch.ts'
 import { JSON_LIMITS } from '../shared/data/json.ts'
-import { errorReplies, sendStored } from '../shared/http/app.ts'
+import { errorReplies, type Routes, sendStored, type TypedApp } from '../shared/http/app.ts'
 import { type Asked, runChange } from './changes/run.ts'
 import type { CatalogDeps } from './deps.ts'
 import { readAffected } from './impact/affected.ts'
@@ -37,17 +36,16 @@ const senderOf = (req: FastifyRequest): Sender => ({
   path_id: (req.params as { resource_id: string }).resource_id,
 })
 
-type App = Parameters<FastifyPluginAsyncTypebox>[0]
 const tags = ['internal']
 
 /** Commands of the control plane, and the log from which other apps fill their projections. */
-export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = async (app, { deps }) => {
+export const internalRoutes: Routes<CatalogDeps> = async (app, { deps }) => {
   commandRoutes(app, deps)
   batchRoute(app, deps)
   logRoutes(app, deps)
 }
 
-const commandRoutes = (app: App, deps: CatalogDeps): void => {
+const commandRoutes = (app: TypedApp, deps: CatalogDeps): void => {
   const command = {
     tags,
     'x-reply-headers': ['etag'] as const,
@@ -97,7 +95,7 @@ const commandRoutes = (app: App, deps: CatalogDeps): void => {
   })
 }
 
-const batchRoute = (app: App, deps: CatalogDeps): void => {
+const batchRoute = (app: TypedApp, deps: CatalogDeps): void => {
   app.post('/internal/v1/resources::batch-apply', {
     schema: {
       operationId: 'applyCommands',
@@ -126,7 +124,7 @@ const batchRoute = (app: App, deps: CatalogDeps): void => {
   })
 }
 
-const logRoutes = (app: App, deps: CatalogDeps): void => {
+const logRoutes = (app: TypedApp, deps: CatalogDeps): void => {
   app.get('/internal/v1/events', {
     schema: {
       operationId: 'listEvents',

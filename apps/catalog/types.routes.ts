@@ -1,10 +1,9 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { closed, PageQuery, pageOf } from '../shared/contracts/catalog/common.ts'
 import { RelationshipType, ResourceType } from '../shared/contracts/catalog/types.ts'
 import { text } from '../shared/contracts/text.ts'
 import { notFound } from '../shared/errors.ts'
-import { errorReplies, isKnown, ReadHeaders, sendUnchanged } from '../shared/http/app.ts'
+import { errorReplies, isKnown, ReadHeaders, type Routes, sendUnchanged } from '../shared/http/app.ts'
 import { pageSizeOf, rowsFrom } from '../shared/http/pages.ts'
 import type { CatalogDeps } from './deps.ts'
 import type { StoredType } from './packs/registry.ts'
@@ -32,10 +31,7 @@ const documentOf = ({ id, retired, ...type }: StoredType): ResourceType => ({
 })
 
 /** Resource types, flattened. */
-export const typesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
+export const typesRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
   app.get(side.path('/v1/resource-types'), {
     schema: {
       operationId: 'listResourceTypes',
@@ -104,10 +100,7 @@ export const typesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: S
 }
 
 /** Relationship types, for projections of other apps. */
-export const relationshipTypesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
+export const relationshipTypesRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
   app.get('/internal/v1/relationship-types', {
     schema: {
       operationId: 'listRelationshipTypes',

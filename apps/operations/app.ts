@@ -1,9 +1,8 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { appendAudit } from '../../db/operations/facts/audit.ts'
 import { serviceAuth, userAuth } from '../shared/auth/http.ts'
 import { JSON_LIMITS } from '../shared/data/json.ts'
-import { createHttpApp } from '../shared/http/app.ts'
+import { createHttpApp, type Routes } from '../shared/http/app.ts'
 import { OPERATIONS_CODES } from '../shared/http/edge-codes.ts'
 import { serveHealth } from '../shared/http/health.ts'
 import { audienceOf } from '../shared/service/scopes.ts'
@@ -49,8 +48,7 @@ const PUBLIC_BODY = 4_194_304
 const INTERNAL_BODY = 8_388_608
 const LIMITS = { ...JSON_LIMITS, keys: 200_000, items: 200_000 }
 
-type Routes = FastifyPluginAsyncTypebox<{ deps: OperationsDeps }>
-const PUBLIC: readonly Routes[] = [
+const PUBLIC: readonly Routes<OperationsDeps>[] = [
   (app, { deps }) => intentsRoutes(app, { deps, outline: outlineOf(deps) }),
   plansRoutes,
   packsRoutes,
@@ -76,7 +74,7 @@ const PUBLIC: readonly Routes[] = [
   engineRoutes,
   workRoutes,
 ]
-const INTERNAL: readonly Routes[] = [internalRoutes, projectionRoutes, freezesRoutes, standingRoutes]
+const INTERNAL: readonly Routes<OperationsDeps>[] = [internalRoutes, projectionRoutes, freezesRoutes, standingRoutes]
 
 /** The two listeners of operations: the public API behind user tokens, the internal one behind service tokens. */
 export const buildApp = async (deps: OperationsDeps) => {

@@ -1,16 +1,13 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { appendAudit } from '../../db/operations/facts/audit.ts'
 import { allow } from '../shared/auth/http.ts'
 import { type EncryptingCodec, type Payload, workflowOf } from '../shared/codec/payload.ts'
 import { Payloads } from '../shared/contracts/engine/engine.ts'
 import { AppError } from '../shared/errors.ts'
-import { errorReplies } from '../shared/http/app.ts'
-import type { OperationsDeps } from './deps.ts'
+import { errorReplies, type Routes } from '../shared/http/app.ts'
+import type { Uses } from './deps.ts'
 
 /** The codec endpoint for the engine's own tools: they are given its path without `/decode`. */
-export const engineRoutes: FastifyPluginAsyncTypebox<{
-  deps: Pick<OperationsDeps, 'db' | 'keys' | 'payload_codec'>
-}> = async (app, { deps }) => {
+export const engineRoutes: Routes<Uses<'db' | 'keys' | 'payload_codec'>> = async (app, { deps }) => {
   app.post('/v1/engine/codec/decode', {
     schema: {
       operationId: 'decodePayloads',

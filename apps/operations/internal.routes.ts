@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { fingerprintOf } from '../../db/command/keys.ts'
 import { getCommand } from '../../db/operations/commands/rows.ts'
@@ -12,15 +11,15 @@ import {
 } from '../shared/contracts/engine/internal.ts'
 import { OperationParams } from '../shared/contracts/operations/common.ts'
 import { AppError } from '../shared/errors.ts'
-import { errorReplies } from '../shared/http/app.ts'
+import { errorReplies, type Routes } from '../shared/http/app.ts'
 import { acceptCommand } from './command/accept.ts'
 import type { Command, Steps } from './command/command.ts'
 import type { Subject } from './command/subject.ts'
-import type { AcceptDeps, OperationsDeps, ReplanDeps } from './deps.ts'
+import type { AcceptDeps, ReplanDeps, Uses } from './deps.ts'
 import { kindOf, stepsOf } from './signals/steps.ts'
 
 /** The internal listener's own endpoints: signals of control planes, and the log of events. */
-export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: AcceptDeps & ReplanDeps }> = async (app, { deps }) => {
+export const internalRoutes: Routes<AcceptDeps & ReplanDeps> = async (app, { deps }) => {
   app.post('/internal/v1/workflow-signals/:operation_id', {
     schema: {
       operationId: 'signalOperation',
@@ -67,7 +66,7 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: AcceptDeps & Repl
 }
 
 const commandOfService = (
-  deps: Pick<OperationsDeps, 'keys'>,
+  deps: Uses<'keys'>,
   req: FastifyRequest,
   operation_id: string,
   signal: WorkflowSignal,

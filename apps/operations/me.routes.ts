@@ -1,12 +1,11 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { countFailedOpen } from '../../db/operations/operations/read.ts'
 import { operations } from '../../db/operations/tables/index.ts'
 import { allow } from '../shared/auth/http.ts'
 import { Me } from '../shared/contracts/operations/events.ts'
 import { pick } from '../shared/data/pick.ts'
-import { errorReplies } from '../shared/http/app.ts'
+import { errorReplies, type Routes } from '../shared/http/app.ts'
 import { createReadiness } from '../shared/http/health.ts'
-import type { OperationsDeps } from './deps.ts'
+import type { Uses } from './deps.ts'
 import { checksOf } from './health.ts'
 import { visibleSql } from './policies/visibility.ts'
 import { countsFor } from './waiting/mine.ts'
@@ -14,9 +13,7 @@ import { countsFor } from './waiting/mine.ts'
 const VERSION = '0.1.0'
 
 /** What is about the caller: permissions, groups, and how much waits. */
-export const meRoutes: FastifyPluginAsyncTypebox<{
-  deps: Pick<OperationsDeps, 'db' | 'fence' | 'nats' | 'pool'>
-}> = async (app, { deps }) => {
+export const meRoutes: Routes<Uses<'db' | 'fence' | 'nats' | 'pool'>> = async (app, { deps }) => {
   const readiness = createReadiness(checksOf(deps))
   app.get('/v1/me', {
     schema: {

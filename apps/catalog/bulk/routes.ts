@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { ErrorObject } from 'ajv'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
@@ -6,7 +5,7 @@ import { closed } from '../../shared/contracts/catalog/common.ts'
 import { WriteQuery } from '../../shared/contracts/catalog/resources.ts'
 import { BULK_CHANGES, BULK_ITEMS, BulkReply, BulkRequest } from '../../shared/contracts/imports/bulk.ts'
 import { JSON_LIMITS } from '../../shared/data/json.ts'
-import { CommandHeaders, errorReplies } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes } from '../../shared/http/app.ts'
 import { auditDenied, recordDenied } from '../command/audit.ts'
 import { writeOf } from '../command/request.ts'
 import type { CatalogDeps } from '../deps.ts'
@@ -17,7 +16,7 @@ const { expected_version: _version, ...query } = WriteQuery.properties
 const BulkQuery = Type.Object(query, closed)
 
 /** Many changes of resources by people, in one request. */
-export const bulkRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = async (app, { deps }) => {
+export const bulkRoutes: Routes<CatalogDeps> = async (app, { deps }) => {
   app.post('/v1/resources::bulk', {
     schema: {
       operationId: 'changeResources',

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { countOffers } from '../../../db/catalog/providers.ts'
 import {
   CapabilityDefinition,
@@ -14,7 +13,7 @@ import {
 import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
 import { CapabilityGraph, CapabilityGraphQuery } from '../../shared/contracts/topology/capability-graphs.ts'
 import { notFound } from '../../shared/errors.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes, type TypedApp } from '../../shared/http/app.ts'
 import { pageSizeOf, rowsFrom } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { drawingOfDefinitions, TEXT_TYPES } from '../drawing/formats.ts'
@@ -26,13 +25,8 @@ import type { Side } from '../read/sides.ts'
 import { readCapabilityGraph } from './graphs.ts'
 import { listProviders, readCapabilities } from './providers.ts'
 
-type App = Parameters<FastifyPluginAsyncTypebox>[0]
-
 /** Definitions of capabilities, who provides them, and what one resource provides and needs. */
-export const capabilitiesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
+export const capabilitiesRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
   definitionRoutes(app, deps, side)
 
   app.get(side.path('/v1/capabilities/graph'), {
@@ -83,7 +77,7 @@ export const capabilitiesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; 
   })
 }
 
-const definitionRoutes = (app: App, deps: CatalogDeps, side: Side): void => {
+const definitionRoutes = (app: TypedApp, deps: CatalogDeps, side: Side): void => {
   app.get(side.path('/v1/capabilities/definitions'), {
     schema: {
       operationId: 'listCapabilityDefinitions',

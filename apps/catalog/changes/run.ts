@@ -5,13 +5,13 @@ import { AppError, problemOf } from '../../shared/errors.ts'
 import { refuseLate } from '../command/deadline.ts'
 import type { Command } from '../command/keys.ts'
 import { answerOf, type CommandDeps, type CommandWork, type MakeAll, runCommands, stampOf } from '../command/run.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { makeEach, makeOne } from './each.ts'
 import { isAlone, type Wish } from './hold.ts'
 
 /** A command on a resource: what it will ask for, and its work. */
 export type Asked = { command: Command; wish: Wish; work: CommandWork }
-export type ChangeDeps = CommandDeps & Pick<CatalogDeps, 'registry'>
+export type ChangeDeps = CommandDeps & Uses<'registry'>
 
 /** One command on a resource (catalog.md 8): a set of one. */
 export const runChange = async (deps: ChangeDeps, asked: Asked): Promise<Answer> =>

@@ -9,7 +9,7 @@ import type { Used } from '../../../db/command/keys.ts'
 import { stillRunning } from '../../../db/command/keys.ts'
 import type { Keys } from '../../../db/command/run.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 
 /** One command as it came in: who, under which key, with which content. */
 export type Command = {
@@ -24,7 +24,7 @@ export type Command = {
 const DAY_MS = 86_400_000
 
 /** The log of commands, by id and by scope and key (catalog.md 8). */
-export const commandLog = ({ clock, config }: Pick<CatalogDeps, 'clock' | 'config'>): Keys<Command> => ({
+export const commandLog = ({ clock, config }: Uses<'clock' | 'config'>): Keys<Command> => ({
   claim: async (tx, commands) => {
     const now = clock.now()
     const rows = commands.map(({ kind, ...row }) => {

@@ -12,7 +12,7 @@ import type { Queryable } from '../../../db/client.ts'
 import type { ResourceDocument } from '../../shared/contracts/catalog/resources.ts'
 import type { Difference, DifferenceItem, DifferenceQuery } from '../../shared/contracts/topology/difference.ts'
 import { pageSizeOf } from '../../shared/http/pages.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { CatalogDeps, Uses } from '../deps.ts'
 import { isTerminal } from '../document/lifecycle.ts'
 import { valueAt } from '../document/pointers.ts'
 import type { Types } from '../packs/registry.ts'
@@ -78,7 +78,7 @@ type Between = { containment_id: number; from: string; to: string }
 
 const itemsOf = async (
   db: Queryable,
-  { registry }: Pick<CatalogDeps, 'registry'>,
+  { registry }: Uses<'registry'>,
   rows: readonly DifferingRow[],
   between: Between,
   { access }: Reader,

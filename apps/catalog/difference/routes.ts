@@ -1,16 +1,12 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
 import { Difference, DifferenceQuery } from '../../shared/contracts/topology/difference.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { Side } from '../read/sides.ts'
 import { readDifference } from './read.ts'
 
 /** What differs between two times. */
-export const differenceRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
+export const differenceRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
   app.get(side.path('/v1/resources/:resource_id/difference'), {
     schema: {
       operationId: 'getDifference',

@@ -1,16 +1,12 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
 import { HealthQuery, HealthView } from '../../shared/contracts/catalog/health.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { Side } from '../read/sides.ts'
 import { readHealth } from './read.ts'
 
 /** Health of one resource. */
-export const healthRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
+export const healthRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
   app.get(side.path('/v1/resources/:resource_id/health'), {
     schema: {
       operationId: 'getResourceHealth',

@@ -1,16 +1,12 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
 import { Impact, ImpactQuery } from '../../shared/contracts/topology/impact.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { Side } from '../read/sides.ts'
 import { readImpact } from './read.ts'
 
 /** What depends on a resource. */
-export const impactRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
+export const impactRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
   app.get(side.path('/v1/resources/:resource_id/impact'), {
     schema: {
       operationId: 'getImpact',

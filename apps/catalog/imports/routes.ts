@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { refuseMachine } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
@@ -14,7 +13,7 @@ import {
   JOB_ITEMS,
 } from '../../shared/contracts/imports/imports.ts'
 import { JSON_LIMITS } from '../../shared/data/json.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored, type TypedApp } from '../../shared/http/app.ts'
 import { auditDenied } from '../command/audit.ts'
 import { writeOf } from '../command/request.ts'
 import type { CatalogDeps } from '../deps.ts'
@@ -25,11 +24,10 @@ const JobParams = Type.Object({ job_id: Type.String({ format: 'uuid' }) }, close
 const ResultsQuery = Type.Object({ page_token: Type.Optional(Type.String({ maxLength: 4000 })) }, closed)
 const JobQuery = Type.Object({ reason: Type.Optional(Type.String({ maxLength: 2000 })) }, closed)
 
-type App = Parameters<FastifyPluginAsyncTypebox>[0]
 const tags = ['catalog']
 
 /** Imports from other systems. */
-export const importsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = async (app, { deps }) => {
+export const importsRoutes: Routes<CatalogDeps> = async (app, { deps }) => {
   jobRoutes(app, deps)
   app.post('/v1/resources::import', {
     schema: {
@@ -52,7 +50,7 @@ export const importsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = a
   })
 }
 
-const jobRoutes = (app: App, deps: CatalogDeps): void => {
+const jobRoutes = (app: TypedApp, deps: CatalogDeps): void => {
   app.post('/v1/imports', {
     schema: {
       operationId: 'startImport',

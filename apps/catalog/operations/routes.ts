@@ -1,8 +1,7 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { countOperations, lastOperations } from '../../../db/catalog/operations.ts'
 import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
 import { OperationsSummary } from '../../shared/contracts/catalog/operations-summary.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { timeOrNull } from '../read/documents.ts'
 import { asOf } from '../read/lists.ts'
@@ -12,10 +11,7 @@ import { findVisible } from '../read/visible.ts'
 const LAST = 10
 
 /** Operations that touched one resource: counts and the last ten, nothing of their history. */
-export const operationsSummaryRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
+export const operationsSummaryRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
   app.get(side.path('/v1/resources/:resource_id/operations-summary'), {
     schema: {
       operationId: 'getOperationsSummary',

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { requireScope } from '../../shared/auth/http.ts'
@@ -11,7 +10,7 @@ import {
   Projections,
 } from '../../shared/contracts/catalog/projections.ts'
 import { notFound } from '../../shared/errors.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { type Keeper, pauseProjection, proveProjection, readProjections } from './manage.ts'
 import type { Name } from './proofs.ts'
@@ -58,7 +57,7 @@ const ACTIONS = [
 ]
 
 /** How far the read models of this process are, and what may be done to them (catalog.md 7.5, 11). */
-export const projectionsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = async (app, { deps }) => {
+export const projectionsRoutes: Routes<CatalogDeps> = async (app, { deps }) => {
   const preHandler = requireScope('catalog:admin')
   const tags = ['internal']
 

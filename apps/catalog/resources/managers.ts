@@ -1,10 +1,10 @@
 import { lastChanges } from '../../../db/catalog/resources/history.ts'
 import type { ManagedField } from '../../shared/contracts/catalog/resources.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { timeOrNull } from '../read/documents.ts'
 
-type Reading = Pick<CatalogDeps, 'db' | 'trust'>
+type Reading = Uses<'db' | 'trust'>
 type Owned = { path: string; owner: string }
 
 /** Managers of fields as people know them: by name, and since when. */

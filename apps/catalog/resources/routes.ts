@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { allow, permissionMissing } from '../../shared/auth/http.ts'
@@ -21,6 +20,7 @@ import {
   errorReplies,
   isKnown,
   ReadHeaders,
+  type Routes,
   sendPart,
   sendStored,
   sendUnchanged,
@@ -56,10 +56,7 @@ const CreateQuery = Type.Object(createQuery, closed)
 const PatchHeaders = Type.Partial(VersionedHeaders)
 
 /** Reads of resources; the same on both listeners. */
-export const resourceReads: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
+export const resourceReads: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
   const { tags } = side
 
   app.get(side.path('/v1/resources'), {
@@ -130,7 +127,7 @@ const MERGE_PATCH = 'application/merge-patch+json'
 const JSON_PATCH = 'application/json-patch+json'
 
 /** Writes of resources by people. */
-export const resourceWrites: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = async (app, { deps }) => {
+export const resourceWrites: Routes<CatalogDeps> = async (app, { deps }) => {
   const tags = ['catalog']
   const guard = allow(['catalog:write', 'catalog:record'], { kind: 'W' })
 

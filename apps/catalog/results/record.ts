@@ -14,7 +14,7 @@ import type { Asked } from '../changes/run.ts'
 import type { Command } from '../command/keys.ts'
 import { type Cause, recordAudit } from '../command/outbox.ts'
 import type { CommandWork } from '../command/run.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { CatalogDeps, Uses } from '../deps.ts'
 import { isObject, type JsonObject } from '../document/pointers.ts'
 import { observe } from '../health/observe.ts'
 import { changeToken, etagOf } from '../read/documents.ts'
@@ -29,7 +29,7 @@ type Internal = ResourceUpdateCommand | CapabilitiesCommand | HealthObservation
 
 const actorOf = ({ service }: Sender) => `svc:${service.name}`
 
-const commandOf = ({ keys }: Pick<CatalogDeps, 'keys'>, body: Internal, sender: Sender): Command => {
+const commandOf = ({ keys }: Uses<'keys'>, body: Internal, sender: Sender): Command => {
   if (body.resource_id !== sender.path_id) {
     throw new AppError(
       'validation_error',

@@ -1,15 +1,11 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { SearchQuery, SearchResult } from '../../shared/contracts/topology/search.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { Side } from '../read/sides.ts'
 import { readSearch } from './read.ts'
 
 /** Search over all resources. */
-export const searchRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
+export const searchRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
   app.get(side.path('/v1/search'), {
     schema: {
       operationId: 'searchResources',

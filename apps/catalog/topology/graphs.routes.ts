@@ -1,7 +1,6 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { NeedsGraph, NeedsGraphQuery } from '../../shared/contracts/topology/capability-graphs.ts'
 import { Graph, GraphQuery as Query } from '../../shared/contracts/topology/graphs.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import { readNeedsGraph } from '../capabilities/graphs.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { drawingOf, drawingOfNeeds, TEXT_TYPES } from '../drawing/formats.ts'
@@ -37,10 +36,7 @@ const ROUTES: (Omit<GraphRequest, 'query'> & {
 ]
 
 /** Graphs around resources. */
-export const graphsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
+export const graphsRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
   for (const { path, operationId, summary, description, ...request } of ROUTES) {
     app.get(side.path(path), {
       schema: {

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { conditions } from '../../../db/catalog/resources/lists.ts'
 import {
   TopologyGraph,
@@ -6,7 +5,7 @@ import {
   TopologyList,
   TopologyQuery,
 } from '../../shared/contracts/topology/topology.ts'
-import { errorReplies, sendPart } from '../../shared/http/app.ts'
+import { errorReplies, type Routes, sendPart } from '../../shared/http/app.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { LEVELS, type Level } from '../packs/registry.ts'
 import { requireFresh } from '../read/freshness.ts'
@@ -22,10 +21,7 @@ const PLACES: { path: string; operationId: string; level: Level; noun: string }[
 ]
 
 /** Places, each with its content, as lists and as one graph. */
-export const topologyRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
+export const topologyRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
   app.get(side.path('/v1/topology/graph'), {
     schema: {
       operationId: 'getTopologyGraph',

@@ -1,4 +1,4 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import type { Db } from '../../../db/client.ts'
 import { listChanges } from '../../../db/identity/changes.ts'
@@ -13,7 +13,7 @@ import {
 } from '../../shared/contracts/identity/changes.ts'
 import { PageQuery } from '../../shared/contracts/identity/users.ts'
 import { text } from '../../shared/contracts/text.ts'
-import { CommandHeaders, errorReplies, markReplayed, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, markReplayed, type Routes, sendStored } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import type { AccountDeps, ChangeDeps } from '../deps.ts'
 import { askedOf, closeUnmade, confirmChange, type Measures, viewOf } from './changes.ts'
@@ -28,7 +28,7 @@ const arm = allow('identity:admin', { kind: 'A' })
 type Options = { deps: AccountDeps; measures: Measures }
 
 /** Changes that need two administrators: read them, confirm one, and get one's half of the link that it makes. */
-export const changesRoutes: FastifyPluginCallbackTypebox<Options> = (app, { deps, measures }, done) => {
+export const changesRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { deps, measures }) => {
   const pages = createPages([deps.keys.page])
   app.get('/v1/admin/changes', {
     schema: {
@@ -85,7 +85,6 @@ export const changesRoutes: FastifyPluginCallbackTypebox<Options> = (app, { deps
       return reply.code(200).send(body)
     },
   })
-  done()
 }
 
 /** A pending change with whom it concerns as things are now. */
@@ -113,7 +112,7 @@ const ENDINGS = [
 ] as const
 
 /** What ends a change without making it. */
-export const changeEndingRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = (app, { deps }, done) => {
+export const changeEndingRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
   for (const { verb, operationId, summary, status, description } of ENDINGS) {
     app.post(`/v1/admin/changes/:change_id/${verb}`, {
       schema: {
@@ -129,5 +128,4 @@ export const changeEndingRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps
       handler: async (req, reply) => sendStored(reply, await closeUnmade(deps, req, req.params.change_id, status)),
     })
   }
-  done()
 }

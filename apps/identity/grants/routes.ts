@@ -1,4 +1,4 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { asc, eq, gt } from 'drizzle-orm'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
@@ -10,7 +10,7 @@ import { Pending } from '../../shared/contracts/identity/changes.ts'
 import { NewSubjectGrant, PageQuery, pageOf, SubjectGrantView } from '../../shared/contracts/identity/users.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import { isUuid } from '../../shared/ids.ts'
 import { perform } from '../control/changes.ts'
@@ -20,7 +20,7 @@ import { changeOnce, rolesChanged } from '../mutations.ts'
 import { grantMeasure, viewOf } from './measures.ts'
 
 /** Grants give roles to users and groups, everywhere or in a scope. Roles come from nowhere else. */
-export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = (app, { deps }, done) => {
+export const grantsRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
   const pages = createPages([deps.keys.page])
   app.get('/v1/admin/grants', {
     schema: {
@@ -73,7 +73,6 @@ export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = 
     preHandler: allow('identity:admin', { kind: 'S' }),
     handler: async (req, reply) => sendStored(reply, await deleteGrant(deps, req, req.params.grant_id)),
   })
-  done()
 }
 
 const deleteGrant = (deps: ChangeDeps, req: FastifyRequest, grant_id: string) =>
@@ -99,7 +98,7 @@ const RolesReply = Type.Object({
 })
 
 /** The roles that grants give. */
-export const rolesRoutes: FastifyPluginCallbackTypebox = (app, _options, done) => {
+export const rolesRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/v1/admin/roles', {
     schema: {
       operationId: 'listRoles',
@@ -118,5 +117,4 @@ export const rolesRoutes: FastifyPluginCallbackTypebox = (app, _options, done) =
       })),
     }),
   })
-  done()
 }

@@ -1,9 +1,8 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { Pending } from '../../shared/contracts/identity/changes.ts'
 import { GroupKey, GroupPatch, GroupView, NewGroup, PageQuery, pageOf } from '../../shared/contracts/identity/users.ts'
-import { CommandHeaders, errorReplies, sendStored, VersionedHeaders } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored, VersionedHeaders } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import { perform } from '../control/changes.ts'
 import type { ChangeDeps } from '../deps.ts'
@@ -17,7 +16,7 @@ const arm = allow('identity:admin', { kind: 'A' })
 const stop = allow('identity:admin', { kind: 'S' })
 
 /** Groups: flat, by a key that never changes, because gate policies name it. */
-export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = (app, { deps }, done) => {
+export const groupsRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
   const pages = createPages([deps.keys.page])
   app.get('/v1/admin/groups', {
     schema: {
@@ -65,11 +64,10 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = 
     preHandler: arm,
     handler: async (req, reply) => sendStored(reply, await updateGroup(deps, req, req.params.group_key, req.body)),
   })
-  done()
 }
 
 /** What takes a group away, and who is in it. */
-export const membersRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = (app, { deps }, done) => {
+export const membersRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
   app.delete('/v1/admin/groups/:group_key', {
     schema: {
       operationId: 'deleteGroup',
@@ -110,5 +108,4 @@ export const membersRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> =
     preHandler: stop,
     handler: async (req, reply) => sendStored(reply, await removeMember(deps, req, req.params)),
   })
-  done()
 }

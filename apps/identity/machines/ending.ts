@@ -3,7 +3,7 @@ import { appendAuditTo } from '../../../db/audit.ts'
 import { lockEnding, ownersOf } from '../../../db/identity/machines.ts'
 import { lastingAdmins } from '../../../db/identity/queries.ts'
 import { machine_credentials, user_events, users } from '../../../db/identity/tables.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 
 /** When owners and administrators are told that a credential ends: so many days before. */
 const NOTICE_DAYS = [14, 2] as const
@@ -17,7 +17,7 @@ export const noticesDue = (expires_at: string | Date, now: Date): number =>
  * Notes which credentials will end soon, once for each notice, however many processes look: the row of the credential is
  * locked. Each of those who are told has a row in the audit log, which the relay hands to the notifier.
  */
-export const noteEnding = async (deps: Pick<IdentityDeps, 'db' | 'clock' | 'keys'>): Promise<number> =>
+export const noteEnding = async (deps: Uses<'db' | 'clock' | 'keys'>): Promise<number> =>
   deps.db.transaction(async (tx) => {
     const now = deps.clock.now()
     const soon = await lockEnding(tx, now, new Date(now.getTime() + NOTICE_DAYS[0] * DAY_MS))

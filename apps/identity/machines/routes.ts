@@ -1,4 +1,3 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { PendingCredential } from '../../shared/contracts/identity/changes.ts'
@@ -12,7 +11,7 @@ import {
 } from '../../shared/contracts/identity/machines.ts'
 import { PageQuery } from '../../shared/contracts/identity/users.ts'
 import { text } from '../../shared/contracts/text.ts'
-import { CommandHeaders, errorReplies, markReplayed, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, markReplayed, type Routes, sendStored } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { addOwner, createMachine, pageOfMachines } from './commands.ts'
@@ -25,10 +24,9 @@ const CredentialParams = Type.Object({ machine_id: uuid(1), credential_id: uuid(
 const tags = ['machines']
 const command = { tags, headers: CommandHeaders }
 const arm = allow('identity:admin', { kind: 'A' })
-type Routes = FastifyPluginCallbackTypebox<{ deps: IdentityDeps }>
 
 /** Service accounts: what commands the platform without being a person. */
-export const machinesRoutes: Routes = (app, { deps }, done) => {
+export const machinesRoutes: Routes<IdentityDeps> = async (app, { deps }) => {
   const pages = createPages([deps.keys.page])
   app.get('/v1/admin/machines', {
     schema: {
@@ -74,11 +72,10 @@ export const machinesRoutes: Routes = (app, { deps }, done) => {
     handler: async (req, reply) =>
       sendStored(reply, await addOwner(deps, req, req.params.machine_id, req.params.user_id)),
   })
-  done()
 }
 
 /** What a machine proves itself by. */
-export const machineCredentialsRoutes: Routes = (app, { deps }, done) => {
+export const machineCredentialsRoutes: Routes<IdentityDeps> = async (app, { deps }) => {
   const response = { 201: MadeCredential, 202: PendingCredential, ...errorReplies }
   app.post('/v1/admin/machines/:machine_id/credentials', {
     schema: {
@@ -126,5 +123,4 @@ export const machineCredentialsRoutes: Routes = (app, { deps }, done) => {
     preHandler: allow('identity:admin', { kind: 'S' }),
     handler: async (req, reply) => sendStored(reply, await revokeCredential(deps, req, req.params)),
   })
-  done()
 }

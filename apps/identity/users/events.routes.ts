@@ -1,11 +1,10 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { listAudit } from '../../../db/audit.ts'
 import { user_events } from '../../../db/identity/tables.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { EventView, PageQuery, pageOf } from '../../shared/contracts/identity/users.ts'
 import { pick } from '../../shared/data/pick.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import type { ReadDeps } from '../deps.ts'
 
@@ -18,7 +17,7 @@ const EventsQuery = Type.Object({
 })
 
 /** The audit log of identity. */
-export const userEventsRoutes: FastifyPluginCallbackTypebox<{ deps: ReadDeps }> = (app, { deps }, done) => {
+export const userEventsRoutes: Routes<ReadDeps> = async (app, { deps }) => {
   const pages = createPages([deps.keys.page])
 
   app.get('/v1/admin/user-events', {
@@ -40,7 +39,6 @@ export const userEventsRoutes: FastifyPluginCallbackTypebox<{ deps: ReadDeps }> 
       return { items: items.map(viewOf), next_page_token, as_of: deps.clock.now().toISOString() }
     },
   })
-  done()
 }
 
 const viewOf = (row: typeof user_events.$inferSelect) => ({

@@ -1,4 +1,3 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { listUsers } from '../../../db/identity/queries.ts'
@@ -15,7 +14,7 @@ import {
 } from '../../shared/contracts/identity/users.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { hmacSha256 } from '../../shared/data/digest.ts'
-import { CommandHeaders, errorReplies, markReplayed } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, markReplayed, type Routes } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import type { AccountDeps, ReadDeps } from '../deps.ts'
 import { detailOf, detailsOf, findUser } from './change.ts'
@@ -36,7 +35,7 @@ const UserList = Type.Object({
 })
 
 /** People: oneself, and all. */
-export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: ReadDeps }> = (app, { deps }, done) => {
+export const usersRoutes: Routes<ReadDeps> = async (app, { deps }) => {
   const pages = createPages([deps.keys.page])
 
   app.get('/v1/users/me', {
@@ -99,11 +98,10 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: ReadDeps }> = (ap
       return detailOf(deps.db, user)
     },
   })
-  done()
 }
 
 /** The first password, or a new one, by a one-time link. */
-export const enrolRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }> = (app, { deps }, done) => {
+export const enrolRoutes: Routes<AccountDeps> = async (app, { deps }) => {
   app.post('/v1/users/enrol', {
     schema: {
       operationId: 'enrolUser',
@@ -128,7 +126,6 @@ export const enrolRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }> = 
       return reply.code(204).send(null)
     },
   })
-  done()
 }
 
 const send = (
@@ -158,7 +155,7 @@ const LINKS = [
 ] as const
 
 /** Accounts and their links. */
-export const newUsersRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }> = (app, { deps }, done) => {
+export const newUsersRoutes: Routes<AccountDeps> = async (app, { deps }) => {
   app.post('/v1/admin/users', {
     schema: {
       operationId: 'createUser',
@@ -185,7 +182,6 @@ export const newUsersRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }>
       preHandler: allow('identity:admin', { kind: 'A' }),
       handler: async (req, reply) => send(reply, await createEnrolment(deps, req, req.params.user_id, kind)),
     })
-  done()
 }
 
 const MOVES = [
@@ -222,7 +218,7 @@ const MOVES = [
 ] as const
 
 /** Ends accounts, and lets them in again. */
-export const movesRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }> = (app, { deps }, done) => {
+export const movesRoutes: Routes<AccountDeps> = async (app, { deps }) => {
   for (const { verb, kind, response, move, ...about } of MOVES) {
     app.post(`/v1/admin/users/:user_id/${verb}`, {
       schema: { ...about, tags: ['users'], params: UserParams, headers: CommandHeaders, body: Reason, response },
@@ -230,5 +226,4 @@ export const movesRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }> = 
       handler: async (req, reply) => send(reply, await move(deps, req, req.params.user_id, req.body.reason)),
     })
   }
-  done()
 }

@@ -1,9 +1,8 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { viewsOf } from '../../../db/identity/views.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { NewView, SavedView, SavedViews, ViewParams, ViewPatch } from '../../shared/contracts/identity/views.ts'
-import { CommandHeaders, errorReplies, sendStored, VersionedHeaders } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored, VersionedHeaders } from '../../shared/http/app.ts'
 import type { ChangeDeps } from '../deps.ts'
 import { changeView, createView, removeView, savedView } from './change.ts'
 
@@ -12,7 +11,7 @@ const read = allow('self', { kind: 'R' })
 const write = allow('self', { kind: 'W' })
 
 /** The searches that a person keeps. Nobody else reads or changes them. */
-export const viewsRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = (app, { deps }, done) => {
+export const viewsRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
   app.get(PATH, {
     schema: {
       operationId: 'listViews',
@@ -64,5 +63,4 @@ export const viewsRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = (
     preHandler: write,
     handler: async (req, reply) => sendStored(reply, await removeView(deps, req, req.params.view_id)),
   })
-  done()
 }

@@ -1,10 +1,9 @@
 import { Readable } from 'node:stream'
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { ArtifactParams, ArtifactTaken } from '../../shared/contracts/engine/executions.ts'
-import { errorReplies } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import { type Bringer, bringerOf, giveArtifact, takeArtifact } from './artifacts.ts'
 
 /** A body that stays in the connection until it is read; a schema finds no member in it. */
@@ -19,9 +18,7 @@ class Bytes {
 }
 
 /** The door for bytes of artifacts, apart from the results that announce them. */
-export const artifactsRoutes: FastifyPluginAsyncTypebox<{
-  deps: Pick<OperationsDeps, 'artifacts' | 'db' | 'trust'>
-}> = async (app, { deps }) => {
+export const artifactsRoutes: Routes<Uses<'artifacts' | 'db' | 'trust'>> = async (app, { deps }) => {
   app.addContentTypeParser('application/octet-stream', (_req, payload, done) => done(null, new Bytes(payload)))
   const bringers = new WeakMap<FastifyRequest, Bringer>()
   const onRequest = async (req: FastifyRequest) => {

@@ -1,17 +1,14 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { isExecutionToken } from '../../../db/operations/agents/artifacts.ts'
 import { ExecutionReply, ExecutionResult } from '../../shared/contracts/engine/executions.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
-import { errorReplies } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import { takeResult, tokenRefused } from './executions.ts'
 
 /** The door for agents: an execution token is good for one attempt of one node only. */
-export const executionsRoutes: FastifyPluginAsyncTypebox<{
-  deps: Pick<OperationsDeps, 'artifacts' | 'db' | 'nats' | 'telemetry'>
-}> = async (app, { deps }) => {
+export const executionsRoutes: Routes<Uses<'artifacts' | 'db' | 'nats' | 'telemetry'>> = async (app, { deps }) => {
   const results = deps.telemetry.counter('signalbox_execution_results_total', 'Messages of agents by result.', [
     'result',
   ])

@@ -1,15 +1,12 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { PoolParams, Work, WorkRequest } from '../../shared/contracts/engine/executions.ts'
-import { errorReplies } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import { takeWork } from './work.ts'
 
 /** The door for agents that ask for work (operations.md 7.4): by a machine that the pool names. */
-export const workRoutes: FastifyPluginAsyncTypebox<{
-  deps: Pick<OperationsDeps, 'agentsOf' | 'config' | 'nats'>
-}> = async (app, { deps }) => {
+export const workRoutes: Routes<Uses<'agentsOf' | 'config' | 'nats'>> = async (app, { deps }) => {
   app.post('/v1/pools/:pool/work', {
     schema: {
       operationId: 'takeWork',

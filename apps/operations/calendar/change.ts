@@ -7,7 +7,7 @@ import type { OperationCalendar } from '../../shared/data/calendar.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { Command, Steps } from '../command/command.ts'
 import type { Subject } from '../command/subject.ts'
-import type { OperationsDeps, PolicyDeps } from '../deps.ts'
+import type { PolicyDeps, Uses } from '../deps.ts'
 import { onOperation, refuseOn, said } from '../operations/control.ts'
 import { calendarOf } from '../targets/calendar.ts'
 
@@ -17,7 +17,7 @@ import { calendarOf } from '../targets/calendar.ts'
  * overridden stays overridden, unless it is `renewed` with other content.
  */
 export const calendarSteps = (
-  deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db' | 'library'>,
+  deps: PolicyDeps & Uses<'config' | 'db' | 'library'>,
   command: Command,
   renewed: readonly string[] = [],
 ): Steps<Subject> =>
@@ -55,7 +55,7 @@ type Followed = { operation_id: string; resource_ids: string[]; constraints: Rec
 /** What the calendar says now of an operation, beside what its claims ask. */
 export const lookAtCalendar = async (
   db: Queryable,
-  deps: Pick<OperationsDeps, 'clock' | 'library'>,
+  deps: Uses<'clock' | 'library'>,
   { operation_id, resource_ids, constraints }: Followed,
   renewed: readonly string[],
 ): Promise<Looked> => {

@@ -1,13 +1,12 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { requireScope } from '../../shared/auth/http.ts'
 import { FreezeBody, FreezeParams, FreezeReply, FreezeWithdrawn } from '../../shared/contracts/operations/calendar.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { FreezeDeps } from '../deps.ts'
 import { type Changer, putOneFreeze, serviceChanger, withdrawOneFreeze } from './freezes.ts'
 
 /** Freezes that control planes put and withdraw while operations run (operations.md 9.3). */
-export const freezesRoutes: FastifyPluginAsyncTypebox<{ deps: FreezeDeps }> = async (app, { deps }) => {
+export const freezesRoutes: Routes<FreezeDeps> = async (app, { deps }) => {
   app.put('/internal/v1/freezes/:freeze_id', {
     schema: {
       operationId: 'setFreeze',

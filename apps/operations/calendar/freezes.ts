@@ -18,7 +18,7 @@ import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 import { uuidv5 } from '../../shared/ids.ts'
 import { acceptCommand } from '../command/accept.ts'
 import type { Command } from '../command/command.ts'
-import type { FreezeDeps, OperationsDeps } from '../deps.ts'
+import type { FreezeDeps, Uses } from '../deps.ts'
 import { calendarSteps, lookAtCalendar } from './change.ts'
 
 /** Who changes the calendar, and by which request. */
@@ -179,7 +179,7 @@ const unusable = (pointer: string, code: 'parameters_invalid' | 'expression_erro
     violations: [{ pointer, code, message }],
   })
 
-export const refuseOfFile = ({ library }: Pick<OperationsDeps, 'library'>, freeze_id: string): void => {
+export const refuseOfFile = ({ library }: Uses<'library'>, freeze_id: string): void => {
   if (library.freezes.some((freeze) => freeze.freeze_id === freeze_id))
     throw unusable('/freeze_id', 'parameters_invalid', 'names a freeze of the calendar files of this deployment')
 }

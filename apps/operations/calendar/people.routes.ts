@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import {
@@ -9,14 +8,14 @@ import {
   FreezeParams,
 } from '../../shared/contracts/operations/calendar.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import { mutationOf } from '../command/mutate.ts'
 import type { FreezeDeps } from '../deps.ts'
 import { traceOf } from './freezes.routes.ts'
 import { createFreeze, endFreeze } from './people.ts'
 
 /** Freezes that people make and end (operations.md 9.3). */
-export const peopleFreezesRoutes: FastifyPluginAsyncTypebox<{ deps: FreezeDeps }> = async (app, { deps }) => {
+export const peopleFreezesRoutes: Routes<FreezeDeps> = async (app, { deps }) => {
   app.post('/v1/freezes', {
     schema: {
       operationId: 'createFreeze',

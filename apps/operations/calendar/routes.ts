@@ -1,19 +1,16 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { listPutFreezes, type PutFreeze } from '../../../db/operations/plans/calendar.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { CalendarView } from '../../shared/contracts/operations/calendar.ts'
 import { openingOf } from '../../shared/data/calendar.ts'
-import { errorReplies } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import type { Library } from '../graph/types.ts'
 import { libraryNow } from '../targets/calendar.ts'
 import { itemOf } from './people.ts'
 
 /** Windows and freezes of this deployment, as plans meet them (operations.md 3.5). */
-export const calendarRoutes: FastifyPluginAsyncTypebox<{
-  deps: Pick<OperationsDeps, 'clock' | 'db' | 'library'>
-}> = async (app, { deps }) => {
+export const calendarRoutes: Routes<Uses<'clock' | 'db' | 'library'>> = async (app, { deps }) => {
   app.get('/v1/calendar', {
     schema: {
       operationId: 'getCalendar',

@@ -1,18 +1,14 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { requireScope } from '../../shared/auth/http.ts'
 import type { CatalogEvent } from '../../shared/contracts/catalog/events.ts'
 import { ProjectionEvents, ProjectionReply } from '../../shared/contracts/engine/projection.ts'
 import { AppError } from '../../shared/errors.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import { KNOWN_EVENTS } from './apply.ts'
 import { payloadFault } from './payloads.ts'
 import type { CatalogProjection } from './projection.ts'
 
 /** The HTTP door of the projection of the catalog: the same handler and inbox as the consumer of its stream. */
-export const projectionRoutes: FastifyPluginAsyncTypebox<{ deps: { projection: CatalogProjection } }> = async (
-  app,
-  { deps },
-) => {
+export const projectionRoutes: Routes<{ projection: CatalogProjection }> = async (app, { deps }) => {
   app.post('/internal/v1/catalog-projection-events', {
     schema: {
       operationId: 'applyCatalogEvents',

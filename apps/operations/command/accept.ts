@@ -8,7 +8,7 @@ import { RESTORED } from '../../../db/restore.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
-import type { AcceptDeps, OperationsDeps } from '../deps.ts'
+import type { AcceptDeps, Uses } from '../deps.ts'
 import { actorText, type Command, type Decision, type Steps } from './command.ts'
 
 type Accepted =
@@ -52,18 +52,18 @@ export const acceptCommand = async <S>(deps: AcceptDeps, command: Command, steps
 }
 
 /** The keys of operations; a 403 leaves an audit row. */
-const kernelOf = (deps: Pick<OperationsDeps, 'db' | 'keys'>, command: Command): Kernel => ({
+const kernelOf = (deps: Uses<'db' | 'keys'>, command: Command): Kernel => ({
   db: deps.db,
   keys: keysIn(idempotency),
   denied: (error) => auditDenial(deps, command, error),
 })
 
-const observe = ({ telemetry }: Pick<OperationsDeps, 'telemetry'>) =>
+const observe = ({ telemetry }: Uses<'telemetry'>) =>
   telemetry.counter('signalbox_operation_commands_total', 'Commands by kind and result.', ['kind', 'outcome'])
 
 /** Writes facts, audit and the message to the engine. */
 const keep = async (
-  deps: Pick<OperationsDeps, 'config' | 'keys'>,
+  deps: Uses<'config' | 'keys'>,
   tx: Tx,
   command: Command & { command_id: string },
   decision: Decision,
@@ -105,7 +105,7 @@ const keep = async (
 }
 
 /** After a restore no start is allowed until a person has accepted it; stopping always is. */
-const refuseRestored = async ({ fence }: Pick<OperationsDeps, 'fence'>, command: Command): Promise<void> => {
+const refuseRestored = async ({ fence }: Uses<'fence'>, command: Command): Promise<void> => {
   if (command.class !== 'start' || (await fence()).held_since === null) return
   throw new AppError('internal_error', 'restored', RESTORED, {
     hint: 'Pause, cancel and reject go through. All else waits for who runs this installation.',
@@ -113,11 +113,7 @@ const refuseRestored = async ({ fence }: Pick<OperationsDeps, 'fence'>, command:
 }
 
 /** A 403 leaves a row of its own: its transaction is gone. */
-const auditDenial = async (
-  deps: Pick<OperationsDeps, 'db' | 'keys'>,
-  command: Command,
-  error: AppError,
-): Promise<void> => {
+const auditDenial = async (deps: Uses<'db' | 'keys'>, command: Command, error: AppError): Promise<void> => {
   await deps.db.transaction((tx) =>
     appendAudit(tx, deps.keys.audit, {
       actor: actorText(command.actor),

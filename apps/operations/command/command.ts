@@ -7,7 +7,7 @@ import type { CommandKind } from '../../../workflows/operation/messages.ts'
 import { actorOfCaller, type Caller } from '../../shared/auth/caller.ts'
 import type { Actor } from '../../shared/contracts/operations/graph.ts'
 import { pick } from '../../shared/data/pick.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 
 /** A command as it came in: who, what, on which operation, under which key. */
 export type Command = {
@@ -64,7 +64,7 @@ export type Steps<S> = {
 
 /** The parts of a command that every public route takes from its request. */
 export const commandOf = (
-  deps: Pick<OperationsDeps, 'keys'>,
+  deps: Uses<'keys'>,
   req: FastifyRequest,
   given: Pick<Command, 'kind' | 'class' | 'operation_id'> & { reason?: string | null; dry_run?: boolean | undefined },
 ): Command => {

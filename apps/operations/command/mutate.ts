@@ -7,7 +7,7 @@ import { idempotency } from '../../../db/operations/tables/index.ts'
 import { actorOfCaller, type Caller } from '../../shared/auth/caller.ts'
 import type { Actor } from '../../shared/contracts/operations/graph.ts'
 import type { AppError } from '../../shared/errors.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 
 /** A mutation that is not a command on an operation: its caller and key. */
 export type Mutation = {
@@ -18,7 +18,7 @@ export type Mutation = {
   dry_run: boolean
 }
 
-export const mutationOf = ({ keys }: Pick<OperationsDeps, 'keys'>, req: FastifyRequest): Mutation => {
+export const mutationOf = ({ keys }: Uses<'keys'>, req: FastifyRequest): Mutation => {
   const { caller, headers, params, query } = req
   const body = req.body as { dry_run?: boolean } | undefined
   return {
@@ -35,7 +35,7 @@ export const mutationOf = ({ keys }: Pick<OperationsDeps, 'keys'>, req: FastifyR
   }
 }
 
-type MutationDeps = Pick<OperationsDeps, 'db' | 'keys'>
+type MutationDeps = Uses<'db' | 'keys'>
 
 /** Runs a mutation once per key; a dry run goes through all checks and is not stored. */
 export const mutate = (

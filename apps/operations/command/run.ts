@@ -3,7 +3,7 @@ import { type Answer, answerOf } from '../../../db/command/run.ts'
 import { type AcceptedCommand, getCommand } from '../../../db/operations/commands/rows.ts'
 import { idempotency } from '../../../db/operations/tables/index.ts'
 import { AppError, type Category, type Code, problemOf } from '../../shared/errors.ts'
-import type { CommandDeps, OperationsDeps } from '../deps.ts'
+import type { CommandDeps, Uses } from '../deps.ts'
 import { acceptCommand } from './accept.ts'
 import type { Command, Steps } from './command.ts'
 import { isDecidedInPostgres, isDoneAtOnce } from './outcomes.ts'
@@ -37,7 +37,7 @@ export const runCommand = async <S>(deps: CommandDeps, command: Command, steps: 
 }
 
 /** From the commit to the outcome; an outcome that is not there in time counts as the time of the wait. */
-const outcomeSeconds = ({ telemetry }: Pick<OperationsDeps, 'telemetry'>) =>
+const outcomeSeconds = ({ telemetry }: Uses<'telemetry'>) =>
   telemetry.histogram('signalbox_command_outcome_seconds', 'Time until the outcome of a command was known.', ['kind'])
 
 const jsonAnswer = (status: number, body: unknown, headers: Record<string, string> = {}): StoredAnswer =>
@@ -46,7 +46,7 @@ const jsonAnswer = (status: number, body: unknown, headers: Record<string, strin
 type Seen = { row: AcceptedCommand; view: object | undefined }
 
 /** The command and its object as they are now; no object for a refused or withdrawn command. */
-const seenNow = async <S>(deps: Pick<OperationsDeps, 'db'>, steps: Steps<S>, command_id: string): Promise<Seen> => {
+const seenNow = async <S>(deps: Uses<'db'>, steps: Steps<S>, command_id: string): Promise<Seen> => {
   const row = await getCommand(deps.db, command_id)
   if (!row) throw new AppError('internal_error', 'unexpected', 'The command record is missing.')
   const { status } = row.command

@@ -5,7 +5,7 @@ import type { Caller } from '../../shared/auth/caller.ts'
 import type { Place } from '../../shared/auth/scope.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { isVisible, loadPlaces, placesFor } from '../policies/visibility.ts'
 
 /** An operation under command: locked, visible to the caller, with its facts and the places of its targets. */
@@ -14,11 +14,7 @@ export type Subject = LockedOperation & { facts: OperationFacts; places: Place[]
 type Addressed = { operation_id: string; caller: Caller | undefined }
 
 /** Locks the operation that a command is about; throws not_found when the caller may not see it. */
-export const lockVisible = async (
-  deps: Pick<OperationsDeps, 'policies'>,
-  tx: Tx,
-  command: Addressed,
-): Promise<Subject> => {
+export const lockVisible = async (deps: Uses<'policies'>, tx: Tx, command: Addressed): Promise<Subject> => {
   const operation = await lockOperation(tx, command.operation_id)
   if (!operation) throw notFound('operation', command.operation_id)
   const { caller } = command

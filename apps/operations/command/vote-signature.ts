@@ -8,13 +8,13 @@ import type { GatePolicy } from '../../shared/contracts/operations/graph.ts'
 import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
 import { AppError } from '../../shared/errors.ts'
 import { challengeOf } from '../../shared/evidence/vote-signature.ts'
-import type { OperationsDeps, SignedBy, Trust } from '../deps.ts'
+import type { SignedBy, Trust, Uses } from '../deps.ts'
 
 const BALLOT_S = 300
 
 /** A ballot for the caller's passkey (federation.md 8). It states the page; the vote compares it with the rows. */
 export const issueBallot = async (
-  { db, clock, trust }: Pick<OperationsDeps, 'clock' | 'db' | 'trust'>,
+  { db, clock, trust }: Uses<'clock' | 'db' | 'trust'>,
   { user_id }: Caller,
   operation_id: string,
   { type, id, round, digest }: BallotBody,

@@ -13,7 +13,7 @@ import type { Decision } from '../command/command.ts'
 import { runCommand } from '../command/run.ts'
 import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
 import { type Proof, signatureOf, withProof } from '../command/vote-signature.ts'
-import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
+import type { CommandDeps, PlanningDeps, PolicyDeps, Uses } from '../deps.ts'
 import { gateOfIntervention, passIntervention } from '../interventions/second.ts'
 import type { InterventionDeps } from '../interventions/types.ts'
 import { refuseTogether } from '../patches/bulk.ts'
@@ -27,7 +27,7 @@ import { readGate } from './read.ts'
 import { refuseAuthor, refuseBypass } from './view.ts'
 
 /** What deciding a gate takes. */
-export type DecideDeps = CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'trust'>
+export type DecideDeps = CommandDeps & PlanningDeps & PolicyDeps & Uses<'lookback_s' | 'trust'>
 
 /**
  * Approves a gate: a vote, and the decision when it completes the quorum. The row is where the race ends: approve,
@@ -86,7 +86,7 @@ export const rejectGate = (deps: DecideDeps, command: GateCommand, body: RejectB
 
 /** A vote that is one of several is given to gates that may be decided so, and never breaks the glass. */
 const checkBatch = (
-  { config }: Pick<OperationsDeps, 'config'>,
+  { config }: Uses<'config'>,
   row: GateRow,
   verdict: 'approve' | 'reject',
   { batch, break_glass }: Pick<ApproveBody, 'batch' | 'break_glass'>,
@@ -100,7 +100,7 @@ const checkBatch = (
 type Deciding = { row: GateRow; facts: ReturnType<typeof gateFacts>; subject: Subject; command_id: string }
 
 const decideGate = (
-  deps: CommandDeps & Pick<OperationsDeps, 'clock' | 'library' | 'lookback_s' | 'policies' | 'trust'>,
+  deps: CommandDeps & Uses<'clock' | 'library' | 'lookback_s' | 'policies' | 'trust'>,
   command: GateCommand,
   decide: (tx: Tx, deciding: Deciding) => Promise<Omit<Decision, 'object' | 'before'>>,
 ) =>
@@ -132,7 +132,7 @@ const decideGate = (
   })
 
 const checkPolicy = (
-  deps: Pick<OperationsDeps, 'clock' | 'policies'>,
+  deps: Uses<'clock' | 'policies'>,
   { caller }: GateCommand,
   { row, subject }: Pick<Deciding, 'row' | 'subject'>,
   action: PolicyAction,
@@ -171,7 +171,5 @@ const commentMissing = () =>
   })
 
 /** A right that a participant of the operation gave does not count for decisions. */
-const refuseTaint = (
-  { lookback_s }: Pick<OperationsDeps, 'lookback_s'>,
-  { command: { caller }, row, subject }: Tallied,
-) => refuseTainted(caller, footingOf(row, caller.user_id, { places: subject.places, now: subject.now, lookback_s }))
+const refuseTaint = ({ lookback_s }: Uses<'lookback_s'>, { command: { caller }, row, subject }: Tallied) =>
+  refuseTainted(caller, footingOf(row, caller.user_id, { places: subject.places, now: subject.now, lookback_s }))

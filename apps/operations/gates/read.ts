@@ -6,7 +6,7 @@ import type { Caller } from '../../shared/auth/caller.ts'
 import type { Gate } from '../../shared/contracts/operations/gates.ts'
 import type { OperationStatus } from '../../shared/contracts/operations/graph.ts'
 import { notFound } from '../../shared/errors.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { listConflicts } from '../plans/conflicts.ts'
 import { impactFor } from '../plans/preview.ts'
 import type { PlanReport } from '../plans/types.ts'
@@ -20,7 +20,7 @@ import { viewGate } from './view.ts'
  * now are looked up when the gate is read, not in the answer to a vote (`for_voter`).
  */
 export const readGate = async (
-  deps: Pick<OperationsDeps, 'clock' | 'db' | 'library' | 'lookback_s' | 'policies' | 'trust'>,
+  deps: Uses<'clock' | 'db' | 'library' | 'lookback_s' | 'policies' | 'trust'>,
   caller: Caller,
   operation_id: string,
   gate_id: string,
@@ -49,7 +49,7 @@ export const readGate = async (
   return { view, operation_status: operationFactsOf(row).status, row }
 }
 
-const conflictsOf = async (deps: Pick<OperationsDeps, 'clock' | 'db' | 'library'>, operation_id: string) => {
+const conflictsOf = async (deps: Uses<'clock' | 'db' | 'library'>, operation_id: string) => {
   const plan = await getPlanOf(deps.db, operation_id)
   return plan ? listConflicts(deps.db, deps, plan, operation_id) : []
 }

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { and, eq, gt, inArray } from 'drizzle-orm'
 import Type from 'typebox'
 import { listGates, listInbox } from '../../../db/operations/gates/rows.ts'
@@ -18,11 +17,18 @@ import {
   InboxQuery,
   RejectBody,
 } from '../../shared/contracts/operations/gates.ts'
-import { CommandHeaders, errorReplies, ReadHeaders, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
+import {
+  CommandHeaders,
+  errorReplies,
+  ReadHeaders,
+  type Routes,
+  type TypedApp,
+  VersionedHeaders,
+} from '../../shared/http/app.ts'
 import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import { issueBallot } from '../command/vote-signature.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
 import { placesFor, visibleSql } from '../policies/visibility.ts'
 import { decidableBy } from '../waiting/mine.ts'
@@ -35,10 +41,7 @@ const read = allow('operation:read', { kind: 'R' })
 const tags = ['gates']
 
 /** Gates: the inbox, gates of an operation, and the decision on one. */
-export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: DecideDeps & Pick<OperationsDeps, 'pages'> }> = async (
-  app,
-  { deps },
-) => {
+export const gatesRoutes: Routes<DecideDeps & Uses<'pages'>> = async (app, { deps }) => {
   listWaitingGatesRoute(app, deps)
   listGatesRoute(app, deps)
   getGateRoute(app, deps)
@@ -49,7 +52,7 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: DecideDeps & Pick<Op
 
 const listWaitingGatesRoute = (
   app: TypedApp,
-  deps: Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'lookback_s' | 'pages' | 'policies' | 'trust'>,
+  deps: Uses<'clock' | 'config' | 'db' | 'lookback_s' | 'pages' | 'policies' | 'trust'>,
 ) => {
   app.get('/v1/gates', {
     schema: {
@@ -94,10 +97,7 @@ const listWaitingGatesRoute = (
   })
 }
 
-const listGatesRoute = (
-  app: TypedApp,
-  deps: Pick<OperationsDeps, 'clock' | 'db' | 'lookback_s' | 'pages' | 'policies' | 'trust'>,
-) => {
+const listGatesRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'lookback_s' | 'pages' | 'policies' | 'trust'>) => {
   app.get('/v1/operations/:operation_id/gates', {
     schema: {
       operationId: 'listGates',
@@ -125,10 +125,7 @@ const listGatesRoute = (
   })
 }
 
-const getGateRoute = (
-  app: TypedApp,
-  deps: Pick<OperationsDeps, 'clock' | 'db' | 'library' | 'lookback_s' | 'policies' | 'trust'>,
-) => {
+const getGateRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'library' | 'lookback_s' | 'policies' | 'trust'>) => {
   app.get('/v1/operations/:operation_id/gates/:gate_id', {
     schema: {
       operationId: 'getGate',
@@ -198,7 +195,7 @@ const rejectGateRoute = (app: TypedApp, deps: DecideDeps) => {
   })
 }
 
-const issueBallotRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' | 'trust'>) => {
+const issueBallotRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'trust'>) => {
   app.post('/v1/operations/:operation_id/ballots', {
     schema: {
       operationId: 'createBallot',

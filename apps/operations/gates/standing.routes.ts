@@ -1,15 +1,15 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { requireScope } from '../../shared/auth/http.ts'
 import { GateStanding } from '../../shared/contracts/engine/internal.ts'
-import { errorReplies } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import { proveDue } from './standing.ts'
 
 /** How workers have voters proved before a node behind their gate starts. */
-export const standingRoutes: FastifyPluginAsyncTypebox<{
-  deps: Pick<OperationsDeps, 'config' | 'db' | 'lookback_s' | 'nats' | 'trust'>
-}> = async (app, { deps }) => {
+export const standingRoutes: Routes<Uses<'config' | 'db' | 'lookback_s' | 'nats' | 'trust'>> = async (
+  app,
+  { deps },
+) => {
   /** Many nodes start behind one gate at once: they are answered together. */
   const running = new Map<string, Promise<void>>()
 

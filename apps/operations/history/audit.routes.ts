@@ -1,16 +1,12 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { auditView, listAudit } from '../../../db/audit.ts'
 import { audit } from '../../../db/operations/tables/index.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { AuditList, AuditQuery } from '../../shared/contracts/audit.ts'
-import { errorReplies } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 
 /** The audit log of operations: who commanded what, and who was refused. */
-export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDeps, 'clock' | 'db' | 'pages'> }> = async (
-  app,
-  { deps },
-) => {
+export const auditRoutes: Routes<Uses<'clock' | 'db' | 'pages'>> = async (app, { deps }) => {
   app.get('/v1/audit', {
     schema: {
       operationId: 'listOperationAudit',

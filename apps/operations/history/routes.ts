@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { getCommand } from '../../../db/operations/commands/rows.ts'
 import { getHeads, listEvidence, listTimeline } from '../../../db/operations/history/timeline.ts'
@@ -15,18 +14,19 @@ import {
   TimelineQuery,
 } from '../../shared/contracts/operations/operations.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { errorReplies, type TypedApp } from '../../shared/http/app.ts'
+import { errorReplies, type Routes, type TypedApp } from '../../shared/http/app.ts'
 import { lookUntil } from '../command/reply.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
 import { evidenceKeys, exportOf } from './evidence.ts'
 
 const read = allow('operation:read', { kind: 'R' })
 
 /** What happened: timeline, evidence, artifacts, and the outcome of commands. */
-export const historyRoutes: FastifyPluginAsyncTypebox<{
-  deps: Pick<OperationsDeps, 'artifacts' | 'clock' | 'db' | 'keys' | 'pages' | 'trust'>
-}> = async (app, { deps }) => {
+export const historyRoutes: Routes<Uses<'artifacts' | 'clock' | 'db' | 'keys' | 'pages' | 'trust'>> = async (
+  app,
+  { deps },
+) => {
   getTimelineRoute(app, deps)
   getEvidenceRoute(app, deps)
   listEvidenceKeysRoute(app, deps)
@@ -35,7 +35,7 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{
   getCommandRoute(app, deps)
 }
 
-const getTimelineRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
+const getTimelineRoute = (app: TypedApp, deps: Uses<'db'>) => {
   app.get('/v1/operations/:operation_id/timeline', {
     schema: {
       operationId: 'getTimeline',
@@ -59,7 +59,7 @@ const getTimelineRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
   })
 }
 
-const getEvidenceRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' | 'keys' | 'trust'>) => {
+const getEvidenceRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'keys' | 'trust'>) => {
   app.get('/v1/operations/:operation_id/evidence', {
     schema: {
       operationId: 'getEvidence',
@@ -98,7 +98,7 @@ const getEvidenceRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'd
   })
 }
 
-const listEvidenceKeysRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'trust'>) => {
+const listEvidenceKeysRoute = (app: TypedApp, deps: Uses<'trust'>) => {
   app.get('/v1/evidence/keys', {
     schema: {
       operationId: 'listEvidenceKeys',
@@ -112,7 +112,7 @@ const listEvidenceKeysRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'trust'
   })
 }
 
-const listArtifactsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
+const listArtifactsRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) => {
   app.get('/v1/operations/:operation_id/artifacts', {
     schema: {
       operationId: 'listArtifacts',
@@ -137,7 +137,7 @@ const listArtifactsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pa
   })
 }
 
-const downloadArtifactRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'artifacts' | 'db'>) => {
+const downloadArtifactRoute = (app: TypedApp, deps: Uses<'artifacts' | 'db'>) => {
   app.get('/v1/operations/:operation_id/artifacts/:artifact_id/content', {
     schema: {
       operationId: 'downloadArtifact',
@@ -174,7 +174,7 @@ const downloadArtifactRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'artifa
   })
 }
 
-const getCommandRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
+const getCommandRoute = (app: TypedApp, deps: Uses<'db'>) => {
   app.get('/v1/operations/:operation_id/commands/:command_id', {
     schema: {
       operationId: 'getCommand',

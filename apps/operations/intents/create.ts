@@ -11,7 +11,7 @@ import { AppError, type CodeOf, notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { requireFresh } from '../catalog/consumer.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import type { Target } from '../graph/types.ts'
 import { findRunbook } from '../planner/match.ts'
 import { allowedAction } from '../policies/authority.ts'
@@ -46,7 +46,7 @@ export type Outline = (
 
 /** Records what should be true. Targets are resolved now, and again for each plan. */
 export const createIntent = async (
-  deps: Pick<OperationsDeps, 'config' | 'db' | 'keys' | 'library' | 'projection'>,
+  deps: Uses<'config' | 'db' | 'keys' | 'library' | 'projection'>,
   mutation: Mutation,
   body: IntentBody,
   outline?: Outline,
@@ -76,7 +76,7 @@ export const createIntent = async (
 
 /** The targets of a new intent; refuses one whose references, targets or scope are wrong. */
 const targetsOf = async (
-  deps: Pick<OperationsDeps, 'config' | 'library'>,
+  deps: Uses<'config' | 'library'>,
   tx: Tx,
   mutation: Mutation,
   body: IntentBody,
@@ -93,7 +93,7 @@ const targetsOf = async (
 }
 
 const keepIntent = async (
-  deps: Pick<OperationsDeps, 'keys'>,
+  deps: Uses<'keys'>,
   tx: Tx,
   mutation: Mutation,
   { dry_run: _, preview: _preview, ...body }: IntentBody,
@@ -142,7 +142,7 @@ const resolvedOf = (targets: Target[]) =>
   targets.map(({ resource_id, type_key, name, version }) => ({ resource_id, type_key, name, version }))
 
 /** A name that no loaded pack has is said at once, not only when it is planned. */
-const refuseRunbook = ({ library }: Pick<OperationsDeps, 'library'>, wanted: NonNullable<IntentBody['runbook']>) => {
+const refuseRunbook = ({ library }: Uses<'library'>, wanted: NonNullable<IntentBody['runbook']>) => {
   const found = findRunbook(library, wanted)
   if (typeof found !== 'string') return
   const violation = { pointer: '/runbook/procedure', code: 'unknown_procedure', message: found }
@@ -154,7 +154,7 @@ const unknown = (pointer: string, message: string) =>
     violations: [{ pointer, code: 'unknown_reference', message }],
   })
 
-const refuseWindow = ({ library }: Pick<OperationsDeps, 'library'>, wanted: string | undefined) => {
+const refuseWindow = ({ library }: Uses<'library'>, wanted: string | undefined) => {
   if (wanted !== undefined && !library.windows.some(({ window_id }) => window_id === wanted))
     throw unknown('/constraints/window_id', `There is no window "${wanted}".`)
 }
@@ -196,11 +196,7 @@ const refuseShape = (body: IntentBody): void => {
 }
 
 /** The intent, when the caller may see it. */
-export const readIntent = async (
-  deps: Pick<OperationsDeps, 'db'>,
-  caller: Caller,
-  intent_id: string,
-): Promise<Intent> => {
+export const readIntent = async (deps: Uses<'db'>, caller: Caller, intent_id: string): Promise<Intent> => {
   const intent = await getIntent(deps.db, intent_id)
   const visible =
     intent && isVisible(caller, intent.requester_id, await placesFor(deps.db, caller, intent.resource_ids))

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { eq, inArray } from 'drizzle-orm'
 import Type from 'typebox'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
@@ -14,18 +13,25 @@ import {
   type IntentRow,
   IntentView,
 } from '../../shared/contracts/operations/intents.ts'
-import { CommandHeaders, errorReplies, ReadHeaders, sendStored, type TypedApp } from '../../shared/http/app.ts'
+import {
+  CommandHeaders,
+  errorReplies,
+  ReadHeaders,
+  type Routes,
+  sendStored,
+  type TypedApp,
+} from '../../shared/http/app.ts'
 import { mutationOf } from '../command/mutate.ts'
 import { unlessKnown } from '../command/reply.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { isInScope, placesFor, visibleSql } from '../policies/visibility.ts'
 import { createIntent, intentView, linksOf, type Outline, readIntent } from './create.ts'
 
 /** Intents: what should be true, and the preview of how. */
-export const intentsRoutes: FastifyPluginAsyncTypebox<{
-  deps: Pick<OperationsDeps, 'config' | 'db' | 'keys' | 'library' | 'pages' | 'projection'>
-  outline: Outline
-}> = async (app, { deps, outline }) => {
+export const intentsRoutes: Routes<
+  Uses<'config' | 'db' | 'keys' | 'library' | 'pages' | 'projection'>,
+  { outline: Outline }
+> = async (app, { deps, outline }) => {
   createIntentRoute(app, deps, outline)
   listIntentsRoute(app, deps)
   getIntentRoute(app, deps)
@@ -33,7 +39,7 @@ export const intentsRoutes: FastifyPluginAsyncTypebox<{
 
 const createIntentRoute = (
   app: TypedApp,
-  deps: Pick<OperationsDeps, 'config' | 'db' | 'keys' | 'library' | 'projection'>,
+  deps: Uses<'config' | 'db' | 'keys' | 'library' | 'projection'>,
   outline: Outline,
 ) => {
   app.post('/v1/intents', {
@@ -54,7 +60,7 @@ const createIntentRoute = (
   })
 }
 
-const listIntentsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
+const listIntentsRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) => {
   app.get('/v1/intents', {
     schema: {
       operationId: 'listIntents',
@@ -94,7 +100,7 @@ const listIntentsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'page
   })
 }
 
-const getIntentRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
+const getIntentRoute = (app: TypedApp, deps: Uses<'db'>) => {
   app.get('/v1/intents/:intent_id', {
     schema: {
       operationId: 'getIntent',

@@ -1,8 +1,7 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { DryRunReply, OperationParams } from '../../shared/contracts/operations/common.ts'
 import { InterventionBody, InterventionReply } from '../../shared/contracts/operations/nodes.ts'
-import { errorReplies, VersionedHeaders } from '../../shared/http/app.ts'
+import { errorReplies, type Routes, VersionedHeaders } from '../../shared/http/app.ts'
 import { commandOf } from '../command/command.ts'
 import { answer } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
@@ -11,10 +10,7 @@ import { interventionSteps } from './steps.ts'
 import type { InterventionDeps } from './types.ts'
 
 /** Interventions: what a person does to a running operation that its plan does not say. */
-export const interventionsRoutes: FastifyPluginAsyncTypebox<{ deps: CommandDeps & InterventionDeps }> = async (
-  app,
-  { deps },
-) => {
+export const interventionsRoutes: Routes<CommandDeps & InterventionDeps> = async (app, { deps }) => {
   app.post('/v1/operations/:operation_id/interventions', {
     schema: {
       operationId: 'createIntervention',

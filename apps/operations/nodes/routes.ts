@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { listNodes } from '../../../db/operations/nodes/rows.ts'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
@@ -16,11 +15,11 @@ import {
   RetryBody,
 } from '../../shared/contracts/operations/nodes.ts'
 import { text } from '../../shared/contracts/text.ts'
-import { errorReplies, ReadHeaders, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
+import { errorReplies, ReadHeaders, type Routes, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
 import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
-import type { CommandDeps, OperationsDeps, ReplanDeps } from '../deps.ts'
+import type { CommandDeps, ReplanDeps, Uses } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
 import { readLog, sendRawLog } from './logs.ts'
 import { readNode } from './read.ts'
@@ -32,9 +31,7 @@ const read = allow('operation:read', { kind: 'R' })
 const tags = ['nodes']
 
 /** Nodes of an operation: rows, one node, logs, retry and interventions. */
-export const nodesRoutes: FastifyPluginAsyncTypebox<{
-  deps: CommandDeps & ReplanDeps & Pick<OperationsDeps, 'pages'>
-}> = async (app, { deps }) => {
+export const nodesRoutes: Routes<CommandDeps & ReplanDeps & Uses<'pages'>> = async (app, { deps }) => {
   listNodesRoute(app, deps)
   getNodeRoute(app, deps)
   getNodeLogRoute(app, deps)
@@ -42,7 +39,7 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{
   retryNodeRoute(app, deps)
 }
 
-const listNodesRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
+const listNodesRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) => {
   app.get('/v1/operations/:operation_id/nodes', {
     schema: {
       operationId: 'listNodes',
@@ -75,7 +72,7 @@ const listNodesRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'
   })
 }
 
-const getNodeRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' | 'policies'>) => {
+const getNodeRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'policies'>) => {
   app.get('/v1/operations/:operation_id/nodes/:node_id', {
     schema: {
       operationId: 'getNode',
@@ -98,7 +95,7 @@ const getNodeRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' |
   })
 }
 
-const getNodeLogRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
+const getNodeLogRoute = (app: TypedApp, deps: Uses<'db'>) => {
   app.get('/v1/operations/:operation_id/nodes/:node_id/logs', {
     schema: {
       operationId: 'getNodeLog',
@@ -118,7 +115,7 @@ const getNodeLogRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
   })
 }
 
-const downloadNodeLogRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
+const downloadNodeLogRoute = (app: TypedApp, deps: Uses<'db'>) => {
   app.get('/v1/operations/:operation_id/nodes/:node_id/logs/raw', {
     schema: {
       operationId: 'downloadNodeLog',

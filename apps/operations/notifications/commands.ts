@@ -23,13 +23,13 @@ import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { refuseZone } from '../schedules/when.ts'
 import type { Channels } from './channels/channels.ts'
 import { newSecret } from './keys.ts'
 import { deliveryViews, type Owned, statusFor } from './view.ts'
 
-type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
+type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
 export const MOST_DESTINATIONS = 10
 /** Codes and tests within a day: no one floods an address of another person. */
@@ -200,7 +200,7 @@ export const changeRules = (deps: Deps, { owner, ...mutation }: Owned, body: Rul
 
 /** Never an address whole: that of a webhook or a browser is a secret. */
 export const audit = (
-  { keys }: Pick<OperationsDeps, 'keys'>,
+  { keys }: Uses<'keys'>,
   tx: Tx,
   { request, caller, request_id }: Mutation,
   action: string,

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inArray } from 'drizzle-orm'
 import Type from 'typebox'
 import { listDeliveries } from '../../../db/operations/notifications/deliveries.ts'
@@ -14,15 +13,15 @@ import {
   Redelivery,
 } from '../../shared/contracts/notifications/notifications.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import { redeliver } from './commands.ts'
 import { deliveryViews, ownedBy, ownerOf } from './view.ts'
 
-type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys' | 'pages'>
+type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys' | 'pages'>
 
 /** Each message to the caller, and another try for one that was given up. */
-export const deliveriesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+export const deliveriesRoutes: Routes<Deps> = async (app, { deps }) => {
   app.get('/v1/notifications/deliveries', {
     schema: {
       operationId: 'listNotificationDeliveries',

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { getDestination, listDestinations } from '../../../db/operations/notifications/destinations.ts'
 import { allow } from '../../shared/auth/http.ts'
@@ -14,15 +13,15 @@ import {
 } from '../../shared/contracts/notifications/notifications.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
 import { notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, sendStored, type TypedApp } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored, type TypedApp } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import { addDestination, confirmDestination, destinationView, removeDestination, testDestination } from './commands.ts'
 import { ownedBy, ownerOf } from './view.ts'
 
-type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
+type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
 /** Where the caller is reached. */
-export const destinationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+export const destinationsRoutes: Routes<Deps> = async (app, { deps }) => {
   readRoutes(app, deps)
   changeRoutes(app, deps)
   const changed = { 200: Type.Union([DestinationView, DryRunReply]), ...errorReplies }

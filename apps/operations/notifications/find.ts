@@ -14,11 +14,11 @@ import {
 } from '../../../db/operations/notifications/destinations.ts'
 import { anyWaits, listWaiting, type Waiting } from '../../../db/operations/notifications/waiting.ts'
 import { type NotifyEvent, type NotifyRules, RISKS } from '../../shared/contracts/notifications/notifications.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { quietUntil } from './messages/quiet.ts'
 import { viewOf } from './view.ts'
 
-type Deps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'telemetry' | 'trust'>
+type Deps = Uses<'clock' | 'config' | 'db' | 'telemetry' | 'trust'>
 
 const EVERY_S = 5
 const BATCH = 100

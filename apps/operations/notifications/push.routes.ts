@@ -1,17 +1,16 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { DestinationView, PushBody, PushView } from '../../shared/contracts/notifications/notifications.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import { mutationOf } from '../command/mutate.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { readPush, subscribe, unsubscribe } from './push.ts'
 
-type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
+type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
 /** Web Push to the browser of the caller's session. */
-export const pushRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+export const pushRoutes: Routes<Deps> = async (app, { deps }) => {
   app.get('/v1/notifications/push', {
     schema: {
       operationId: 'getPush',

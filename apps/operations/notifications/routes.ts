@@ -1,18 +1,17 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { getRules } from '../../../db/operations/notifications/destinations.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { NotifyQuery, NotifyRules, RulesBody } from '../../shared/contracts/notifications/notifications.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import { changeRules } from './commands.ts'
 import { ownedBy, ownerOf } from './view.ts'
 
-type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
+type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
 /** How the caller is told of decisions. */
-export const notificationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+export const notificationsRoutes: Routes<Deps> = async (app, { deps }) => {
   app.get('/v1/notifications/rules', {
     schema: {
       operationId: 'getNotificationRules',

@@ -8,7 +8,7 @@ import { missingWords } from '../../shared/auth/permissions.ts'
 import type { Principal } from '../../shared/auth/principals.ts'
 import { AppError } from '../../shared/errors.ts'
 import { type Mutation, mutationOf } from '../command/mutate.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { visibleSql } from '../policies/visibility.ts'
 import { decidableBy, patchDecidableBy } from '../waiting/mine.ts'
 import { idsOf } from './messages/decisions.ts'
@@ -24,10 +24,10 @@ export const ownerOf = ({ user_id, permissions }: Caller, group: string | undefi
 }
 
 /** The mutation of a request, which names the owner. */
-export const ownedBy = (
-  deps: Pick<OperationsDeps, 'keys'>,
-  req: FastifyRequest<{ Querystring: { group?: string } }>,
-): Owned => ({ ...mutationOf(deps, req as FastifyRequest), owner: ownerOf(req.caller, req.query.group) })
+export const ownedBy = (deps: Uses<'keys'>, req: FastifyRequest<{ Querystring: { group?: string } }>): Owned => ({
+  ...mutationOf(deps, req as FastifyRequest),
+  owner: ownerOf(req.caller, req.query.group),
+})
 
 /** The destination that a message of this purpose can reach. */
 export const statusFor = (purpose: Delivery['purpose']) => (purpose === 'code' ? 'unconfirmed' : 'active')

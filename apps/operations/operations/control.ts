@@ -19,7 +19,7 @@ import { AppError } from '../../shared/errors.ts'
 import { askHeads } from '../catalog/heads.ts'
 import type { Command, Decision, Steps } from '../command/command.ts'
 import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
-import type { OperationsDeps, PlanningDeps, PolicyDeps, ReplanDeps } from '../deps.ts'
+import type { PlanningDeps, PolicyDeps, ReplanDeps, Uses } from '../deps.ts'
 import { operationActions, operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import { driftOf, takeDrift } from './drift.ts'
@@ -27,10 +27,7 @@ import { leaseHeld } from './leases.ts'
 import { readOperation } from './read.ts'
 
 /** Pause: no further node starts; running nodes end. Complete with the commit, because each claim reads the wanted control. */
-export const pauseSteps = (
-  deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db'>,
-  command: Command,
-): Steps<Subject> =>
+export const pauseSteps = (deps: PolicyDeps & Uses<'config' | 'db'>, command: Command): Steps<Subject> =>
   onOperation(deps, command, 'operation.pause', async (tx, subject, command_id) => {
     refuseOn(deps, command, subject, refusePause(subject.facts))
     checkIfMatch(command.if_match, subject.revision)
@@ -131,7 +128,7 @@ const retakeLeases = async (tx: Tx, { operation_id, plan_id, lease_state }: Subj
  * operation whose start was never sent ends here and now.
  */
 export const cancelSteps = (
-  deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db'>,
+  deps: PolicyDeps & Uses<'config' | 'db'>,
   command: Command,
   mode: CancelMode,
 ): Steps<Subject> =>
@@ -183,7 +180,7 @@ export const cancelSteps = (
  * are pinned anew.
  */
 export const driftSteps = (
-  deps: PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db'>,
+  deps: PlanningDeps & PolicyDeps & Uses<'db'>,
   command: Command,
   resource_ids: readonly string[],
 ): Steps<Subject> =>
@@ -206,7 +203,7 @@ export const driftSteps = (
 
 /** A signal for the wait node of that name; it is kept until one waits. */
 export const nodeSignalSteps = (
-  deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db'>,
+  deps: PolicyDeps & Uses<'config' | 'db'>,
   command: Command,
   { name, payload = {} }: { name: string; payload?: Record<string, unknown> },
 ): Steps<Subject> =>
@@ -248,7 +245,7 @@ export const said = (
 
 /** The frame of a command on the whole operation: lock, policy, then what `decide` says. */
 export const onOperation = (
-  deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db'>,
+  deps: PolicyDeps & Uses<'config' | 'db'>,
   command: Command,
   action: PolicyAction,
   decide: (tx: Tx, subject: Subject, command_id: string) => Promise<Omit<Decision, 'object' | 'before'>>,
@@ -269,7 +266,7 @@ export const onOperation = (
 
 /** A refusal for its state tells the state and what is possible instead. */
 export const refuseOn = (
-  deps: Pick<OperationsDeps, 'clock' | 'cooloff_s' | 'policies'>,
+  deps: Uses<'clock' | 'cooloff_s' | 'policies'>,
   { caller }: Command,
   subject: Subject,
   refusal: RefusalCode | undefined,

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { getResource } from '../../../db/operations/history/tail.ts'
@@ -26,6 +25,7 @@ import {
   CommandHeaders,
   errorReplies,
   ReadHeaders,
+  type Routes,
   sendStored,
   type TypedApp,
   VersionedHeaders,
@@ -34,7 +34,7 @@ import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
-import type { CommandDeps, OperationsDeps, PolicyDeps, ReplanDeps } from '../deps.ts'
+import type { CommandDeps, PolicyDeps, ReplanDeps, Uses } from '../deps.ts'
 import { isOutdated, markStale } from '../plans/preview.ts'
 import { maySeeResource, visibleSql } from '../policies/visibility.ts'
 import { cancelSteps, pauseSteps, resumeSteps } from './control.ts'
@@ -45,9 +45,7 @@ const read = allow('operation:read', { kind: 'R' })
 const tags = ['operations']
 
 /** Operations: lists, one operation, its graph, and the commands on the whole of it. */
-export const operationsRoutes: FastifyPluginAsyncTypebox<{
-  deps: CommandDeps & ReplanDeps & Pick<OperationsDeps, 'pages'>
-}> = async (app, { deps }) => {
+export const operationsRoutes: Routes<CommandDeps & ReplanDeps & Uses<'pages'>> = async (app, { deps }) => {
   startPlanRoute(app, deps)
   listOperationsRoute(app, deps)
   listResourceOperationsRoute(app, deps)
@@ -98,7 +96,7 @@ const startPlanRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
   })
 }
 
-const listOperationsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
+const listOperationsRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) => {
   app.get('/v1/operations', {
     schema: {
       operationId: 'listOperations',
@@ -113,7 +111,7 @@ const listOperationsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'p
   })
 }
 
-const listResourceOperationsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
+const listResourceOperationsRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) => {
   app.get('/v1/resources/:resource_id/operations', {
     schema: {
       operationId: 'listResourceOperations',
@@ -135,7 +133,7 @@ const listResourceOperationsRoute = (app: TypedApp, deps: Pick<OperationsDeps, '
   })
 }
 
-const getOperationRoute = (app: TypedApp, deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db'>) => {
+const getOperationRoute = (app: TypedApp, deps: PolicyDeps & Uses<'config' | 'db'>) => {
   app.get('/v1/operations/:operation_id', {
     schema: {
       operationId: 'getOperation',
@@ -156,7 +154,7 @@ const getOperationRoute = (app: TypedApp, deps: PolicyDeps & Pick<OperationsDeps
   })
 }
 
-const getOperationGraphRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
+const getOperationGraphRoute = (app: TypedApp, deps: Uses<'db'>) => {
   app.get('/v1/operations/:operation_id/graph', {
     schema: {
       operationId: 'getOperationGraph',
@@ -247,14 +245,10 @@ const cancelOperationRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => 
 }
 
 /** A resource without operations is there for whoever may see it; all others hear that it is not. */
-const isKnown = async (deps: Pick<OperationsDeps, 'db'>, caller: Caller, resource_id: string): Promise<boolean> =>
+const isKnown = async (deps: Uses<'db'>, caller: Caller, resource_id: string): Promise<boolean> =>
   (await getResource(deps.db, resource_id)) !== undefined && (await maySeeResource(deps.db, caller, resource_id))
 
-const pageOfOperations = async (
-  deps: Pick<OperationsDeps, 'db' | 'pages'>,
-  req: FastifyRequest,
-  query: OperationListQuery,
-) => {
+const pageOfOperations = async (deps: Uses<'db' | 'pages'>, req: FastifyRequest, query: OperationListQuery) => {
   const { caller } = req
   const { page_size = 50, page_token, requester, gate_for, ...filter } = query
   const list = { route: req.routeOptions.url, user: caller.user_id, requester, gate_for, ...filter }

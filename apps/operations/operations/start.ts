@@ -11,7 +11,7 @@ import { AppError, notFound } from '../../shared/errors.ts'
 import { refuseHeld } from '../catalog/consumer.ts'
 import { askHeads } from '../catalog/heads.ts'
 import type { Command, Steps } from '../command/command.ts'
-import type { OperationsDeps, PlanningDeps, ReplanDeps } from '../deps.ts'
+import type { PlanningDeps, ReplanDeps, Uses } from '../deps.ts'
 import { bindAgain, planIntent } from '../plans/make.ts'
 import { movedPins, refusePlanPolicy, renderPlan } from '../plans/preview.ts'
 import { isLost, refuseLost } from '../plans/reservations.ts'
@@ -109,10 +109,7 @@ export const refuseHash = (
         extra: { plan_hash },
       }
 
-const refuseWindow = (
-  { library }: Pick<OperationsDeps, 'library'>,
-  { window_id }: StartBody,
-): RefusalCode | undefined =>
+const refuseWindow = ({ library }: Uses<'library'>, { window_id }: StartBody): RefusalCode | undefined =>
   window_id === undefined || library.windows.some((window) => window.window_id === window_id)
     ? undefined
     : {
@@ -160,7 +157,7 @@ const OPENINGS = 50
  * Refuses one that would never begin.
  */
 const openingFor = (
-  { library }: Pick<OperationsDeps, 'library'>,
+  { library }: Uses<'library'>,
   { document }: Plan,
   { not_before, window_id }: StartBody,
   now: number,

@@ -1,11 +1,10 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { countOpen, countOpenByRegion, listEndsByDay, sumPeriod } from '../../../db/operations/operations/overview.ts'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { Overview, OverviewQuery } from '../../shared/contracts/overview/overview.ts'
-import { errorReplies } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import { visibleSql } from '../policies/visibility.ts'
 import { listPlanned } from './planned.ts'
 
@@ -13,10 +12,7 @@ const DAY_MS = 86_400_000
 const AHEAD_DAYS = 14
 
 /** What ran, what runs, what is to come, as far as the caller may see it. */
-export const overviewRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDeps, 'db'> }> = async (
-  app,
-  { deps },
-) => {
+export const overviewRoutes: Routes<Uses<'db'>> = async (app, { deps }) => {
   app.get('/v1/overview', {
     schema: {
       operationId: 'getOverview',

@@ -23,7 +23,7 @@ import type { Decision, Steps } from '../command/command.ts'
 import { runCommand } from '../command/run.ts'
 import { lockVisible, type Subject } from '../command/subject.ts'
 import { type Proof, signatureOf, withProof } from '../command/vote-signature.ts'
-import type { CommandDeps, OperationsDeps, PlanningDeps, ReplanDeps } from '../deps.ts'
+import type { CommandDeps, PlanningDeps, ReplanDeps, Uses } from '../deps.ts'
 import { refuseDrifted } from '../operations/control.ts'
 import {
   lookAhead,
@@ -54,7 +54,7 @@ import { lostPatchVotes, patchFooting, voidedPatchVotes } from './voters.ts'
  * the same transaction; the patch counts as applied when the engine stands on it.
  */
 export const approvePatch = async (
-  deps: CommandDeps & ReplanDeps & Pick<OperationsDeps, 'lookback_s'>,
+  deps: CommandDeps & ReplanDeps & Uses<'lookback_s'>,
   command: PatchCommand,
   body: ApprovePatchBody,
 ) => {
@@ -71,7 +71,7 @@ export const approvePatch = async (
 }
 
 const approveSteps = (
-  deps: ReplanDeps & Pick<OperationsDeps, 'lookback_s'>,
+  deps: ReplanDeps & Uses<'lookback_s'>,
   command: PatchCommand,
   body: ApprovePatchBody,
   people: People,
@@ -221,11 +221,7 @@ const overtake = async (deps: PlanningDeps, tx: Tx, subject: Subject, plan_revis
 }
 
 /** Ends a patch that came too late, and releases the nodes that it held. */
-const setAside = async (
-  deps: Pick<OperationsDeps, 'db' | 'nats' | 'policies'>,
-  command: PatchCommand,
-  code: string,
-): Promise<void> => {
+const setAside = async (deps: Uses<'db' | 'nats' | 'policies'>, command: PatchCommand, code: string): Promise<void> => {
   await deps.db.transaction(async (tx) => {
     const subject = await lockVisible(deps, tx, command)
     const patch = await getPatch(tx, subject.operation_id, command.patch_id)

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { and, gt, inArray } from 'drizzle-orm'
 import Type from 'typebox'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
@@ -16,12 +15,12 @@ import {
   ProposeBody,
   RejectPatchBody,
 } from '../../shared/contracts/operations/patches.ts'
-import { errorReplies, ReadHeaders, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
+import { errorReplies, ReadHeaders, type Routes, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
-import type { CommandDeps, OperationsDeps, PolicyDeps, ReplanDeps } from '../deps.ts'
+import type { CommandDeps, PolicyDeps, ReplanDeps, Uses } from '../deps.ts'
 import { approvePatch } from './approve.ts'
 import { rejectPatch } from './decide.ts'
 import { proposeSteps } from './propose.ts'
@@ -32,9 +31,7 @@ const tags = ['patches']
 const base = '/v1/operations/:operation_id/patches'
 
 /** Patches: changes to a running graph, proposed, read and decided. */
-export const patchesRoutes: FastifyPluginAsyncTypebox<{
-  deps: CommandDeps & ReplanDeps & Pick<OperationsDeps, 'lookback_s' | 'pages'>
-}> = async (app, { deps }) => {
+export const patchesRoutes: Routes<CommandDeps & ReplanDeps & Uses<'lookback_s' | 'pages'>> = async (app, { deps }) => {
   listPatchesRoute(app, deps)
   getPatchRoute(app, deps)
   proposePatchRoute(app, deps)
@@ -42,7 +39,7 @@ export const patchesRoutes: FastifyPluginAsyncTypebox<{
   rejectPatchRoute(app, deps)
 }
 
-const listPatchesRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' | 'pages' | 'policies'>) => {
+const listPatchesRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'pages' | 'policies'>) => {
   app.get(base, {
     schema: {
       operationId: 'listPatches',
@@ -69,7 +66,7 @@ const listPatchesRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'd
   })
 }
 
-const getPatchRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' | 'policies'>) => {
+const getPatchRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'policies'>) => {
   app.get(`${base}/:patch_id`, {
     schema: {
       operationId: 'getPatch',
@@ -115,7 +112,7 @@ const proposePatchRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
   })
 }
 
-const approvePatchRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps & Pick<OperationsDeps, 'lookback_s'>) => {
+const approvePatchRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps & Uses<'lookback_s'>) => {
   app.post(`${base}/:patch_id/approve`, {
     schema: {
       operationId: 'approvePatch',

@@ -5,7 +5,7 @@ import { listRivalPlans } from '../../../db/operations/plans/planning.ts'
 import type { Plan } from '../../../db/operations/plans/rows.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { nextOpening } from '../../shared/data/calendar.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { OperationsDeps, Uses } from '../deps.ts'
 import { libraryNow } from '../targets/calendar.ts'
 import type { PlanReport } from './types.ts'
 
@@ -18,7 +18,7 @@ type Conflicts = PlanView['conflicts']
  */
 export const listConflicts = async (
   db: Queryable,
-  { library, clock }: Pick<OperationsDeps, 'library' | 'clock'>,
+  { library, clock }: Uses<'library' | 'clock'>,
   plan: Plan,
   running?: string,
 ): Promise<Conflicts> => {

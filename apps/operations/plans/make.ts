@@ -7,7 +7,7 @@ import { AppError } from '../../shared/errors.ts'
 import { refuseHeld } from '../catalog/consumer.ts'
 import { unanswered } from '../catalog/heads.ts'
 import type { OperationsConfig } from '../config.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import type { ProgramRules } from '../graph/executors.ts'
 import {
   type Library,
@@ -77,7 +77,7 @@ export const planIntent = async (
 
 /** What depends on the targets of a request, in one question to the catalog. Ask it outside a transaction. */
 export const askAffected = async (
-  { config, db, trust }: Pick<OperationsDeps, 'config' | 'db' | 'trust'>,
+  { config, db, trust }: Uses<'config' | 'db' | 'trust'>,
   request: TargetRequest,
   exclude: readonly string[] = [],
 ): Promise<Affected | null> => {

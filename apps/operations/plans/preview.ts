@@ -22,7 +22,7 @@ import { AppError, notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { requireFresh } from '../catalog/consumer.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
-import type { OperationsDeps, PlanningDeps } from '../deps.ts'
+import type { PlanningDeps, Uses } from '../deps.ts'
 import { refusePreview, requireScopeOver } from '../intents/create.ts'
 import type { Made } from '../planner/plan.ts'
 import { allowedAction, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
@@ -43,7 +43,7 @@ const REPLACEABLE = ['ready', 'blocked_by_policy', 'stale'] as const
  * another takes its place (operations.md 2.2).
  */
 export const previewPlan = async (
-  deps: PlanningDeps & Pick<OperationsDeps, 'db' | 'keys' | 'policies' | 'projection' | 'trust'>,
+  deps: PlanningDeps & Uses<'db' | 'keys' | 'policies' | 'projection' | 'trust'>,
   mutation: Mutation,
   intent_id: string,
   body: PreviewBody,
@@ -92,7 +92,7 @@ export const previewPlan = async (
  * refusal is thrown inside it, behind not found, policy and state.
  */
 const affectedAhead = async (
-  deps: Pick<OperationsDeps, 'config' | 'db' | 'trust'>,
+  deps: Uses<'config' | 'db' | 'trust'>,
   intent_id: string,
   exclude: readonly string[],
 ): Promise<{ affected: Affected | null } | { error: unknown }> => {
@@ -113,7 +113,7 @@ const lockVisibleIntent = async (tx: Tx, caller: Caller, intent_id: string): Pro
 }
 
 const keepPlan = async (
-  deps: Pick<OperationsDeps, 'config' | 'keys'>,
+  deps: Uses<'config' | 'keys'>,
   tx: Tx,
   { actor, caller, request, request_id }: Mutation,
   intent: Intent,
@@ -192,7 +192,7 @@ const DIFF_PAGE = 200
 
 /** The plan as a person reads it: what changes, how risky, who must agree, and what has moved since. */
 export const renderPlan = async (
-  deps: Pick<OperationsDeps, 'clock' | 'library' | 'planPolicies' | 'policies'>,
+  deps: Uses<'clock' | 'library' | 'planPolicies' | 'policies'>,
   db: Queryable,
   caller: Caller,
   plan_id: string,
@@ -247,7 +247,7 @@ export const renderPlan = async (
 }
 
 const mayStart = async (
-  deps: Pick<OperationsDeps, 'clock' | 'policies'>,
+  deps: Uses<'clock' | 'policies'>,
   db: Queryable,
   caller: Caller,
   plan: Plan,
@@ -258,7 +258,7 @@ const mayStart = async (
 }
 
 /** The hard policies as they are now: a deploy may have brought another since the plan was made. */
-export const refusePlanPolicy = ({ planPolicies }: Pick<OperationsDeps, 'planPolicies'>, { report }: Plan) => {
+export const refusePlanPolicy = ({ planPolicies }: Uses<'planPolicies'>, { report }: Plan) => {
   const { policy_facts } = report as unknown as Partial<PlanReport>
   return policy_facts && refuseHard(planPolicies.judge(policy_facts))
 }
@@ -276,7 +276,7 @@ export const movedPins = async (db: Queryable, pins: { resource_id: string; vers
 
 /** A plan whose targets have changed in a way that matters: it must be made again. */
 export const markStale = (
-  deps: Pick<OperationsDeps, 'db'>,
+  deps: Uses<'db'>,
   { actor, request_id }: Pick<Mutation, 'actor' | 'request_id'>,
   plan_id: string,
   reason: string,

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { getPlanGraph } from '../../../db/operations/plans/rows.ts'
 import { allow } from '../../shared/auth/http.ts'
@@ -14,16 +13,24 @@ import {
 } from '../../shared/contracts/operations/plans.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, ReadHeaders, sendStored, type TypedApp } from '../../shared/http/app.ts'
+import {
+  CommandHeaders,
+  errorReplies,
+  ReadHeaders,
+  type Routes,
+  sendStored,
+  type TypedApp,
+} from '../../shared/http/app.ts'
 import { mutationOf } from '../command/mutate.ts'
 import { unlessKnown } from '../command/reply.ts'
-import type { OperationsDeps, PlanningDeps } from '../deps.ts'
+import type { PlanningDeps, Uses } from '../deps.ts'
 import { previewPlan, readPlan, renderPlan } from './preview.ts'
 
 /** Plans: what an intent would do, and the start of exactly that. */
-export const plansRoutes: FastifyPluginAsyncTypebox<{
-  deps: PlanningDeps & Pick<OperationsDeps, 'db' | 'keys' | 'policies' | 'projection' | 'trust'>
-}> = async (app, { deps }) => {
+export const plansRoutes: Routes<PlanningDeps & Uses<'db' | 'keys' | 'policies' | 'projection' | 'trust'>> = async (
+  app,
+  { deps },
+) => {
   previewPlanRoute(app, deps)
   getPlanRoute(app, deps)
   getPlanGraphRoute(app, deps)
@@ -32,7 +39,7 @@ export const plansRoutes: FastifyPluginAsyncTypebox<{
 
 const previewPlanRoute = (
   app: TypedApp,
-  deps: PlanningDeps & Pick<OperationsDeps, 'db' | 'keys' | 'policies' | 'projection' | 'trust'>,
+  deps: PlanningDeps & Uses<'db' | 'keys' | 'policies' | 'projection' | 'trust'>,
 ) => {
   app.post('/v1/intents/:intent_id/plan-preview', {
     schema: {
@@ -53,10 +60,7 @@ const previewPlanRoute = (
   })
 }
 
-const getPlanRoute = (
-  app: TypedApp,
-  deps: Pick<OperationsDeps, 'clock' | 'db' | 'library' | 'planPolicies' | 'policies'>,
-) => {
+const getPlanRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'library' | 'planPolicies' | 'policies'>) => {
   app.get('/v1/plans/:plan_id', {
     schema: {
       operationId: 'getPlan',
@@ -78,7 +82,7 @@ const getPlanRoute = (
   })
 }
 
-const getPlanGraphRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
+const getPlanGraphRoute = (app: TypedApp, deps: Uses<'db'>) => {
   app.get('/v1/plans/:plan_id/graph', {
     schema: {
       operationId: 'getPlanGraph',
@@ -99,7 +103,7 @@ const getPlanGraphRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
   })
 }
 
-const listProceduresRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'library'>) => {
+const listProceduresRoute = (app: TypedApp, deps: Uses<'library'>) => {
   app.get('/v1/procedures', {
     schema: {
       operationId: 'listProcedures',
@@ -113,7 +117,7 @@ const listProceduresRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'library'
   })
 }
 
-const newestProcedures = ({ library }: Pick<OperationsDeps, 'library'>) => {
+const newestProcedures = ({ library }: Uses<'library'>) => {
   const seen = new Set<string>()
   return library.packs.flatMap((pack) =>
     pack.procedures.flatMap(({ key, version, kind, title, scope, match, parameters, steps, gates }) => {

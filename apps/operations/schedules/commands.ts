@@ -18,14 +18,14 @@ import { isTriggered, type ScheduleBody, type ScheduleView } from '../../shared/
 import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { createIntent } from '../intents/create.ts'
 import { allowedAction, throwIfRefused } from '../policies/authority.ts'
 import { isInScope, isVisible, placesFor } from '../policies/visibility.ts'
 import { resolveTargets } from '../targets/resolve.ts'
 import { nextTime, nextTimes, refuseWhen } from './when.ts'
 
-type Deps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'keys' | 'library' | 'projection'>
+type Deps = Uses<'clock' | 'config' | 'db' | 'keys' | 'library' | 'projection'>
 
 /** How many schedules that have not ended one person may own. */
 const MOST = 200
@@ -171,7 +171,7 @@ export const sees = async (db: Queryable, caller: Caller, { requester_id, resour
 
 /** The schedule with its last runs; 404 when the caller may not see it. */
 export const readSchedule = async (
-  { clock }: Pick<OperationsDeps, 'clock'>,
+  { clock }: Uses<'clock'>,
   db: Queryable,
   caller: Caller,
   schedule_id: string,
@@ -229,7 +229,7 @@ export const rowOf = (schedule: Schedule, last: ReturnType<typeof runOf> | undef
 const timeOf = (at: number | undefined): string | null => (at === undefined ? null : new Date(at).toISOString())
 
 export const audit = (
-  { keys }: Pick<OperationsDeps, 'keys'>,
+  { keys }: Uses<'keys'>,
   tx: Tx,
   { request, caller, request_id }: Mutation,
   action: string,

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
@@ -8,15 +7,15 @@ import {
   HookSecretView,
   ScheduleParams,
 } from '../../shared/contracts/operations/schedules.ts'
-import { CommandHeaders, errorReplies, markReplayed } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, markReplayed, type Routes } from '../../shared/http/app.ts'
 import { mutationOf } from '../command/mutate.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { makeSecret, takeDelivery } from './hooks.ts'
 
-type Deps = Pick<OperationsDeps, 'clock' | 'db' | 'keys' | 'notifyKeys'>
+type Deps = Uses<'clock' | 'db' | 'keys' | 'notifyKeys'>
 
 /** Webhooks that trigger schedules (operations.md 3.6). */
-export const hooksRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+export const hooksRoutes: Routes<Deps> = async (app, { deps }) => {
   app.post('/v1/schedules/:schedule_id/secret', {
     schema: {
       operationId: 'makeScheduleSecret',

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inArray } from 'drizzle-orm'
 import Type from 'typebox'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
@@ -14,16 +13,16 @@ import {
   ScheduleParams,
   ScheduleView,
 } from '../../shared/contracts/operations/schedules.ts'
-import { CommandHeaders, errorReplies, sendStored, type TypedApp } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored, type TypedApp } from '../../shared/http/app.ts'
 import { mutationOf } from '../command/mutate.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { visibleSql } from '../policies/visibility.ts'
 import { changeSchedule, createSchedule, readSchedule, rowOf, runOf } from './commands.ts'
 
-type Deps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'keys' | 'library' | 'pages' | 'projection'>
+type Deps = Uses<'clock' | 'config' | 'db' | 'keys' | 'library' | 'pages' | 'projection'>
 
 /** Schedules: intents that are stated at set times (operations.md 3.6). */
-export const schedulesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+export const schedulesRoutes: Routes<Deps> = async (app, { deps }) => {
   createRoute(app, deps)
   readRoutes(app, deps)
   changeRoute(app, deps, 'pause', 'pauseSchedule', 'Pause a schedule', 'No further run begins; what runs continues.')

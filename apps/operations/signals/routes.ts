@@ -1,9 +1,8 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { SignalBody, SignalReply } from '../../shared/contracts/engine/signals.ts'
 import { DryRunReply, OperationParams } from '../../shared/contracts/operations/common.ts'
-import { CommandHeaders, errorReplies } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes } from '../../shared/http/app.ts'
 import { commandOf } from '../command/command.ts'
 import { answer } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
@@ -14,7 +13,7 @@ import { kindOf, stepsOf } from './steps.ts'
  * Signals of machines: what a control plane outside the installation tells a running operation. A check that passed
  * opens a gate, so this arms; pausing and canceling have routes of their own.
  */
-export const signalsRoutes: FastifyPluginAsyncTypebox<{ deps: CommandDeps & ReplanDeps }> = async (app, { deps }) => {
+export const signalsRoutes: Routes<CommandDeps & ReplanDeps> = async (app, { deps }) => {
   app.post('/v1/operations/:operation_id/signals', {
     schema: {
       operationId: 'sendSignal',

@@ -1,10 +1,9 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { EventsHeaders, EventsQuery } from '../../shared/contracts/operations/events.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { AppError } from '../../shared/errors.ts'
-import { errorReplies } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import { decodeCursor, encodeCursor } from './resume.ts'
 import { createStream } from './stream.ts'
 import type { Tail } from './tail.ts'
@@ -14,10 +13,7 @@ const PER_SESSION = 10
 const HELLO = 'event: hello\ndata: {"topics":["me","inbox","operations"],"refused":[],"cursor":"…"}\n\n'
 
 /** The live stream (console.md 4): server-sent events, resumed by Last-Event-ID, ended with the token or the session. */
-export const eventsRoutes: FastifyPluginAsyncTypebox<{
-  deps: Pick<OperationsDeps, 'clock' | 'db'>
-  tail: Tail
-}> = async (app, { deps, tail }) => {
+export const eventsRoutes: Routes<Uses<'clock' | 'db'>, { tail: Tail }> = async (app, { deps, tail }) => {
   app.get('/v1/events', {
     schema: {
       operationId: 'streamEvents',

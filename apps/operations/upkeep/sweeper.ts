@@ -31,7 +31,7 @@ import {
 import { pick } from '../../shared/data/pick.ts'
 import { startLoop } from '../../shared/process/repeat.ts'
 import { tellUntold } from '../calendar/freezes.ts'
-import type { AcceptDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
+import type { AcceptDeps, PlanningDeps, PolicyDeps, Uses } from '../deps.ts'
 import { createDriftWatch } from './drift.ts'
 
 const BATCH = 50
@@ -44,7 +44,7 @@ const ARCHIVE_EVERY_MS = 3_600_000
  * and catalog reach running operations, and old logs are packed. One process at a time, by an advisory lock of the
  * turn's transaction.
  */
-export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'artifacts'>) => {
+export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Uses<'artifacts'>) => {
   const { db, config, telemetry } = deps
   const watchDrift = createDriftWatch(deps)
   let pruned_at = Number.NEGATIVE_INFINITY

@@ -1,21 +1,17 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
 import { listOpenFailures, listWaitingPatches } from '../../../db/operations/operations/waiting.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { Waiting, WaitingQuery } from '../../shared/contracts/operations/waiting.ts'
-import { errorReplies } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import { aloneBy } from '../patches/bulk.ts'
 import { quorumOf } from '../patches/view.ts'
 import { visibleSql } from '../policies/visibility.ts'
 import { mendableBy, patchDecidableBy } from './mine.ts'
 
 /** What waits for a person beside gates. */
-export const waitingRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDeps, 'config' | 'db'> }> = async (
-  app,
-  { deps },
-) => {
+export const waitingRoutes: Routes<Uses<'config' | 'db'>> = async (app, { deps }) => {
   app.get('/v1/waiting', {
     schema: {
       operationId: 'listWaiting',

@@ -1,12 +1,11 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { ExternalIdentityList, ProviderParams } from '../../shared/contracts/session/sso.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import { withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { findUser } from '../sessions/admin.routes.ts'
@@ -16,11 +15,10 @@ import { byUser } from '../sessions/routes.ts'
 import { orProblem } from '../token/passkeys.ts'
 import { refuseStale } from '../token/password.ts'
 
-type Routes = FastifyPluginAsyncTypebox<{ deps: SessionDeps }>
 const UserParams = Type.Object({ user_id: text('0195f0c2-0000-7000-8000-000000000003', { maxLength: 64 }) })
 
 /** Who people are at identity providers. They are here and not in identity, because unlinking ends sessions. */
-export const identitiesRoutes: Routes = async (app, { deps }) => {
+export const identitiesRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.get('/v1/users/me/identities', {
     preHandler: allow('self', { kind: 'R' }),
     schema: {
@@ -55,7 +53,7 @@ export const identitiesRoutes: Routes = async (app, { deps }) => {
   app.register(adminRoutes, { deps })
 }
 
-const adminRoutes: Routes = async (app, { deps }) => {
+const adminRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.get('/v1/admin/users/:user_id/identities', {
     preHandler: allow('identity:read', { kind: 'R' }),
     schema: {

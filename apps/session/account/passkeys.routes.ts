@@ -1,12 +1,11 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import type { Passkey } from '../../shared/contracts/gen/auth_pb.ts'
 import { Attestation, PasskeyChallenge, PasskeyList, PasskeyView } from '../../shared/contracts/session/passkeys.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import { withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
@@ -26,7 +25,7 @@ const EXAMPLE = {
 }
 
 /** Passkeys of the caller, and the challenge that any passkey answers (federation.md 8). */
-export const passkeyRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+export const passkeyRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.post('/v1/token/passkey-options', {
     preHandler: allow('none', { kind: 'R' }),
     schema: {
@@ -57,7 +56,7 @@ export const passkeyRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = a
   app.register(changeRoutes, { deps })
 }
 
-const changeRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+const changeRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.post('/v1/users/me/passkeys', {
     preHandler: allow('self', { kind: 'W', enrols: true }),
     schema: {

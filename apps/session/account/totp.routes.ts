@@ -1,12 +1,11 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import type { Totp } from '../../shared/contracts/gen/auth_pb.ts'
 import { TotpBody, TotpSetup, TotpView } from '../../shared/contracts/session/totp.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import { withRequestId } from '../../shared/rpc/client.ts'
 import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
@@ -17,7 +16,7 @@ import { BY_CODE, orCredentialProblem, totpInvalid } from '../token/totp.ts'
 const tags = ['passkeys']
 
 /** The authenticator app of the caller. Its secret is shown once, and lies in credential alone (federation.md 8). */
-export const totpRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+export const totpRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.get('/v1/users/me/totp', {
     preHandler: allow('self', { kind: 'R', enrols: true }),
     schema: {
@@ -56,7 +55,7 @@ export const totpRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asyn
   app.register(changeRoutes, { deps })
 }
 
-const changeRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+const changeRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.put('/v1/users/me/totp', {
     preHandler: allow('self', { kind: 'W', enrols: true }),
     schema: {

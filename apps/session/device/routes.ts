@@ -1,15 +1,13 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { DeviceAuthorization, DeviceCode, DeviceRequestView } from '../../shared/contracts/session/devices.ts'
 import { text } from '../../shared/contracts/text.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { beginDevice, decideDevice, findDevice } from './grant.ts'
 
-type Routes = FastifyPluginAsyncTypebox<{ deps: SessionDeps }>
 const tags = ['devices']
 
 const DeviceBody = Type.Object(
@@ -22,7 +20,7 @@ const DeviceBody = Type.Object(
 )
 
 /** Sign-in of a device without a browser, approved by its person in another one (RFC 8628; federation.md 4). */
-export const deviceRoutes: Routes = async (app, { deps }) => {
+export const deviceRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.post('/v1/device', {
     preHandler: allow('none', { kind: 'R' }),
     schema: {

@@ -1,10 +1,9 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { MachineToken } from '../../shared/contracts/session/tokens.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { AppError } from '../../shared/errors.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { type Exchange, exchange } from './exchange.ts'
@@ -29,7 +28,7 @@ const MachineGrant = Type.Object(
   { additionalProperties: false, examples: [{ grant_type: 'client_credentials', client_secret: 'sbk_…' }] },
 )
 /** Where machines get their tokens: RFC 6749 (4.4), RFC 7523 and RFC 8693. */
-export const machineRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+export const machineRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.addContentTypeParser(FORM, { parseAs: 'string' }, (_req, body, done) => {
     const pairs = [...new URLSearchParams(String(body))]
     const once = new Map(pairs)

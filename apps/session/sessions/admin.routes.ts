@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { type Caller, refuseStaleAuth } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
@@ -6,7 +5,7 @@ import { foldUsername } from '../../shared/auth/username.ts'
 import { SessionList } from '../../shared/contracts/session/sessions.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import { isUuid } from '../../shared/ids.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
@@ -22,14 +21,12 @@ const UserSessionParams = Type.Object({
 const none = { 204: Type.Null(), ...errorReplies }
 
 /** What administrators do to the sessions of others. */
-export const adminRoutes: Routes = async (app, options) => {
+export const adminRoutes: Routes<SessionDeps> = async (app, options) => {
   await unlockRoutes(app, options)
   await sessionRoutes(app, options)
 }
 
-type Routes = FastifyPluginAsyncTypebox<{ deps: SessionDeps }>
-
-const unlockRoutes: Routes = async (app, { deps }) => {
+const unlockRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.post('/v1/admin/users/:user_id/unlock', {
     preHandler: allow('session:admin', { kind: 'A' }),
     schema: {
@@ -56,7 +53,7 @@ const unlockRoutes: Routes = async (app, { deps }) => {
   })
 }
 
-const sessionRoutes: Routes = async (app, { deps }) => {
+const sessionRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.get('/v1/admin/users/:user_id/sessions', {
     preHandler: allow('session:admin', { kind: 'R' }),
     schema: {

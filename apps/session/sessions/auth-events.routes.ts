@@ -1,11 +1,10 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { desc } from 'drizzle-orm'
 import Type from 'typebox'
 import { auditMatches } from '../../../db/audit.ts'
 import { auth_events } from '../../../db/session/tables.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { text } from '../../shared/contracts/text.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { SessionDeps } from '../deps.ts'
 
 const Nullable = Type.Union([Type.String(), Type.Null()])
@@ -36,7 +35,7 @@ const EventList = Type.Object({
 })
 
 /** Logins with their true cause, locks, replays, revocations: the audit log that the relay fills from the stream. */
-export const authEventsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+export const authEventsRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.get('/v1/admin/auth-events', {
     preHandler: allow('audit:read', { kind: 'R' }),
     schema: {

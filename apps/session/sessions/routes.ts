@@ -1,11 +1,10 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { refuseStaleAuth } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { SessionList } from '../../shared/contracts/session/sessions.ts'
 import { text } from '../../shared/contracts/text.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from './commands.ts'
 import { endOwnSession, endUserSessions, viewOf } from './end.ts'
@@ -32,7 +31,7 @@ const refuseUnconfirmed = ({ clock, config }: SessionDeps, { caller }: FastifyRe
 }
 
 /** One's own sessions. */
-export const sessionsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+export const sessionsRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.get('/v1/sessions', {
     preHandler: allow('self', { kind: 'R' }),
     schema: {

@@ -5,7 +5,7 @@ import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { Client } from '../browser/client.ts'
-import type { SessionDeps } from '../deps.ts'
+import type { SessionDeps, Uses } from '../deps.ts'
 import { type Flow, indexOf, type SignedIn } from '../store/flows.ts'
 import { openFederated } from '../token/code.ts'
 import type { TokenPair } from '../token/issue.ts'
@@ -112,7 +112,7 @@ const finishSignIn = async (
   return { location: flow.return_to, pair }
 }
 
-const nowOf = ({ clock }: Pick<SessionDeps, 'clock'>) => Math.floor(clock.now().getTime() / 1000)
+const nowOf = ({ clock }: Uses<'clock'>) => Math.floor(clock.now().getTime() / 1000)
 
 const toApp = ({ native }: Flow, answer: Record<string, string>): string => {
   const url = new URL(native?.redirect_uri ?? '')

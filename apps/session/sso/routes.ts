@@ -1,18 +1,16 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { refuseStaleAuth } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { IdentityProviderList, LocationReply, ProviderParams } from '../../shared/contracts/session/sso.ts'
 import { AppError } from '../../shared/errors.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { SessionDeps } from '../deps.ts'
 import { contextOf } from '../token/routes.ts'
 import { finishFlow } from './callback.ts'
 import { endByProvider } from './logout.ts'
 import { startFlow } from './start.ts'
 
-type Routes = FastifyPluginAsyncTypebox<{ deps: SessionDeps }>
 const open = { preHandler: allow('none', { kind: 'R' }) }
 const closed = { additionalProperties: false }
 const tags = ['sso']
@@ -37,7 +35,7 @@ const CallbackQuery = Type.Object(
 const LINK_AGE_S = 300
 
 /** Sign-in through an identity provider (federation.md 4). */
-export const ssoRoutes: Routes = async (app, { deps }) => {
+export const ssoRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   await browserRoutes(app, { deps })
 
   app.get('/v1/providers', {
@@ -87,7 +85,7 @@ export const ssoRoutes: Routes = async (app, { deps }) => {
 }
 
 /** The two pages' worth of redirects around the provider's own. A browser is told of a refusal at the sign-in page. */
-const browserRoutes: Routes = async (app, { deps }) => {
+const browserRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.get('/v1/sso/:provider/start', {
     ...open,
     schema: {
@@ -175,7 +173,7 @@ const orSignInPage = async (req: FastifyRequest, answer: () => Promise<string>):
 }
 
 /** The one endpoint that takes a form (OpenID Connect Back-Channel Logout 2.5). */
-const logoutRoute: Routes = async (app, { deps }) => {
+const logoutRoute: Routes<SessionDeps> = async (app, { deps }) => {
   app.addContentTypeParser(FORM, { parseAs: 'string' }, (_req, body, done) => {
     done(null, Object.fromEntries(new URLSearchParams(String(body))))
   })

@@ -1,10 +1,9 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { AccessReply, CsrfReply, TokenReply } from '../../shared/contracts/session/tokens.ts'
 import { AppError } from '../../shared/errors.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import { TokenRejected } from '../../shared/jwt/verifier.ts'
 import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
@@ -36,16 +35,15 @@ import { completeLogin } from './second-factor.ts'
 import { reauthenticateByCode } from './totp.ts'
 
 /** Where clients get, renew and end their tokens (auth.md 3.1). */
-export const tokenRoutes: Routes = async (app, options) => {
+export const tokenRoutes: Routes<SessionDeps> = async (app, options) => {
   await grantRoutes(app, options)
   await sessionRoutes(app, options)
 }
 
-type Routes = FastifyPluginAsyncTypebox<{ deps: SessionDeps }>
 const open = allow('none', { kind: 'R' })
 
 /** Sign in and renew: there is no session yet, or only its refresh token. */
-const grantRoutes: Routes = async (app, { deps }) => {
+const grantRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   const common = { preHandler: open, preValidation: emptyBody }
 
   app.post('/v1/token', {
@@ -105,7 +103,7 @@ const grantRoutes: Routes = async (app, { deps }) => {
 }
 
 /** What a session does about itself. */
-const sessionRoutes: Routes = async (app, { deps }) => {
+const sessionRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.post('/auth/logout', {
     preHandler: allow('bearer', { kind: 'S' }),
     schema: {
