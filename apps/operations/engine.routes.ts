@@ -2,7 +2,7 @@ import { appendAudit } from '../../db/operations/facts/audit.ts'
 import { allow } from '../shared/auth/http.ts'
 import { type EncryptingCodec, type Payload, workflowOf } from '../shared/codec/payload.ts'
 import { Payloads } from '../shared/contracts/engine/engine.ts'
-import { AppError } from '../shared/errors.ts'
+import { wrongAt } from '../shared/errors.ts'
 import { errorReplies, type Routes } from '../shared/http/app.ts'
 import type { Uses } from './deps.ts'
 
@@ -50,9 +50,10 @@ const decode = async (codec: EncryptingCodec | undefined, payloads: Payload[]): 
 }
 
 const refused = (detail: string) =>
-  new AppError('validation_error', 'schema_violation', detail, {
+  wrongAt('/payloads', 'cannot be decoded', {
+    as: 'undecodable',
+    detail,
     hint: 'Send payloads as the engine stores them; the file of keys must hold the key that wrote them.',
-    violations: [{ pointer: '/payloads', code: 'undecodable', message: 'cannot be decoded' }],
   })
 
 const fromText = ({ metadata = {}, data = '' }: Payloads['payloads'][number]): Payload => ({

@@ -12,9 +12,8 @@ import {
 import { OperationParams } from '../shared/contracts/operations/common.ts'
 import { AppError } from '../shared/errors.ts'
 import { errorReplies, type Routes } from '../shared/http/app.ts'
-import { acceptCommand } from './command/accept.ts'
-import type { Command, Steps } from './command/command.ts'
-import type { Subject } from './command/subject.ts'
+import type { Command, Steps, Subject } from './command/command.ts'
+import { acceptCommand } from './command/run.ts'
 import type { AcceptDeps, ReplanDeps, Uses } from './deps.ts'
 import { kindOf, stepsOf } from './signals/steps.ts'
 

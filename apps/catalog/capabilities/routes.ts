@@ -134,11 +134,7 @@ const definitionRoutes = (app: TypedApp, deps: CatalogDeps, side: Side): void =>
   })
 }
 
-const countedDefinitions = async (
-  deps: CatalogDeps,
-  items: readonly StoredCapability[],
-  { access }: Reader,
-): Promise<CapabilityDefinition[]> => {
+const countedDefinitions = async (deps: CatalogDeps, items: readonly StoredCapability[], { access }: Reader) => {
   const { types } = deps.registry
   const ids = items.map(({ id }) => id)
   const seen = { access, topology_ids: types.topologyIds, region_ids: [...types.levelIds.region_id] }

@@ -1,6 +1,7 @@
 import type { Tx } from '../../../db/client.ts'
 import { attempt } from '../../../db/command/attempt.ts'
 import { type Answer, answerOf as bytesOf } from '../../../db/command/run.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { AppError, problemOf } from '../../shared/errors.ts'
 import { refuseLate } from '../command/deadline.ts'
 import type { Command } from '../command/keys.ts'
@@ -40,12 +41,7 @@ const runSet = (deps: ChangeDeps, set: readonly Asked[], { refused, check = () =
     return made
   }
   const alone = only && isAlone(only.wish) ? only.wish.resource_id : undefined
-  return runCommands(
-    deps,
-    set.map(({ command }) => command),
-    makeAll,
-    { alone, ...(refused && { refused }) },
-  )
+  return runCommands(deps, pluck(set, 'command'), makeAll, { alone, ...(refused && { refused }) })
 }
 
 /** So many items are made in one transaction: its locks are not held for longer than it takes. */

@@ -8,6 +8,7 @@ import {
 import type { Used } from '../../../db/command/keys.ts'
 import { stillRunning } from '../../../db/command/keys.ts'
 import type { Keys } from '../../../db/command/run.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
 import type { Uses } from '../deps.ts'
 
@@ -51,10 +52,7 @@ export const commandLog = ({ clock, config }: Uses<'clock' | 'config'>): Keys<Co
     return answered.map(({ answer }) => answer)
   },
   drop: async (tx, commands) => {
-    await dropClaims(
-      tx,
-      commands.map(({ command_id }) => command_id),
-    )
+    await dropClaims(tx, pluck(commands, 'command_id'))
   },
   names: ({ command_id, scope, idempotency_key }) => [command_id, `${scope} ${idempotency_key}`],
 })

@@ -129,10 +129,7 @@ const kindOf = (
 }
 
 /** Members that differ; of what came or went there is no list, since all of it did. */
-const changesOf = (
-  before: ResourceDocument | undefined,
-  after: ResourceDocument | undefined,
-): Pick<DifferenceItem, 'changes' | 'more_changes'> => {
+const changesOf = (before: ResourceDocument | undefined, after: ResourceDocument | undefined) => {
   if (before === undefined || after === undefined) return { changes: [], more_changes: 0 }
   const paths = factsChanged(before, after)
   const changes = paths.slice(0, MAX_CHANGES).map((path) => {
@@ -142,11 +139,7 @@ const changesOf = (
   return { changes, more_changes: paths.length - changes.length }
 }
 
-const relationshipOf = (
-  types: Types,
-  { op, reltype_id, dst, to_id }: TurnedEdge,
-  seen: ReadonlySet<string>,
-): DifferenceItem['relationships'][number] => ({
+const relationshipOf = (types: Types, { op, reltype_id, dst, to_id }: TurnedEdge, seen: ReadonlySet<string>) => ({
   op,
   type_key: types.relationshipById(reltype_id)?.type_key ?? '',
   to_id: seen.has(dst) ? to_id : null,

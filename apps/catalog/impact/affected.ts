@@ -36,11 +36,7 @@ export const readAffected = async (
 }
 
 /** By type and health, the largest first. What was reached comes nearest first, so the first of a group are its nearest. */
-const groupsOf = (
-  store: Store,
-  types: Types,
-  affected: ReturnType<typeof walkImpact>['affected'],
-): Affected['groups'] => {
+const groupsOf = (store: Store, types: Types, affected: ReturnType<typeof walkImpact>['affected']) => {
   const groups = [...Map.groupBy(affected, ({ rid }) => `${types.keyOf(store.typeOf(rid))} ${store.healthOf(rid)}`)]
   return groups
     .map(([key, all]) => {

@@ -107,12 +107,7 @@ export const checkPeers = async (
   if (violations.length > 0) throw violated(violations)
 }
 
-const keyOf = (
-  rid: string,
-  relation: StoredRelationshipType,
-  peer: ResourceRow,
-  change: RelationshipChange,
-): EdgeKey => {
+const keyOf = (rid: string, relation: StoredRelationshipType, peer: ResourceRow, change: RelationshipChange) => {
   const [src, dst] = change.direction === 'in' ? [peer.rid, rid] : [rid, peer.rid]
   return relation.symmetric && BigInt(src) > BigInt(dst)
     ? { src: dst, reltype_id: relation.id, dst: src }

@@ -14,7 +14,7 @@ import {
   VersionList,
   WriteQuery,
 } from '../../shared/contracts/catalog/resources.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, wrongAt } from '../../shared/errors.ts'
 import {
   CommandHeaders,
   errorReplies,
@@ -210,7 +210,5 @@ const refuseOtherShape = (req: FastifyRequest, body: unknown): void => {
   const wants_list = req.headers['content-type']?.toLowerCase().startsWith(JSON_PATCH) ?? false
   if (Array.isArray(body) === wants_list) return
   const message = wants_list ? 'must be a list of operations' : 'must be an object'
-  throw new AppError('validation_error', 'schema_violation', `The body ${message} for this content type.`, {
-    violations: [{ pointer: '', code: 'type', message }],
-  })
+  throw wrongAt('', message, { detail: `The body ${message} for this content type.`, as: 'type' })
 }

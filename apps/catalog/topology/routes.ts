@@ -5,6 +5,7 @@ import {
   TopologyList,
   TopologyQuery,
 } from '../../shared/contracts/topology/topology.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { errorReplies, type Routes, sendPart } from '../../shared/http/app.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { LEVELS, type Level } from '../packs/registry.ts'
@@ -53,11 +54,7 @@ export const topologyRoutes: Routes<CatalogDeps, { side: Side }> = async (app, {
         const fixed = [conditions.types([...types.levelIds[level]])]
         await requireFresh(deps, req.query, reader)
         const { rows, items, selected, ...page } = await listPage(deps, path, req.query, reader, fixed)
-        const { countOf, as_of } = await countBelowEach(
-          deps,
-          rows.map(({ rid }) => rid),
-          reader.access,
-        )
+        const { countOf, as_of } = await countBelowEach(deps, pluck(rows, 'rid'), reader.access)
         const places = items.map((item, index) => ({ ...item, counts: countOf(rows[index]?.rid ?? '') }))
         const list = { items: places, ...page, as_of }
         return selected ? sendPart(reply, list) : list

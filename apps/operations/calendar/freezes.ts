@@ -13,11 +13,12 @@ import {
 } from '../../../db/operations/plans/calendar.ts'
 import { type FreezeEntry, operations } from '../../../db/operations/tables/index.ts'
 import type { Actor } from '../../shared/contracts/operations/graph.ts'
-import { AppError } from '../../shared/errors.ts'
+import { pick } from '../../shared/data/pick.ts'
+import { AppError, wrongAt } from '../../shared/errors.ts'
 import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 import { uuidv5 } from '../../shared/ids.ts'
-import { acceptCommand } from '../command/accept.ts'
 import type { Command } from '../command/command.ts'
+import { acceptCommand } from '../command/run.ts'
 import type { FreezeDeps, Uses } from '../deps.ts'
 import { calendarSteps, lookAtCalendar } from './change.ts'
 
@@ -144,16 +145,8 @@ const commandOf = (operation_id: string, freeze_id: string, revision: number, by
   }
 }
 
-export const viewOf = ({ freeze_id, title, applies, from, to, approvers, put_by, updated_at }: PutFreeze) => ({
-  freeze_id,
-  title,
-  applies,
-  from,
-  to,
-  approvers,
-  put_by,
-  updated_at,
-})
+export const viewOf = (freeze: PutFreeze) =>
+  pick(freeze, 'freeze_id', 'title', 'applies', 'from', 'to', 'approvers', 'put_by', 'updated_at')
 
 export const audited = (
   by: Pick<Changer, 'actor' | 'request_id'>,
@@ -174,10 +167,7 @@ export const audited = (
 })
 
 const unusable = (pointer: string, code: 'parameters_invalid' | 'expression_error', message: string) =>
-  new AppError('validation_error', code, `The freeze cannot be put: ${pointer} ${message}.`, {
-    status: 422,
-    violations: [{ pointer, code, message }],
-  })
+  wrongAt(pointer, message, { code, status: 422, detail: `The freeze cannot be put: ${pointer} ${message}.` })
 
 export const refuseOfFile = ({ library }: Uses<'library'>, freeze_id: string): void => {
   if (library.freezes.some((freeze) => freeze.freeze_id === freeze_id))

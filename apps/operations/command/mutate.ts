@@ -51,11 +51,7 @@ export const mutate = (
   )
 
 /** A 403 leaves a row of its own: its transaction is gone. */
-const auditDenial = (
-  deps: MutationDeps,
-  { request, caller, request_id }: Mutation,
-  { code }: AppError,
-): Promise<void> =>
+const auditDenial = (deps: MutationDeps, { request, caller, request_id }: Mutation, { code }: AppError) =>
   deps.db.transaction((tx) =>
     appendAudit(tx, deps.keys.audit, {
       actor: request.caller,

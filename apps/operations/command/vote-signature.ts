@@ -6,7 +6,7 @@ import { clientDataOf } from '../../shared/auth/client-data.ts'
 import type { Ballot, BallotBody, BallotReply, VoteSignature } from '../../shared/contracts/operations/gates.ts'
 import type { GatePolicy } from '../../shared/contracts/operations/graph.ts'
 import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, wrongAt } from '../../shared/errors.ts'
 import { challengeOf } from '../../shared/evidence/vote-signature.ts'
 import type { SignedBy, Trust, Uses } from '../deps.ts'
 
@@ -20,8 +20,9 @@ export const issueBallot = async (
   { type, id, round, digest }: BallotBody,
 ): Promise<BallotReply> => {
   if (type === 'gate' && round === null)
-    throw new AppError('validation_error', 'schema_violation', 'A ballot for a gate names its round.', {
-      violations: [{ pointer: '/round', code: 'required', message: 'is the round that the gate shows' }],
+    throw wrongAt('/round', 'is the round that the gate shows', {
+      as: 'required',
+      detail: 'A ballot for a gate names its round.',
     })
   const { rp_id, credential_ids } = await trust.passkeys.of(user_id)
   const nonce = randomBytes(16).toString('base64url')

@@ -13,12 +13,17 @@ import type { VoteSignature } from '../../shared/contracts/operations/gates.ts'
 import type { GateStatus } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { Command, Decision } from '../command/command.ts'
-import type { Subject } from '../command/subject.ts'
+import type { Command, Decision, Subject } from '../command/command.ts'
 import type { Uses } from '../deps.ts'
 import { throwIfRefused } from '../policies/authority.ts'
-import { eligibleGroups, gateFacts, operationFactsOf, votingGroups } from '../policies/footing.ts'
-import type { LostVote, People } from '../policies/lost-rights.ts'
+import {
+  eligibleGroups,
+  gateFacts,
+  type LostVote,
+  operationFactsOf,
+  type People,
+  votingGroups,
+} from '../policies/footing.ts'
 import { loadPlaces } from '../policies/visibility.ts'
 import { approvalsOf, lostAmong, voidedEvents } from './standing.ts'
 

@@ -8,10 +8,9 @@ import {
   refuseGateReject,
 } from '../../../workflows/operation/rules/gates.ts'
 import type { ApproveBody, RejectBody } from '../../shared/contracts/operations/gates.ts'
-import { AppError, notFound } from '../../shared/errors.ts'
-import type { Decision } from '../command/command.ts'
+import { AppError, notFound, wrongAt } from '../../shared/errors.ts'
+import { checkIfMatch, type Decision, lockVisible, type Subject } from '../command/command.ts'
 import { runCommand } from '../command/run.ts'
-import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
 import { type Proof, signatureOf, withProof } from '../command/vote-signature.ts'
 import type { CommandDeps, PlanningDeps, PolicyDeps, Uses } from '../deps.ts'
 import { gateOfIntervention, passIntervention } from '../interventions/second.ts'
@@ -19,12 +18,18 @@ import type { InterventionDeps } from '../interventions/types.ts'
 import { refuseTogether } from '../patches/bulk.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
-import { externalOnly, footingOf, gateFacts, gateObject, votingGroups } from '../policies/footing.ts'
-import { type People, refuseTainted, withPeople } from '../policies/lost-rights.ts'
-import { aloneOf } from './bulk.ts'
+import {
+  externalOnly,
+  footingOf,
+  gateFacts,
+  gateObject,
+  type People,
+  refuseTainted,
+  votingGroups,
+  withPeople,
+} from '../policies/footing.ts'
 import { bypass, type Cast, castVote, type GateCommand, NOBODY, type Tallied, takeBack } from './cast.ts'
-import { readGate } from './read.ts'
-import { refuseAuthor, refuseBypass } from './view.ts'
+import { aloneOf, readGate, refuseAuthor, refuseBypass } from './view.ts'
 
 /** What deciding a gate takes. */
 export type DecideDeps = CommandDeps & PlanningDeps & PolicyDeps & Uses<'lookback_s' | 'trust'>
@@ -51,7 +56,11 @@ const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBod
     throwIfRefused(refuseGateApprove(subject.facts, facts, { round: body.round, user_id: command.caller.user_id }))
     checkIfMatch(command.if_match, subject.revision)
     throwIfRefused(refuseDigest(facts, body.reviewed_digest))
-    if (row.gate.policy.comment_on_approve && body.comment === undefined) throw commentMissing()
+    if (row.gate.policy.comment_on_approve && body.comment === undefined)
+      throw wrongAt('/comment', 'is required by the policy of this gate', {
+        as: 'required',
+        detail: 'The policy of this gate asks for a comment.',
+      })
     if (body.break_glass) return bypass(tx, command, row, subject, command_id, body.break_glass.reason)
     const { gate_id: id, operation_id, policy, digest, round } = row.gate
     const voted = { operation_id, type: 'gate' as const, id, round, digest, user_id: command.caller.user_id }
@@ -164,11 +173,6 @@ const ofIntervention = async (
   const done = await passIntervention(deps, tx, { subject, approving: command, gate_id })
   return { ...cast, payload: null, events: [...cast.events, ...done.events], set: { ...cast.set, ...done.set } }
 }
-
-const commentMissing = () =>
-  new AppError('validation_error', 'schema_violation', 'The policy of this gate asks for a comment.', {
-    violations: [{ pointer: '/comment', code: 'required', message: 'is required by the policy of this gate' }],
-  })
 
 /** A right that a participant of the operation gave does not count for decisions. */
 const refuseTaint = ({ lookback_s }: Uses<'lookback_s'>, { command: { caller }, row, subject }: Tallied) =>

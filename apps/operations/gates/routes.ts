@@ -22,20 +22,19 @@ import {
   errorReplies,
   ReadHeaders,
   type Routes,
+  sendStored,
   type TypedApp,
   VersionedHeaders,
 } from '../../shared/http/app.ts'
 import { commandOf } from '../command/command.ts'
-import { answer, unlessKnown } from '../command/reply.ts'
+import { unlessKnown } from '../command/reply.ts'
 import { issueBallot } from '../command/vote-signature.ts'
 import type { Uses } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
 import { placesFor, visibleSql } from '../policies/visibility.ts'
 import { decidableBy } from '../waiting/mine.ts'
-import { aloneOf } from './bulk.ts'
 import { approveGate, type DecideDeps, rejectGate } from './decide.ts'
-import { readGate } from './read.ts'
-import { changeCounts, viewGate } from './view.ts'
+import { aloneOf, changeCounts, readGate, viewGate } from './view.ts'
 
 const read = allow('operation:read', { kind: 'R' })
 const tags = ['gates']
@@ -167,7 +166,7 @@ const approveGateRoute = (app: TypedApp, deps: DecideDeps) => {
       const reason = break_glass?.reason ?? comment
       const given = { kind: 'gate_decided', class: 'start', ...req.params, reason, dry_run } as const
       const command = { ...commandOf(deps, req, given), gate_id: req.params.gate_id, caller: req.caller }
-      return answer(reply)(await approveGate(deps, command, req.body))
+      return sendStored(reply, await approveGate(deps, command, req.body))
     },
   })
 }
@@ -190,7 +189,7 @@ const rejectGateRoute = (app: TypedApp, deps: DecideDeps) => {
       const { comment: reason, dry_run } = req.body
       const given = { kind: 'gate_decided', class: 'stop', ...req.params, reason, dry_run } as const
       const command = { ...commandOf(deps, req, given), gate_id: req.params.gate_id, caller: req.caller }
-      return answer(reply)(await rejectGate(deps, command, req.body))
+      return sendStored(reply, await rejectGate(deps, command, req.body))
     },
   })
 }

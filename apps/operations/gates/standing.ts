@@ -16,9 +16,19 @@ import { listDue, listVotedBy, markProved, markStanding, readClock } from '../..
 import { gates, operations } from '../../../db/operations/tables/index.ts'
 import { outcomeOfVotes } from '../../../workflows/operation/rules/quorum.ts'
 import { digest } from '../../shared/data/digest.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import type { Uses } from '../deps.ts'
-import { isDelegated, type Measure, taintOf } from '../policies/footing.ts'
-import { type LostVote, lossOf, type People, requireAsked, withPeople, wordsOf } from '../policies/lost-rights.ts'
+import {
+  isDelegated,
+  type LostVote,
+  lossOf,
+  type Measure,
+  type People,
+  requireAsked,
+  taintOf,
+  withPeople,
+  wordsOf,
+} from '../policies/footing.ts'
 import { loadPlaces } from '../policies/visibility.ts'
 
 /** The votes of the gate's round that count so far. */
@@ -35,10 +45,7 @@ export const lostAmong = (
   people: People,
   { places, now, lookback_s }: Measure,
 ): LostVote[] => {
-  requireAsked(
-    approvals.map(({ user_id }) => user_id),
-    people,
-  )
+  requireAsked(pluck(approvals, 'user_id'), people)
   return approvals.flatMap(({ user_id, group, actor }) => {
     const groups = group === null || isDelegated(row.gate, user_id, now) ? undefined : [group]
     const taint = taintOf(row, lookback_s)

@@ -8,7 +8,7 @@ import { refuseGateApprove } from '../../../workflows/operation/rules/gates.ts'
 import { type OperationIntervention, refuseOperationIntervention } from '../../../workflows/operation/rules/nodes.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { isFrozen } from '../../shared/data/calendar.ts'
-import { AppError, notFound } from '../../shared/errors.ts'
+import { AppError, notFound, wrongAt } from '../../shared/errors.ts'
 import { refuseOn } from '../operations/control.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { externalOnly, gateFacts, gateObject, votingGroups } from '../policies/footing.ts'
@@ -132,8 +132,10 @@ const ACTS: Record<OperationIntervention, Act> = {
 }
 
 const unknown = (pointer: string, words: string) =>
-  new AppError('validation_error', 'parameters_invalid', `The intervention cannot be made: ${pointer} ${words}.`, {
-    violations: [{ pointer, code: 'invalid', message: words }],
+  wrongAt(pointer, words, {
+    code: 'parameters_invalid',
+    as: 'invalid',
+    detail: `The intervention cannot be made: ${pointer} ${words}.`,
   })
 
 const EXTEND: Record<NonNullable<Payload['of']>, Act> = {

@@ -1,9 +1,8 @@
 import { allow } from '../../shared/auth/http.ts'
 import { DryRunReply, OperationParams } from '../../shared/contracts/operations/common.ts'
 import { InterventionBody, InterventionReply } from '../../shared/contracts/operations/nodes.ts'
-import { errorReplies, type Routes, VersionedHeaders } from '../../shared/http/app.ts'
+import { errorReplies, type Routes, sendStored, VersionedHeaders } from '../../shared/http/app.ts'
 import { commandOf } from '../command/command.ts'
-import { answer } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
 import type { CommandDeps } from '../deps.ts'
 import { interventionSteps } from './steps.ts'
@@ -29,7 +28,7 @@ export const interventionsRoutes: Routes<CommandDeps & InterventionDeps> = async
       const { reason, dry_run } = req.body
       const given = { kind: 'intervene', class: 'start', ...req.params, reason, dry_run } as const
       const command = { ...commandOf(deps, req, given), caller: req.caller }
-      return answer(reply)(await runCommand(deps, command, interventionSteps(deps, command, req.body)))
+      return sendStored(reply, await runCommand(deps, command, interventionSteps(deps, command, req.body)))
     },
   })
 }

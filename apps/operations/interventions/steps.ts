@@ -1,7 +1,6 @@
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { Steps } from '../command/command.ts'
-import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
+import { checkIfMatch, lockVisible, type Steps, type Subject } from '../command/command.ts'
 import type { Uses } from '../deps.ts'
 import { readNode } from '../nodes/read.ts'
 import { readOperation } from '../operations/read.ts'

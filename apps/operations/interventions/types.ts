@@ -1,7 +1,6 @@
 import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
-import type { Command, Decision } from '../command/command.ts'
-import type { Subject } from '../command/subject.ts'
+import type { Command, Decision, Subject } from '../command/command.ts'
 import type { PlanningDeps, PolicyDeps, Uses } from '../deps.ts'
 
 export type InterventionDeps = PlanningDeps & PolicyDeps & Uses<'trust'>

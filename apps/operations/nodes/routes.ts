@@ -15,9 +15,16 @@ import {
   RetryBody,
 } from '../../shared/contracts/operations/nodes.ts'
 import { text } from '../../shared/contracts/text.ts'
-import { errorReplies, ReadHeaders, type Routes, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
+import {
+  errorReplies,
+  ReadHeaders,
+  type Routes,
+  sendStored,
+  type TypedApp,
+  VersionedHeaders,
+} from '../../shared/http/app.ts'
 import { commandOf } from '../command/command.ts'
-import { answer, unlessKnown } from '../command/reply.ts'
+import { unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
 import type { CommandDeps, ReplanDeps, Uses } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
@@ -153,7 +160,7 @@ const retryNodeRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
     handler: async (req, reply) => {
       const given = { kind: 'retry_node', class: 'start', ...req.params, ...req.body } as const
       const command = { ...commandOf(deps, req, given), node_id: req.params.node_id, caller: req.caller }
-      return answer(reply)(await runCommand(deps, command, retrySteps(deps, command, req.body)))
+      return sendStored(reply, await runCommand(deps, command, retrySteps(deps, command, req.body)))
     },
   })
 }

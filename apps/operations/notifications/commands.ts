@@ -20,7 +20,7 @@ import {
   type RulesBody,
 } from '../../shared/contracts/notifications/notifications.ts'
 import { pick } from '../../shared/data/pick.ts'
-import { AppError, notFound } from '../../shared/errors.ts'
+import { AppError, notFound, wrongAt } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
 import type { Uses } from '../deps.ts'
@@ -42,11 +42,7 @@ export const destinationView = (destination: Destination): DestinationView => ({
   address: destination.shown,
 })
 
-export const invalid = (pointer: string, message: string) =>
-  new AppError('validation_error', 'schema_violation', `${pointer} ${message}.`, {
-    status: 422,
-    violations: [{ pointer, code: 'schema_violation', message }],
-  })
+export const invalid = (pointer: string, message: string) => wrongAt(pointer, message, { status: 422 })
 
 const MAIL = /^[^\s@<>",;:\\()[\]]{1,64}@[^\s@<>",;:\\()[\]]{1,253}$/
 

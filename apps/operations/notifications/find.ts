@@ -1,7 +1,6 @@
 import {
   anyShown,
   listShown,
-  type NewNotice,
   queueNotices,
   queueOutcome,
   queuePushes,
@@ -72,12 +71,7 @@ export const eventOf = ({
 }
 
 /** What this destination is told of a decision now: one notice or none. */
-const noticeOf = (
-  rules: NotifyRules,
-  { destination_id, kind }: Destination,
-  one: Waiting,
-  now: number,
-): NewNotice[] => {
+const noticeOf = (rules: NotifyRules, { destination_id, kind }: Destination, one: Waiting, now: number) => {
   const event = eventOf(one)
   const { operation_id, object, round, escalation, risk_level, waiting_since, deadline_at } = one
   // Devices come and go with sessions: one that no step names is told at once.

@@ -6,6 +6,7 @@ import { operations } from '../../../db/operations/tables/index.ts'
 import { type Caller, callerBy } from '../../shared/auth/caller.ts'
 import { missingWords } from '../../shared/auth/permissions.ts'
 import type { Principal } from '../../shared/auth/principals.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { type Mutation, mutationOf } from '../command/mutate.ts'
 import type { Uses } from '../deps.ts'
@@ -34,10 +35,7 @@ export const statusFor = (purpose: Delivery['purpose']) => (purpose === 'code' ?
 
 /** Messages as their owner reads them, with the decisions that each tells of. */
 export const deliveryViews = async (db: Queryable, rows: readonly Delivery[]) => {
-  const all = await listNotices(
-    db,
-    rows.map(({ delivery_id }) => delivery_id),
-  )
+  const all = await listNotices(db, pluck(rows, 'delivery_id'))
   return rows.map(({ fact, ...row }) => ({
     ...row,
     security_event: fact?.event ?? null,

@@ -32,7 +32,7 @@ import {
 } from '../../shared/http/app.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf } from '../command/command.ts'
-import { answer, unlessKnown } from '../command/reply.ts'
+import { unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
 import type { CommandDeps, PolicyDeps, ReplanDeps, Uses } from '../deps.ts'
 import { isOutdated, markStale } from '../plans/preview.ts'
@@ -192,7 +192,7 @@ const pauseOperationRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => {
     handler: async (req, reply) => {
       const given = { kind: 'pause', class: 'stop', ...req.params, ...req.body } as const
       const command = commandOf(deps, req, given)
-      return answer(reply)(await runCommand(deps, command, pauseSteps(deps, command)))
+      return sendStored(reply, await runCommand(deps, command, pauseSteps(deps, command)))
     },
   })
 }
@@ -215,7 +215,7 @@ const resumeOperationRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => 
       const given = { kind: 'resume', class: 'start', ...req.params, ...req.body } as const
       const command = commandOf(deps, req, given)
       const steps = resumeSteps(deps, command, req.body.acknowledge_drift ?? false)
-      return answer(reply)(await runCommand(deps, command, steps))
+      return sendStored(reply, await runCommand(deps, command, steps))
     },
   })
 }
@@ -239,7 +239,7 @@ const cancelOperationRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => 
       const given = { kind: 'cancel', class: 'stop', ...req.params, ...req.body } as const
       const command = commandOf(deps, req, given)
       const steps = cancelSteps(deps, command, req.body.mode ?? 'graceful')
-      return answer(reply)(await runCommand(deps, command, steps))
+      return sendStored(reply, await runCommand(deps, command, steps))
     },
   })
 }

@@ -15,10 +15,17 @@ import {
   ProposeBody,
   RejectPatchBody,
 } from '../../shared/contracts/operations/patches.ts'
-import { errorReplies, ReadHeaders, type Routes, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
+import {
+  errorReplies,
+  ReadHeaders,
+  type Routes,
+  sendStored,
+  type TypedApp,
+  VersionedHeaders,
+} from '../../shared/http/app.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf } from '../command/command.ts'
-import { answer, unlessKnown } from '../command/reply.ts'
+import { unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
 import type { CommandDeps, PolicyDeps, ReplanDeps, Uses } from '../deps.ts'
 import { approvePatch } from './approve.ts'
@@ -107,7 +114,7 @@ const proposePatchRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
       const given = { kind: 'patch_proposed', class: 'edit', ...req.params, reason, dry_run } as const
       const patch_id = uuidv7()
       const command = { ...commandOf(deps, req, given), command_id: patch_id, patch_id, caller: req.caller }
-      return answer(reply)(await runCommand(deps, command, proposeSteps(deps, command, req.body)))
+      return sendStored(reply, await runCommand(deps, command, proposeSteps(deps, command, req.body)))
     },
   })
 }
@@ -131,7 +138,7 @@ const approvePatchRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps & Uses<
       const { comment: reason = null, dry_run } = req.body
       const given = { kind: 'patch_applied', class: 'start', ...req.params, reason, dry_run } as const
       const command = { ...commandOf(deps, req, given), patch_id: req.params.patch_id, caller: req.caller }
-      return answer(reply)(await approvePatch(deps, command, req.body))
+      return sendStored(reply, await approvePatch(deps, command, req.body))
     },
   })
 }
@@ -154,7 +161,7 @@ const rejectPatchRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => {
       const { comment: reason, dry_run } = req.body
       const given = { kind: 'patch_closed', class: 'stop', ...req.params, reason, dry_run } as const
       const command = { ...commandOf(deps, req, given), patch_id: req.params.patch_id, caller: req.caller }
-      return answer(reply)(await rejectPatch(deps, command, req.body))
+      return sendStored(reply, await rejectPatch(deps, command, req.body))
     },
   })
 }

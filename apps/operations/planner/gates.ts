@@ -82,11 +82,7 @@ const gateOf = ({ policy, question }: Policy, guards: string[]): Wanted => ({
 })
 
 /** A policy whose condition cannot be evaluated applies: silence must not open a gate. */
-const applies = (
-  { applies: condition, policy }: Policy,
-  facts: Record<string, unknown>,
-  violations: Violation[],
-): boolean => {
+const applies = ({ applies: condition, policy }: Policy, facts: Record<string, unknown>, violations: Violation[]) => {
   try {
     return condition?.test({ plan: facts }) ?? false
   } catch (error) {

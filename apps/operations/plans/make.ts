@@ -3,6 +3,7 @@ import { loadDurations, loadRelationships, loadTypes } from '../../../db/operati
 import type { Intent, Plan } from '../../../db/operations/plans/rows.ts'
 import type { Affected } from '../../shared/contracts/catalog/affected.ts'
 import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { refuseHeld } from '../catalog/consumer.ts'
 import { unanswered } from '../catalog/heads.ts'
@@ -98,10 +99,7 @@ const loadInput = async (
   const resolved = await resolveTargets(db, request, config.OPERATIONS__LIMITS__TARGETS)
   const left_out = new Set(exclude)
   const targets = resolved.filter(({ resource_id }) => !left_out.has(resource_id))
-  await refuseHeld(
-    db,
-    targets.map(({ resource_id }) => resource_id),
-  )
+  await refuseHeld(db, pluck(targets, 'resource_id'))
   return { intent: requestOf(intent, request), mayResolve, ...(await loadWorld(db, deps, targets, at)) }
 }
 

@@ -14,10 +14,9 @@ import {
   saveRehearsal,
 } from '../../../db/operations/plans/rows.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
-import type { Affected } from '../../shared/contracts/catalog/affected.ts'
 import type { IntentBody, PreviewBody } from '../../shared/contracts/operations/intents.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
-import { pick } from '../../shared/data/pick.ts'
+import { pick, pluck } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { requireFresh } from '../catalog/consumer.ts'
@@ -91,11 +90,7 @@ export const previewPlan = async (
  * What depends on the targets of an intent. It is asked before the transaction, so that no lock waits for the catalog; a
  * refusal is thrown inside it, behind not found, policy and state.
  */
-const affectedAhead = async (
-  deps: Uses<'config' | 'db' | 'trust'>,
-  intent_id: string,
-  exclude: readonly string[],
-): Promise<{ affected: Affected | null } | { error: unknown }> => {
+const affectedAhead = async (deps: Uses<'config' | 'db' | 'trust'>, intent_id: string, exclude: readonly string[]) => {
   const intent = await getIntent(deps.db, intent_id)
   if (!intent) return { affected: null }
   try {
@@ -264,10 +259,7 @@ export const refusePlanPolicy = ({ planPolicies }: Uses<'planPolicies'>, { repor
 }
 
 export const movedPins = async (db: Queryable, pins: { resource_id: string; version: number }[]) => {
-  const now = await loadVersions(
-    db,
-    pins.map(({ resource_id }) => resource_id),
-  )
+  const now = await loadVersions(db, pluck(pins, 'resource_id'))
   return pins.flatMap(({ resource_id, version }) => {
     const current = now.get(resource_id) ?? null
     return current === version ? [] : [{ resource_id, planned: version, current }]

@@ -2,9 +2,8 @@ import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { SignalBody, SignalReply } from '../../shared/contracts/engine/signals.ts'
 import { DryRunReply, OperationParams } from '../../shared/contracts/operations/common.ts'
-import { CommandHeaders, errorReplies, type Routes } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import { commandOf } from '../command/command.ts'
-import { answer } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
 import type { CommandDeps, ReplanDeps } from '../deps.ts'
 import { kindOf, stepsOf } from './steps.ts'
@@ -33,7 +32,7 @@ export const signalsRoutes: Routes<CommandDeps & ReplanDeps> = async (app, { dep
       const given = { ...kindOf(signal), ...params, reason: signal.reason ?? null, dry_run: signal.dry_run }
       const command = commandOf(deps, req, given)
       const steps = { ...stepsOf(deps, command, signal), render: async () => ({}) }
-      return answer(reply)(await runCommand(deps, command, steps))
+      return sendStored(reply, await runCommand(deps, command, steps))
     },
   })
 }

@@ -93,13 +93,7 @@ const sees = async (db: Db, caller: Caller, { summary }: LiveChange): Promise<bo
   summary !== undefined && isVisible(caller, summary.requester_id, await placesFor(db, caller, summary.resource_ids))
 
 /** Frames of one change: all of them for a followed operation, the row alone for the list. */
-const framesFor = async (
-  db: Db,
-  caller: Caller,
-  topics: Topics,
-  change: LiveChange,
-  counts: () => Promise<object>,
-): Promise<Frame[]> => {
+const framesFor = async (db: Db, caller: Caller, topics: Topics, change: LiveChange, counts: () => Promise<object>) => {
   const followed = topics.operation_ids.has(change.operation_id)
   const listed = topics.operations && change.frames.some(({ event }) => event === 'operation')
   const inbox = topics.inbox && change.inbox.length > 0

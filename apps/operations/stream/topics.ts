@@ -1,7 +1,7 @@
 import type { LogRef } from '../../../db/operations/history/logs.ts'
 import { getResource } from '../../../db/operations/history/tail.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, wrongAt } from '../../shared/errors.ts'
 import { isUuid } from '../../shared/ids.ts'
 import type { Uses } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
@@ -59,10 +59,7 @@ type Parsed =
   | { kind: 'operation' | 'resource'; id: string }
   | { kind: 'log'; ref: LogRef }
 
-const invalid = (detail: string) =>
-  new AppError('validation_error', 'schema_violation', detail, {
-    violations: [{ pointer: '/querystring/topics', code: 'topic', message: detail }],
-  })
+const invalid = (detail: string) => wrongAt('/querystring/topics', detail, { as: 'topic', detail })
 
 const parseTopic = (topic: string): Parsed => {
   if (topic === 'me' || topic === 'inbox' || topic === 'operations' || topic === 'resources') return { kind: topic }

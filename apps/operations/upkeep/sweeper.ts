@@ -6,7 +6,7 @@ import { tryLockOf } from '../../../db/locks.ts'
 import { expireArtifacts } from '../../../db/operations/agents/artifacts.ts'
 import { offerPlaces } from '../../../db/operations/commands/places.ts'
 import { lockOperation, lockOverdueStart } from '../../../db/operations/commands/rows.ts'
-import { stateFacts } from '../../../db/operations/facts/state.ts'
+import { bumpRevision, stateFacts } from '../../../db/operations/facts/state.ts'
 import { SYSTEM, type TimelineEvent } from '../../../db/operations/facts/timeline.ts'
 import { expireIntervention, listOverdueInterventions } from '../../../db/operations/gates/awaiting.ts'
 import { archiveLogs, expireBodies } from '../../../db/operations/history/archive.ts'
@@ -122,7 +122,7 @@ const expireAsked = async (tx: Tx, operation_id: string, gate_id: string): Promi
   if (!(await lockOperation(tx, operation_id))) return
   const events = await expireIntervention(tx, operation_id, gate_id)
   if (events.length === 0) return
-  await bump(tx, operation_id)
+  await bumpRevision(tx, operation_id)
   await stateFacts(tx, operation_id, { events, set: { open_gates: sql`greatest(${operations.open_gates} - 1, 0)` } })
 }
 
@@ -150,15 +150,9 @@ const withdrawOverdue = async (tx: Tx, operation_id: string, command_id: string)
   const command = operation && (await lockOverdueStart(tx, command_id))
   if (!command) return
   const events = await withdraw(tx, command)
-  await bump(tx, operation_id)
+  await bumpRevision(tx, operation_id)
   await stateFacts(tx, operation_id, { events, request_id: command.request_id, trace: command.trace })
 }
-
-const bump = (tx: Tx, operation_id: string) =>
-  tx
-    .update(operation_control)
-    .set({ revision: sql`${operation_control.revision} + 1` })
-    .where(eq(operation_control.operation_id, operation_id))
 
 type Finding = { id: number; operation_id: string; found: string }
 
@@ -196,7 +190,7 @@ const actOnFinding = async (tx: Tx, { id, operation_id }: Finding): Promise<'can
     ...(ended || cancelled ? await settleWaiting(tx, operation_id) : []),
   ]
   if (events.length > 0) {
-    await bump(tx, operation_id)
+    await bumpRevision(tx, operation_id)
     await stateFacts(tx, operation_id, { events, ...(!ended && !cancelled && { set: { engine_status: 'paused' } }) })
   }
   return cancelled ? 'cancelled' : undefined

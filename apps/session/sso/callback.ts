@@ -82,13 +82,7 @@ const refuseMethods = ({ title, require_amr }: Provider, { amr }: Claims): void 
     throw refused('provider_factor_missing', `${title} did not ask for a second factor.`)
 }
 
-const finishSignIn = async (
-  deps: SessionDeps,
-  provider: Provider,
-  flow: Flow,
-  claims: Claims,
-  callback: Callback,
-): Promise<Finished> => {
+const finishSignIn = async (deps: SessionDeps, provider: Provider, flow: Flow, claims: Claims, callback: Callback) => {
   const user = await resolve(deps, provider, claims, callback)
   const sid = typeof claims.sid === 'string' ? [indexOf(provider.id, 'sid', claims.sid)] : []
   const signed_in: SignedIn = {
@@ -171,13 +165,7 @@ const resolve = async (
 }
 
 /** Confirms or links for the session in which the flow began. */
-const finishOwn = async (
-  deps: SessionDeps,
-  provider: Provider,
-  flow: Flow,
-  claims: Claims,
-  callback: Callback,
-): Promise<Finished> => {
+const finishOwn = async (deps: SessionDeps, provider: Provider, flow: Flow, claims: Claims, callback: Callback) => {
   const { user_id, session_id } = flow.session ?? { user_id: '', session_id: '' }
   if (!(await deps.store.get(user_id, session_id))) throw refusedToken('sign_in_expired')
   if (flow.purpose === 'link') {
