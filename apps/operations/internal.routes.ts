@@ -12,7 +12,7 @@ import {
 import { OperationParams } from '../shared/contracts/operations/common.ts'
 import { AppError } from '../shared/errors.ts'
 import { errorReplies, type Routes } from '../shared/http/app.ts'
-import type { Command, Steps, Subject } from './command/command.ts'
+import { type Command, ownCommand, type Steps, type Subject } from './command/command.ts'
 import { acceptCommand } from './command/run.ts'
 import type { AcceptDeps, ReplanDeps, Uses } from './deps.ts'
 import { kindOf, stepsOf } from './signals/steps.ts'
@@ -72,17 +72,14 @@ const commandOfService = (
 ): Command => {
   const id = `svc:${req.service.name}`
   const { traceparent } = req.headers
-  return {
+  return ownCommand({
     ...kindOf(signal),
     operation_id,
     command_id: signal.signal_id,
     actor: { kind: 'service', id, name: req.service.name },
-    caller: undefined,
     reason: signal.reason ?? null,
     request_id: String(req.id),
     trace: typeof traceparent === 'string' ? traceparent : null,
-    dry_run: false,
-    if_match: undefined,
     instance: req.url.split('?')[0] ?? '/',
     request: {
       caller: id,
@@ -90,7 +87,7 @@ const commandOfService = (
       key: signal.signal_id,
       fingerprint: fingerprintOf(deps.keys.fingerprint, { operation_id, signal }),
     },
-  }
+  })
 }
 
 /** Refuses a signal id that already names another command, before anything is locked. */

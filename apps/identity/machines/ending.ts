@@ -1,5 +1,6 @@
-import { eq, inArray } from 'drizzle-orm'
+import { inArray } from 'drizzle-orm'
 import { appendAuditTo } from '../../../db/audit.ts'
+import { updateRows } from '../../../db/client.ts'
 import { lockEnding, ownersOf } from '../../../db/identity/machines.ts'
 import { lastingAdmins } from '../../../db/identity/queries.ts'
 import { machine_credentials, user_events, users } from '../../../db/identity/tables.ts'
@@ -31,10 +32,7 @@ export const noteEnding = async (deps: Uses<'db' | 'clock' | 'keys'>): Promise<n
     ]
     for (const { id, machine_id, name, kind, expires_at } of due) {
       const own = owners.filter((owner) => owner.machine_id === machine_id && owner.status === 'ACTIVE')
-      await tx
-        .update(machine_credentials)
-        .set({ told: noticesDue(expires_at, now) })
-        .where(eq(machine_credentials.id, id))
+      await updateRows(tx, { id }, machine_credentials, { told: noticesDue(expires_at, now) })
       const machine = machines.find((one) => one.id === machine_id)?.username
       const reason = `${machine}, ${kind} ${name}, until ${new Date(expires_at).toISOString()}`
       for (const user_id of new Set([...own.map((owner) => owner.user_id), ...admins]))

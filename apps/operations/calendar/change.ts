@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import type { Queryable } from '../../../db/client.ts'
+import { type Queryable, updateRows } from '../../../db/client.ts'
 import { operation_control } from '../../../db/operations/tables/index.ts'
 import { refusePause } from '../../../workflows/operation/rules/control.ts'
 import { hasEnded } from '../../../workflows/operation/rules/facts.ts'
@@ -25,10 +25,7 @@ export const calendarSteps = (
     const { next, held, lifted, changed } = await lookAtCalendar(tx, deps, subject, renewed)
     const effect = { freezes_held: held, freezes_lifted: lifted }
     if (!changed) return { payload: null, events: [], effect }
-    await tx
-      .update(operation_control)
-      .set({ calendar: next })
-      .where(eq(operation_control.operation_id, subject.operation_id))
+    await updateRows(tx, { operation_id: subject.operation_id }, operation_control, { calendar: next })
     const words = [
       ...held.map((id) => `the freeze ${id} holds it`),
       ...lifted.map((id) => `the freeze ${id} does not hold it any more`),

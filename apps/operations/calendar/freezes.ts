@@ -14,11 +14,11 @@ import {
 import { type FreezeEntry, operations } from '../../../db/operations/tables/index.ts'
 import type { Actor } from '../../shared/contracts/operations/graph.ts'
 import { pick } from '../../shared/data/pick.ts'
-import { AppError, wrongAt } from '../../shared/errors.ts'
+import { wrongAt } from '../../shared/errors.ts'
 import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 import { uuidv5 } from '../../shared/ids.ts'
-import type { Command } from '../command/command.ts'
-import { acceptCommand } from '../command/run.ts'
+import { type Command, ownCommand } from '../command/command.ts'
+import { acceptUnlessEnded } from '../command/run.ts'
 import type { FreezeDeps, Uses } from '../deps.ts'
 import { calendarSteps, lookAtCalendar } from './change.ts'
 
@@ -109,40 +109,17 @@ const tellOne = async (deps: FreezeDeps, operation_id: string, freeze_id: string
     { operation_id, resource_ids: row?.resource_ids ?? [], constraints: row?.constraints ?? {} },
     [freeze_id],
   )
-  if (!changed) return false
-  try {
-    const accepted = await acceptCommand(deps, command, calendarSteps(deps, command, [freeze_id]))
-    return 'command_id' in accepted && !accepted.repeated
-  } catch (error) {
-    // It ended a moment ago: no further node starts.
-    if (error instanceof AppError && error.category === 'invalid_state_transition') return false
-    throw error
-  }
+  return changed && acceptUnlessEnded(deps, command, calendarSteps(deps, command, [freeze_id]))
 }
 
 const commandOf = (operation_id: string, freeze_id: string, revision: number, by: Changer): Command => {
-  const { id } = by.actor
   const command_id = uuidv5(operation_id, `freeze ${freeze_id} ${revision}`)
-  return {
-    kind: 'calendar_changed',
-    class: 'edit',
-    operation_id,
-    command_id,
-    actor: by.actor,
-    caller: undefined,
-    reason: null,
-    request_id: by.request_id,
-    trace: by.trace,
-    dry_run: false,
-    if_match: undefined,
+  const route = '/internal/v1/freezes/:freeze_id'
+  return ownCommand({
+    ...{ kind: 'calendar_changed', class: 'edit', operation_id, command_id, ...by },
     instance: `/internal/v1/freezes/${freeze_id}`,
-    request: {
-      caller: id,
-      route: '/internal/v1/freezes/:freeze_id',
-      key: command_id,
-      fingerprint: Buffer.from(command_id),
-    },
-  }
+    request: { caller: by.actor.id, route, key: command_id, fingerprint: Buffer.from(command_id) },
+  })
 }
 
 export const viewOf = (freeze: PutFreeze) =>

@@ -1,7 +1,9 @@
 import type { FastifyRequest } from 'fastify'
+import type { AuditEntry } from '../../../db/audit.ts'
 import type { Tx } from '../../../db/client.ts'
 import { fingerprintOf, type IdempotentRequest } from '../../../db/command/keys.ts'
 import { type AcceptedCommand, type LockedOperation, lockOperation } from '../../../db/operations/commands/rows.ts'
+import { appendAudit } from '../../../db/operations/facts/audit.ts'
 import type { Facts } from '../../../db/operations/facts/state.ts'
 import type { CommandKind } from '../../../workflows/operation/messages.ts'
 import { type OperationFacts, statusOf } from '../../../workflows/operation/rules/facts.ts'
@@ -65,6 +67,12 @@ export type Steps<S> = {
   /** For a command that creates something: 201 with this Location. */
   location?: (operation_id: string, command_id: string) => string
 }
+
+/** A command that no person gave: of a service, or of this app itself. */
+export const ownCommand = (
+  given: Omit<Command, 'caller' | 'dry_run' | 'if_match' | 'reason' | 'trace'> &
+    Partial<Pick<Command, 'reason' | 'trace'>>,
+): Command => ({ reason: null, trace: null, ...given, caller: undefined, dry_run: false, if_match: undefined })
 
 /** The parts of a command that every public route takes from its request. */
 export const commandOf = (
@@ -143,3 +151,8 @@ export const checkIfMatch = (if_match: string | undefined, revision: number): vo
 
 export const etagOf = ({ revision, change_seq }: { revision: number; change_seq: number }): string =>
   `"${revision}-${change_seq}"`
+
+type Denied = Pick<AuditEntry, 'actor' | 'roles' | 'action' | 'object' | 'request_id'>
+/** A 403 leaves a row of its own: its transaction is gone. */
+export const auditDenial = ({ db, keys }: Uses<'db' | 'keys'>, denied: Denied, { code }: AppError): Promise<void> =>
+  db.transaction((tx) => appendAudit(tx, keys.audit, { ...denied, outcome: 'denied', reason: code }))

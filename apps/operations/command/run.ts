@@ -10,7 +10,7 @@ import { pick } from '../../shared/data/pick.ts'
 import { AppError, type Category, type Code, problemOf } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import type { AcceptDeps, CommandDeps, Uses } from '../deps.ts'
-import { actorText, type Command, type Decision, type Steps } from './command.ts'
+import { actorText, auditDenial, type Command, type Decision, type Steps } from './command.ts'
 import { isDecidedInPostgres, isDoneAtOnce } from './outcomes.ts'
 
 /**
@@ -123,11 +123,26 @@ export const acceptCommand = async <S>(deps: AcceptDeps, command: Command, steps
   }
 }
 
+/** A command of ours that comes to nothing if the operation ended a moment ago; whether it was accepted for the first time. */
+export const acceptUnlessEnded = async <S>(deps: AcceptDeps, command: Command, steps: Steps<S>): Promise<boolean> => {
+  try {
+    const accepted = await acceptCommand(deps, command, steps)
+    return 'command_id' in accepted && !accepted.repeated
+  } catch (error) {
+    if (error instanceof AppError && error.category === 'invalid_state_transition') return false
+    throw error
+  }
+}
+
 /** The keys of operations; a 403 leaves an audit row. */
 const kernelOf = (deps: Uses<'db' | 'keys'>, command: Command): Kernel => ({
   db: deps.db,
   keys: keysIn(idempotency),
-  denied: (error) => auditDenial(deps, command, error),
+  denied: (error) => {
+    const { actor, kind, operation_id, request_id } = command
+    const by = { actor: actorText(actor), roles: actor.roles ?? [] }
+    return auditDenial(deps, { ...by, action: kind, object: `operation:${operation_id}`, request_id }, error)
+  },
 })
 
 const observe = ({ telemetry }: Uses<'telemetry'>) =>
@@ -182,19 +197,4 @@ const refuseRestored = async ({ fence }: Uses<'fence'>, command: Command): Promi
   throw new AppError('internal_error', 'restored', RESTORED, {
     hint: 'Pause, cancel and reject go through. All else waits for who runs this installation.',
   })
-}
-
-/** A 403 leaves a row of its own: its transaction is gone. */
-const auditDenial = async (deps: Uses<'db' | 'keys'>, command: Command, error: AppError): Promise<void> => {
-  await deps.db.transaction((tx) =>
-    appendAudit(tx, deps.keys.audit, {
-      actor: actorText(command.actor),
-      roles: command.actor.roles ?? [],
-      action: command.kind,
-      object: `operation:${command.operation_id}`,
-      outcome: 'denied',
-      reason: error.code,
-      request_id: command.request_id,
-    }),
-  )
 }

@@ -1,5 +1,4 @@
 import type { Queryable, Tx } from '../../../db/client.ts'
-import { appendAudit } from '../../../db/operations/facts/audit.ts'
 import { getOwned } from '../../../db/operations/operations/read.ts'
 import { getIntent, type Intent, saveIntent } from '../../../db/operations/plans/rows.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
@@ -10,7 +9,7 @@ import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound, refusal, wrongAt } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { requireFresh } from '../catalog/consumer.ts'
-import { type Mutation, mutate } from '../command/mutate.ts'
+import { auditDone, type Mutation, mutate } from '../command/mutate.ts'
 import type { Uses } from '../deps.ts'
 import type { Target } from '../graph/types.ts'
 import { findRunbook } from '../planner/match.ts'
@@ -111,16 +110,8 @@ const keepIntent = async (
     },
     { actor: mutation.actor, reason: body.reason, request_id: mutation.request_id },
   )
-  await appendAudit(tx, deps.keys.audit, {
-    actor: mutation.request.caller,
-    roles: mutation.caller.roles,
-    action: 'intent.create',
-    object: `intent:${intent_id}`,
-    outcome: 'done',
-    reason: body.reason,
-    after: body,
-    request_id: mutation.request_id,
-  })
+  const done = { action: 'intent.create', object: `intent:${intent_id}`, reason: body.reason, after: body }
+  await auditDone(deps, tx, mutation, done)
   const intent = await getIntent(tx, intent_id)
   if (!intent) throw new Error(`intent ${intent_id} is gone`)
   return {

@@ -1,5 +1,5 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
-import { equals, type Tx } from '../../../db/client.ts'
+import { equals, type Tx, updateRows } from '../../../db/client.ts'
 import { getGate, swapGate } from '../../../db/operations/gates/rows.ts'
 import { releaseLeases, setLeaseState } from '../../../db/operations/leases/rows.ts'
 import { executions, gates, node_attempts, operation_control, operations } from '../../../db/operations/tables/index.ts'
@@ -188,10 +188,9 @@ const EXTEND: Record<NonNullable<Payload['of']>, Act> = {
         deadline_at: sql<string>`operations.iso(${executions.deadline_at})`,
       })
     if (!moved) throw notApplicable(`No agent outside is at work on "${id}".`)
-    await tx
-      .update(node_attempts)
-      .set({ deadline_at: sql`${node_attempts.deadline_at} + ${more}` as never })
-      .where(equals(node_attempts, { operation_id, node_id: id, role: moved.role, attempt: moved.attempt }))
+    await updateRows(tx, { operation_id, node_id: id, role: moved.role, attempt: moved.attempt }, node_attempts, {
+      deadline_at: sql`${node_attempts.deadline_at} + ${more}` as never,
+    })
     return { payload: null, node_id: id, ...extended(`the attempt of node ${id}`, add_s, moved.deadline_at) }
   },
 }

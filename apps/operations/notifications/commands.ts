@@ -1,5 +1,4 @@
 import type { Tx } from '../../../db/client.ts'
-import { appendAudit } from '../../../db/operations/facts/audit.ts'
 import { lockDelivery, queueDelivery, reviveDelivery } from '../../../db/operations/notifications/deliveries.ts'
 import {
   countAsked,
@@ -22,7 +21,7 @@ import {
 import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound, wrongAt } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
-import { type Mutation, mutate } from '../command/mutate.ts'
+import { auditDone, type Mutation, mutate } from '../command/mutate.ts'
 import type { Uses } from '../deps.ts'
 import { refuseZone } from '../schedules/when.ts'
 import type { Channels } from './channels/channels.ts'
@@ -195,20 +194,5 @@ export const changeRules = (deps: Deps, { owner, ...mutation }: Owned, body: Rul
   })
 
 /** Never an address whole: that of a webhook or a browser is a secret. */
-export const audit = (
-  { keys }: Uses<'keys'>,
-  tx: Tx,
-  { request, caller, request_id }: Mutation,
-  action: string,
-  id: string,
-  after: object,
-) =>
-  appendAudit(tx, keys.audit, {
-    actor: request.caller,
-    roles: caller.roles,
-    action,
-    object: `notification:${id}`,
-    outcome: 'done',
-    after,
-    request_id,
-  })
+export const audit = (deps: Uses<'keys'>, tx: Tx, mutation: Mutation, action: string, id: string, after: object) =>
+  auditDone(deps, tx, mutation, { action, object: `notification:${id}`, after })

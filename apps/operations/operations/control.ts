@@ -3,7 +3,7 @@ import type { Tx } from '../../../db/client.ts'
 import { lockUnsentStarts } from '../../../db/operations/commands/rows.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
 import { listAskedAgain } from '../../../db/operations/gates/ask.ts'
-import { cancelGates } from '../../../db/operations/gates/rows.ts'
+import { cancelGates, waitingGates } from '../../../db/operations/gates/rows.ts'
 import { listTargets, repin } from '../../../db/operations/leases/drift.ts'
 import { listReleased, setLeaseState, takeLeases } from '../../../db/operations/leases/rows.ts'
 import { countForStop, listCompensations, listStartable } from '../../../db/operations/nodes/rows.ts'
@@ -215,9 +215,6 @@ export const nodeSignalSteps = (
       effect: { name },
     }
   })
-
-const waitingGates = (operation_id: string) =>
-  sql`(select count(*)::int from operations.gates g where g.operation_id = ${operation_id} and g.status = 'waiting')`
 
 const setControl = (tx: Tx, operation_id: string, set: Partial<typeof operation_control.$inferInsert>) =>
   tx.update(operation_control).set(set).where(eq(operation_control.operation_id, operation_id))

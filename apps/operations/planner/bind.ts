@@ -1,7 +1,6 @@
 import type { PlanGate, PlanNode, RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { refusal, type Violation } from '../../shared/errors.ts'
-import { coneOf, ranksOf } from '../graph/graph.ts'
-import { byText } from '../graph/order.ts'
+import { byText, coneOf, ranksOf } from '../graph/graph.ts'
 import type { Library, PlannerInput, TargetDiff, Warning } from '../graph/types.ts'
 import { rejectingInTime } from '../packs/defaults.ts'
 import { bindPreviews, bindWatches } from '../packs/previews.ts'

@@ -1,5 +1,4 @@
 import type { Queryable, Tx } from '../../../db/client.ts'
-import { appendAudit } from '../../../db/operations/facts/audit.ts'
 import {
   beginRun,
   countOwned,
@@ -17,7 +16,7 @@ import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { isTriggered, type ScheduleBody, type ScheduleView } from '../../shared/contracts/operations/schedules.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound, refusal, wrongAt } from '../../shared/errors.ts'
-import { type Mutation, mutate } from '../command/mutate.ts'
+import { auditDone, type Mutation, mutate } from '../command/mutate.ts'
 import type { Uses } from '../deps.ts'
 import { createIntent } from '../intents/create.ts'
 import { allowedAction, throwIfRefused } from '../policies/authority.ts'
@@ -218,20 +217,10 @@ export const rowOf = (schedule: Schedule, last: ReturnType<typeof runOf> | undef
 const timeOf = (at: number | undefined): string | null => (at === undefined ? null : new Date(at).toISOString())
 
 export const audit = (
-  { keys }: Uses<'keys'>,
+  deps: Uses<'keys'>,
   tx: Tx,
-  { request, caller, request_id }: Mutation,
+  mutation: Mutation,
   action: string,
   schedule_id: string,
-  { reason, after }: { reason: string | null; after: unknown },
-) =>
-  appendAudit(tx, keys.audit, {
-    actor: request.caller,
-    roles: caller.roles,
-    action,
-    object: `schedule:${schedule_id}`,
-    outcome: 'done',
-    reason,
-    after,
-    request_id,
-  })
+  what: { reason: string | null; after: unknown },
+) => auditDone(deps, tx, mutation, { action, object: `schedule:${schedule_id}`, ...what })

@@ -9,7 +9,7 @@ import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import { AppError, type CodeOf, type Violation } from '../../shared/errors.ts'
 import { CelError, type CelProgram, compileCel } from '../../shared/expressions/cel.ts'
-import { byText } from '../graph/order.ts'
+import { byText } from '../graph/graph.ts'
 import type { Resource, Scope, Target } from '../graph/types.ts'
 
 export type TargetRequest = Pick<IntentBody, 'targets' | 'graph'>

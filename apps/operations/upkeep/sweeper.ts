@@ -1,5 +1,5 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
-import { type Db, equals, type Tx } from '../../../db/client.ts'
+import { type Db, equals, type Tx, updateRows } from '../../../db/client.ts'
 import { pruneKeys } from '../../../db/command/keys.ts'
 import { pruneInbox } from '../../../db/inbox.ts'
 import { tryLockOf } from '../../../db/locks.ts'
@@ -172,10 +172,7 @@ const CANCELLED_ON_ROWS = { status: 'cancelled', end_reason: 'engine_lost', last
  * engine_lost, and the outcome of attempts in flight is unknown; one that is being cancelled ends on its rows.
  */
 const actOnFinding = async (tx: Tx, { id, operation_id }: Finding): Promise<'cancelled' | undefined> => {
-  await tx
-    .update(engine_findings)
-    .set({ handled_at: sql`clock_timestamp()` as never })
-    .where(eq(engine_findings.id, id))
+  await updateRows(tx, { id }, engine_findings, { handled_at: sql`clock_timestamp()` as never })
   const operation = await lockOperation(tx, operation_id)
   if (!operation) return undefined
   const [control] = await tx
@@ -233,10 +230,7 @@ const markLost = async (tx: Tx, operation_id: string, cancelled: boolean): Promi
   const reason = 'The workflow engine does not know this operation any more.'
   const said = { actor: SYSTEM, reason }
   if (!cancelled)
-    await tx
-      .update(operation_control)
-      .set({ control: 'pause', pause_reason: 'engine_lost' })
-      .where(eq(operation_control.operation_id, operation_id))
+    await updateRows(tx, { operation_id }, operation_control, { control: 'pause', pause_reason: 'engine_lost' })
   const unknown = await moveNodes(tx, operation_id, IN_FLIGHT, 'outcome_unknown')
   const dropped = cancelled ? await moveNodes(tx, operation_id, NOT_BEGUN, 'cancelled') : []
   return [
