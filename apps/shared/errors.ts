@@ -89,7 +89,7 @@ export const refusal = <C extends Category>(
 ): RefusalCode => ({ category, code, detail, ...more })
 
 type Wrong = ErrorOptions & { code?: CodeOf<'validation_error'>; detail?: string; as?: string }
-/** A request that is wrong in one place. `as` names the fault there, where that is not the code of the refusal. */
+/** A request that is wrong in one place. `as` names the fault there if its code is not the refusal's. */
 export const wrongAt = (
   pointer: string,
   message: string,

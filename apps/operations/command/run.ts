@@ -123,7 +123,7 @@ export const acceptCommand = async <S>(deps: AcceptDeps, command: Command, steps
   }
 }
 
-/** A command of ours that comes to nothing if the operation ended a moment ago; whether it was accepted for the first time. */
+/** Gives a command of ours, unless the operation ended a moment ago. Returns whether it was accepted for the first time. */
 export const acceptUnlessEnded = async <S>(deps: AcceptDeps, command: Command, steps: Steps<S>): Promise<boolean> => {
   try {
     const accepted = await acceptCommand(deps, command, steps)
