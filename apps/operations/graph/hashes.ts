@@ -20,7 +20,7 @@ export const semanticDigest = (document: PlanDocument, diff: TargetDiff[]): stri
   })
 }
 
-/** What a change of a target comes to: without names, and without fields that make no difference. */
+/** The change of a target, without its name and without fields that make no difference. */
 export const essenceOf = ({ resource_id, change, fields }: Pick<TargetDiff, 'resource_id' | 'change' | 'fields'>) => ({
   resource_id,
   change,

@@ -222,5 +222,5 @@ export const audit = (
   mutation: Mutation,
   action: string,
   schedule_id: string,
-  what: { reason: string | null; after: unknown },
-) => auditDone(deps, tx, mutation, { action, object: `schedule:${schedule_id}`, ...what })
+  told: { reason: string | null; after: unknown },
+) => auditDone(deps, tx, mutation, { action, object: `schedule:${schedule_id}`, ...told })
