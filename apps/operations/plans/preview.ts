@@ -170,7 +170,7 @@ export const readPlan = async (
   return { plan, intent }
 }
 
-/** The impact of a plan, without the names of what its reader may not see. */
+/** The impact of a plan, without the names that its reader may not see. */
 export const impactFor = async (db: Queryable, viewer: Viewer, { impact }: Pick<PlanReport, 'impact'>) => {
   const { affected = null, ...rest } = impact
   if (!affected) return { ...rest, affected }
