@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream'
 import { and, eq } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
-import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
+import type { PgColumn, PgTable, PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import pg from 'pg'
 import { type Deadline, deadlineNow } from '../apps/shared/process/deadline.ts'
 import type { Priority } from '../apps/shared/process/priority.ts'
@@ -277,3 +277,11 @@ type Values<T extends PgTable> = {
 /** Where each of these columns of a table has this value. */
 export const equals = <T extends PgTable>(table: T, values: Values<T>) =>
   and(...Object.entries(values).map(([name, value]) => eq(table[name as keyof T] as PgColumn, value)))
+
+/** Changes the rows with these values of a table. */
+export const updateRows = <T extends PgTable>(
+  tx: Tx,
+  values: NoInfer<Values<T>>,
+  table: T,
+  set: PgUpdateSetSource<T>,
+) => tx.update(table).set(set).where(equals(table, values))

@@ -1,33 +1,26 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { auditView, listAudit } from '../../db/audit.ts'
 import { audit } from '../../db/catalog/tables.ts'
 import type { allow, requireScope } from '../shared/auth/http.ts'
 import { AuditList, AuditQuery } from '../shared/contracts/audit.ts'
-import { errorReplies } from '../shared/http/app.ts'
+import { errorReplies, type Routes } from '../shared/http/app.ts'
 import type { CatalogDeps } from './deps.ts'
 
 type Guard = ReturnType<typeof allow> | ReturnType<typeof requireScope>
 
 /** The audit log of the catalog, for people who may read it and for services that look after it. */
-export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; path: string; guard: Guard }> = async (
-  app,
-  { deps, path, guard },
-) => {
-  app.get(
-    path,
-    {
-      schema: {
-        operationId: 'listCatalogAudit',
-        summary: 'List audit rows of the catalog',
-        description:
-          'Who wrote which resource, and who was refused; newest first. Not in the specification. Example: ?object=resource:eu1-web-01',
-        tags: ['audit'],
-        querystring: AuditQuery,
-        response: { 200: AuditList, ...errorReplies },
-      },
-      preHandler: guard,
+export const auditRoutes: Routes<CatalogDeps, { path: string; guard: Guard }> = async (app, { deps, path, guard }) => {
+  app.get(path, {
+    schema: {
+      operationId: 'listCatalogAudit',
+      summary: 'List audit rows of the catalog',
+      description:
+        'Who wrote which resource, and who was refused; newest first. Not in the specification. Example: ?object=resource:eu1-web-01',
+      tags: ['audit'],
+      querystring: AuditQuery,
+      response: { 200: AuditList, ...errorReplies },
     },
-    async (req) => {
+    preHandler: guard,
+    handler: async (req) => {
       const { page_size, page_token, ...filter } = req.query
       const { action: type, ...rest } = filter
       const list = { route: 'audit', ...filter }
@@ -36,5 +29,5 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; path: s
       const { items, next_page_token } = deps.pages.cut(rows, page_size, list, ({ id }) => [String(id)])
       return { items: items.map(auditView), next_page_token, as_of: deps.clock.now().toISOString() }
     },
-  )
+  })
 }

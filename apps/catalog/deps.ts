@@ -40,6 +40,8 @@ export type CatalogDeps = {
   config: Limits & { projector_enabled: boolean; operations_url: string }
   close: () => Promise<void>
 }
+/** The part of them that a function works with. */
+export type Uses<K extends keyof CatalogDeps> = Pick<CatalogDeps, K>
 type Limits = Record<
   | 'tree_depth'
   | 'page_default'

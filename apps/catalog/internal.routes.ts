@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { ErrorObject } from 'ajv'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { requireScope } from '../shared/auth/http.ts'
@@ -20,7 +19,7 @@ import {
 } from '../shared/contracts/catalog/events.ts'
 import { BATCH_COMMANDS, BATCH_ITEMS, BatchApply, BatchReply } from '../shared/contracts/imports/batch.ts'
 import { JSON_LIMITS } from '../shared/data/json.ts'
-import { errorReplies, sendStored } from '../shared/http/app.ts'
+import { errorReplies, type Routes, sendStored, type TypedApp } from '../shared/http/app.ts'
 import { type Asked, runChange } from './changes/run.ts'
 import type { CatalogDeps } from './deps.ts'
 import { readAffected } from './impact/affected.ts'
@@ -37,17 +36,16 @@ const senderOf = (req: FastifyRequest): Sender => ({
   path_id: (req.params as { resource_id: string }).resource_id,
 })
 
-type App = Parameters<FastifyPluginAsyncTypebox>[0]
 const tags = ['internal']
 
 /** Commands of the control plane, and the log from which other apps fill their projections. */
-export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = async (app, { deps }) => {
+export const internalRoutes: Routes<CatalogDeps> = async (app, { deps }) => {
   commandRoutes(app, deps)
   batchRoute(app, deps)
   logRoutes(app, deps)
 }
 
-const commandRoutes = (app: App, deps: CatalogDeps): void => {
+const commandRoutes = (app: TypedApp, deps: CatalogDeps): void => {
   const command = {
     tags,
     'x-reply-headers': ['etag'] as const,
@@ -57,73 +55,61 @@ const commandRoutes = (app: App, deps: CatalogDeps): void => {
 
   const answer = async (reply: FastifyReply, asked: Asked) => sendStored(reply, await runChange(deps, asked))
 
-  app.post(
-    '/internal/v1/resources/:resource_id/apply-operation-result',
-    {
-      schema: {
-        operationId: 'applyOperationResult',
-        ...command,
-        summary: 'Apply the result of an operation',
-        description:
-          'ResourceUpdateCommand: refused when expected_version does not match; a repeat gets the first answer byte for byte. Example changes: {"observed_state_patch":{"release":"2.4.0"}}',
-        body: ResourceUpdateCommand,
-      },
-      preHandler: requireScope('results:apply'),
+  app.post('/internal/v1/resources/:resource_id/apply-operation-result', {
+    schema: {
+      operationId: 'applyOperationResult',
+      ...command,
+      summary: 'Apply the result of an operation',
+      description:
+        'ResourceUpdateCommand: refused when expected_version does not match; a repeat gets the first answer byte for byte. Example changes: {"observed_state_patch":{"release":"2.4.0"}}',
+      body: ResourceUpdateCommand,
     },
-    (req, reply) => answer(reply, operationResult(deps, req.body, senderOf(req))),
-  )
+    preHandler: requireScope('results:apply'),
+    handler: (req, reply) => answer(reply, operationResult(deps, req.body, senderOf(req))),
+  })
 
-  app.post(
-    '/internal/v1/resources/:resource_id/provided-capabilities',
-    {
-      schema: {
-        operationId: 'reportCapabilities',
-        ...command,
-        summary: 'Report provided capabilities',
-        description:
-          'What the resource offers to others; mode replace withdraws what is not listed. Example change: {"op":"add","capability_key":"compute.slots","version":"1.0.0","capacity":{"total":8}}',
-        body: CapabilitiesCommand,
-      },
-      preHandler: requireScope('capabilities:report'),
+  app.post('/internal/v1/resources/:resource_id/provided-capabilities', {
+    schema: {
+      operationId: 'reportCapabilities',
+      ...command,
+      summary: 'Report provided capabilities',
+      description:
+        'What the resource offers to others; mode replace withdraws what is not listed. Example change: {"op":"add","capability_key":"compute.slots","version":"1.0.0","capacity":{"total":8}}',
+      body: CapabilitiesCommand,
     },
-    (req, reply) => answer(reply, providedCapabilities(deps, req.body, senderOf(req))),
-  )
+    preHandler: requireScope('capabilities:report'),
+    handler: (req, reply) => answer(reply, providedCapabilities(deps, req.body, senderOf(req))),
+  })
 
-  app.post(
-    '/internal/v1/resources/:resource_id/health-observations',
-    {
-      schema: {
-        operationId: 'recordHealthObservation',
-        ...command,
-        summary: 'Record a health observation',
-        description:
-          'The latest word of one check. An older one than is known answers applied: false, superseded. Never moves the version.',
-        body: HealthObservation,
-      },
-      preHandler: requireScope('health:report'),
+  app.post('/internal/v1/resources/:resource_id/health-observations', {
+    schema: {
+      operationId: 'recordHealthObservation',
+      ...command,
+      summary: 'Record a health observation',
+      description:
+        'The latest word of one check. An older one than is known answers applied: false, superseded. Never moves the version.',
+      body: HealthObservation,
     },
-    (req, reply) => answer(reply, healthObservation(deps, req.body, senderOf(req))),
-  )
+    preHandler: requireScope('health:report'),
+    handler: (req, reply) => answer(reply, healthObservation(deps, req.body, senderOf(req))),
+  })
 }
 
-const batchRoute = (app: App, deps: CatalogDeps): void => {
-  app.post(
-    '/internal/v1/resources::batch-apply',
-    {
-      schema: {
-        operationId: 'applyCommands',
-        summary: 'Apply many commands',
-        description:
-          'Up to 500 commands, each with its own id and key and answered as if it had come alone; a repeat gets the first answers byte for byte. The scope is that of each item. Not in the specification.',
-        tags,
-        body: BatchApply,
-        response: { 200: BatchReply, ...errorReplies },
-      },
-      bodyLimit: BATCH_BYTES,
-      config: { json_limits: { ...JSON_LIMITS, each: BATCH_ITEMS } },
-      preHandler: requireScope('results:apply', 'capabilities:report', 'health:report'),
+const batchRoute = (app: TypedApp, deps: CatalogDeps): void => {
+  app.post('/internal/v1/resources::batch-apply', {
+    schema: {
+      operationId: 'applyCommands',
+      summary: 'Apply many commands',
+      description:
+        'Up to 500 commands, each with its own id and key and answered as if it had come alone; a repeat gets the first answers byte for byte. The scope is that of each item. Not in the specification.',
+      tags,
+      body: BatchApply,
+      response: { 200: BatchReply, ...errorReplies },
     },
-    async (req, reply) => {
+    bodyLimit: BATCH_BYTES,
+    config: { json_limits: { ...JSON_LIMITS, each: BATCH_ITEMS } },
+    preHandler: requireScope('results:apply', 'capabilities:report', 'health:report'),
+    handler: async (req, reply) => {
       const check: CheckShape = (kind, command) => {
         const fits = req.compileValidationSchema(BATCH_COMMANDS[kind], 'body')
         return fits(command) ? undefined : (fits.errors as ErrorObject[])
@@ -135,75 +121,63 @@ const batchRoute = (app: App, deps: CatalogDeps): void => {
         .serializer((text: string) => text)
         .send(body as never)
     },
-  )
+  })
 }
 
-const logRoutes = (app: App, deps: CatalogDeps): void => {
-  app.get(
-    '/internal/v1/events',
-    {
-      schema: {
-        operationId: 'listEvents',
-        summary: 'Read the event log',
-        description:
-          'Numbered events after a pub_seq, or those of one aggregate after a version: for who missed some. Not in the specification.',
-        tags,
-        querystring: EventsQuery,
-        response: { 200: EventsPage, ...errorReplies },
-      },
-      preHandler: requireScope('catalog:read'),
+const logRoutes = (app: TypedApp, deps: CatalogDeps): void => {
+  app.get('/internal/v1/events', {
+    schema: {
+      operationId: 'listEvents',
+      summary: 'Read the event log',
+      description:
+        'Numbered events after a pub_seq, or those of one aggregate after a version: for who missed some. Not in the specification.',
+      tags,
+      querystring: EventsQuery,
+      response: { 200: EventsPage, ...errorReplies },
     },
-    (req) => readEvents(deps, req.query),
-  )
+    preHandler: requireScope('catalog:read'),
+    handler: (req) => readEvents(deps, req.query),
+  })
 
-  app.get(
-    '/internal/v1/snapshot',
-    {
-      schema: {
-        operationId: 'getSnapshot',
-        summary: 'Read all resources',
-        description:
-          'Documents and outgoing relationships in the order of ids, for the first fill of a projection. Not in the specification.',
-        tags,
-        querystring: SnapshotQuery,
-        response: { 200: Snapshot, ...errorReplies },
-      },
-      preHandler: requireScope('catalog:read'),
+  app.get('/internal/v1/snapshot', {
+    schema: {
+      operationId: 'getSnapshot',
+      summary: 'Read all resources',
+      description:
+        'Documents and outgoing relationships in the order of ids, for the first fill of a projection. Not in the specification.',
+      tags,
+      querystring: SnapshotQuery,
+      response: { 200: Snapshot, ...errorReplies },
     },
-    (req) => readSnapshot(deps, req.query),
-  )
+    preHandler: requireScope('catalog:read'),
+    handler: (req) => readSnapshot(deps, req.query),
+  })
 
-  app.post(
-    '/internal/v1/resources::versions',
-    {
-      schema: {
-        operationId: 'readVersions',
-        summary: 'Read versions',
-        description:
-          'The versions of up to 1,000 resources at this moment, for who must know that what it has seen still holds. Not in the specification.',
-        tags,
-        body: VersionsQuery,
-        response: { 200: Versions, ...errorReplies },
-      },
-      preHandler: requireScope('catalog:read'),
+  app.post('/internal/v1/resources::versions', {
+    schema: {
+      operationId: 'readVersions',
+      summary: 'Read versions',
+      description:
+        'The versions of up to 1,000 resources at this moment, for who must know that what it has seen still holds. Not in the specification.',
+      tags,
+      body: VersionsQuery,
+      response: { 200: Versions, ...errorReplies },
     },
-    (req) => readVersions(deps, req.body),
-  )
+    preHandler: requireScope('catalog:read'),
+    handler: (req) => readVersions(deps, req.body),
+  })
 
-  app.post(
-    '/internal/v1/resources::affected',
-    {
-      schema: {
-        operationId: 'readAffected',
-        summary: 'Read what depends on resources',
-        description:
-          'What would be affected if up to 1,000 resources failed together, transitively, counted by type and health. Not in the specification.',
-        tags,
-        body: AffectedQuery,
-        response: { 200: AffectedReply, ...errorReplies },
-      },
-      preHandler: requireScope('catalog:read'),
+  app.post('/internal/v1/resources::affected', {
+    schema: {
+      operationId: 'readAffected',
+      summary: 'Read what depends on resources',
+      description:
+        'What would be affected if up to 1,000 resources failed together, transitively, counted by type and health. Not in the specification.',
+      tags,
+      body: AffectedQuery,
+      response: { 200: AffectedReply, ...errorReplies },
     },
-    (req) => readAffected(deps, req.body),
-  )
+    preHandler: requireScope('catalog:read'),
+    handler: (req) => readAffected(deps, req.body),
+  })
 }

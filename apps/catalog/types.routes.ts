@@ -1,10 +1,9 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { closed, PageQuery, pageOf } from '../shared/contracts/catalog/common.ts'
 import { RelationshipType, ResourceType } from '../shared/contracts/catalog/types.ts'
 import { text } from '../shared/contracts/text.ts'
 import { notFound } from '../shared/errors.ts'
-import { errorReplies, isKnown, ReadHeaders, sendUnchanged } from '../shared/http/app.ts'
+import { errorReplies, isKnown, ReadHeaders, type Routes, sendUnchanged } from '../shared/http/app.ts'
 import { pageSizeOf, rowsFrom } from '../shared/http/pages.ts'
 import type { CatalogDeps } from './deps.ts'
 import type { StoredType } from './packs/registry.ts'
@@ -32,25 +31,19 @@ const documentOf = ({ id, retired, ...type }: StoredType): ResourceType => ({
 })
 
 /** Resource types, flattened. */
-export const typesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
-  app.get(
-    side.path('/v1/resource-types'),
-    {
-      schema: {
-        operationId: 'listResourceTypes',
-        summary: 'List resource types',
-        description:
-          'The newest version of each type, with all that it has from its bases. Example: ?derived_from=infra.managed',
-        tags: side.tags,
-        querystring: TypesQuery,
-        response: { 200: pageOf(ResourceType), ...errorReplies },
-      },
-      preHandler: side.guard(),
+export const typesRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
+  app.get(side.path('/v1/resource-types'), {
+    schema: {
+      operationId: 'listResourceTypes',
+      summary: 'List resource types',
+      description:
+        'The newest version of each type, with all that it has from its bases. Example: ?derived_from=infra.managed',
+      tags: side.tags,
+      querystring: TypesQuery,
+      response: { 200: pageOf(ResourceType), ...errorReplies },
     },
-    async (req) => {
+    preHandler: side.guard(),
+    handler: async (req) => {
       const { types } = deps.registry
       const reader = side.reader(req)
       const { page_size, page_token, ...list } = req.query
@@ -77,26 +70,23 @@ export const typesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: S
         as_of: await asOf(deps.db, deps),
       }
     },
-  )
+  })
 
-  app.get(
-    side.path('/v1/resource-types/:type_key'),
-    {
-      schema: {
-        operationId: 'getResourceType',
-        summary: 'Read a resource type',
-        description:
-          'Schemas, lifecycle, relationships, capabilities and actions of one type. Example: /v1/resource-types/fleet.host',
-        tags: side.tags,
-        params: TypeParams,
-        headers: ReadHeaders,
-        querystring: TypeQuery,
-        'x-reply-headers': ['etag'],
-        response: { 200: ResourceType, 304: Type.Null(), ...errorReplies },
-      },
-      preHandler: side.guard(),
+  app.get(side.path('/v1/resource-types/:type_key'), {
+    schema: {
+      operationId: 'getResourceType',
+      summary: 'Read a resource type',
+      description:
+        'Schemas, lifecycle, relationships, capabilities and actions of one type. Example: /v1/resource-types/fleet.host',
+      tags: side.tags,
+      params: TypeParams,
+      headers: ReadHeaders,
+      querystring: TypeQuery,
+      'x-reply-headers': ['etag'],
+      response: { 200: ResourceType, 304: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: side.guard(),
+    handler: async (req, reply) => {
       const { types } = deps.registry
       const newest = types.newest(req.params.type_key)
       const type = newest && (req.query.version === undefined ? newest : types.version(newest.id, req.query.version))
@@ -106,26 +96,20 @@ export const typesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: S
       if (isKnown(req, etag)) return sendUnchanged(reply)
       return documentOf(type)
     },
-  )
+  })
 }
 
 /** Relationship types, for projections of other apps. */
-export const relationshipTypesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
-  app.get(
-    '/internal/v1/relationship-types',
-    {
-      schema: {
-        operationId: 'listRelationshipTypes',
-        summary: 'List relationship types',
-        description: 'All relationship types with their rules. Not in the specification.',
-        tags: side.tags,
-        response: { 200: Type.Object({ items: Type.Array(RelationshipType) }), ...errorReplies },
-      },
-      preHandler: side.guard(),
+export const relationshipTypesRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
+  app.get('/internal/v1/relationship-types', {
+    schema: {
+      operationId: 'listRelationshipTypes',
+      summary: 'List relationship types',
+      description: 'All relationship types with their rules. Not in the specification.',
+      tags: side.tags,
+      response: { 200: Type.Object({ items: Type.Array(RelationshipType) }), ...errorReplies },
     },
-    async () => ({ items: deps.registry.types.relationships.map(({ id, ...type }) => type) }),
-  )
+    preHandler: side.guard(),
+    handler: async () => ({ items: deps.registry.types.relationships.map(({ id, ...type }) => type) }),
+  })
 }

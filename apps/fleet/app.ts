@@ -60,34 +60,35 @@ export const buildApp = ({ telemetry, store, hosts }: { telemetry: Telemetry; st
   }
 
   app.get('/hosts', async () => ({ items: store.hosts().map(view) }))
-  app.get('/hosts/:hostname', { schema: { params: Hostname, response: one } }, async (req) =>
-    view(find(req.params.hostname)),
-  )
-  app.put('/hosts/:hostname', { schema: { params: Hostname, body: HostBody, response: one } }, async (req) =>
-    view(await hosts.put(req.params.hostname, req.body)),
-  )
-  app.delete(
-    '/hosts/:hostname',
-    { schema: { params: Hostname, response: { 204: Type.Null(), ...errorReplies } } },
-    async (req, reply) => {
+  app.get('/hosts/:hostname', {
+    schema: { params: Hostname, response: one },
+    handler: async (req) => view(find(req.params.hostname)),
+  })
+  app.put('/hosts/:hostname', {
+    schema: { params: Hostname, body: HostBody, response: one },
+    handler: async (req) => view(await hosts.put(req.params.hostname, req.body)),
+  })
+  app.delete('/hosts/:hostname', {
+    schema: { params: Hostname, response: { 204: Type.Null(), ...errorReplies } },
+    handler: async (req, reply) => {
       await hosts.remove(find(req.params.hostname).hostname)
       return reply.code(204).send(null)
     },
-  )
-  app.put('/hosts/:hostname/faults', { schema: { params: Hostname, body: FaultsBody, response: one } }, async (req) => {
-    const changed = { ...find(req.params.hostname), faults: req.body as Host['faults'] }
-    store.saveHost(changed)
-    return view(changed)
   })
-  app.get(
-    '/ledger',
-    {
-      schema: {
-        querystring: LedgerQuery,
-        response: { 200: Type.Object({ items: Type.Array(Type.Unknown()) }), ...errorReplies },
-      },
+  app.put('/hosts/:hostname/faults', {
+    schema: { params: Hostname, body: FaultsBody, response: one },
+    handler: async (req) => {
+      const changed = { ...find(req.params.hostname), faults: req.body as Host['faults'] }
+      store.saveHost(changed)
+      return view(changed)
     },
-    async (req) => ({ items: store.effects(req.query.after, req.query.limit) }),
-  )
+  })
+  app.get('/ledger', {
+    schema: {
+      querystring: LedgerQuery,
+      response: { 200: Type.Object({ items: Type.Array(Type.Unknown()) }), ...errorReplies },
+    },
+    handler: async (req) => ({ items: store.effects(req.query.after, req.query.limit) }),
+  })
   return { app, health }
 }

@@ -5,7 +5,7 @@ import { AppError } from '../shared/errors.ts'
 import { loadIdentityConfig } from './config.ts'
 import { confirmHere } from './control/changes.ts'
 import { partOfLink } from './control/halves.ts'
-import type { IdentityDeps } from './deps.ts'
+import type { IdentityDeps, Uses } from './deps.ts'
 import { MEASURES } from './measures.ts'
 import {
   type BootstrapDeps,
@@ -76,14 +76,14 @@ const acting = async (act: (deps: IdentityDeps) => Promise<void>): Promise<numbe
   }
 }
 
-const bootstrapOf = ({ db, keys, credential }: Pick<IdentityDeps, 'credential' | 'db' | 'keys'>): BootstrapDeps => ({
+const bootstrapOf = ({ db, keys, credential }: Uses<'credential' | 'db' | 'keys'>): BootstrapDeps => ({
   db,
   audit_key: keys.audit,
   credential,
 })
 
 /** The link stands alone on the last line of standard output, for scripts. */
-const link = ({ config }: Pick<IdentityDeps, 'config'>, { username, token }: Enrolled): void => {
+const link = ({ config }: Uses<'config'>, { username, token }: Enrolled): void => {
   console.error(`Open this link within an hour and set the password of ${username}:`)
   console.log(`${config.GATEWAY__HTTP__PUBLIC_ORIGIN}/enrol#${token}`)
 }

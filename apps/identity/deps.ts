@@ -29,10 +29,12 @@ export type IdentityDeps = {
   credential: Client<typeof Credential>
   close: () => Promise<void>
 }
+/** The part of them that a function works with. */
+export type Uses<K extends keyof IdentityDeps> = Pick<IdentityDeps, K>
 
 /** For reading and paging. */
-export type ReadDeps = Pick<IdentityDeps, 'clock' | 'db' | 'keys'>
+export type ReadDeps = Uses<'clock' | 'db' | 'keys'>
 /** For changing rights: once, audited, by the rules of dual control. */
-export type ChangeDeps = ReadDeps & Pick<IdentityDeps, 'config'>
+export type ChangeDeps = ReadDeps & Uses<'config'>
 /** For changing rights and credentials. */
-export type AccountDeps = ChangeDeps & Pick<IdentityDeps, 'credential'>
+export type AccountDeps = ChangeDeps & Uses<'credential'>

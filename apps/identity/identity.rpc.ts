@@ -4,7 +4,7 @@ import { Identity } from '../shared/contracts/gen/auth_pb.ts'
 import { AppError } from '../shared/errors.ts'
 import { isUuid } from '../shared/ids.ts'
 import { rpcContext, rpcService } from '../shared/rpc/client.ts'
-import type { IdentityDeps } from './deps.ts'
+import type { Uses } from './deps.ts'
 import { linkExternal, type Resolved, resolveExternal } from './federation/external.ts'
 import { listExternal, unlinkExternal } from './federation/unlink.ts'
 import { authenticateMachine, type MachineDeps } from './machines/authenticate.ts'
@@ -15,7 +15,7 @@ import { refuseUsername } from './rules.ts'
 const MAX_PAGE = 500
 
 /** Who people are and what they hold, for the other apps. An unknown user is an absent message, never an error. */
-export const identityRpc = (deps: MachineDeps & Pick<IdentityDeps, 'keys' | 'providers'>) => {
+export const identityRpc = (deps: MachineDeps & Uses<'keys' | 'providers'>) => {
   const { db } = deps
   const read = 'identity:read'
   const getUser = preparedGetUser(db)

@@ -9,7 +9,7 @@ import { appendOutbox, wakeRelay } from '../../db/outbox.ts'
 import { refuseStaleAuth } from '../shared/auth/caller.ts'
 import type { AppError } from '../shared/errors.ts'
 import { uuidv5, uuidv7 } from '../shared/ids.ts'
-import type { ChangeDeps, IdentityDeps } from './deps.ts'
+import type { ChangeDeps, Uses } from './deps.ts'
 
 /** What a mutation leaves behind beside its rows. */
 export type Change<T> = {
@@ -25,7 +25,7 @@ export type Change<T> = {
 /** Who changes something, as rows and events name them. */
 export const actorOf = (req: FastifyRequest): string => `user:${req.caller.user_id}`
 
-const requestOf = (deps: Pick<IdentityDeps, 'keys'>, req: FastifyRequest): IdempotentRequest => ({
+const requestOf = (deps: Uses<'keys'>, req: FastifyRequest): IdempotentRequest => ({
   caller: actorOf(req),
   route: `${req.method} ${req.routeOptions.url}`,
   key: String(req.headers['idempotency-key']),
@@ -75,11 +75,7 @@ export const changeOnce = async <T>(
 }
 
 /** One audit row per 403, in a transaction of its own: that of the change is gone. */
-export const recordDenial = (
-  deps: Pick<IdentityDeps, 'db' | 'keys'>,
-  req: FastifyRequest,
-  error: AppError,
-): Promise<void> =>
+export const recordDenial = (deps: Uses<'db' | 'keys'>, req: FastifyRequest, error: AppError): Promise<void> =>
   deps.db.transaction((tx) =>
     appendAuditTo(tx, user_events, deps.keys.audit, {
       actor: actorOf(req),

@@ -1,6 +1,6 @@
 import type { UserRow } from '../../db/identity/tables.ts'
 import { ROLES_OF, type Role, UNSCOPED_ROLES } from '../shared/auth/permissions.ts'
-import { AppError, type CodeOf } from '../shared/errors.ts'
+import { AppError, type CodeOf, wrongAt } from '../shared/errors.ts'
 
 /** Identity's own rules (auth.md 9): pure, each returns the refusal or undefined. */
 
@@ -164,9 +164,7 @@ const ONE_SCRIPT = [...SCRIPTS.map((script) => [script]), ...TOGETHER].map(
 export const refuseMixedScripts = (username: string) =>
   ONE_SCRIPT.some((script) => script.test(username))
     ? undefined
-    : new AppError('validation_error', 'schema_violation', 'The username mixes scripts.', {
-        violations: [{ pointer: '/username', code: 'pattern', message: 'needs letters of one script' }],
-      })
+    : wrongAt('/username', 'needs letters of one script', { detail: 'The username mixes scripts.', as: 'pattern' })
 
 export const throwIf = (error: AppError | undefined): void => {
   if (error) throw error

@@ -1,9 +1,7 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import { appendAudit } from '../../db/operations/facts/audit.ts'
 import { serviceAuth, userAuth } from '../shared/auth/http.ts'
 import { JSON_LIMITS } from '../shared/data/json.ts'
-import { createHttpApp } from '../shared/http/app.ts'
+import { createHttpApp, type Routes } from '../shared/http/app.ts'
 import { OPERATIONS_CODES } from '../shared/http/edge-codes.ts'
 import { serveHealth } from '../shared/http/health.ts'
 import { audienceOf } from '../shared/service/scopes.ts'
@@ -14,6 +12,7 @@ import { freezesRoutes } from './calendar/freezes.routes.ts'
 import { peopleFreezesRoutes } from './calendar/people.routes.ts'
 import { calendarRoutes } from './calendar/routes.ts'
 import { projectionRoutes } from './catalog/routes.ts'
+import { auditDenial } from './command/command.ts'
 import type { OperationsDeps } from './deps.ts'
 import { engineRoutes } from './engine.routes.ts'
 import { gatesRoutes } from './gates/routes.ts'
@@ -49,8 +48,7 @@ const PUBLIC_BODY = 4_194_304
 const INTERNAL_BODY = 8_388_608
 const LIMITS = { ...JSON_LIMITS, keys: 200_000, items: 200_000 }
 
-type Routes = FastifyPluginAsyncTypebox<{ deps: OperationsDeps }>
-const PUBLIC: readonly Routes[] = [
+const PUBLIC: readonly Routes<OperationsDeps>[] = [
   (app, { deps }) => intentsRoutes(app, { deps, outline: outlineOf(deps) }),
   plansRoutes,
   packsRoutes,
@@ -76,11 +74,11 @@ const PUBLIC: readonly Routes[] = [
   engineRoutes,
   workRoutes,
 ]
-const INTERNAL: readonly Routes[] = [internalRoutes, projectionRoutes, freezesRoutes, standingRoutes]
+const INTERNAL: readonly Routes<OperationsDeps>[] = [internalRoutes, projectionRoutes, freezesRoutes, standingRoutes]
 
 /** The two listeners of operations: the public API behind user tokens, the internal one behind service tokens. */
 export const buildApp = async (deps: OperationsDeps) => {
-  const { telemetry, trust, db, keys } = deps
+  const { telemetry, trust, db } = deps
   const tail = createTail(deps)
   measureOpen(db, telemetry)
   const keyed = countKeys(telemetry)
@@ -107,18 +105,11 @@ export const buildApp = async (deps: OperationsDeps) => {
     verifier: trust.verifier,
     principals: trust.principals,
     codes: OPERATIONS_CODES,
-    onDenied: async (req, error) =>
-      db.transaction((tx) =>
-        appendAudit(tx, keys.audit, {
-          actor: `user:${req.caller.user_id}`,
-          roles: req.caller.roles,
-          action: `${req.method} ${req.routeOptions.url ?? ''}`,
-          object: req.url.split('?')[0] ?? '',
-          outcome: 'denied',
-          reason: error.code,
-          request_id: String(req.id),
-        }),
-      ),
+    onDenied: (req, error) => {
+      const by = { actor: `user:${req.caller.user_id}`, roles: req.caller.roles, request_id: String(req.id) }
+      const action = `${req.method} ${req.routeOptions.url ?? ''}`
+      return auditDenial(deps, { ...by, action, object: req.url.split('?')[0] ?? '' }, error)
+    },
   })
   for (const routes of PUBLIC) await app.register(routes, { deps })
   await app.register(eventsRoutes, { deps, tail })

@@ -79,19 +79,18 @@ export type OperationsDeps = ReturnType<typeof loadExecutorRules> & {
   cooloff_s: number
   lookback_s: number
 }
+/** The part of them that a function works with. */
+export type Uses<K extends keyof OperationsDeps> = Pick<OperationsDeps, K>
 
 /** For decisions by policy on an operation. */
-export type PolicyDeps = Pick<OperationsDeps, 'clock' | 'cooloff_s' | 'policies'>
+export type PolicyDeps = Uses<'clock' | 'cooloff_s' | 'policies'>
 /** For making plans. */
-export type PlanningDeps = Pick<
-  OperationsDeps,
-  'clock' | 'config' | 'library' | 'mayResolve' | 'planPolicies' | 'programs'
->
+export type PlanningDeps = Uses<'clock' | 'config' | 'library' | 'mayResolve' | 'planPolicies' | 'programs'>
 /** For taking commands; to wait for their outcome, see CommandDeps. */
-export type AcceptDeps = Pick<OperationsDeps, 'config' | 'db' | 'fence' | 'keys' | 'nats' | 'telemetry'>
+export type AcceptDeps = Uses<'config' | 'db' | 'fence' | 'keys' | 'nats' | 'telemetry'>
 /** For taking commands and answering with their outcome. */
-export type CommandDeps = AcceptDeps & Pick<OperationsDeps, 'outcomes'>
+export type CommandDeps = AcceptDeps & Uses<'outcomes'>
 /** For commands that look at the catalog again, as their targets are now. */
-export type ReplanDeps = PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db' | 'projection' | 'trust'>
+export type ReplanDeps = PlanningDeps & PolicyDeps & Uses<'db' | 'projection' | 'trust'>
 /** For freezes that change while operations run. */
-export type FreezeDeps = AcceptDeps & PolicyDeps & Pick<OperationsDeps, 'library'>
+export type FreezeDeps = AcceptDeps & PolicyDeps & Uses<'library'>

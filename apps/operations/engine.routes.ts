@@ -1,31 +1,25 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { appendAudit } from '../../db/operations/facts/audit.ts'
 import { allow } from '../shared/auth/http.ts'
 import { type EncryptingCodec, type Payload, workflowOf } from '../shared/codec/payload.ts'
 import { Payloads } from '../shared/contracts/engine/engine.ts'
-import { AppError } from '../shared/errors.ts'
-import { errorReplies } from '../shared/http/app.ts'
-import type { OperationsDeps } from './deps.ts'
+import { wrongAt } from '../shared/errors.ts'
+import { errorReplies, type Routes } from '../shared/http/app.ts'
+import type { Uses } from './deps.ts'
 
 /** The codec endpoint for the engine's own tools: they are given its path without `/decode`. */
-export const engineRoutes: FastifyPluginAsyncTypebox<{
-  deps: Pick<OperationsDeps, 'db' | 'keys' | 'payload_codec'>
-}> = async (app, { deps }) => {
-  app.post(
-    '/v1/engine/codec/decode',
-    {
-      schema: {
-        operationId: 'decodePayloads',
-        summary: 'Decode payloads of the engine',
-        description:
-          'What the engine stores encrypted, in the clear, for its UI and command line. Plain payloads come back as they are. Each use is a row of the audit log.',
-        tags: ['engine'],
-        body: Payloads,
-        response: { 200: Payloads, ...errorReplies },
-      },
-      preHandler: allow('engine:inspect', { kind: 'R' }),
+export const engineRoutes: Routes<Uses<'db' | 'keys' | 'payload_codec'>> = async (app, { deps }) => {
+  app.post('/v1/engine/codec/decode', {
+    schema: {
+      operationId: 'decodePayloads',
+      summary: 'Decode payloads of the engine',
+      description:
+        'What the engine stores encrypted, in the clear, for its UI and command line. Plain payloads come back as they are. Each use is a row of the audit log.',
+      tags: ['engine'],
+      body: Payloads,
+      response: { 200: Payloads, ...errorReplies },
     },
-    async (req) => {
+    preHandler: allow('engine:inspect', { kind: 'R' }),
+    handler: async (req) => {
       const sent = req.body.payloads.map(fromText)
       const payloads = await decode(deps.payload_codec, sent)
       const workflows = [...new Set(sent.flatMap((payload) => workflowOf(payload) ?? []))].sort()
@@ -42,7 +36,7 @@ export const engineRoutes: FastifyPluginAsyncTypebox<{
       )
       return { payloads: payloads.map(toText) }
     },
-  )
+  })
 }
 
 const decode = async (codec: EncryptingCodec | undefined, payloads: Payload[]): Promise<Payload[]> => {
@@ -56,9 +50,10 @@ const decode = async (codec: EncryptingCodec | undefined, payloads: Payload[]): 
 }
 
 const refused = (detail: string) =>
-  new AppError('validation_error', 'schema_violation', detail, {
+  wrongAt('/payloads', 'cannot be decoded', {
+    as: 'undecodable',
+    detail,
     hint: 'Send payloads as the engine stores them; the file of keys must hold the key that wrote them.',
-    violations: [{ pointer: '/payloads', code: 'undecodable', message: 'cannot be decoded' }],
   })
 
 const fromText = ({ metadata = {}, data = '' }: Payloads['payloads'][number]): Payload => ({

@@ -2,17 +2,12 @@ import { sql } from 'drizzle-orm'
 import { operation_commands } from '../../db/operations/tables/index.ts'
 import { refuseHeld } from '../../db/restore.ts'
 import type { Checks } from '../shared/http/health.ts'
-import type { OperationsDeps } from './deps.ts'
+import type { Uses } from './deps.ts'
 
 const UNDELIVERED_S = 10
 
 /** What this app needs and how it stands; only its own Postgres makes it unready (reliability.md 2.3). */
-export const checksOf = ({
-  pool,
-  nats,
-  db,
-  fence,
-}: Pick<OperationsDeps, 'db' | 'fence' | 'nats' | 'pool'>): Checks => ({
+export const checksOf = ({ pool, nats, db, fence }: Uses<'db' | 'fence' | 'nats' | 'pool'>): Checks => ({
   restore: { critical: false, run: () => refuseHeld(fence) },
   postgres: { critical: true, run: () => pool.query('select 1').then(() => undefined) },
   nats: {

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { fingerprintOf } from '../../db/command/keys.ts'
 import { getCommand } from '../../db/operations/commands/rows.ts'
@@ -12,31 +11,27 @@ import {
 } from '../shared/contracts/engine/internal.ts'
 import { OperationParams } from '../shared/contracts/operations/common.ts'
 import { AppError } from '../shared/errors.ts'
-import { errorReplies } from '../shared/http/app.ts'
-import { acceptCommand } from './command/accept.ts'
-import type { Command, Steps } from './command/command.ts'
-import type { Subject } from './command/subject.ts'
-import type { AcceptDeps, OperationsDeps, ReplanDeps } from './deps.ts'
+import { errorReplies, type Routes } from '../shared/http/app.ts'
+import { type Command, ownCommand, type Steps, type Subject } from './command/command.ts'
+import { acceptCommand } from './command/run.ts'
+import type { AcceptDeps, ReplanDeps, Uses } from './deps.ts'
 import { kindOf, stepsOf } from './signals/steps.ts'
 
 /** The internal listener's own endpoints: signals of control planes, and the log of events. */
-export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: AcceptDeps & ReplanDeps }> = async (app, { deps }) => {
-  app.post(
-    '/internal/v1/workflow-signals/:operation_id',
-    {
-      schema: {
-        operationId: 'signalOperation',
-        summary: 'Signal a running operation',
-        description:
-          'A command by a control plane: the same transaction and rules as the public commands. Answered once it is accepted; signal_id is its command id, and a repeat is a duplicate.',
-        tags: ['internal'],
-        params: OperationParams,
-        body: WorkflowSignal,
-        response: { 202: WorkflowSignalReply, ...errorReplies },
-      },
-      preHandler: requireScope('signals:write'),
+export const internalRoutes: Routes<AcceptDeps & ReplanDeps> = async (app, { deps }) => {
+  app.post('/internal/v1/workflow-signals/:operation_id', {
+    schema: {
+      operationId: 'signalOperation',
+      summary: 'Signal a running operation',
+      description:
+        'A command by a control plane: the same transaction and rules as the public commands. Answered once it is accepted; signal_id is its command id, and a repeat is a duplicate.',
+      tags: ['internal'],
+      params: OperationParams,
+      body: WorkflowSignal,
+      response: { 202: WorkflowSignalReply, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: requireScope('signals:write'),
+    handler: async (req, reply) => {
       const signal = req.body
       const command = commandOfService(deps, req, req.params.operation_id, signal)
       const steps = notTaken(command, stepsOf(deps, command, signal))
@@ -47,50 +42,44 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: AcceptDeps & Repl
         .code(202)
         .send({ command_id: signal.signal_id, status: row?.command.status ?? 'accepted', duplicate })
     },
-  )
+  })
 
-  app.get(
-    '/internal/v1/events',
-    {
-      schema: {
-        operationId: 'listEvents',
-        summary: 'Read the log of events',
-        description: 'Events after a position, or those of one aggregate after a version: how a consumer fills a gap.',
-        tags: ['internal'],
-        querystring: LogQueryParams,
-        response: { 200: LogMessages, ...errorReplies },
-      },
-      preHandler: requireScope('events:read'),
+  app.get('/internal/v1/events', {
+    schema: {
+      operationId: 'listEvents',
+      summary: 'Read the log of events',
+      description: 'Events after a position, or those of one aggregate after a version: how a consumer fills a gap.',
+      tags: ['internal'],
+      querystring: LogQueryParams,
+      response: { 200: LogMessages, ...errorReplies },
     },
-    (req) => {
+    preHandler: requireScope('events:read'),
+    handler: (req) => {
       const { after, agg_type, agg_id, after_version = 0, limit = 100 } = req.query
       if ((agg_type === undefined) !== (agg_id === undefined))
         throw new AppError('validation_error', 'schema_violation', 'agg_type and agg_id belong together.')
       const aggregate = agg_type !== undefined && agg_id !== undefined ? { agg_type, agg_id, after_version } : undefined
       return listMessages(deps.db, { after: after ?? '0', aggregate, limit })
     },
-  )
+  })
 }
 
 const commandOfService = (
-  deps: Pick<OperationsDeps, 'keys'>,
+  deps: Uses<'keys'>,
   req: FastifyRequest,
   operation_id: string,
   signal: WorkflowSignal,
 ): Command => {
   const id = `svc:${req.service.name}`
   const { traceparent } = req.headers
-  return {
+  return ownCommand({
     ...kindOf(signal),
     operation_id,
     command_id: signal.signal_id,
     actor: { kind: 'service', id, name: req.service.name },
-    caller: undefined,
     reason: signal.reason ?? null,
     request_id: String(req.id),
     trace: typeof traceparent === 'string' ? traceparent : null,
-    dry_run: false,
-    if_match: undefined,
     instance: req.url.split('?')[0] ?? '/',
     request: {
       caller: id,
@@ -98,7 +87,7 @@ const commandOfService = (
       key: signal.signal_id,
       fingerprint: fingerprintOf(deps.keys.fingerprint, { operation_id, signal }),
     },
-  }
+  })
 }
 
 /** Refuses a signal id that already names another command, before anything is locked. */

@@ -1,12 +1,11 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { countFailedOpen } from '../../db/operations/operations/read.ts'
 import { operations } from '../../db/operations/tables/index.ts'
 import { allow } from '../shared/auth/http.ts'
 import { Me } from '../shared/contracts/operations/events.ts'
 import { pick } from '../shared/data/pick.ts'
-import { errorReplies } from '../shared/http/app.ts'
+import { errorReplies, type Routes } from '../shared/http/app.ts'
 import { createReadiness } from '../shared/http/health.ts'
-import type { OperationsDeps } from './deps.ts'
+import type { Uses } from './deps.ts'
 import { checksOf } from './health.ts'
 import { visibleSql } from './policies/visibility.ts'
 import { countsFor } from './waiting/mine.ts'
@@ -14,23 +13,18 @@ import { countsFor } from './waiting/mine.ts'
 const VERSION = '0.1.0'
 
 /** What is about the caller: permissions, groups, and how much waits. */
-export const meRoutes: FastifyPluginAsyncTypebox<{
-  deps: Pick<OperationsDeps, 'db' | 'fence' | 'nats' | 'pool'>
-}> = async (app, { deps }) => {
+export const meRoutes: Routes<Uses<'db' | 'fence' | 'nats' | 'pool'>> = async (app, { deps }) => {
   const readiness = createReadiness(checksOf(deps))
-  app.get(
-    '/v1/me',
-    {
-      schema: {
-        operationId: 'getCaller',
-        summary: 'Read what concerns the caller',
-        description: 'Permissions and groups as they are now, counts of waiting items, and parts that are not ready.',
-        tags: ['me'],
-        response: { 200: Me, ...errorReplies },
-      },
-      preHandler: allow('self', { kind: 'R' }),
+  app.get('/v1/me', {
+    schema: {
+      operationId: 'getCaller',
+      summary: 'Read what concerns the caller',
+      description: 'Permissions and groups as they are now, counts of waiting items, and parts that are not ready.',
+      tags: ['me'],
+      response: { 200: Me, ...errorReplies },
     },
-    async (req) => {
+    preHandler: allow('self', { kind: 'R' }),
+    handler: async (req) => {
       const { caller } = req
       const visible = visibleSql(caller, operations)
       const [counts, failed_open, { checks }] = await Promise.all([
@@ -47,5 +41,5 @@ export const meRoutes: FastifyPluginAsyncTypebox<{
         degraded: Object.entries(checks).flatMap(([part, { ok }]) => (ok ? [] : [part])),
       }
     },
-  )
+  })
 }

@@ -56,3 +56,5 @@ export type SessionDeps = {
   counts: Counts
   close: () => Promise<void>
 }
+/** The part of them that a function works with. */
+export type Uses<K extends keyof SessionDeps> = Pick<SessionDeps, K>

@@ -1,5 +1,6 @@
 import { entryOf, STATUS, TITLES } from './contracts/categories.ts'
 import type { Category, Code, CodeOf } from './contracts/codes.ts'
+import type { RefusalCode } from './contracts/operations/graph.ts'
 
 export type { Category, Code, CodeOf } from './contracts/codes.ts'
 
@@ -78,6 +79,22 @@ const SHED: readonly Code[] = ['overloaded', 'login_busy']
  * has its access line: a line with a stack for each would cost more than the refusal.
  */
 export const isFault = ({ status, code }: AppError): boolean => status >= 500 && !SHED.includes(code)
+
+/** The refusal of a rule, before it is an error. */
+export const refusal = <C extends Category>(
+  category: C,
+  code: CodeOf<C>,
+  detail: string,
+  more: Pick<RefusalCode, 'extra' | 'status'> = {},
+): RefusalCode => ({ category, code, detail, ...more })
+
+type Wrong = ErrorOptions & { code?: CodeOf<'validation_error'>; detail?: string; as?: string }
+/** A request that is wrong in one place. `as` names the fault there if its code is not the refusal's. */
+export const wrongAt = (
+  pointer: string,
+  message: string,
+  { code = 'schema_violation', detail = `${pointer} ${message}.`, as = code, ...options }: Wrong = {},
+) => new AppError('validation_error', code, detail, { ...options, violations: [{ pointer, code: as, message }] })
 
 type NotFound = {
   (what: CodeOf<'not_found'>, id: string): AppError

@@ -31,21 +31,18 @@ export const jwksRoutes: FastifyPluginAsyncTypebox<{ keyring: Keyring }> = async
     ['/jwks', 'getJwks'],
     ['/.well-known/jwks.json', 'getSigningKeys'],
   ] as const) {
-    app.get(
-      path,
-      {
-        schema: {
-          tags: ['tokens'],
-          operationId,
-          summary: 'Read the public signing keys',
-          description: 'The keys that verify access and refresh tokens, the next one included. Cache them for 300 s.',
-          headers: ReadHeaders,
-          'x-reply-headers': ['etag'],
-          response: { 200: Jwks, 304: Type.Null(), ...errorReplies },
-        },
-        preHandler: allow('none', { kind: 'R' }),
+    app.get(path, {
+      schema: {
+        tags: ['tokens'],
+        operationId,
+        summary: 'Read the public signing keys',
+        description: 'The keys that verify access and refresh tokens, the next one included. Cache them for 300 s.',
+        headers: ReadHeaders,
+        'x-reply-headers': ['etag'],
+        response: { 200: Jwks, 304: Type.Null(), ...errorReplies },
       },
-      async (req, reply) => {
+      preHandler: allow('none', { kind: 'R' }),
+      handler: async (req, reply) => {
         const { body, etag } = keyring.published()
         reply.header('cache-control', 'public, max-age=300').header('etag', etag)
         if (isKnown(req, etag)) return sendUnchanged(reply)
@@ -54,6 +51,6 @@ export const jwksRoutes: FastifyPluginAsyncTypebox<{ keyring: Keyring }> = async
           .serializer(String)
           .send(body as never)
       },
-    )
+    })
   }
 }

@@ -133,7 +133,7 @@ export const listOffers = async (
 
 const USES = sql`(select id from catalog.relationship_type where type_key = 'uses_capability')`
 
-/** What these resources offer now, with what is claimed of it. */
+/** What these resources offer now, with the claims on it. */
 export const openOffers = (db: Queryable, rids: readonly string[]): Promise<(HeldOffer & Claims)[]> =>
   rowsOf(
     db,

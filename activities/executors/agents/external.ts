@@ -55,11 +55,7 @@ const waiting = (look_after_s: number): ExecutorResult => ({
 })
 
 /** The row before the message: an agent that answers at once finds its token known. */
-const handOver = async (
-  policy: ExecutorPolicy,
-  deps: OutsideDeps,
-  context: ExecutorContext,
-): Promise<ExecutorResult> => {
+const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: ExecutorContext) => {
   const { operation_id, node_id, attempt, generation, fence, key, pool, deadline, timeouts } = context
   const { job, inputs = {}, labels } = context.with
   const { secrets } = context

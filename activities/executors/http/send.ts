@@ -133,10 +133,7 @@ const SAFE_HEADERS: ReadonlySet<string> = new Set([
 const withoutCredentials = (headers: Record<string, string>) =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => SAFE_HEADERS.has(name)))
 
-const readAnswer = async (
-  { statusCode, headers, body }: Dispatcher.ResponseData,
-  limit: number,
-): Promise<Response | undefined> => {
+const readAnswer = async ({ statusCode, headers, body }: Dispatcher.ResponseData, limit: number) => {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of body as AsyncIterable<Buffer>) {

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { ErrorObject } from 'ajv'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
@@ -6,7 +5,7 @@ import { closed } from '../../shared/contracts/catalog/common.ts'
 import { WriteQuery } from '../../shared/contracts/catalog/resources.ts'
 import { BULK_CHANGES, BULK_ITEMS, BulkReply, BulkRequest } from '../../shared/contracts/imports/bulk.ts'
 import { JSON_LIMITS } from '../../shared/data/json.ts'
-import { CommandHeaders, errorReplies } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes } from '../../shared/http/app.ts'
 import { auditDenied, recordDenied } from '../command/audit.ts'
 import { writeOf } from '../command/request.ts'
 import type { CatalogDeps } from '../deps.ts'
@@ -17,26 +16,23 @@ const { expected_version: _version, ...query } = WriteQuery.properties
 const BulkQuery = Type.Object(query, closed)
 
 /** Many changes of resources by people, in one request. */
-export const bulkRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = async (app, { deps }) => {
-  app.post(
-    '/v1/resources::bulk',
-    {
-      schema: {
-        operationId: 'changeResources',
-        summary: 'Change many resources',
-        description:
-          'Up to 1,000 items, each created, updated, related or retired with the checks and rights of the route for one. Each item stands for itself, or with atomic all or none. relate and retire need mode=record_only. A repeat with the same key gives what was made its first answer and tries the rest again. Not in the specification.',
-        tags: ['catalog'],
-        headers: Type.Partial(CommandHeaders),
-        querystring: BulkQuery,
-        body: BulkRequest,
-        response: { 200: BulkReply, ...errorReplies },
-      },
-      config: { json_limits: { ...JSON_LIMITS, each: BULK_ITEMS } },
-      onRequest: needRecordPermission(deps),
-      preHandler: allow(['catalog:write', 'catalog:record'], { kind: 'W' }),
+export const bulkRoutes: Routes<CatalogDeps> = async (app, { deps }) => {
+  app.post('/v1/resources::bulk', {
+    schema: {
+      operationId: 'changeResources',
+      summary: 'Change many resources',
+      description:
+        'Up to 1,000 items, each created, updated, related or retired with the checks and rights of the route for one. Each item stands for itself, or with atomic all or none. relate and retire need mode=record_only. A repeat with the same key gives what was made its first answer and tries the rest again. Not in the specification.',
+      tags: ['catalog'],
+      headers: Type.Partial(CommandHeaders),
+      querystring: BulkQuery,
+      body: BulkRequest,
+      response: { 200: BulkReply, ...errorReplies },
     },
-    async (req, reply) => {
+    config: { json_limits: { ...JSON_LIMITS, each: BULK_ITEMS } },
+    onRequest: needRecordPermission(deps),
+    preHandler: allow(['catalog:write', 'catalog:record'], { kind: 'W' }),
+    handler: async (req, reply) => {
       const check: CheckShape = (op, change) => {
         const fits = req.compileValidationSchema(BULK_CHANGES[op], 'body')
         return fits(change) ? undefined : (fits.errors as ErrorObject[])
@@ -49,5 +45,5 @@ export const bulkRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = asyn
         .serializer((text: string) => text)
         .send(body as never)
     },
-  )
+  })
 }

@@ -6,7 +6,7 @@ import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import type { Provider, Rejection } from '../../shared/contracts/catalog/capabilities.ts'
 import type { HealthStatus } from '../../shared/contracts/catalog/resources.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { isTerminal } from '../document/lifecycle.ts'
 import type { Types } from '../packs/registry.ts'
 import { placedThen, scopesOf } from '../read/access.ts'
@@ -26,7 +26,7 @@ export const usesCapability = (types: Types): number => types.relationship('uses
 export type Candidate = { view: Provider; offer: Offer }
 
 /** What reading offers takes; `db` may be the transaction of a command. */
-export type Reading = Pick<CatalogDeps, 'registry' | 'clock'> & { db: Queryable }
+export type Reading = Uses<'registry' | 'clock'> & { db: Queryable }
 
 /** Whether a claim meets a requirement: it names the requirement, and something that is offered of that capability. */
 export const isBinding = (

@@ -4,6 +4,7 @@ import { type ClaimRow, listClaims, offers } from '../../../db/catalog/providers
 import { accessSql, conditions } from '../../../db/catalog/resources/lists.ts'
 import { getResourcesByRid } from '../../../db/catalog/resources/rows.ts'
 import { PROVIDER_STATUSES, type Provider, type ProvidersQuery } from '../../shared/contracts/catalog/capabilities.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { notFound } from '../../shared/errors.ts'
 import { pageSizeOf, rowsFrom } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'
@@ -104,10 +105,7 @@ export const visiblePeers = async (
   claims: ClaimRow[],
   reader: Reader,
 ): Promise<ReadonlySet<string>> => {
-  const rows = await getResourcesByRid(
-    deps.db,
-    claims.map(({ peer_rid }) => peer_rid),
-  )
+  const rows = await getResourcesByRid(deps.db, pluck(claims, 'peer_rid'))
   return visibleOf(deps.db, deps.registry.types, reader.access, rows)
 }
 

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { countOffers } from '../../../db/catalog/providers.ts'
 import {
   CapabilityDefinition,
@@ -14,7 +13,7 @@ import {
 import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
 import { CapabilityGraph, CapabilityGraphQuery } from '../../shared/contracts/topology/capability-graphs.ts'
 import { notFound } from '../../shared/errors.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes, type TypedApp } from '../../shared/http/app.ts'
 import { pageSizeOf, rowsFrom } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { drawingOfDefinitions, TEXT_TYPES } from '../drawing/formats.ts'
@@ -26,88 +25,71 @@ import type { Side } from '../read/sides.ts'
 import { readCapabilityGraph } from './graphs.ts'
 import { listProviders, readCapabilities } from './providers.ts'
 
-type App = Parameters<FastifyPluginAsyncTypebox>[0]
-
 /** Definitions of capabilities, who provides them, and what one resource provides and needs. */
-export const capabilitiesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
+export const capabilitiesRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
   definitionRoutes(app, deps, side)
 
-  app.get(
-    side.path('/v1/capabilities/graph'),
-    {
-      schema: {
-        operationId: 'getCapabilityGraph',
-        summary: 'Read the graph of capability definitions',
-        description:
-          'Definitions and the types that provide or require them, with counts of providers and of needs that are bound, could be, or cannot. Example: ?capability_key=compute.slots',
-        tags: side.tags,
-        querystring: CapabilityGraphQuery,
-        'x-errors': [404],
-        'x-text-types': TEXT_TYPES,
-        response: { 200: CapabilityGraph, ...errorReplies },
-      },
-      preHandler: side.guard(),
+  app.get(side.path('/v1/capabilities/graph'), {
+    schema: {
+      operationId: 'getCapabilityGraph',
+      summary: 'Read the graph of capability definitions',
+      description:
+        'Definitions and the types that provide or require them, with counts of providers and of needs that are bound, could be, or cannot. Example: ?capability_key=compute.slots',
+      tags: side.tags,
+      querystring: CapabilityGraphQuery,
+      'x-errors': [404],
+      'x-text-types': TEXT_TYPES,
+      response: { 200: CapabilityGraph, ...errorReplies },
     },
-    async (req, reply) =>
+    preHandler: side.guard(),
+    handler: async (req, reply) =>
       sendDrawn(reply, req.query, await readCapabilityGraph(deps, req.query, side.reader(req)), drawingOfDefinitions),
-  )
+  })
 
-  app.get(
-    side.path('/v1/capabilities/providers'),
-    {
-      schema: {
-        operationId: 'listCapabilityProviders',
-        summary: 'List providers of capabilities',
-        description:
-          'Ranked by priority and what is free. attr.<name>=value, gte:n or lte:n asks for attributes; requirement_of for what a requirement needs. Example: ?capability_key=compute.slots&attr.cpu_cores=gte:8&min_free=2&explain=true',
-        tags: side.tags,
-        querystring: ProvidersQuery,
-        'x-errors': [404],
-        response: { 200: ProviderList, ...errorReplies },
-      },
-      preHandler: side.guard(),
+  app.get(side.path('/v1/capabilities/providers'), {
+    schema: {
+      operationId: 'listCapabilityProviders',
+      summary: 'List providers of capabilities',
+      description:
+        'Ranked by priority and what is free. attr.<name>=value, gte:n or lte:n asks for attributes; requirement_of for what a requirement needs. Example: ?capability_key=compute.slots&attr.cpu_cores=gte:8&min_free=2&explain=true',
+      tags: side.tags,
+      querystring: ProvidersQuery,
+      'x-errors': [404],
+      response: { 200: ProviderList, ...errorReplies },
     },
-    (req) => listProviders(deps, req.query, side.reader(req)),
-  )
+    preHandler: side.guard(),
+    handler: (req) => listProviders(deps, req.query, side.reader(req)),
+  })
 
-  app.get(
-    side.path('/v1/resources/:resource_id/capabilities'),
-    {
-      schema: {
-        operationId: 'getResourceCapabilities',
-        summary: 'Read the capabilities of a resource',
-        description:
-          'What it provides, and of each requirement whether it is bound, could be, or why it cannot. Example: ?allow_degraded=true',
-        tags: side.tags,
-        params: ResourceParams,
-        querystring: ResourceCapabilitiesQuery,
-        response: { 200: ResourceCapabilities, ...errorReplies },
-      },
-      preHandler: side.guard(),
+  app.get(side.path('/v1/resources/:resource_id/capabilities'), {
+    schema: {
+      operationId: 'getResourceCapabilities',
+      summary: 'Read the capabilities of a resource',
+      description:
+        'What it provides, and of each requirement whether it is bound, could be, or why it cannot. Example: ?allow_degraded=true',
+      tags: side.tags,
+      params: ResourceParams,
+      querystring: ResourceCapabilitiesQuery,
+      response: { 200: ResourceCapabilities, ...errorReplies },
     },
-    (req) => readCapabilities(deps, req.params.resource_id, req.query, side.reader(req)),
-  )
+    preHandler: side.guard(),
+    handler: (req) => readCapabilities(deps, req.params.resource_id, req.query, side.reader(req)),
+  })
 }
 
-const definitionRoutes = (app: App, deps: CatalogDeps, side: Side): void => {
-  app.get(
-    side.path('/v1/capabilities/definitions'),
-    {
-      schema: {
-        operationId: 'listCapabilityDefinitions',
-        summary: 'List capability definitions',
-        description:
-          'The newest version of each, with counts of its providers by status and region. Example: ?category=compute',
-        tags: side.tags,
-        querystring: DefinitionsQuery,
-        response: { 200: DefinitionList, ...errorReplies },
-      },
-      preHandler: side.guard(),
+const definitionRoutes = (app: TypedApp, deps: CatalogDeps, side: Side): void => {
+  app.get(side.path('/v1/capabilities/definitions'), {
+    schema: {
+      operationId: 'listCapabilityDefinitions',
+      summary: 'List capability definitions',
+      description:
+        'The newest version of each, with counts of its providers by status and region. Example: ?category=compute',
+      tags: side.tags,
+      querystring: DefinitionsQuery,
+      response: { 200: DefinitionList, ...errorReplies },
     },
-    async (req) => {
+    preHandler: side.guard(),
+    handler: async (req) => {
       const reader = side.reader(req)
       const { page_size, page_token, min_change, max_lag_ms, ...filters } = req.query
       const list = { route: 'definitions', ...filters }
@@ -125,24 +107,21 @@ const definitionRoutes = (app: App, deps: CatalogDeps, side: Side): void => {
       const { items, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
       return { items: await countedDefinitions(deps, items, reader), ...tokens, as_of: await asOf(deps.db, deps) }
     },
-  )
+  })
 
-  app.get(
-    side.path('/v1/capabilities/definitions/:capability_key'),
-    {
-      schema: {
-        operationId: 'getCapabilityDefinition',
-        summary: 'Read a capability definition',
-        description:
-          'One version, the newest unless said, with its attributes, rules of matching and counts of providers. Example: ?version=1.0.0',
-        tags: side.tags,
-        params: DefinitionParams,
-        querystring: DefinitionQuery,
-        response: { 200: CapabilityDefinition, ...errorReplies },
-      },
-      preHandler: side.guard(),
+  app.get(side.path('/v1/capabilities/definitions/:capability_key'), {
+    schema: {
+      operationId: 'getCapabilityDefinition',
+      summary: 'Read a capability definition',
+      description:
+        'One version, the newest unless said, with its attributes, rules of matching and counts of providers. Example: ?version=1.0.0',
+      tags: side.tags,
+      params: DefinitionParams,
+      querystring: DefinitionQuery,
+      response: { 200: CapabilityDefinition, ...errorReplies },
     },
-    async (req) => {
+    preHandler: side.guard(),
+    handler: async (req) => {
       const { capability_key } = req.params
       const { version } = req.query
       const versions = deps.registry.types.capabilityVersions(capability_key)
@@ -152,14 +131,10 @@ const definitionRoutes = (app: App, deps: CatalogDeps, side: Side): void => {
       const [counted] = await countedDefinitions(deps, [definition], side.reader(req))
       return counted as CapabilityDefinition
     },
-  )
+  })
 }
 
-const countedDefinitions = async (
-  deps: CatalogDeps,
-  items: readonly StoredCapability[],
-  { access }: Reader,
-): Promise<CapabilityDefinition[]> => {
+const countedDefinitions = async (deps: CatalogDeps, items: readonly StoredCapability[], { access }: Reader) => {
   const { types } = deps.registry
   const ids = items.map(({ id }) => id)
   const seen = { access, topology_ids: types.topologyIds, region_ids: [...types.levelIds.region_id] }

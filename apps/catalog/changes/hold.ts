@@ -19,6 +19,7 @@ import type { EdgeKey, LockMode, ResourceRow } from '../../../db/catalog/rows.ts
 import type { Tx } from '../../../db/client.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
 import type { ResourceCreate } from '../../shared/contracts/catalog/resources.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { isClaim } from '../capabilities/claims.ts'
 import { usesCapability } from '../capabilities/offers.ts'
 import { isTerminal } from '../document/lifecycle.ts'
@@ -143,11 +144,7 @@ export const holdFor = async (tx: Tx, types: Types, wishes: readonly Wish[]): Pr
   await Promise.all([
     loadRows(tx, held, ids, known),
     loadAround(tx, held, [...new Set([...known, ...around])], MAX_AROUND),
-    loadEdges(
-      tx,
-      held,
-      pairs.map(({ key }) => key),
-    ),
+    loadEdges(tx, held, pluck(pairs, 'key')),
     loadCounts(tx, held, endsOf([...pairs, ...neededBy(held, types, moving)], known)),
     loadReach(tx, held, startsOf(pairs), MAX_REACH),
     loadChecks(tx, held, [...new Set([...moving, ...known])]),

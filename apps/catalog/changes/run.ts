@@ -1,17 +1,18 @@
 import type { Tx } from '../../../db/client.ts'
 import { attempt } from '../../../db/command/attempt.ts'
 import { type Answer, answerOf as bytesOf } from '../../../db/command/run.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { AppError, problemOf } from '../../shared/errors.ts'
 import { refuseLate } from '../command/deadline.ts'
 import type { Command } from '../command/keys.ts'
 import { answerOf, type CommandDeps, type CommandWork, type MakeAll, runCommands, stampOf } from '../command/run.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { makeEach, makeOne } from './each.ts'
 import { isAlone, type Wish } from './hold.ts'
 
 /** A command on a resource: what it will ask for, and its work. */
 export type Asked = { command: Command; wish: Wish; work: CommandWork }
-export type ChangeDeps = CommandDeps & Pick<CatalogDeps, 'registry'>
+export type ChangeDeps = CommandDeps & Uses<'registry'>
 
 /** One command on a resource (catalog.md 8): a set of one. */
 export const runChange = async (deps: ChangeDeps, asked: Asked): Promise<Answer> =>
@@ -40,12 +41,7 @@ const runSet = (deps: ChangeDeps, set: readonly Asked[], { refused, check = () =
     return made
   }
   const alone = only && isAlone(only.wish) ? only.wish.resource_id : undefined
-  return runCommands(
-    deps,
-    set.map(({ command }) => command),
-    makeAll,
-    { alone, ...(refused && { refused }) },
-  )
+  return runCommands(deps, pluck(set, 'command'), makeAll, { alone, ...(refused && { refused }) })
 }
 
 /** So many items are made in one transaction: its locks are not held for longer than it takes. */

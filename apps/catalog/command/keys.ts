@@ -8,8 +8,9 @@ import {
 import type { Used } from '../../../db/command/keys.ts'
 import { stillRunning } from '../../../db/command/keys.ts'
 import type { Keys } from '../../../db/command/run.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 
 /** One command as it came in: who, under which key, with which content. */
 export type Command = {
@@ -24,7 +25,7 @@ export type Command = {
 const DAY_MS = 86_400_000
 
 /** The log of commands, by id and by scope and key (catalog.md 8). */
-export const commandLog = ({ clock, config }: Pick<CatalogDeps, 'clock' | 'config'>): Keys<Command> => ({
+export const commandLog = ({ clock, config }: Uses<'clock' | 'config'>): Keys<Command> => ({
   claim: async (tx, commands) => {
     const now = clock.now()
     const rows = commands.map(({ kind, ...row }) => {
@@ -51,10 +52,7 @@ export const commandLog = ({ clock, config }: Pick<CatalogDeps, 'clock' | 'confi
     return answered.map(({ answer }) => answer)
   },
   drop: async (tx, commands) => {
-    await dropClaims(
-      tx,
-      commands.map(({ command_id }) => command_id),
-    )
+    await dropClaims(tx, pluck(commands, 'command_id'))
   },
   names: ({ command_id, scope, idempotency_key }) => [command_id, `${scope} ${idempotency_key}`],
 })

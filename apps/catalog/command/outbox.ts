@@ -9,7 +9,7 @@ import type { RelationshipEvent, ResourceEventPayload } from '../../shared/contr
 import type { ResourceDocument } from '../../shared/contracts/catalog/resources.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import type { ChangeSource } from '../document/lifecycle.ts'
 import { summaryOf } from '../read/documents.ts'
 
@@ -176,12 +176,12 @@ type AuditCause = Pick<Cause, 'actor' | 'roles' | 'action' | 'at' | 'request_id'
 }
 
 /** One audit row in the transaction of the change; the relay seals it afterwards (reliability.md 5.4). */
-export const recordAudit = async (tx: Tx, deps: Pick<CatalogDeps, 'keys'>, cause: AuditCause, what: Audited) => {
+export const recordAudit = async (tx: Tx, deps: Uses<'keys'>, cause: AuditCause, what: Audited) => {
   await saveAudit(tx, auditOf(deps, cause, what))
 }
 
 /** The audit row, bound to this app's key. */
-export const auditOf = ({ keys }: Pick<CatalogDeps, 'keys'>, cause: AuditCause, { details, ...row }: Audited) => {
+export const auditOf = ({ keys }: Uses<'keys'>, cause: AuditCause, { details, ...row }: Audited) => {
   const { actor, roles, action, at, request_id, reason, command_id } = cause
   const columns = { actor, roles, action, at, request_id, reason, command_id, ...row }
   return { ...columns, ...signAudit('catalog.audit', keys.audit, { ...columns, details }) }

@@ -5,7 +5,7 @@ import type { Caller } from '../../shared/auth/caller.ts'
 import { permissionMissing } from '../../shared/auth/http.ts'
 import type { Permission } from '../../shared/auth/permissions.ts'
 import type { WriteQuery } from '../../shared/contracts/catalog/resources.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, wrongAt } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { isObject, type JsonObject } from '../document/pointers.ts'
 import { type Access, accessOf, type MayWrite, reaches } from '../read/access.ts'
@@ -142,8 +142,9 @@ export const splitPatch = (patch: JsonObject): { expected_version: number | unde
   const { expected_version, ...rest } = patch
   if (expected_version === undefined) return { expected_version, patch }
   if (!Number.isSafeInteger(expected_version) || (expected_version as number) < 0) {
-    throw new AppError('validation_error', 'schema_violation', 'expected_version is not a version.', {
-      violations: [{ pointer: '/expected_version', code: 'type', message: 'must be an integer from 0' }],
+    throw wrongAt('/expected_version', 'must be an integer from 0', {
+      detail: 'expected_version is not a version.',
+      as: 'type',
     })
   }
   return { expected_version: expected_version as number, patch: rest }

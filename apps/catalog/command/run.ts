@@ -4,10 +4,10 @@ import type { Last, Tx } from '../../../db/client.ts'
 import { type Answer, type Decision, type Given, type Kernel, runEach } from '../../../db/command/run.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv5 } from '../../shared/ids.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { type Command, commandLog } from './keys.ts'
 
-export type CommandDeps = Pick<CatalogDeps, 'clock' | 'config' | 'db' | 'telemetry' | 'wake'>
+export type CommandDeps = Uses<'clock' | 'config' | 'db' | 'telemetry' | 'wake'>
 
 const NAMESPACE = '3c1b8a52-54a3-5a5e-9c2e-5f4a9c7d1e60'
 let latest = { scope: '', id: '' }
@@ -80,7 +80,7 @@ const kernelOf = (deps: CommandDeps): Kernel<Command> => ({
 })
 
 /** Counts what became of commands. */
-const countOf = ({ telemetry }: Pick<CatalogDeps, 'telemetry'>) => {
+const countOf = ({ telemetry }: Uses<'telemetry'>) => {
   const commands = telemetry.counter('signalbox_catalog_commands_total', 'Commands by result.', ['result'])
   return (outcome: unknown) => {
     const result =
@@ -100,10 +100,7 @@ export const runCommand = async (deps: CommandDeps, command: Command, work: Comm
   answerOf(deps, await runCommands(deps, [command], async (tx) => [await work(tx, stampOf(deps))]))
 
 /** The answer of a single command; a repeat says beside it which version its resource has now. */
-export const answerOf = async (
-  { db }: Pick<CatalogDeps, 'db'>,
-  [answer]: readonly (Answer | AppError)[],
-): Promise<Answer> => {
+export const answerOf = async ({ db }: Uses<'db'>, [answer]: readonly (Answer | AppError)[]): Promise<Answer> => {
   if (!answer || answer instanceof AppError) throw answer ?? new Error('no command was run')
   const known = answer.replayed && answer.about ? await getResource(db, answer.about) : undefined
   return known
@@ -135,7 +132,7 @@ export const alreadyExists = (clash: Clash, existing_resource_id?: string): AppE
   })
 
 export const stampOf =
-  ({ clock }: Pick<CatalogDeps, 'clock'>): Stamp =>
+  ({ clock }: Uses<'clock'>): Stamp =>
   (locked) => {
     const last = locked ? Date.parse(locked.updated_at) : 0
     return new Date(Math.max(clock.now().getTime(), last)).toISOString()

@@ -12,7 +12,7 @@ import type { Queryable } from '../../../db/client.ts'
 import type { ResourceDocument } from '../../shared/contracts/catalog/resources.ts'
 import type { Difference, DifferenceItem, DifferenceQuery } from '../../shared/contracts/topology/difference.ts'
 import { pageSizeOf } from '../../shared/http/pages.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { CatalogDeps, Uses } from '../deps.ts'
 import { isTerminal } from '../document/lifecycle.ts'
 import { valueAt } from '../document/pointers.ts'
 import type { Types } from '../packs/registry.ts'
@@ -78,7 +78,7 @@ type Between = { containment_id: number; from: string; to: string }
 
 const itemsOf = async (
   db: Queryable,
-  { registry }: Pick<CatalogDeps, 'registry'>,
+  { registry }: Uses<'registry'>,
   rows: readonly DifferingRow[],
   between: Between,
   { access }: Reader,
@@ -129,10 +129,7 @@ const kindOf = (
 }
 
 /** Members that differ; of what came or went there is no list, since all of it did. */
-const changesOf = (
-  before: ResourceDocument | undefined,
-  after: ResourceDocument | undefined,
-): Pick<DifferenceItem, 'changes' | 'more_changes'> => {
+const changesOf = (before: ResourceDocument | undefined, after: ResourceDocument | undefined) => {
   if (before === undefined || after === undefined) return { changes: [], more_changes: 0 }
   const paths = factsChanged(before, after)
   const changes = paths.slice(0, MAX_CHANGES).map((path) => {
@@ -142,11 +139,7 @@ const changesOf = (
   return { changes, more_changes: paths.length - changes.length }
 }
 
-const relationshipOf = (
-  types: Types,
-  { op, reltype_id, dst, to_id }: TurnedEdge,
-  seen: ReadonlySet<string>,
-): DifferenceItem['relationships'][number] => ({
+const relationshipOf = (types: Types, { op, reltype_id, dst, to_id }: TurnedEdge, seen: ReadonlySet<string>) => ({
   op,
   type_key: types.relationshipById(reltype_id)?.type_key ?? '',
   to_id: seen.has(dst) ? to_id : null,

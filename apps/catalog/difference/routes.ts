@@ -1,32 +1,25 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
 import { Difference, DifferenceQuery } from '../../shared/contracts/topology/difference.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { Side } from '../read/sides.ts'
 import { readDifference } from './read.ts'
 
 /** What differs between two times. */
-export const differenceRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
-  app.get(
-    side.path('/v1/resources/:resource_id/difference'),
-    {
-      schema: {
-        operationId: 'getDifference',
-        summary: 'Read what differs between two times',
-        description:
-          'A resource and all below it at two times: what was added, removed, changed or moved, with the members that differ, by whom and by which operations. The same times give the same answer for ever. Example: ?from=2026-01-31T12:00:00Z',
-        tags: side.tags,
-        params: ResourceParams,
-        querystring: DifferenceQuery,
-        'x-errors': [410],
-        response: { 200: Difference, ...errorReplies },
-      },
-      preHandler: side.guard(),
+export const differenceRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
+  app.get(side.path('/v1/resources/:resource_id/difference'), {
+    schema: {
+      operationId: 'getDifference',
+      summary: 'Read what differs between two times',
+      description:
+        'A resource and all below it at two times: what was added, removed, changed or moved, with the members that differ, by whom and by which operations. The same times give the same answer for ever. Example: ?from=2026-01-31T12:00:00Z',
+      tags: side.tags,
+      params: ResourceParams,
+      querystring: DifferenceQuery,
+      'x-errors': [410],
+      response: { 200: Difference, ...errorReplies },
     },
-    (req) => readDifference(deps, req.params.resource_id, req.query, side.reader(req)),
-  )
+    preHandler: side.guard(),
+    handler: (req) => readDifference(deps, req.params.resource_id, req.query, side.reader(req)),
+  })
 }

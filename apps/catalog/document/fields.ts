@@ -1,4 +1,4 @@
-import { AppError } from '../../shared/errors.ts'
+import { wrongAt } from '../../shared/errors.ts'
 
 /** Members of a resource that may be asked for in part, and whether their names are known beforehand. */
 const PARTS: Record<string, readonly string[] | 'any'> = {
@@ -19,8 +19,9 @@ const MAX_FIELDS = 100
 export type Fields = readonly (readonly string[])[]
 
 const unknown = (path: string) =>
-  new AppError('validation_error', 'unknown_field', `fields does not know ${path}.`, {
-    violations: [{ pointer: '/querystring/fields', code: 'unknown_field', message: `does not know ${path}` }],
+  wrongAt('/querystring/fields', `does not know ${path}`, {
+    code: 'unknown_field',
+    detail: `fields does not know ${path}.`,
     hint: 'Name members of a resource, such as name,labels.environment,desired_state.release.',
   })
 

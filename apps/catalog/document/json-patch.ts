@@ -1,14 +1,15 @@
 import { equalJson } from '../../shared/data/pointer.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, wrongAt } from '../../shared/errors.ts'
 import { isObject, type Json, parsePointer } from './pointers.ts'
 
 /** `from` is looked at by `copy` and `move` alone: members that an operation does not define are ignored. */
 export type PatchOperation = { op: string; path: string; from?: unknown; value?: Json }
 
 const refuse = (index: number, message: string) =>
-  new AppError('validation_error', 'schema_violation', `Operation ${index} of the patch: ${message}`, {
+  wrongAt(`/${index}`, message, {
     status: 422,
-    violations: [{ pointer: `/${index}`, code: 'json_patch', message }],
+    detail: `Operation ${index} of the patch: ${message}`,
+    as: 'json_patch',
   })
 
 type Container = Json[] | Map<string, Json>
@@ -82,12 +83,7 @@ const get = (root: Json, path: readonly string[], index: number): Json => {
 }
 
 /** Rebuilds the way from the root to the changed place, so that no member name can reach a prototype. */
-const change = (
-  value: Json,
-  path: readonly string[],
-  index: number,
-  act: (at: Container, token: string) => void,
-): Json => {
+const change = (value: Json, path: readonly string[], index: number, act: (at: Container, token: string) => void) => {
   const [token, ...rest] = path
   if (token === undefined) throw refuse(index, 'the whole document cannot be removed.')
   if (Array.isArray(value)) {

@@ -1,4 +1,4 @@
-import { AppError } from '../../shared/errors.ts'
+import { type AppError, wrongAt } from '../../shared/errors.ts'
 
 export type ChangeSource = 'user' | 'operation' | 'import'
 export type Transition = { from: string; to: string; by: ChangeSource[] }
@@ -59,8 +59,9 @@ export const refuseTransition = (
   const message = lifecycle.states.includes(to)
     ? `is not possible from ${from}`
     : `is not a state of this type (${lifecycle.states.join(', ')})`
-  return new AppError('validation_error', 'lifecycle_transition', `lifecycle_status ${to} ${message}.`, {
-    violations: [{ pointer: '/lifecycle_status', code: 'lifecycle_transition', message }],
+  return wrongAt('/lifecycle_status', message, {
+    code: 'lifecycle_transition',
+    detail: `lifecycle_status ${to} ${message}.`,
     extra: { allowed, current: from },
     hint: allowed.length > 0 ? `Possible now: ${allowed.join(', ')}.` : `${from} is the end of this lifecycle.`,
   })

@@ -3,6 +3,7 @@ import { visibleRids } from '../../../db/catalog/resources/lists.ts'
 import { getRids } from '../../../db/catalog/resources/rows.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Queryable } from '../../../db/client.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { healthOf } from '../capabilities/offers.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { Types } from '../packs/registry.ts'
@@ -82,13 +83,7 @@ const describe = async (
 ) => {
   const rids = [...new Set(causes.flatMap(({ path }) => path))]
   const seen = await visibleRids(db, rids, reader.access, deps.registry.types.topologyIds)
-  const checks = Map.groupBy(
-    await readChecksOf(
-      db,
-      causes.map(({ rid }) => rid),
-    ),
-    ({ rid }) => rid,
-  )
+  const checks = Map.groupBy(await readChecksOf(db, pluck(causes, 'rid')), ({ rid }) => rid)
   return causes.map(({ rid, status, path }) => {
     const hidden = !seen.has(rid)
     const check = checks.get(rid)?.find((one) => one.status === status && new Date(one.expires_at) > now)

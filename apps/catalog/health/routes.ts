@@ -1,31 +1,24 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
 import { HealthQuery, HealthView } from '../../shared/contracts/catalog/health.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { Side } from '../read/sides.ts'
 import { readHealth } from './read.ts'
 
 /** Health of one resource. */
-export const healthRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
-  app.get(
-    side.path('/v1/resources/:resource_id/health'),
-    {
-      schema: {
-        operationId: 'getResourceHealth',
-        summary: 'Read the health of a resource',
-        description:
-          'Own health and the checks it follows from (those that ran out no longer count), and the roll-up over what it depends on, with the ways that lead to its causes. Example: ?history_since=2026-01-31T12:00:00Z',
-        tags: side.tags,
-        params: ResourceParams,
-        querystring: HealthQuery,
-        response: { 200: HealthView, ...errorReplies },
-      },
-      preHandler: side.guard(),
+export const healthRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
+  app.get(side.path('/v1/resources/:resource_id/health'), {
+    schema: {
+      operationId: 'getResourceHealth',
+      summary: 'Read the health of a resource',
+      description:
+        'Own health and the checks it follows from (those that ran out no longer count), and the roll-up over what it depends on, with the ways that lead to its causes. Example: ?history_since=2026-01-31T12:00:00Z',
+      tags: side.tags,
+      params: ResourceParams,
+      querystring: HealthQuery,
+      response: { 200: HealthView, ...errorReplies },
     },
-    (req) => readHealth(deps, req.params.resource_id, req.query, side.reader(req)),
-  )
+    preHandler: side.guard(),
+    handler: (req) => readHealth(deps, req.params.resource_id, req.query, side.reader(req)),
+  })
 }

@@ -1,5 +1,5 @@
 import type { Affected, AffectedQuery } from '../../shared/contracts/catalog/affected.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import type { Store } from '../graph/store.ts'
 import type { Types } from '../packs/registry.ts'
 import { graphMissing } from '../read/freshness.ts'
@@ -13,7 +13,7 @@ const NEAREST = 5
  * see a name is decided where the plan is shown. Throws `graph_warming` while the graph is being loaded.
  */
 export const readAffected = async (
-  deps: Pick<CatalogDeps, 'graph' | 'registry' | 'config'>,
+  deps: Uses<'graph' | 'registry' | 'config'>,
   { resource_ids }: AffectedQuery,
 ): Promise<{ affected: Affected | null }> => {
   if (!deps.graph.enabled) return { affected: null }
@@ -36,11 +36,7 @@ export const readAffected = async (
 }
 
 /** By type and health, the largest first. What was reached comes nearest first, so the first of a group are its nearest. */
-const groupsOf = (
-  store: Store,
-  types: Types,
-  affected: ReturnType<typeof walkImpact>['affected'],
-): Affected['groups'] => {
+const groupsOf = (store: Store, types: Types, affected: ReturnType<typeof walkImpact>['affected']) => {
   const groups = [...Map.groupBy(affected, ({ rid }) => `${types.keyOf(store.typeOf(rid))} ${store.healthOf(rid)}`)]
   return groups
     .map(([key, all]) => {

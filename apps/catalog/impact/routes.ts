@@ -1,31 +1,24 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
 import { Impact, ImpactQuery } from '../../shared/contracts/topology/impact.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { Side } from '../read/sides.ts'
 import { readImpact } from './read.ts'
 
 /** What depends on a resource. */
-export const impactRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
-  app.get(
-    side.path('/v1/resources/:resource_id/impact'),
-    {
-      schema: {
-        operationId: 'getImpact',
-        summary: 'Read what depends on a resource',
-        description:
-          'All that would be affected if the resource failed, transitively: what is in it, hosted on it, depends on it, uses its capabilities or has it as a member; each with a shortest path and its effect by the rules of the roll-up. Example: ?limit=20',
-        tags: side.tags,
-        params: ResourceParams,
-        querystring: ImpactQuery,
-        response: { 200: Impact, ...errorReplies },
-      },
-      preHandler: side.guard(),
+export const impactRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
+  app.get(side.path('/v1/resources/:resource_id/impact'), {
+    schema: {
+      operationId: 'getImpact',
+      summary: 'Read what depends on a resource',
+      description:
+        'All that would be affected if the resource failed, transitively: what is in it, hosted on it, depends on it, uses its capabilities or has it as a member; each with a shortest path and its effect by the rules of the roll-up. Example: ?limit=20',
+      tags: side.tags,
+      params: ResourceParams,
+      querystring: ImpactQuery,
+      response: { 200: Impact, ...errorReplies },
     },
-    (req) => readImpact(deps, req.params.resource_id, req.query, side.reader(req)),
-  )
+    preHandler: side.guard(),
+    handler: (req) => readImpact(deps, req.params.resource_id, req.query, side.reader(req)),
+  })
 }

@@ -14,7 +14,7 @@ export type Walked = { affected: Affected[]; truncated: boolean }
 /** Who depends on whom along one relationship type: the resource at its beginning, or the one at its end. */
 type Dependence = FlowRule & { dependent: 'src' | 'dst' }
 
-/** What is in a place depends on the place, although the place takes its health from what is in it. */
+/** The contents of a place depend on it, although the place takes its health from them. */
 const INSIDE: Dependence = { dependent: 'src', mode: 'worst', k: 1, cap: null }
 const HEALTHY = 0
 const UNHEALTHY = 3

@@ -59,10 +59,7 @@ export const settle = async (tx: Tx, taking: Taking, item: ImportItem): Promise<
   return { ...done, missing: edges.missing }
 }
 
-const parentOf = (
-  { parent_id, parent_external_id }: ImportItem,
-  known: ReadonlyMap<string, string>,
-): string | undefined => {
+const parentOf = ({ parent_id, parent_external_id }: ImportItem, known: ReadonlyMap<string, string>) => {
   if (parent_external_id === undefined) return parent_id
   const found = known.get(parent_external_id)
   if (found !== undefined) return found
@@ -94,12 +91,7 @@ export const edgesOf = ({ relationships = [] }: ImportItem, known: ReadonlyMap<s
 }
 
 /** What stands where the item wants to stand: taken over with `adopt`, else a conflict that a person decides. */
-const twinOf = async (
-  tx: Tx,
-  { deps, request, write }: Taking,
-  item: ImportItem,
-  parent_id: string | undefined,
-): Promise<string | undefined> => {
+const twinOf = async (tx: Tx, { deps, request, write }: Taking, item: ImportItem, parent_id: string | undefined) => {
   const type = deps.registry.types.newest(item.type_key)
   const parent = parent_id === undefined ? undefined : await getResource(tx, parent_id)
   const twin = heldOf(tx).findTwin({

@@ -10,7 +10,7 @@ import { notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf, type Write } from '../command/request.ts'
 import { runCommand } from '../command/run.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { CatalogDeps, Uses } from '../deps.ts'
 import { timeOrNull, timeText } from '../read/documents.ts'
 import { refuseTwins } from './results.ts'
 
@@ -42,10 +42,10 @@ export const startJob = (deps: CatalogDeps, body: ImportJobRequest, write: Write
 }
 
 /** A job of the caller; those of others are as good as none. */
-export const readJob = async ({ db }: Pick<CatalogDeps, 'db'>, job_id: string, user_id: string): Promise<ImportJob> =>
+export const readJob = async ({ db }: Uses<'db'>, job_id: string, user_id: string): Promise<ImportJob> =>
   viewOf(await jobOf({ db }, job_id, user_id))
 
-const jobOf = async ({ db }: Pick<CatalogDeps, 'db'>, job_id: string, user_id: string): Promise<JobRow> => {
+const jobOf = async ({ db }: Uses<'db'>, job_id: string, user_id: string): Promise<JobRow> => {
   const job = await getJob(db, job_id, user_id)
   if (!job) throw notFound('import', job_id)
   return job
@@ -80,7 +80,7 @@ const PAGE = 200
 
 /** What became of the items, in their order, from a place on. */
 export const readResults = async (
-  deps: Pick<CatalogDeps, 'db' | 'pages'>,
+  deps: Uses<'db' | 'pages'>,
   job_id: string,
   user_id: string,
   page_token: string | undefined,

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { refuseMachine } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
@@ -14,7 +13,7 @@ import {
   JOB_ITEMS,
 } from '../../shared/contracts/imports/imports.ts'
 import { JSON_LIMITS } from '../../shared/data/json.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored, type TypedApp } from '../../shared/http/app.ts'
 import { auditDenied } from '../command/audit.ts'
 import { writeOf } from '../command/request.ts'
 import type { CatalogDeps } from '../deps.ts'
@@ -25,115 +24,99 @@ const JobParams = Type.Object({ job_id: Type.String({ format: 'uuid' }) }, close
 const ResultsQuery = Type.Object({ page_token: Type.Optional(Type.String({ maxLength: 4000 })) }, closed)
 const JobQuery = Type.Object({ reason: Type.Optional(Type.String({ maxLength: 2000 })) }, closed)
 
-type App = Parameters<FastifyPluginAsyncTypebox>[0]
 const tags = ['catalog']
 
 /** Imports from other systems. */
-export const importsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = async (app, { deps }) => {
+export const importsRoutes: Routes<CatalogDeps> = async (app, { deps }) => {
   jobRoutes(app, deps)
-  app.post(
-    '/v1/resources::import',
-    {
-      schema: {
-        operationId: 'importResources',
-        summary: 'Import resources',
-        description:
-          'Up to 200 items of one source, each created, updated or left as it is by its id in the source, with the differences. validate_only stores nothing. Nothing is ever retired. What the time of the request does not suffice for is deferred: send it in another request. Not in the specification.',
-        tags,
-        headers: Type.Partial(CommandHeaders),
-        querystring: ImportQuery,
-        body: ImportRequest,
-        response: { 200: ImportReply, ...errorReplies },
-      },
-      config: { json_limits: { ...JSON_LIMITS, each: IMPORT_ITEMS } },
-      preHandler: allow('catalog:record', { kind: 'W' }),
+  app.post('/v1/resources::import', {
+    schema: {
+      operationId: 'importResources',
+      summary: 'Import resources',
+      description:
+        'Up to 200 items of one source, each created, updated or left as it is by its id in the source, with the differences. validate_only stores nothing. Nothing is ever retired. What the time of the request does not suffice for is deferred: send it in another request. Not in the specification.',
+      tags,
+      headers: Type.Partial(CommandHeaders),
+      querystring: ImportQuery,
+      body: ImportRequest,
+      response: { 200: ImportReply, ...errorReplies },
     },
-    async (req, reply) => {
+    config: { json_limits: { ...JSON_LIMITS, each: IMPORT_ITEMS } },
+    preHandler: allow('catalog:record', { kind: 'W' }),
+    handler: async (req, reply) => {
       const write = writeOf(req, { query: req.query, body: req.body })
       return sendStored(reply, await auditDenied(deps, req, importItems(deps, req.body, write)))
     },
-  )
+  })
 }
 
-const jobRoutes = (app: App, deps: CatalogDeps): void => {
-  app.post(
-    '/v1/imports',
-    {
-      schema: {
-        operationId: 'startImport',
-        summary: 'Start an import',
-        description:
-          'Up to 1,000 items of one source, taken over by themselves in small transactions with the rights that the caller has then. A restart of the catalog loses and repeats nothing. Not in the specification.',
-        tags,
-        headers: CommandHeaders,
-        'x-reply-headers': ['location'],
-        querystring: JobQuery,
-        body: ImportJobRequest,
-        response: { 202: ImportJob, ...errorReplies },
-      },
-      config: { json_limits: { ...JSON_LIMITS, each: JOB_ITEMS } },
-      preHandler: allow('catalog:record', { kind: 'W' }),
+const jobRoutes = (app: TypedApp, deps: CatalogDeps): void => {
+  app.post('/v1/imports', {
+    schema: {
+      operationId: 'startImport',
+      summary: 'Start an import',
+      description:
+        'Up to 1,000 items of one source, taken over by themselves in small transactions with the rights that the caller has then. A restart of the catalog loses and repeats nothing. Not in the specification.',
+      tags,
+      headers: CommandHeaders,
+      'x-reply-headers': ['location'],
+      querystring: JobQuery,
+      body: ImportJobRequest,
+      response: { 202: ImportJob, ...errorReplies },
     },
-    async (req, reply) => {
+    config: { json_limits: { ...JSON_LIMITS, each: JOB_ITEMS } },
+    preHandler: allow('catalog:record', { kind: 'W' }),
+    handler: async (req, reply) => {
       // A job runs with the rights of its account; those of a credential may be fewer, and are known by its token alone.
       const machine = refuseMachine(req.caller)
       if (machine) throw machine
       const write = writeOf(req, { query: req.query, body: req.body })
       return sendStored(reply, await auditDenied(deps, req, startJob(deps, req.body, write)))
     },
-  )
+  })
 
-  app.get(
-    '/v1/imports/:job_id',
-    {
-      schema: {
-        operationId: 'getImport',
-        summary: 'Read an import',
-        description:
-          'How far an import of the caller is, and what became of its items in numbers. Not in the specification.',
-        tags,
-        params: JobParams,
-        response: { 200: ImportJob, ...errorReplies },
-      },
-      preHandler: allow('catalog:record', { kind: 'R' }),
+  app.get('/v1/imports/:job_id', {
+    schema: {
+      operationId: 'getImport',
+      summary: 'Read an import',
+      description:
+        'How far an import of the caller is, and what became of its items in numbers. Not in the specification.',
+      tags,
+      params: JobParams,
+      response: { 200: ImportJob, ...errorReplies },
     },
-    (req) => readJob(deps, req.params.job_id, req.caller.user_id),
-  )
+    preHandler: allow('catalog:record', { kind: 'R' }),
+    handler: (req) => readJob(deps, req.params.job_id, req.caller.user_id),
+  })
 
-  app.get(
-    '/v1/imports/:job_id/results',
-    {
-      schema: {
-        operationId: 'listImportResults',
-        summary: 'List the results of an import',
-        description: 'What became of each item so far, in the order of the items. Not in the specification.',
-        tags,
-        params: JobParams,
-        querystring: ResultsQuery,
-        response: { 200: ImportResults, ...errorReplies },
-      },
-      preHandler: allow('catalog:record', { kind: 'R' }),
+  app.get('/v1/imports/:job_id/results', {
+    schema: {
+      operationId: 'listImportResults',
+      summary: 'List the results of an import',
+      description: 'What became of each item so far, in the order of the items. Not in the specification.',
+      tags,
+      params: JobParams,
+      querystring: ResultsQuery,
+      response: { 200: ImportResults, ...errorReplies },
     },
-    (req) => readResults(deps, req.params.job_id, req.caller.user_id, req.query.page_token),
-  )
+    preHandler: allow('catalog:record', { kind: 'R' }),
+    handler: (req) => readResults(deps, req.params.job_id, req.caller.user_id, req.query.page_token),
+  })
 
-  app.post(
-    '/v1/imports/:job_id/cancel',
-    {
-      schema: {
-        operationId: 'cancelImport',
-        summary: 'Cancel an import',
-        description: 'Ends an import where it is; what was taken over stays. Not in the specification.',
-        tags,
-        params: JobParams,
-        headers: CommandHeaders,
-        response: { 200: ImportJob, ...errorReplies },
-      },
-      preHandler: allow('catalog:record', { kind: 'W' }),
+  app.post('/v1/imports/:job_id/cancel', {
+    schema: {
+      operationId: 'cancelImport',
+      summary: 'Cancel an import',
+      description: 'Ends an import where it is; what was taken over stays. Not in the specification.',
+      tags,
+      params: JobParams,
+      headers: CommandHeaders,
+      response: { 200: ImportJob, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('catalog:record', { kind: 'W' }),
+    handler: async (req, reply) => {
       const write = writeOf(req, { params: req.params })
       return sendStored(reply, await auditDenied(deps, req, stopJob(deps, req.params.job_id, write)))
     },
-  )
+  })
 }

@@ -11,7 +11,7 @@ import { crashPoint } from '../../shared/crash.ts'
 import { consume, type Envelope, epochOf } from '../../shared/events/events.ts'
 import { isOutage, refusalOf } from '../../shared/process/outage.ts'
 import { audienceOf } from '../../shared/service/scopes.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { CatalogDeps, Uses } from '../deps.ts'
 
 /** The operations app's messages about operations, folded into operations-summary (reliability.md 4.6). */
 export const CONSUMER = 'catalog-operations-index'
@@ -62,7 +62,7 @@ const changesIndex = ({ events = [] }: Message): boolean => events.some(({ type 
 const agg = { agg_type: 'operation' }
 
 /** What following operations takes. */
-export type Follower = Pick<CatalogDeps, 'db'> & {
+export type Follower = Uses<'db'> & {
   config: Pick<CatalogDeps['config'], 'operations_url'>
   trust: Pick<CatalogDeps['trust'], 'signer'>
 }

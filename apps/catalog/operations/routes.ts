@@ -1,8 +1,7 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { countOperations, lastOperations } from '../../../db/catalog/operations.ts'
 import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
 import { OperationsSummary } from '../../shared/contracts/catalog/operations-summary.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { timeOrNull } from '../read/documents.ts'
 import { asOf } from '../read/lists.ts'
@@ -12,25 +11,19 @@ import { findVisible } from '../read/visible.ts'
 const LAST = 10
 
 /** Operations that touched one resource: counts and the last ten, nothing of their history. */
-export const operationsSummaryRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
-  app.get(
-    side.path('/v1/resources/:resource_id/operations-summary'),
-    {
-      schema: {
-        operationId: 'getOperationsSummary',
-        summary: 'Summarise the operations of a resource',
-        description:
-          'How many operations touched it, by status, and the last ten. Their history is at /v1/operations/{operation_id}.',
-        tags: side.tags,
-        params: ResourceParams,
-        response: { 200: OperationsSummary, ...errorReplies },
-      },
-      preHandler: side.guard(),
+export const operationsSummaryRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
+  app.get(side.path('/v1/resources/:resource_id/operations-summary'), {
+    schema: {
+      operationId: 'getOperationsSummary',
+      summary: 'Summarise the operations of a resource',
+      description:
+        'How many operations touched it, by status, and the last ten. Their history is at /v1/operations/{operation_id}.',
+      tags: side.tags,
+      params: ResourceParams,
+      response: { 200: OperationsSummary, ...errorReplies },
     },
-    async (req) => {
+    preHandler: side.guard(),
+    handler: async (req) => {
       const { row } = await findVisible(deps, req.params.resource_id, side.reader(req))
       const counts = await countOperations(deps.db, row.rid)
       const last = await lastOperations(deps.db, row.rid, LAST)
@@ -44,5 +37,5 @@ export const operationsSummaryRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogD
         as_of: await asOf(deps.db, deps),
       }
     },
-  )
+  })
 }

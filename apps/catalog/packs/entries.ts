@@ -1,5 +1,6 @@
 import semver from 'semver'
 import type { ResourceType } from '../../shared/contracts/catalog/types.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { lifecycleFaults } from '../document/lifecycle.ts'
 import { isObject, type JsonObject } from '../document/pointers.ts'
 import { foreignRefs, schemaAt, validatorOf } from '../document/schemas.ts'
@@ -166,21 +167,9 @@ const checkOnce = (entry: TypeEntry, report: Report) => {
     'type_key',
     relationships.map(({ direction, type_key }) => `${direction} ${type_key}`),
   )
-  once(
-    'requires',
-    'requirement_key',
-    requires.map(({ requirement_key }) => requirement_key),
-  )
-  once(
-    'provides',
-    'capability_key',
-    provides.map(({ capability_key }) => capability_key),
-  )
-  once(
-    'actions',
-    'action_key',
-    actions.map(({ action_key }) => action_key),
-  )
+  once('requires', 'requirement_key', pluck(requires, 'requirement_key'))
+  once('provides', 'capability_key', pluck(provides, 'capability_key'))
+  once('actions', 'action_key', pluck(actions, 'action_key'))
 }
 
 /** What requirements want must be attributes of the capability, and what they take from the resource must exist. */

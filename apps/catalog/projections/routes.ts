@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { requireScope } from '../../shared/auth/http.ts'
@@ -11,7 +10,7 @@ import {
   Projections,
 } from '../../shared/contracts/catalog/projections.ts'
 import { notFound } from '../../shared/errors.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { type Keeper, pauseProjection, proveProjection, readProjections } from './manage.ts'
 import type { Name } from './proofs.ts'
@@ -58,49 +57,43 @@ const ACTIONS = [
 ]
 
 /** How far the read models of this process are, and what may be done to them (catalog.md 7.5, 11). */
-export const projectionsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = async (app, { deps }) => {
+export const projectionsRoutes: Routes<CatalogDeps> = async (app, { deps }) => {
   const preHandler = requireScope('catalog:admin')
   const tags = ['internal']
 
-  app.get(
-    '/internal/v1/projections',
-    {
-      schema: {
-        operationId: 'listProjections',
-        summary: 'Read how far the read models are',
-        description:
-          'The graph and the index of operations of the process that answers: state, place in the log, lag, and what the last comparison with the truth has found. Not in the specification.',
-        tags,
-        querystring: Type.Object({}, closed),
-        response: { 200: Projections, ...errorReplies },
-      },
-      preHandler,
+  app.get('/internal/v1/projections', {
+    schema: {
+      operationId: 'listProjections',
+      summary: 'Read how far the read models are',
+      description:
+        'The graph and the index of operations of the process that answers: state, place in the log, lag, and what the last comparison with the truth has found. Not in the specification.',
+      tags,
+      querystring: Type.Object({}, closed),
+      response: { 200: Projections, ...errorReplies },
     },
-    () => readProjections(deps),
-  )
+    preHandler,
+    handler: () => readProjections(deps),
+  })
 
   for (const { verb, operationId, summary, description } of ACTIONS) {
     const feeds = verb === 'pause' || verb === 'resume'
-    app.post(
-      `/internal/v1/projections/:name/${verb}`,
-      {
-        schema: {
-          operationId,
-          summary,
-          description: `${description} Not in the specification.`,
-          tags,
-          params: ProjectionParams,
-          response: { ...(feeds ? { 200: ProjectionPaused } : { 202: ProjectionProving }), ...errorReplies },
-        },
-        preHandler,
+    app.post(`/internal/v1/projections/:name/${verb}`, {
+      schema: {
+        operationId,
+        summary,
+        description: `${description} Not in the specification.`,
+        tags,
+        params: ProjectionParams,
+        response: { ...(feeds ? { 200: ProjectionPaused } : { 202: ProjectionProving }), ...errorReplies },
       },
-      async (req, reply) => {
+      preHandler,
+      handler: async (req, reply) => {
         const [name, keeper] = [nameOf(req.params.name), keeperOf(req)]
         const done = feeds
           ? pauseProjection(deps, name, verb === 'pause', keeper)
           : proveProjection(deps, name, verb, keeper)
         return reply.code(feeds ? 200 : 202).send((await done) as never)
       },
-    )
+    })
   }
 }

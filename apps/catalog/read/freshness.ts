@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { getResource } from '../../../db/catalog/resources/rows.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { CatalogDeps, Uses } from '../deps.ts'
 import { type Access, visibleOf } from './access.ts'
 import { changeOf } from './documents.ts'
 import { tooExpensive } from './expensive.ts'
@@ -75,11 +75,7 @@ export const requireFresh = async (
 }
 
 /** The refusal of what only the graph in memory can answer, while it is loading (503) or where it is switched off (422). */
-export const graphMissing = (
-  { graph, config }: Pick<CatalogDeps, 'graph' | 'config'>,
-  what: string,
-  instead: string,
-): AppError =>
+export const graphMissing = ({ graph, config }: Uses<'graph' | 'config'>, what: string, instead: string): AppError =>
   graph.enabled
     ? new AppError('stale_projection', 'graph_warming', `${what} is read from the graph in memory, which is loading.`, {
         retryable: true,

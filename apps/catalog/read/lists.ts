@@ -16,7 +16,7 @@ import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Queryable } from '../../../db/client.ts'
 import { ResourceItem, type ResourceListQuery } from '../../shared/contracts/catalog/resources.ts'
 import { isTime } from '../../shared/data/formats.ts'
-import { AppError } from '../../shared/errors.ts'
+import { wrongAt } from '../../shared/errors.ts'
 import { pageSizeOf } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { type Fields, parseFields, pickFields } from '../document/fields.ts'
@@ -41,9 +41,7 @@ export const valuesOf = (given: readonly string[] | undefined): string[] | undef
 
 /** 400 for a query parameter whose value does not fit. */
 export const invalid = (pointer: string, message: string) =>
-  new AppError('validation_error', 'schema_violation', `${pointer} ${message}.`, {
-    violations: [{ pointer: `/querystring/${pointer}`, code: 'schema_violation', message }],
-  })
+  wrongAt(`/querystring/${pointer}`, message, { detail: `${pointer} ${message}.` })
 
 /** Runs a read whose cost the caller decides; 422 when the database gave it up for its time. */
 export const affordable = async <T>(read: Promise<T>): Promise<T> => {

@@ -1,12 +1,12 @@
 import type { SQL } from 'drizzle-orm'
 import { conditions } from '../../../db/catalog/resources/lists.ts'
 import { getResource } from '../../../db/catalog/resources/rows.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { type Access, visibleOf } from './access.ts'
 
 /** What a team or person owns, as a condition over r; none of an owner that the reader may not see. */
 export const ownedWhere = async (
-  { db, registry: { types } }: Pick<CatalogDeps, 'db' | 'registry'>,
+  { db, registry: { types } }: Uses<'db' | 'registry'>,
   owner_id: string | undefined,
   access: Access,
 ): Promise<SQL[]> => {

@@ -5,7 +5,7 @@ import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { ResourceDocument, ResourceView, Scope } from '../../shared/contracts/catalog/resources.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { CatalogDeps, Uses } from '../deps.ts'
 import { type Placed, placedThen, scopesOf } from './access.ts'
 import { changeToken } from './documents.ts'
 
@@ -14,7 +14,7 @@ import { changeToken } from './documents.ts'
  * command can stamp that time any more, so that the answer never changes; 503 `projection_lag` when that does not come.
  */
 export const pastTime = async (
-  { db, clock, config }: Pick<CatalogDeps, 'db' | 'clock' | 'config'>,
+  { db, clock, config }: Uses<'db' | 'clock' | 'config'>,
   at: string | undefined,
   kept_d?: number,
 ): Promise<string | undefined> => {

@@ -9,7 +9,7 @@ import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError, type Violation } from '../../shared/errors.ts'
 import { bindClaims, type Claimed, isClaim } from '../capabilities/claims.ts'
 import type { EdgePlan, Resolved } from '../command/edges.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import type { JsonObject } from '../document/pointers.ts'
 import type { StoredRelationshipType, StoredType, Types } from '../packs/registry.ts'
 import type { MayWrite } from '../read/access.ts'
@@ -107,12 +107,7 @@ export const checkPeers = async (
   if (violations.length > 0) throw violated(violations)
 }
 
-const keyOf = (
-  rid: string,
-  relation: StoredRelationshipType,
-  peer: ResourceRow,
-  change: RelationshipChange,
-): EdgeKey => {
+const keyOf = (rid: string, relation: StoredRelationshipType, peer: ResourceRow, change: RelationshipChange) => {
   const [src, dst] = change.direction === 'in' ? [peer.rid, rid] : [rid, peer.rid]
   return relation.symmetric && BigInt(src) > BigInt(dst)
     ? { src: dst, reltype_id: relation.id, dst: src }
@@ -142,7 +137,7 @@ export const edgeEvent = (
  */
 export const applyEdges = async (
   tx: Tx,
-  deps: Pick<CatalogDeps, 'telemetry' | 'config' | 'registry' | 'clock'>,
+  deps: Uses<'telemetry' | 'config' | 'registry' | 'clock'>,
   { types, row }: Pick<Place, 'types' | 'row'>,
   plan: EdgePlan,
   cause: EdgeCause,

@@ -1,10 +1,9 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { edgeConditions, listEdges, type PeerRow } from '../../../db/catalog/events.ts'
 import { accessSql } from '../../../db/catalog/resources/lists.ts'
 import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
 import { RelationshipList, RelationshipQuery } from '../../shared/contracts/catalog/relationships.ts'
 import type { HealthStatus } from '../../shared/contracts/catalog/resources.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import { pageSizeOf } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { relationshipId, timeText } from '../read/documents.ts'
@@ -15,26 +14,20 @@ import type { Side } from '../read/sides.ts'
 import { findVisible } from '../read/visible.ts'
 
 /** Open edges of one resource, seen from it. */
-export const relationshipsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
-  app.get(
-    side.path('/v1/resources/:resource_id/relationships'),
-    {
-      schema: {
-        operationId: 'listRelationships',
-        summary: 'List the relationships of a resource',
-        description:
-          'Open edges (or, with at, those of that time) to peers that the caller may see, by type, direction and peer id. Example: ?direction=out&relationship_types=depends_on',
-        tags: side.tags,
-        params: ResourceParams,
-        querystring: RelationshipQuery,
-        response: { 200: RelationshipList, ...errorReplies },
-      },
-      preHandler: side.guard(),
+export const relationshipsRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
+  app.get(side.path('/v1/resources/:resource_id/relationships'), {
+    schema: {
+      operationId: 'listRelationships',
+      summary: 'List the relationships of a resource',
+      description:
+        'Open edges (or, with at, those of that time) to peers that the caller may see, by type, direction and peer id. Example: ?direction=out&relationship_types=depends_on',
+      tags: side.tags,
+      params: ResourceParams,
+      querystring: RelationshipQuery,
+      response: { 200: RelationshipList, ...errorReplies },
     },
-    async (req) => {
+    preHandler: side.guard(),
+    handler: async (req) => {
       const { types } = deps.registry
       const reader = side.reader(req)
       const { row } = await findVisible(deps, req.params.resource_id, reader)
@@ -79,5 +72,5 @@ export const relationshipsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps;
         as_of: await asOf(deps.db, deps),
       }
     },
-  )
+  })
 }

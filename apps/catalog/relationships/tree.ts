@@ -3,7 +3,7 @@ import { getResourcesByRid, getSubtree } from '../../../db/catalog/resources/row
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import type { Types } from '../packs/registry.ts'
 import type { MayWrite, Placed } from '../read/access.ts'
 import { violated } from '../rules/change.ts'
@@ -27,7 +27,7 @@ export type Move = {
  */
 export const followParent = async (
   tx: Tx,
-  { config }: Pick<CatalogDeps, 'config'>,
+  { config }: Uses<'config'>,
   types: Types,
   { child_rid, mayWrite, pointer }: Move,
 ): Promise<ResourceRow | undefined> => {

@@ -10,14 +10,13 @@ import type { Tx } from '../../../db/client.ts'
 import { attempt } from '../../../db/command/attempt.ts'
 import { type Answer, answerOf, type Given } from '../../../db/command/run.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
-import type { OperationRef, ResourceCreate } from '../../shared/contracts/catalog/resources.ts'
+import type { ResourceCreate } from '../../shared/contracts/catalog/resources.ts'
 import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
 import { tellClaims } from '../capabilities/claims.ts'
 import { type Change, makeHere } from '../changes/each.ts'
 import { createWish } from '../changes/hold.ts'
 import { runChange } from '../changes/run.ts'
-import type { EdgePlan } from '../command/edges.ts'
 import { type Cause, managerOf } from '../command/outbox.ts'
 import {
   type Causing,
@@ -130,12 +129,7 @@ export const insertNew = async (tx: Tx, deps: CatalogDeps, body: Wanted, write: 
 
 const NOWHERE = { region_id: null, datacenter_id: null, layer_id: null, segment_id: null }
 
-const lockForCreate = async (
-  tx: Tx,
-  { registry }: CatalogDeps,
-  body: Wanted,
-  mayWrite: MayWrite,
-): Promise<{ plan: EdgePlan; parent: ResourceRow | undefined; parent_at: string }> => {
+const lockForCreate = async (tx: Tx, { registry }: CatalogDeps, body: Wanted, mayWrite: MayWrite) => {
   const changes: RelationshipChange[] = (body.relationships ?? []).map((edge) => ({ op: 'add', ...edge }))
   const plan = await planEdges(tx, registry.types, changes, { is_new: true, pointer: '/relationships', mayWrite })
   if (body.parent_id !== undefined) {
@@ -256,14 +250,7 @@ const insertRows = (
   return rid
 }
 
-const intentFor = (
-  tx: Tx,
-  deps: CatalogDeps,
-  type: StoredType,
-  row: ResourceRow,
-  write: Write,
-  cause: Cause,
-): Promise<OperationRef> | undefined =>
+const intentFor = (tx: Tx, deps: CatalogDeps, type: StoredType, row: ResourceRow, write: Write, cause: Cause) =>
   type.writes === 'operation' && write.query.mode !== 'record_only'
     ? requestIntent(tx, deps.registry.types, row, write.caller, cause, { op: 'create', desired_state_patch: {} })
     : undefined

@@ -9,7 +9,8 @@ import {
 } from '../../../db/catalog/events.ts'
 import { lastPubSeq } from '../../../db/catalog/resources/lists.ts'
 import type { CatalogEvent, EventsQuery, SnapshotQuery, VersionsQuery } from '../../shared/contracts/catalog/events.ts'
-import { AppError } from '../../shared/errors.ts'
+import { pluck } from '../../shared/data/pick.ts'
+import { wrongAt } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { documentOf, relationshipId, timeText } from '../read/documents.ts'
 
@@ -27,8 +28,8 @@ export const readEvents = async ({ db }: CatalogDeps, query: Static<typeof Event
     return { items: rows.map(messageOf), last_pub_seq: await lastPubSeq(db) }
   }
   if (agg_type !== undefined || agg_id !== undefined) {
-    throw new AppError('validation_error', 'schema_violation', 'Send after alone, or agg_type and agg_id together.', {
-      violations: [{ pointer: '/querystring', code: 'schema_violation', message: 'mixes two ways to read the log' }],
+    throw wrongAt('/querystring', 'mixes two ways to read the log', {
+      detail: 'Send after alone, or agg_type and agg_id together.',
     })
   }
   // The head is read first: it never names an event that the page does not hold or lead to.
@@ -43,13 +44,7 @@ export const readSnapshot = async ({ db, registry }: CatalogDeps, query: Static<
   const rows = await db.transaction(
     async (tx) => {
       const resources = await snapshotRows(tx, query.after, limit)
-      return {
-        resources,
-        edges: await edgesOut(
-          tx,
-          resources.map(({ rid }) => rid),
-        ),
-      }
+      return { resources, edges: await edgesOut(tx, pluck(resources, 'rid')) }
     },
     { isolationLevel: 'repeatable read', accessMode: 'read only' },
   )

@@ -1,10 +1,11 @@
 import { lastChanges } from '../../../db/catalog/resources/history.ts'
 import type { ManagedField } from '../../shared/contracts/catalog/resources.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { timeOrNull } from '../read/documents.ts'
 
-type Reading = Pick<CatalogDeps, 'db' | 'trust'>
+type Reading = Uses<'db' | 'trust'>
 type Owned = { path: string; owner: string }
 
 /** Managers of fields as people know them: by name, and since when. */
@@ -13,15 +14,8 @@ export const managedFields = async (
   resource_id: string,
   owned: readonly Owned[],
 ): Promise<ManagedField[]> => {
-  const since = await lastChanges(
-    db,
-    resource_id,
-    owned.map(({ path }) => path),
-  )
-  const names = await namesOf(
-    trust,
-    owned.map(({ owner }) => owner),
-  )
+  const since = await lastChanges(db, resource_id, pluck(owned, 'path'))
+  const names = await namesOf(trust, pluck(owned, 'owner'))
   return owned.map(({ path, owner }) => ({
     path,
     owner,

@@ -3,6 +3,7 @@ import type { Filter } from '../../../db/catalog/resources/filter.ts'
 import { meeting, revisionsAt } from '../../../db/catalog/resources/history.ts'
 import { accessSql, conditions, type ListRow, listResources } from '../../../db/catalog/resources/lists.ts'
 import type { ResourceListQuery, ResourceView } from '../../shared/contracts/catalog/resources.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { pageSizeOf } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { pickFields } from '../document/fields.ts'
@@ -99,11 +100,7 @@ const refuseFields = (filter: Filter): void => {
 const thoseThen = async (deps: CatalogDeps, candidates: ListRow[], query: ResourceListQuery & { at: string }) => {
   const { types } = deps.registry
   const { at } = query
-  const revisions = await revisionsAt(
-    deps.db,
-    candidates.map(({ rid }) => rid),
-    at,
-  )
+  const revisions = await revisionsAt(deps.db, pluck(candidates, 'rid'), at)
   const there = await placedThen(
     deps.db,
     types,

@@ -3,6 +3,7 @@ import { listVersions } from '../../../db/catalog/resources/history.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { EvidenceRef } from '../../shared/contracts/catalog/common.ts'
 import type { ResourceView, Scope } from '../../shared/contracts/catalog/resources.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { pageSizeOf } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'
@@ -48,11 +49,7 @@ const twoTimes = () =>
  * The resource now. A check that ran out since the last sweep already counts; the tag then ends in x, since
  * health_revision has not moved yet.
  */
-const currentView = async (
-  deps: CatalogDeps,
-  row: ResourceRow,
-  scope: Scope,
-): Promise<{ view: ResourceView; etag: string }> => {
+const currentView = async (deps: CatalogDeps, row: ResourceRow, scope: Scope) => {
   const { types } = deps.registry
   const now = deps.clock.now()
   if (row.health_expires_at !== null && new Date(row.health_expires_at) <= now) {
@@ -80,10 +77,7 @@ export const readVersions = async (
   const rows = await listVersions(deps.db, row.rid, { from, back: place.back, limit: size + 1 })
   const keyOf = ({ version }: { version: number }) => [String(version)]
   const { items, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
-  const names = await namesOf(
-    deps.trust,
-    items.map(({ actor }) => actor),
-  )
+  const names = await namesOf(deps.trust, pluck(items, 'actor'))
   return {
     items: items.map(({ evidence_refs, ...revision }) => ({
       ...revision,

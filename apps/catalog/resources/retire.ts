@@ -3,6 +3,7 @@ import { getResourcesByRid, wishLock } from '../../../db/catalog/resources/rows.
 import type { EdgeRow, LockMode, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { RelationshipEvent } from '../../shared/contracts/catalog/events.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { type Claimed, isClaim, lockClaimed, tellClaims } from '../capabilities/claims.ts'
 import { type ProviderEvent, withdraw } from '../capabilities/declare.ts'
@@ -73,10 +74,7 @@ const tooManyToClose = ({ resource_id }: ResourceRow) =>
   )
 
 const blocked = async (tx: Tx, types: Types, row: ResourceRow, edges: EdgeRow[], sees: Sees) => {
-  const rows = await getResourcesByRid(
-    tx,
-    edges.map(({ src }) => src),
-  )
+  const rows = await getResourcesByRid(tx, pluck(edges, 'src'))
   const seen = await sees(rows)
   const peers = new Map(rows.filter(({ rid }) => seen.has(rid)).map((peer) => [peer.rid, peer]))
   const visible = edges.flatMap((edge) => {

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { allow, permissionMissing } from '../../shared/auth/http.ts'
@@ -15,12 +14,13 @@ import {
   VersionList,
   WriteQuery,
 } from '../../shared/contracts/catalog/resources.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, wrongAt } from '../../shared/errors.ts'
 import {
   CommandHeaders,
   errorReplies,
   isKnown,
   ReadHeaders,
+  type Routes,
   sendPart,
   sendStored,
   sendUnchanged,
@@ -56,27 +56,21 @@ const CreateQuery = Type.Object(createQuery, closed)
 const PatchHeaders = Type.Partial(VersionedHeaders)
 
 /** Reads of resources; the same on both listeners. */
-export const resourceReads: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
+export const resourceReads: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
   const { tags } = side
 
-  app.get(
-    side.path('/v1/resources'),
-    {
-      schema: {
-        operationId: 'listResources',
-        summary: 'List resources',
-        description:
-          'Resources by their place, type, state, labels or a filter, in keyset pages: a row that lasts is seen exactly once under sort keys that never change. Example: ?type_key=infra.host&region_id=eu1&filter=labels.env=prod',
-        tags,
-        querystring: ResourceListQuery,
-        response: { 200: ResourceList, ...errorReplies },
-      },
-      preHandler: side.guard(),
+  app.get(side.path('/v1/resources'), {
+    schema: {
+      operationId: 'listResources',
+      summary: 'List resources',
+      description:
+        'Resources by their place, type, state, labels or a filter, in keyset pages: a row that lasts is seen exactly once under sort keys that never change. Example: ?type_key=infra.host&region_id=eu1&filter=labels.env=prod',
+      tags,
+      querystring: ResourceListQuery,
+      response: { 200: ResourceList, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: side.guard(),
+    handler: async (req, reply) => {
       const { at, ...query } = req.query
       const reader = side.reader(req)
       if (at !== undefined) {
@@ -86,27 +80,24 @@ export const resourceReads: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side:
       const { rows, selected, ...page } = await listPage(deps, 'resources', query, reader)
       return selected ? sendPart(reply, page) : page
     },
-  )
+  })
 
-  app.get(
-    side.path('/v1/resources/:resource_id'),
-    {
-      schema: {
-        operationId: 'getResource',
-        summary: 'Read a resource',
-        description:
-          'One resource from truth, never stale, with the ETag for If-Match. at and at_version give it as it was. With fields the reply holds only those members. Example: ?fields=name,desired_state.release',
-        tags,
-        params: ResourceParams,
-        headers: ReadHeaders,
-        querystring: ResourceQuery,
-        'x-reply-headers': ['etag'],
-        'x-errors': [410],
-        response: { 200: ResourceView, 304: Type.Null(), ...errorReplies },
-      },
-      preHandler: side.guard(),
+  app.get(side.path('/v1/resources/:resource_id'), {
+    schema: {
+      operationId: 'getResource',
+      summary: 'Read a resource',
+      description:
+        'One resource from truth, never stale, with the ETag for If-Match. at and at_version give it as it was. With fields the reply holds only those members. Example: ?fields=name,desired_state.release',
+      tags,
+      params: ResourceParams,
+      headers: ReadHeaders,
+      querystring: ResourceQuery,
+      'x-reply-headers': ['etag'],
+      'x-errors': [410],
+      response: { 200: ResourceView, 304: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: side.guard(),
+    handler: async (req, reply) => {
       const { resource_id } = req.params
       const { view, etag } = await readResource(deps, resource_id, req.query, side.reader(req))
       if (etag !== undefined) reply.header('etag', etag)
@@ -114,81 +105,72 @@ export const resourceReads: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side:
       const fields = fieldsOf(req.query.fields)
       return fields ? sendPart(reply, pickFields(view, fields) as typeof view) : view
     },
-  )
+  })
 
-  app.get(
-    side.path('/v1/resources/:resource_id/versions'),
-    {
-      schema: {
-        operationId: 'listResourceVersions',
-        summary: 'List the versions of a resource',
-        description:
-          'Who changed what and when, by which command and operation, on what evidence; the newest first. Not in the specification.',
-        tags,
-        params: ResourceParams,
-        querystring: VersionsQuery,
-        response: { 200: VersionList, ...errorReplies },
-      },
-      preHandler: side.guard(),
+  app.get(side.path('/v1/resources/:resource_id/versions'), {
+    schema: {
+      operationId: 'listResourceVersions',
+      summary: 'List the versions of a resource',
+      description:
+        'Who changed what and when, by which command and operation, on what evidence; the newest first. Not in the specification.',
+      tags,
+      params: ResourceParams,
+      querystring: VersionsQuery,
+      response: { 200: VersionList, ...errorReplies },
     },
-    (req) => readVersions(deps, req.params.resource_id, req.query, side.reader(req)),
-  )
+    preHandler: side.guard(),
+    handler: (req) => readVersions(deps, req.params.resource_id, req.query, side.reader(req)),
+  })
 }
 
 const MERGE_PATCH = 'application/merge-patch+json'
 const JSON_PATCH = 'application/json-patch+json'
 
 /** Writes of resources by people. */
-export const resourceWrites: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = async (app, { deps }) => {
+export const resourceWrites: Routes<CatalogDeps> = async (app, { deps }) => {
   const tags = ['catalog']
   const guard = allow(['catalog:write', 'catalog:record'], { kind: 'W' })
 
-  app.post(
-    '/v1/resources',
-    {
-      schema: {
-        operationId: 'createResource',
-        summary: 'Create a resource',
-        description:
-          'Record types, and facts with mode=record_only, are written at once (201). Other types become a planned resource and an intent (202). Example body: {"type_key":"topology.region","name":"eu1","desired_state":{"code":"eu1"}}',
-        tags,
-        headers: CreateHeaders,
-        'x-reply-headers': ['etag', 'location'],
-        querystring: CreateQuery,
-        body: ResourceCreate,
-        response: { 200: Validated, 201: ResourceView, 202: Accepted, ...errorReplies },
-      },
-      onRequest: [exactType('application/json'), needRecordPermission(deps)],
-      preHandler: guard,
+  app.post('/v1/resources', {
+    schema: {
+      operationId: 'createResource',
+      summary: 'Create a resource',
+      description:
+        'Record types, and facts with mode=record_only, are written at once (201). Other types become a planned resource and an intent (202). Example body: {"type_key":"topology.region","name":"eu1","desired_state":{"code":"eu1"}}',
+      tags,
+      headers: CreateHeaders,
+      'x-reply-headers': ['etag', 'location'],
+      querystring: CreateQuery,
+      body: ResourceCreate,
+      response: { 200: Validated, 201: ResourceView, 202: Accepted, ...errorReplies },
     },
-    async (req, reply) => {
+    onRequest: [exactType('application/json'), needRecordPermission(deps)],
+    preHandler: guard,
+    handler: async (req, reply) => {
       const write = writeOf(req, { query: req.query, body: req.body })
       return sendStored(reply, await auditDenied(deps, req, createResource(deps, req.body, write)))
     },
-  )
+  })
 
-  app.patch(
-    '/v1/resources/:resource_id',
-    {
-      schema: {
-        operationId: 'updateResource',
-        summary: 'Change a resource',
-        description:
-          'A merge patch (RFC 7396) or JSON patch (RFC 6902) of display_name, labels, annotations, owner and desired_state, decided on one version (If-Match or expected_version). desired_state of an operation type becomes an intent (202). A state has at most 256 KiB and 20 levels, one text in it 65,536 characters as spelled in JSON. Example body: {"labels":{"env":"prod"},"expected_version":3}',
-        tags,
-        params: ResourceParams,
-        headers: PatchHeaders,
-        'x-reply-headers': ['etag', 'location'],
-        'x-errors': [428],
-        querystring: WriteQuery,
-        body: ResourcePatch,
-        consumes: [MERGE_PATCH, JSON_PATCH],
-        response: { 200: Type.Union([ResourceView, Validated]), 202: Accepted, ...errorReplies },
-      },
-      onRequest: [exactType(MERGE_PATCH, JSON_PATCH), needRecordPermission(deps)],
-      preHandler: guard,
+  app.patch('/v1/resources/:resource_id', {
+    schema: {
+      operationId: 'updateResource',
+      summary: 'Change a resource',
+      description:
+        'A merge patch (RFC 7396) or JSON patch (RFC 6902) of display_name, labels, annotations, owner and desired_state, decided on one version (If-Match or expected_version). desired_state of an operation type becomes an intent (202). A state has at most 256 KiB and 20 levels, one text in it 65,536 characters as spelled in JSON. Example body: {"labels":{"env":"prod"},"expected_version":3}',
+      tags,
+      params: ResourceParams,
+      headers: PatchHeaders,
+      'x-reply-headers': ['etag', 'location'],
+      'x-errors': [428],
+      querystring: WriteQuery,
+      body: ResourcePatch,
+      consumes: [MERGE_PATCH, JSON_PATCH],
+      response: { 200: Type.Union([ResourceView, Validated]), 202: Accepted, ...errorReplies },
     },
-    async (req, reply) => {
+    onRequest: [exactType(MERGE_PATCH, JSON_PATCH), needRecordPermission(deps)],
+    preHandler: guard,
+    handler: async (req, reply) => {
       const { params, query, body } = req
       refuseOtherShape(req, body)
       const if_match = req.headers['if-match']
@@ -196,7 +178,7 @@ export const resourceWrites: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
       const done = patchResource(deps, params.resource_id, body as PatchBody, if_match, write)
       return sendStored(reply, await namingManagers(deps, params.resource_id, auditDenied(deps, req, done)))
     },
-  )
+  })
 }
 
 /** 415 for any other content type than these: the shared parser takes all JSON types. */
@@ -228,7 +210,5 @@ const refuseOtherShape = (req: FastifyRequest, body: unknown): void => {
   const wants_list = req.headers['content-type']?.toLowerCase().startsWith(JSON_PATCH) ?? false
   if (Array.isArray(body) === wants_list) return
   const message = wants_list ? 'must be a list of operations' : 'must be an object'
-  throw new AppError('validation_error', 'schema_violation', `The body ${message} for this content type.`, {
-    violations: [{ pointer: '', code: 'type', message }],
-  })
+  throw wrongAt('', message, { detail: `The body ${message} for this content type.`, as: 'type' })
 }

@@ -3,6 +3,7 @@ import { saveAudit, saveEvidence, saveOperationRef, saveRevision } from '../../.
 import { getResourcesByRid, updateResource, updateState } from '../../../db/catalog/resources/rows.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError } from '../../shared/errors.ts'
 import { capabilityEventsOf, tellClaims } from '../capabilities/claims.ts'
@@ -167,10 +168,7 @@ export const versionMoved = async (
   cause: Cause,
 ): Promise<void> => {
   const { types } = deps.registry
-  const rows = await getResourcesByRid(
-    tx,
-    moved.map(({ rid }) => rid),
-  )
+  const rows = await getResourcesByRid(tx, pluck(moved, 'rid'))
   for (const before of moved) {
     const row = rows.find(({ rid }) => rid === before.rid)
     const type = row && (types.version(row.type_id, row.type_version) ?? types.byId(row.type_id))
@@ -183,13 +181,7 @@ export const versionMoved = async (
 }
 
 /** Closes the edges of a resource that ends, and ends all that cascades from it, each with its own version and event. */
-const endWith = async (
-  tx: Tx,
-  deps: CatalogDeps,
-  { leaving, sees }: Locked,
-  row: ResourceRow,
-  cause: Cause,
-): ReturnType<typeof closeAllEdges> => {
+const endWith = async (tx: Tx, deps: CatalogDeps, { leaving, sees }: Locked, row: ResourceRow, cause: Cause) => {
   const { types } = deps.registry
   const all = new Set(leaving)
   const close = (member: ResourceRow) => closeAllEdges(tx, types, member, { leaving: all, sees, cause })

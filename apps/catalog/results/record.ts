@@ -8,13 +8,13 @@ import type {
   ResourceUpdateCommand,
 } from '../../shared/contracts/catalog/commands.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, wrongAt } from '../../shared/errors.ts'
 import type { ServiceCaller } from '../../shared/service/tokens.ts'
 import type { Asked } from '../changes/run.ts'
 import type { Command } from '../command/keys.ts'
 import { type Cause, recordAudit } from '../command/outbox.ts'
 import type { CommandWork } from '../command/run.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { CatalogDeps, Uses } from '../deps.ts'
 import { isObject, type JsonObject } from '../document/pointers.ts'
 import { observe } from '../health/observe.ts'
 import { changeToken, etagOf } from '../read/documents.ts'
@@ -29,17 +29,13 @@ type Internal = ResourceUpdateCommand | CapabilitiesCommand | HealthObservation
 
 const actorOf = ({ service }: Sender) => `svc:${service.name}`
 
-const commandOf = ({ keys }: Pick<CatalogDeps, 'keys'>, body: Internal, sender: Sender): Command => {
+const commandOf = ({ keys }: Uses<'keys'>, body: Internal, sender: Sender): Command => {
   if (body.resource_id !== sender.path_id) {
-    throw new AppError(
-      'validation_error',
-      'id_mismatch',
-      `The body names ${body.resource_id}, the path ${sender.path_id}.`,
-      {
-        violations: [{ pointer: '/resource_id', code: 'id_mismatch', message: 'is not the resource of the path' }],
-        hint: 'Path and body must name the same resource.',
-      },
-    )
+    throw wrongAt('/resource_id', 'is not the resource of the path', {
+      code: 'id_mismatch',
+      detail: `The body names ${body.resource_id}, the path ${sender.path_id}.`,
+      hint: 'Path and body must name the same resource.',
+    })
   }
   const { command_id, idempotency_key, ...content } = body
   return {
@@ -164,15 +160,11 @@ const MAX_AHEAD_MS = 60_000
 export const healthObservation = (deps: CatalogDeps, body: HealthObservation, sender: Sender): Asked => {
   const observed_at = new Date(body.observed_at)
   if (observed_at.getTime() > deps.clock.now().getTime() + MAX_AHEAD_MS) {
-    throw new AppError(
-      'validation_error',
-      'observed_in_future',
-      'observed_at is more than 60 s ahead of the catalog’s clock.',
-      {
-        violations: [{ pointer: '/observed_at', code: 'observed_in_future', message: 'is in the future' }],
-        hint: 'Check the clock of the sender.',
-      },
-    )
+    throw wrongAt('/observed_at', 'is in the future', {
+      code: 'observed_in_future',
+      detail: 'observed_at is more than 60 s ahead of the catalog’s clock.',
+      hint: 'Check the clock of the sender.',
+    })
   }
   const work: CommandWork = async (tx, stamp) => {
     const { row } = await lockResource(tx, deps.registry.types, body.resource_id, { read: 'all' })

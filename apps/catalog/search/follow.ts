@@ -9,14 +9,14 @@ import {
   writeSearchPosition,
 } from '../../../db/catalog/search/fold.ts'
 import { tryLockOf } from '../../../db/locks.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 
 const FILL = 1000
 const EVENTS = 5000
 /** A resource that changes several times within this time is folded once. */
 const IDLE_MS = 2000
 
-type Deps = Pick<CatalogDeps, 'db' | 'telemetry'>
+type Deps = Uses<'db' | 'telemetry'>
 
 /**
  * One step of what search knows, in one transaction with its place: the next resources of a first filling, then the

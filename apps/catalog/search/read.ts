@@ -4,14 +4,14 @@ import { type SearchRow, searchResources, setSpelling } from '../../../db/catalo
 import { readSearchPosition } from '../../../db/catalog/search/fold.ts'
 import type { SearchItem, SearchQuery, SearchResult } from '../../shared/contracts/topology/search.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { scopesOf } from '../read/access.ts'
 import { affordable, type Reader, whereOf } from '../read/lists.ts'
 import { ownedWhere } from '../read/owned.ts'
 
 const LIMIT = 20
 
-type Deps = Pick<CatalogDeps, 'db' | 'registry' | 'clock' | 'config'>
+type Deps = Uses<'db' | 'registry' | 'clock' | 'config'>
 
 /**
  * Resources by words (catalog.md 7.1): all that hold every word, ranked by where; if there are none, those whose names

@@ -1,29 +1,22 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { SearchQuery, SearchResult } from '../../shared/contracts/topology/search.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { Side } from '../read/sides.ts'
 import { readSearch } from './read.ts'
 
 /** Search over all resources. */
-export const searchRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
-  app.get(
-    side.path('/v1/search'),
-    {
-      schema: {
-        operationId: 'searchResources',
-        summary: 'Search resources',
-        description:
-          'Resources by words in their names, labels, owners, types, relations, states and annotations, the best first. Example: ?q=web eu1 prod',
-        tags: side.tags,
-        querystring: SearchQuery,
-        response: { 200: SearchResult, ...errorReplies },
-      },
-      preHandler: side.guard(),
+export const searchRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
+  app.get(side.path('/v1/search'), {
+    schema: {
+      operationId: 'searchResources',
+      summary: 'Search resources',
+      description:
+        'Resources by words in their names, labels, owners, types, relations, states and annotations, the best first. Example: ?q=web eu1 prod',
+      tags: side.tags,
+      querystring: SearchQuery,
+      response: { 200: SearchResult, ...errorReplies },
     },
-    (req) => readSearch(deps, req.query, side.reader(req)),
-  )
+    preHandler: side.guard(),
+    handler: (req) => readSearch(deps, req.query, side.reader(req)),
+  })
 }

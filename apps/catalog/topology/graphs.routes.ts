@@ -1,7 +1,6 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { NeedsGraph, NeedsGraphQuery } from '../../shared/contracts/topology/capability-graphs.ts'
 import { Graph, GraphQuery as Query } from '../../shared/contracts/topology/graphs.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import { readNeedsGraph } from '../capabilities/graphs.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { drawingOf, drawingOfNeeds, TEXT_TYPES } from '../drawing/formats.ts'
@@ -37,53 +36,44 @@ const ROUTES: (Omit<GraphRequest, 'query'> & {
 ]
 
 /** Graphs around resources. */
-export const graphsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
+export const graphsRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
   for (const { path, operationId, summary, description, ...request } of ROUTES) {
-    app.get(
-      side.path(path),
-      {
-        schema: {
-          operationId,
-          summary,
-          description,
-          tags: side.tags,
-          querystring: Query,
-          'x-errors': [404],
-          'x-text-types': TEXT_TYPES,
-          response: { 200: Graph, ...errorReplies },
-        },
-        preHandler: side.guard(),
+    app.get(side.path(path), {
+      schema: {
+        operationId,
+        summary,
+        description,
+        tags: side.tags,
+        querystring: Query,
+        'x-errors': [404],
+        'x-text-types': TEXT_TYPES,
+        response: { 200: Graph, ...errorReplies },
       },
-      async (req, reply) =>
+      preHandler: side.guard(),
+      handler: async (req, reply) =>
         sendDrawn(
           reply,
           req.query,
           await traverse(deps, { ...request, query: req.query }, side.reader(req)),
           drawingOf,
         ),
-    )
+    })
   }
 
-  app.get(
-    side.path('/v1/graphs/capabilities'),
-    {
-      schema: {
-        operationId: 'getNeedsGraph',
-        summary: 'Read the graph of capabilities between resources',
-        description:
-          'A page of resources with what they provide (to a capability) and require (a node with its state and why nothing meets it), and by whom it is satisfied. unsatisfied_only shows what is missing. Example: ?region_id=eu1&unsatisfied_only=true',
-        tags: side.tags,
-        querystring: NeedsGraphQuery,
-        'x-errors': [404],
-        'x-text-types': TEXT_TYPES,
-        response: { 200: NeedsGraph, ...errorReplies },
-      },
-      preHandler: side.guard(),
+  app.get(side.path('/v1/graphs/capabilities'), {
+    schema: {
+      operationId: 'getNeedsGraph',
+      summary: 'Read the graph of capabilities between resources',
+      description:
+        'A page of resources with what they provide (to a capability) and require (a node with its state and why nothing meets it), and by whom it is satisfied. unsatisfied_only shows what is missing. Example: ?region_id=eu1&unsatisfied_only=true',
+      tags: side.tags,
+      querystring: NeedsGraphQuery,
+      'x-errors': [404],
+      'x-text-types': TEXT_TYPES,
+      response: { 200: NeedsGraph, ...errorReplies },
     },
-    async (req, reply) =>
+    preHandler: side.guard(),
+    handler: async (req, reply) =>
       sendDrawn(reply, req.query, await readNeedsGraph(deps, req.query, side.reader(req)), drawingOfNeeds),
-  )
+  })
 }

@@ -1,7 +1,7 @@
 import { getNodes, type Reach } from '../../../db/catalog/relationships/graph.ts'
 import { accessSql, conditions, lastPubSeq, listResources } from '../../../db/catalog/resources/lists.ts'
 import type { Graph, GraphNode, GraphQuery } from '../../shared/contracts/topology/graphs.ts'
-import { AppError, type CodeOf, notFound } from '../../shared/errors.ts'
+import { AppError, type CodeOf, notFound, wrongAt } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { drawBySql } from '../drawing/oracle.ts'
 import { seesOf } from '../drawing/sees.ts'
@@ -63,12 +63,7 @@ const rolledUp = async (deps: CatalogDeps, graph: Graph): Promise<Graph> => {
   return { ...graph, nodes, rollup: { visited, truncated } }
 }
 
-const drawn = async (
-  deps: CatalogDeps,
-  request: GraphRequest,
-  reader: Reader,
-  by?: 'sql' | 'memory',
-): Promise<Graph> => {
+const drawn = async (deps: CatalogDeps, request: GraphRequest, reader: Reader, by?: 'sql' | 'memory') => {
   const { query } = request
   const past = await pastOf(deps, query)
   const bounds = boundsOf(query, deps.config.graph_max_nodes)
@@ -104,16 +99,9 @@ const refused = (
   message: string,
   code: CodeOf<'validation_error'> = 'schema_violation',
   hint?: string,
-) =>
-  new AppError('validation_error', code, `${pointer} ${message}.`, {
-    violations: [{ pointer: `/querystring/${pointer}`, code, message }],
-    ...(hint && { hint }),
-  })
+) => wrongAt(`/querystring/${pointer}`, message, { code, detail: `${pointer} ${message}.`, ...(hint && { hint }) })
 
-const pastOf = async (
-  deps: CatalogDeps,
-  { at, page_token, min_change, max_lag_ms }: GraphQuery,
-): Promise<Reach['past']> => {
+const pastOf = async (deps: CatalogDeps, { at, page_token, min_change, max_lag_ms }: GraphQuery) => {
   if (at === undefined) return undefined
   const beside = { page_token, min_change, max_lag_ms }
   for (const [name, value] of Object.entries(beside))

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { conditions } from '../../../db/catalog/resources/lists.ts'
 import {
   TopologyGraph,
@@ -6,7 +5,8 @@ import {
   TopologyList,
   TopologyQuery,
 } from '../../shared/contracts/topology/topology.ts'
-import { errorReplies, sendPart } from '../../shared/http/app.ts'
+import { pluck } from '../../shared/data/pick.ts'
+import { errorReplies, type Routes, sendPart } from '../../shared/http/app.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { LEVELS, type Level } from '../packs/registry.ts'
 import { requireFresh } from '../read/freshness.ts'
@@ -22,56 +22,43 @@ const PLACES: { path: string; operationId: string; level: Level; noun: string }[
 ]
 
 /** Places, each with its content, as lists and as one graph. */
-export const topologyRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
-  app,
-  { deps, side },
-) => {
-  app.get(
-    side.path('/v1/topology/graph'),
-    {
-      schema: {
-        operationId: 'getTopologyGraph',
-        summary: 'Read the graph of places',
-        description:
-          'Regions, data centers, layers and segments with counts of what is in each, their containment and the links between regions. Example: ?region_id=eu1',
-        tags: side.tags,
-        querystring: TopologyGraphQuery,
-        response: { 200: TopologyGraph, ...errorReplies },
-      },
-      preHandler: side.guard(),
+export const topologyRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
+  app.get(side.path('/v1/topology/graph'), {
+    schema: {
+      operationId: 'getTopologyGraph',
+      summary: 'Read the graph of places',
+      description:
+        'Regions, data centers, layers and segments with counts of what is in each, their containment and the links between regions. Example: ?region_id=eu1',
+      tags: side.tags,
+      querystring: TopologyGraphQuery,
+      response: { 200: TopologyGraph, ...errorReplies },
     },
-    (req) => readTopologyGraph(deps, req.query, side.reader(req)),
-  )
+    preHandler: side.guard(),
+    handler: (req) => readTopologyGraph(deps, req.query, side.reader(req)),
+  })
 
   for (const { path, operationId, level, noun } of PLACES) {
-    app.get(
-      side.path(path),
-      {
-        schema: {
-          operationId,
-          summary: `List ${noun}`,
-          description: `Resources of type ${LEVELS[level]} with counts of what is below each and may be seen. Example: ?label=env=prod`,
-          tags: side.tags,
-          querystring: TopologyQuery,
-          response: { 200: TopologyList, ...errorReplies },
-        },
-        preHandler: side.guard(),
+    app.get(side.path(path), {
+      schema: {
+        operationId,
+        summary: `List ${noun}`,
+        description: `Resources of type ${LEVELS[level]} with counts of what is below each and may be seen. Example: ?label=env=prod`,
+        tags: side.tags,
+        querystring: TopologyQuery,
+        response: { 200: TopologyList, ...errorReplies },
       },
-      async (req, reply) => {
+      preHandler: side.guard(),
+      handler: async (req, reply) => {
         const { types } = deps.registry
         const reader = side.reader(req)
         const fixed = [conditions.types([...types.levelIds[level]])]
         await requireFresh(deps, req.query, reader)
         const { rows, items, selected, ...page } = await listPage(deps, path, req.query, reader, fixed)
-        const { countOf, as_of } = await countBelowEach(
-          deps,
-          rows.map(({ rid }) => rid),
-          reader.access,
-        )
+        const { countOf, as_of } = await countBelowEach(deps, pluck(rows, 'rid'), reader.access)
         const places = items.map((item, index) => ({ ...item, counts: countOf(rows[index]?.rid ?? '') }))
         const list = { items: places, ...page, as_of }
         return selected ? sendPart(reply, list) : list
       },
-    )
+    })
   }
 }

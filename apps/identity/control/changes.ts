@@ -10,7 +10,7 @@ import { roleHas } from '../../shared/auth/permissions.ts'
 import type { ChangeRequests, ChangeView } from '../../shared/contracts/identity/changes.ts'
 import { notFound } from '../../shared/errors.ts'
 import { isUuid, uuidv7 } from '../../shared/ids.ts'
-import type { ChangeDeps, IdentityDeps } from '../deps.ts'
+import type { ChangeDeps, Uses } from '../deps.ts'
 import { actorOf, type Change, changeOnce } from '../mutations.ts'
 import { userOf } from '../principal.ts'
 import {
@@ -82,12 +82,7 @@ export const perform = <K extends ChangeKind>(
     return done
   })
 
-const request = async (
-  deps: Pick<IdentityDeps, 'config'>,
-  tx: Tx,
-  req: FastifyRequest,
-  asked: Asked,
-): Promise<Change<unknown>> => {
+const request = async (deps: Uses<'config'>, tx: Tx, req: FastifyRequest, asked: Asked): Promise<Change<unknown>> => {
   const id = uuidv7()
   const subject = await subjectOf(tx, asked)
   const row = await insertChange(

@@ -3,14 +3,14 @@ import type { Queryable, Tx } from '../../../db/client.ts'
 import { dualSince, lastingAdmins, lockAdmins, provenAdmins, shownUsers } from '../../../db/identity/queries.ts'
 import { dual_control, user_events } from '../../../db/identity/tables.ts'
 import type { Role } from '../../shared/auth/permissions.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { rolesChanged } from '../mutations.ts'
 import { refuseLastAdmin, throwIf } from '../rules.ts'
 
 /** Roles that two administrators give; a deployment adds to them and removes none. */
 const SENSITIVE: readonly Role[] = ['approver', 'operator', 'admin', 'controller']
 
-export type ControlDeps = Pick<IdentityDeps, 'config' | 'keys'>
+export type ControlDeps = Uses<'config' | 'keys'>
 
 export const isSensitive = ({ config }: Pick<ControlDeps, 'config'>, role: string): boolean =>
   [...SENSITIVE, ...config.IDENTITY__DUAL__ROLES].includes(role as Role)

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { getUser } from '../../../db/identity/queries.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
-import type { AccountDeps, IdentityDeps } from '../deps.ts'
+import type { AccountDeps, Uses } from '../deps.ts'
 import { actorOf, changeOnce } from '../mutations.ts'
 import { refuseHalf, refuseOthersChange, throwIf } from '../rules.ts'
 import { findChange } from './changes.ts'
@@ -34,7 +34,7 @@ export const halfOf = async (deps: AccountDeps, req: FastifyRequest, change_id: 
 
 /** One half of the link of a confirmed change. */
 export const partOfLink = async (
-  deps: Pick<IdentityDeps, 'config' | 'credential'>,
+  deps: Uses<'config' | 'credential'>,
   { id, user_id, part }: { id: string; user_id: string; part: 'first' | 'second' },
   request_id = '',
 ) => {

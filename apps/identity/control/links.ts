@@ -1,11 +1,11 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import { sql } from 'drizzle-orm'
-import type { IdentityDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import type { By } from './changes.ts'
 
 /** An enrolment token, or a half of one, as the person gets it. */
 export const linkView = (
-  deps: Pick<IdentityDeps, 'config'>,
+  deps: Uses<'config'>,
   made: { enrolmentToken: string; expiresAt?: Parameters<typeof timestampDate>[0] | undefined },
 ) => ({
   token: made.enrolmentToken,

@@ -1,4 +1,4 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import type { Db } from '../../../db/client.ts'
 import { listChanges } from '../../../db/identity/changes.ts'
@@ -13,7 +13,7 @@ import {
 } from '../../shared/contracts/identity/changes.ts'
 import { PageQuery } from '../../shared/contracts/identity/users.ts'
 import { text } from '../../shared/contracts/text.ts'
-import { CommandHeaders, errorReplies, markReplayed, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, markReplayed, type Routes, sendStored } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import type { AccountDeps, ChangeDeps } from '../deps.ts'
 import { askedOf, closeUnmade, confirmChange, type Measures, viewOf } from './changes.ts'
@@ -28,22 +28,19 @@ const arm = allow('identity:admin', { kind: 'A' })
 type Options = { deps: AccountDeps; measures: Measures }
 
 /** Changes that need two administrators: read them, confirm one, and get one's half of the link that it makes. */
-export const changesRoutes: FastifyPluginCallbackTypebox<Options> = (app, { deps, measures }, done) => {
+export const changesRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { deps, measures }) => {
   const pages = createPages([deps.keys.page])
-  app.get(
-    '/v1/admin/changes',
-    {
-      schema: {
-        operationId: 'listChanges',
-        summary: 'List changes that need two administrators',
-        tags: ['changes'],
-        description: 'The newest first, with the digest to confirm, and whether two administrators check each other.',
-        querystring: Query,
-        response: { 200: Changes, ...errorReplies },
-      },
-      preHandler: allow('identity:read', { kind: 'R' }),
+  app.get('/v1/admin/changes', {
+    schema: {
+      operationId: 'listChanges',
+      summary: 'List changes that need two administrators',
+      tags: ['changes'],
+      description: 'The newest first, with the digest to confirm, and whether two administrators check each other.',
+      querystring: Query,
+      response: { 200: Changes, ...errorReplies },
     },
-    async (req) => {
+    preHandler: allow('identity:read', { kind: 'R' }),
+    handler: async (req) => {
       const { page_size, page_token, status: state } = req.query
       const list = { route: 'changes', state }
       const [before] = pages.after(page_token, list) ?? []
@@ -55,45 +52,39 @@ export const changesRoutes: FastifyPluginCallbackTypebox<Options> = (app, { deps
       for (const row of items) views.push(await viewOfNow(deps.db, row))
       return { items: views, next_page_token, as_of: deps.clock.now().toISOString(), control }
     },
-  )
-  app.post(
-    '/v1/admin/changes/:change_id/confirm',
-    {
-      schema: {
-        operationId: 'confirmChange',
-        summary: 'Confirm a change',
-        tags: ['changes'],
-        description: 'Makes a change that another administrator requested, if its digest is the one that was reviewed.',
-        params: Params,
-        headers: CommandHeaders,
-        body: Reviewed,
-        response: { 200: DecidedChange, ...errorReplies },
-      },
-      preHandler: arm,
+  })
+  app.post('/v1/admin/changes/:change_id/confirm', {
+    schema: {
+      operationId: 'confirmChange',
+      summary: 'Confirm a change',
+      tags: ['changes'],
+      description: 'Makes a change that another administrator requested, if its digest is the one that was reviewed.',
+      params: Params,
+      headers: CommandHeaders,
+      body: Reviewed,
+      response: { 200: DecidedChange, ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await confirmChange(deps, measures, req, { ...req.params, ...req.body })),
-  )
-  app.post(
-    '/v1/admin/changes/:change_id/half',
-    {
-      schema: {
-        operationId: 'createEnrolmentHalf',
-        summary: 'Get your half of an enrolment link',
-        tags: ['changes'],
-        description: 'One half of the link that a confirmed change makes: for its requester, and for its confirmer.',
-        params: Params,
-        headers: CommandHeaders,
-        response: { 200: EnrolmentHalf, ...errorReplies },
-      },
-      preHandler: arm,
+    preHandler: arm,
+    handler: async (req, reply) =>
+      sendStored(reply, await confirmChange(deps, measures, req, { ...req.params, ...req.body })),
+  })
+  app.post('/v1/admin/changes/:change_id/half', {
+    schema: {
+      operationId: 'createEnrolmentHalf',
+      summary: 'Get your half of an enrolment link',
+      tags: ['changes'],
+      description: 'One half of the link that a confirmed change makes: for its requester, and for its confirmer.',
+      params: Params,
+      headers: CommandHeaders,
+      response: { 200: EnrolmentHalf, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: arm,
+    handler: async (req, reply) => {
       const { replayed, body } = await halfOf(deps, req, req.params.change_id)
       markReplayed(reply, { replayed })
       return reply.code(200).send(body)
     },
-  )
-  done()
+  })
 }
 
 /** A pending change with whom it concerns as things are now. */
@@ -121,24 +112,20 @@ const ENDINGS = [
 ] as const
 
 /** What ends a change without making it. */
-export const changeEndingRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = (app, { deps }, done) => {
+export const changeEndingRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
   for (const { verb, operationId, summary, status, description } of ENDINGS) {
-    app.post(
-      `/v1/admin/changes/:change_id/${verb}`,
-      {
-        schema: {
-          operationId,
-          summary,
-          tags: ['changes'],
-          description,
-          params: Params,
-          headers: CommandHeaders,
-          response: { 200: DecidedChange, ...errorReplies },
-        },
-        preHandler: allow('identity:admin', { kind: 'S' }),
+    app.post(`/v1/admin/changes/:change_id/${verb}`, {
+      schema: {
+        operationId,
+        summary,
+        tags: ['changes'],
+        description,
+        params: Params,
+        headers: CommandHeaders,
+        response: { 200: DecidedChange, ...errorReplies },
       },
-      async (req, reply) => sendStored(reply, await closeUnmade(deps, req, req.params.change_id, status)),
-    )
+      preHandler: allow('identity:admin', { kind: 'S' }),
+      handler: async (req, reply) => sendStored(reply, await closeUnmade(deps, req, req.params.change_id, status)),
+    })
   }
-  done()
 }

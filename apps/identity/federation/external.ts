@@ -10,11 +10,11 @@ import type { LinkExternalRequest, ResolveExternalRequest } from '../../shared/c
 import type { Code } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { lockControl } from '../control/dual.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { refuseMixedScripts, refuseUsername } from '../rules.ts'
 import { alignRights } from './rights.ts'
 
-type Deps = Pick<IdentityDeps, 'db' | 'keys' | 'providers'>
+type Deps = Uses<'db' | 'keys' | 'providers'>
 type External = ResolveExternalRequest
 /** The account, or why there is none. */
 export type Resolved = { user: UserRow } | { refused: Code }

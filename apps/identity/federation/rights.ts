@@ -7,7 +7,7 @@ import { giverOf, isAbove, type Provider } from '../../shared/auth/providers.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { keepingAnAdmin, lockControl, noteDual } from '../control/dual.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { rolesChanged } from '../mutations.ts'
 
 /**
@@ -42,7 +42,7 @@ const isEmpty = (difference: Difference) => Object.values(difference).every(({ l
  * so no second administrator is asked; the ceiling of the provider bounds it. A sign-in that changes none takes no lock.
  */
 export const alignRights = async (
-  deps: Pick<IdentityDeps, 'db' | 'keys'>,
+  deps: Uses<'db' | 'keys'>,
   provider: Provider,
   user_id: string,
   named: readonly string[],
@@ -57,7 +57,7 @@ export const alignRights = async (
 
 /** `alignRights` under the lock that the caller holds. */
 export const alignIn = async (
-  deps: Pick<IdentityDeps, 'keys'>,
+  deps: Uses<'keys'>,
   tx: Tx,
   provider: Provider,
   user_id: string,

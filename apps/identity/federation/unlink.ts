@@ -8,10 +8,10 @@ import type { Provider } from '../../shared/auth/providers.ts'
 import type { UnlinkExternalRequest } from '../../shared/contracts/gen/auth_pb.ts'
 import { isUuid } from '../../shared/ids.ts'
 import { lockControl } from '../control/dual.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { alignIn } from './rights.ts'
 
-type Deps = Pick<IdentityDeps, 'db' | 'keys' | 'providers'>
+type Deps = Uses<'db' | 'keys' | 'providers'>
 type Identity = typeof external_identities.$inferSelect
 
 const identitiesOf = (db: Queryable, user_id: string): Promise<Identity[]> =>

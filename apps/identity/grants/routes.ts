@@ -1,4 +1,4 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { asc, eq, gt } from 'drizzle-orm'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
@@ -10,7 +10,7 @@ import { Pending } from '../../shared/contracts/identity/changes.ts'
 import { NewSubjectGrant, PageQuery, pageOf, SubjectGrantView } from '../../shared/contracts/identity/users.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import { isUuid } from '../../shared/ids.ts'
 import { perform } from '../control/changes.ts'
@@ -20,22 +20,19 @@ import { changeOnce, rolesChanged } from '../mutations.ts'
 import { grantMeasure, viewOf } from './measures.ts'
 
 /** Grants give roles to users and groups, everywhere or in a scope. Roles come from nowhere else. */
-export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = (app, { deps }, done) => {
+export const grantsRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
   const pages = createPages([deps.keys.page])
-  app.get(
-    '/v1/admin/grants',
-    {
-      schema: {
-        operationId: 'listGrants',
-        summary: 'List grants',
-        tags: ['grants'],
-        description: 'Grants in the order in which they were made.',
-        querystring: PageQuery,
-        response: { 200: pageOf(SubjectGrantView), ...errorReplies },
-      },
-      preHandler: allow('identity:read', { kind: 'R' }),
+  app.get('/v1/admin/grants', {
+    schema: {
+      operationId: 'listGrants',
+      summary: 'List grants',
+      tags: ['grants'],
+      description: 'Grants in the order in which they were made.',
+      querystring: PageQuery,
+      response: { 200: pageOf(SubjectGrantView), ...errorReplies },
     },
-    async (req) => {
+    preHandler: allow('identity:read', { kind: 'R' }),
+    handler: async (req) => {
       const list = { route: 'grants' }
       const { page_size, page_token } = req.query
       const [after] = pages.after(page_token, list) ?? []
@@ -48,41 +45,34 @@ export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = 
       const { items, next_page_token } = pages.cut(rows, page_size, list, ({ id }) => [id])
       return { items: items.map(viewOf), next_page_token, as_of: deps.clock.now().toISOString() }
     },
-  )
-  app.post(
-    '/v1/admin/grants',
-    {
-      schema: {
-        operationId: 'createGrant',
-        summary: 'Grant a role',
-        tags: ['grants'],
-        description: 'Gives a role to a user or a group; 202 if a second administrator must confirm it.',
-        headers: CommandHeaders,
-        body: NewSubjectGrant,
-        response: { 201: SubjectGrantView, 202: Pending, ...errorReplies },
-      },
-      preHandler: allow('identity:admin', { kind: 'A' }),
+  })
+  app.post('/v1/admin/grants', {
+    schema: {
+      operationId: 'createGrant',
+      summary: 'Grant a role',
+      tags: ['grants'],
+      description: 'Gives a role to a user or a group; 202 if a second administrator must confirm it.',
+      headers: CommandHeaders,
+      body: NewSubjectGrant,
+      response: { 201: SubjectGrantView, 202: Pending, ...errorReplies },
     },
-    async (req, reply) =>
+    preHandler: allow('identity:admin', { kind: 'A' }),
+    handler: async (req, reply) =>
       sendStored(reply, await perform(deps, req, { kind: 'grant.create', request: req.body }, grantMeasure)),
-  )
-  app.delete(
-    '/v1/admin/grants/:grant_id',
-    {
-      schema: {
-        operationId: 'deleteGrant',
-        summary: 'Withdraw a grant',
-        tags: ['grants'],
-        description: 'Takes a grant away.',
-        params: Type.Object({ grant_id: text('0195f0c2-0000-7000-8000-000000000008', { maxLength: 64 }) }),
-        headers: CommandHeaders,
-        response: { 204: Type.Null(), ...errorReplies },
-      },
-      preHandler: allow('identity:admin', { kind: 'S' }),
+  })
+  app.delete('/v1/admin/grants/:grant_id', {
+    schema: {
+      operationId: 'deleteGrant',
+      summary: 'Withdraw a grant',
+      tags: ['grants'],
+      description: 'Takes a grant away.',
+      params: Type.Object({ grant_id: text('0195f0c2-0000-7000-8000-000000000008', { maxLength: 64 }) }),
+      headers: CommandHeaders,
+      response: { 204: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await deleteGrant(deps, req, req.params.grant_id)),
-  )
-  done()
+    preHandler: allow('identity:admin', { kind: 'S' }),
+    handler: async (req, reply) => sendStored(reply, await deleteGrant(deps, req, req.params.grant_id)),
+  })
 }
 
 const deleteGrant = (deps: ChangeDeps, req: FastifyRequest, grant_id: string) =>
@@ -108,20 +98,17 @@ const RolesReply = Type.Object({
 })
 
 /** The roles that grants give. */
-export const rolesRoutes: FastifyPluginCallbackTypebox = (app, _options, done) => {
-  app.get(
-    '/v1/admin/roles',
-    {
-      schema: {
-        operationId: 'listRoles',
-        summary: 'List roles',
-        tags: ['grants'],
-        description: 'The roles and what each may do.',
-        response: { 200: RolesReply, ...errorReplies },
-      },
-      preHandler: allow('identity:read', { kind: 'R' }),
+export const rolesRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.get('/v1/admin/roles', {
+    schema: {
+      operationId: 'listRoles',
+      summary: 'List roles',
+      tags: ['grants'],
+      description: 'The roles and what each may do.',
+      response: { 200: RolesReply, ...errorReplies },
     },
-    async () => ({
+    preHandler: allow('identity:read', { kind: 'R' }),
+    handler: async () => ({
       items: ALL_ROLES.map((role) => ({
         role,
         permissions: PERMISSIONS.filter((permission) => roleHas(role, permission)),
@@ -129,6 +116,5 @@ export const rolesRoutes: FastifyPluginCallbackTypebox = (app, _options, done) =
         machines: ROLES_OF.machine.has(role),
       })),
     }),
-  )
-  done()
+  })
 }

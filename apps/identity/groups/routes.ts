@@ -1,9 +1,8 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { Pending } from '../../shared/contracts/identity/changes.ts'
 import { GroupKey, GroupPatch, GroupView, NewGroup, PageQuery, pageOf } from '../../shared/contracts/identity/users.ts'
-import { CommandHeaders, errorReplies, sendStored, VersionedHeaders } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored, VersionedHeaders } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import { perform } from '../control/changes.ts'
 import type { ChangeDeps } from '../deps.ts'
@@ -17,22 +16,19 @@ const arm = allow('identity:admin', { kind: 'A' })
 const stop = allow('identity:admin', { kind: 'S' })
 
 /** Groups: flat, by a key that never changes, because gate policies name it. */
-export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = (app, { deps }, done) => {
+export const groupsRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
   const pages = createPages([deps.keys.page])
-  app.get(
-    '/v1/admin/groups',
-    {
-      schema: {
-        operationId: 'listGroups',
-        summary: 'List groups',
-        tags: ['groups'],
-        description: 'Groups by key, with their members.',
-        querystring: PageQuery,
-        response: { 200: pageOf(GroupView), ...errorReplies },
-      },
-      preHandler: allow('identity:read', { kind: 'R' }),
+  app.get('/v1/admin/groups', {
+    schema: {
+      operationId: 'listGroups',
+      summary: 'List groups',
+      tags: ['groups'],
+      description: 'Groups by key, with their members.',
+      querystring: PageQuery,
+      response: { 200: pageOf(GroupView), ...errorReplies },
     },
-    async (req) => {
+    preHandler: allow('identity:read', { kind: 'R' }),
+    handler: async (req) => {
       const list = { route: 'groups' }
       const { page_size, page_token } = req.query
       const [after] = pages.after(page_token, list) ?? []
@@ -40,93 +36,76 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = 
       const { items, next_page_token } = pages.cut(rows, page_size, list, ({ group_key }) => [group_key])
       return { items: await groupViews(deps.db, items), next_page_token, as_of: deps.clock.now().toISOString() }
     },
-  )
-  app.post(
-    '/v1/admin/groups',
-    {
-      schema: {
-        operationId: 'createGroup',
-        summary: 'Create a group',
-        tags: ['groups'],
-        description: 'Creates a group.',
-        headers: CommandHeaders,
-        body: NewGroup,
-        response: { 201: GroupView, ...errorReplies },
-      },
-      preHandler: arm,
+  })
+  app.post('/v1/admin/groups', {
+    schema: {
+      operationId: 'createGroup',
+      summary: 'Create a group',
+      tags: ['groups'],
+      description: 'Creates a group.',
+      headers: CommandHeaders,
+      body: NewGroup,
+      response: { 201: GroupView, ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await createGroup(deps, req, req.body)),
-  )
-  app.patch(
-    '/v1/admin/groups/:group_key',
-    {
-      schema: {
-        operationId: 'updateGroup',
-        summary: 'Change a group',
-        tags: ['groups'],
-        description: 'Changes name or description of a group. If-Match holds the version that was read.',
-        params: GroupParams,
-        headers: VersionedHeaders,
-        body: GroupPatch,
-        response: { 200: GroupView, ...errorReplies },
-      },
-      preHandler: arm,
+    preHandler: arm,
+    handler: async (req, reply) => sendStored(reply, await createGroup(deps, req, req.body)),
+  })
+  app.patch('/v1/admin/groups/:group_key', {
+    schema: {
+      operationId: 'updateGroup',
+      summary: 'Change a group',
+      tags: ['groups'],
+      description: 'Changes name or description of a group. If-Match holds the version that was read.',
+      params: GroupParams,
+      headers: VersionedHeaders,
+      body: GroupPatch,
+      response: { 200: GroupView, ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await updateGroup(deps, req, req.params.group_key, req.body)),
-  )
-  done()
+    preHandler: arm,
+    handler: async (req, reply) => sendStored(reply, await updateGroup(deps, req, req.params.group_key, req.body)),
+  })
 }
 
 /** What takes a group away, and who is in it. */
-export const membersRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = (app, { deps }, done) => {
-  app.delete(
-    '/v1/admin/groups/:group_key',
-    {
-      schema: {
-        operationId: 'deleteGroup',
-        summary: 'Delete a group',
-        tags: ['groups'],
-        description: 'Removes a group, its memberships and its grants.',
-        params: GroupParams,
-        headers: VersionedHeaders,
-        response: { 204: Type.Null(), ...errorReplies },
-      },
-      preHandler: stop,
+export const membersRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
+  app.delete('/v1/admin/groups/:group_key', {
+    schema: {
+      operationId: 'deleteGroup',
+      summary: 'Delete a group',
+      tags: ['groups'],
+      description: 'Removes a group, its memberships and its grants.',
+      params: GroupParams,
+      headers: VersionedHeaders,
+      response: { 204: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await deleteGroup(deps, req, req.params.group_key)),
-  )
-  app.put(
-    '/v1/admin/groups/:group_key/members/:user_id',
-    {
-      schema: {
-        operationId: 'addGroupMember',
-        summary: 'Add a member to a group',
-        tags: ['groups'],
-        description: 'Adds a user to a group; 202 if a second administrator must confirm it.',
-        params: MemberParams,
-        headers: CommandHeaders,
-        response: { 202: Pending, 204: Type.Null(), ...errorReplies },
-      },
-      preHandler: arm,
+    preHandler: stop,
+    handler: async (req, reply) => sendStored(reply, await deleteGroup(deps, req, req.params.group_key)),
+  })
+  app.put('/v1/admin/groups/:group_key/members/:user_id', {
+    schema: {
+      operationId: 'addGroupMember',
+      summary: 'Add a member to a group',
+      tags: ['groups'],
+      description: 'Adds a user to a group; 202 if a second administrator must confirm it.',
+      params: MemberParams,
+      headers: CommandHeaders,
+      response: { 202: Pending, 204: Type.Null(), ...errorReplies },
     },
-    async (req, reply) =>
+    preHandler: arm,
+    handler: async (req, reply) =>
       sendStored(reply, await perform(deps, req, { kind: 'member.add', request: req.params }, memberMeasure)),
-  )
-  app.delete(
-    '/v1/admin/groups/:group_key/members/:user_id',
-    {
-      schema: {
-        operationId: 'removeGroupMember',
-        summary: 'Remove a member from a group',
-        tags: ['groups'],
-        description: 'Takes a user out of a group.',
-        params: MemberParams,
-        headers: CommandHeaders,
-        response: { 204: Type.Null(), ...errorReplies },
-      },
-      preHandler: stop,
+  })
+  app.delete('/v1/admin/groups/:group_key/members/:user_id', {
+    schema: {
+      operationId: 'removeGroupMember',
+      summary: 'Remove a member from a group',
+      tags: ['groups'],
+      description: 'Takes a user out of a group.',
+      params: MemberParams,
+      headers: CommandHeaders,
+      response: { 204: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await removeMember(deps, req, req.params)),
-  )
-  done()
+    preHandler: stop,
+    handler: async (req, reply) => sendStored(reply, await removeMember(deps, req, req.params)),
+  })
 }

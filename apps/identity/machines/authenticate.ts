@@ -7,12 +7,12 @@ import { foldUsername } from '../../shared/auth/username.ts'
 import type { AuthenticateMachineRequest } from '../../shared/contracts/gen/auth_pb.ts'
 import { isUuid } from '../../shared/ids.ts'
 import { isWithin } from '../../shared/web/networks.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { scopeMessage, userMessage } from '../principal.ts'
 import { claimedBy, type Foreign, MachineRefused, verifyForeign } from './foreign.ts'
 import { idOfKey, isKey } from './key-format.ts'
 
-export type MachineDeps = Pick<IdentityDeps, 'db' | 'clock' | 'config' | 'issuers'>
+export type MachineDeps = Uses<'db' | 'clock' | 'config' | 'issuers'>
 
 const ASSERTION_S = 300
 const CI_TOKEN_S = 3600

@@ -1,7 +1,8 @@
 import { createPublicKey } from 'node:crypto'
-import { eq, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import type { FastifyRequest } from 'fastify'
 import type Type from 'typebox'
+import { updateRows } from '../../../db/client.ts'
 import { credentialsOf, lockCredential } from '../../../db/identity/machines.ts'
 import { machine_credentials } from '../../../db/identity/tables.ts'
 import type { CredentialRequest, NewCredential, Rotation } from '../../shared/contracts/identity/machines.ts'
@@ -157,10 +158,7 @@ export const revokeCredential = (
     const row = isUuid(credential_id) ? await lockCredential(tx, machine.id, credential_id) : undefined
     if (!row) throw notFound('credential', credential_id, 'not_found')
     if (row.revoked_at === null) {
-      await tx
-        .update(machine_credentials)
-        .set({ revoked_at: sql`clock_timestamp()` as never })
-        .where(eq(machine_credentials.id, row.id))
+      await updateRows(tx, { id: row.id }, machine_credentials, { revoked_at: sql`clock_timestamp()` as never })
       await noteShown(tx, machine.id)
       await announce(tx, req, 'auth.user.credential_revoked.v1', { user_id: machine.id, credential_id: row.id })
     }

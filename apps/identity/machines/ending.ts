@@ -1,9 +1,10 @@
-import { eq, inArray } from 'drizzle-orm'
+import { inArray } from 'drizzle-orm'
 import { appendAuditTo } from '../../../db/audit.ts'
+import { updateRows } from '../../../db/client.ts'
 import { lockEnding, ownersOf } from '../../../db/identity/machines.ts'
 import { lastingAdmins } from '../../../db/identity/queries.ts'
 import { machine_credentials, user_events, users } from '../../../db/identity/tables.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 
 /** When owners and administrators are told that a credential ends: so many days before. */
 const NOTICE_DAYS = [14, 2] as const
@@ -17,7 +18,7 @@ export const noticesDue = (expires_at: string | Date, now: Date): number =>
  * Notes which credentials will end soon, once for each notice, however many processes look: the row of the credential is
  * locked. Each of those who are told has a row in the audit log, which the relay hands to the notifier.
  */
-export const noteEnding = async (deps: Pick<IdentityDeps, 'db' | 'clock' | 'keys'>): Promise<number> =>
+export const noteEnding = async (deps: Uses<'db' | 'clock' | 'keys'>): Promise<number> =>
   deps.db.transaction(async (tx) => {
     const now = deps.clock.now()
     const soon = await lockEnding(tx, now, new Date(now.getTime() + NOTICE_DAYS[0] * DAY_MS))
@@ -31,10 +32,7 @@ export const noteEnding = async (deps: Pick<IdentityDeps, 'db' | 'clock' | 'keys
     ]
     for (const { id, machine_id, name, kind, expires_at } of due) {
       const own = owners.filter((owner) => owner.machine_id === machine_id && owner.status === 'ACTIVE')
-      await tx
-        .update(machine_credentials)
-        .set({ told: noticesDue(expires_at, now) })
-        .where(eq(machine_credentials.id, id))
+      await updateRows(tx, { id }, machine_credentials, { told: noticesDue(expires_at, now) })
       const machine = machines.find((one) => one.id === machine_id)?.username
       const reason = `${machine}, ${kind} ${name}, until ${new Date(expires_at).toISOString()}`
       for (const user_id of new Set([...own.map((owner) => owner.user_id), ...admins]))

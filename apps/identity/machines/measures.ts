@@ -1,5 +1,5 @@
 import { eq, sql } from 'drizzle-orm'
-import type { Tx } from '../../../db/client.ts'
+import { type Tx, updateRows } from '../../../db/client.ts'
 import { countLive, credentialsOf, lockCredential } from '../../../db/identity/machines.ts'
 import { type MachineCredentialRow, machine_credentials, users } from '../../../db/identity/tables.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
@@ -62,15 +62,12 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ tx, req
         .returning()
       if (!made) throw new Error('a credential was not written')
       if (old && replaces)
-        await tx
-          .update(machine_credentials)
-          .set({
-            expires_at:
-              sql`least(${machine_credentials.expires_at}, clock_timestamp() + make_interval(secs => ${replaces.overlap_s}))` as never,
-            // Its end is wanted: no one needs to hear of it.
-            told: 99,
-          })
-          .where(eq(machine_credentials.id, old.id))
+        await updateRows(tx, { id: old.id }, machine_credentials, {
+          expires_at:
+            sql`least(${machine_credentials.expires_at}, clock_timestamp() + make_interval(secs => ${replaces.overlap_s}))` as never,
+          // Its end is wanted: no one needs to hear of it.
+          told: 99,
+        })
       await noteShown(tx, machine.id)
       // Whoever stands behind the machine has changed.
       await rolesChanged(tx, req, [machine.id])

@@ -1,4 +1,3 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { PendingCredential } from '../../shared/contracts/identity/changes.ts'
@@ -12,7 +11,7 @@ import {
 } from '../../shared/contracts/identity/machines.ts'
 import { PageQuery } from '../../shared/contracts/identity/users.ts'
 import { text } from '../../shared/contracts/text.ts'
-import { CommandHeaders, errorReplies, markReplayed, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, markReplayed, type Routes, sendStored } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { addOwner, createMachine, pageOfMachines } from './commands.ts'
@@ -25,25 +24,21 @@ const CredentialParams = Type.Object({ machine_id: uuid(1), credential_id: uuid(
 const tags = ['machines']
 const command = { tags, headers: CommandHeaders }
 const arm = allow('identity:admin', { kind: 'A' })
-type Routes = FastifyPluginCallbackTypebox<{ deps: IdentityDeps }>
 
 /** Service accounts: what commands the platform without being a person. */
-export const machinesRoutes: Routes = (app, { deps }, done) => {
+export const machinesRoutes: Routes<IdentityDeps> = async (app, { deps }) => {
   const pages = createPages([deps.keys.page])
-  app.get(
-    '/v1/admin/machines',
-    {
-      schema: {
-        operationId: 'listMachines',
-        summary: 'List machines',
-        tags,
-        description: 'Machines by name, with owners and credentials.',
-        querystring: PageQuery,
-        response: { 200: Machines, ...errorReplies },
-      },
-      preHandler: allow('identity:read', { kind: 'R' }),
+  app.get('/v1/admin/machines', {
+    schema: {
+      operationId: 'listMachines',
+      summary: 'List machines',
+      tags,
+      description: 'Machines by name, with owners and credentials.',
+      querystring: PageQuery,
+      response: { 200: Machines, ...errorReplies },
     },
-    async (req) => {
+    preHandler: allow('identity:read', { kind: 'R' }),
+    handler: async (req) => {
       const { page_size, page_token } = req.query
       const list = { route: 'machines' }
       const [after] = pages.after(page_token, list) ?? []
@@ -51,97 +46,81 @@ export const machinesRoutes: Routes = (app, { deps }, done) => {
       const { items, next_page_token } = pages.cut(rows, page_size, list, ({ username }) => [username])
       return { items, next_page_token, as_of: deps.clock.now().toISOString() }
     },
-  )
-  app.post(
-    '/v1/admin/machines',
-    {
-      schema: {
-        ...command,
-        operationId: 'createMachine',
-        summary: 'Create a machine',
-        description: 'Makes an account without a password, rights or credentials.',
-        body: NewMachine,
-        response: { 201: MachineView, ...errorReplies },
-      },
-      preHandler: arm,
+  })
+  app.post('/v1/admin/machines', {
+    schema: {
+      ...command,
+      operationId: 'createMachine',
+      summary: 'Create a machine',
+      description: 'Makes an account without a password, rights or credentials.',
+      body: NewMachine,
+      response: { 201: MachineView, ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await createMachine(deps, req, req.body)),
-  )
-  app.put(
-    '/v1/admin/machines/:machine_id/owners/:user_id',
-    {
-      schema: {
-        ...command,
-        operationId: 'addMachineOwner',
-        summary: 'Add an owner to a machine',
-        description: 'A person who answers for the machine. A machine without an active owner gets no tokens.',
-        params: OwnerParams,
-        response: { 204: Type.Null(), ...errorReplies },
-      },
-      preHandler: arm,
+    preHandler: arm,
+    handler: async (req, reply) => sendStored(reply, await createMachine(deps, req, req.body)),
+  })
+  app.put('/v1/admin/machines/:machine_id/owners/:user_id', {
+    schema: {
+      ...command,
+      operationId: 'addMachineOwner',
+      summary: 'Add an owner to a machine',
+      description: 'A person who answers for the machine. A machine without an active owner gets no tokens.',
+      params: OwnerParams,
+      response: { 204: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await addOwner(deps, req, req.params.machine_id, req.params.user_id)),
-  )
-  done()
+    preHandler: arm,
+    handler: async (req, reply) =>
+      sendStored(reply, await addOwner(deps, req, req.params.machine_id, req.params.user_id)),
+  })
 }
 
 /** What a machine proves itself by. */
-export const machineCredentialsRoutes: Routes = (app, { deps }, done) => {
+export const machineCredentialsRoutes: Routes<IdentityDeps> = async (app, { deps }) => {
   const response = { 201: MadeCredential, 202: PendingCredential, ...errorReplies }
-  app.post(
-    '/v1/admin/machines/:machine_id/credentials',
-    {
-      schema: {
-        ...command,
-        operationId: 'createMachineCredential',
-        summary: 'Give a machine a credential',
-        description: 'An API key, a public key or a trust in CI tokens; 202 if a second administrator must confirm it.',
-        params: MachineParams,
-        body: NewCredential,
-        response,
-      },
-      preHandler: arm,
+  app.post('/v1/admin/machines/:machine_id/credentials', {
+    schema: {
+      ...command,
+      operationId: 'createMachineCredential',
+      summary: 'Give a machine a credential',
+      description: 'An API key, a public key or a trust in CI tokens; 202 if a second administrator must confirm it.',
+      params: MachineParams,
+      body: NewCredential,
+      response,
     },
-    async (req, reply) => {
+    preHandler: arm,
+    handler: async (req, reply) => {
       const made = await createCredential(deps, req, req.params.machine_id, req.body)
       markReplayed(reply, made)
       return reply.code(made.status as 201).send(made.body as never)
     },
-  )
-  app.post(
-    '/v1/admin/machines/:machine_id/credentials/:credential_id/rotate',
-    {
-      schema: {
-        ...command,
-        operationId: 'rotateMachineKey',
-        summary: 'Rotate an API key',
-        description: 'A second key with the same rights; the first one works until the overlap is over.',
-        params: CredentialParams,
-        body: Rotation,
-        response,
-      },
-      preHandler: arm,
+  })
+  app.post('/v1/admin/machines/:machine_id/credentials/:credential_id/rotate', {
+    schema: {
+      ...command,
+      operationId: 'rotateMachineKey',
+      summary: 'Rotate an API key',
+      description: 'A second key with the same rights; the first one works until the overlap is over.',
+      params: CredentialParams,
+      body: Rotation,
+      response,
     },
-    async (req, reply) => {
+    preHandler: arm,
+    handler: async (req, reply) => {
       const made = await rotateKey(deps, req, req.params, req.body)
       markReplayed(reply, made)
       return reply.code(made.status as 201).send(made.body as never)
     },
-  )
-  app.delete(
-    '/v1/admin/machines/:machine_id/credentials/:credential_id',
-    {
-      schema: {
-        ...command,
-        operationId: 'revokeMachineCredential',
-        summary: 'Revoke a credential of a machine',
-        description: 'Ends a credential and its tokens at once.',
-        params: CredentialParams,
-        response: { 204: Type.Null(), ...errorReplies },
-      },
-      preHandler: allow('identity:admin', { kind: 'S' }),
+  })
+  app.delete('/v1/admin/machines/:machine_id/credentials/:credential_id', {
+    schema: {
+      ...command,
+      operationId: 'revokeMachineCredential',
+      summary: 'Revoke a credential of a machine',
+      description: 'Ends a credential and its tokens at once.',
+      params: CredentialParams,
+      response: { 204: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await revokeCredential(deps, req, req.params)),
-  )
-  done()
+    preHandler: allow('identity:admin', { kind: 'S' }),
+    handler: async (req, reply) => sendStored(reply, await revokeCredential(deps, req, req.params)),
+  })
 }

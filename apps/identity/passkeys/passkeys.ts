@@ -23,11 +23,11 @@ import type {
   VerifyAssertionRequest,
 } from '../../shared/contracts/gen/auth_pb.ts'
 import { isUuid, uuidv7 } from '../../shared/ids.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { userMessage } from '../principal.ts'
 import { jwkOf } from './jwk.ts'
 
-type Deps = Pick<IdentityDeps, 'config' | 'db' | 'keys'>
+type Deps = Uses<'config' | 'db' | 'keys'>
 
 /** EdDSA, ES256, RS256: the algorithms that plain crypto verifies offline. */
 const ALGORITHMS = [-8, -7, -257]

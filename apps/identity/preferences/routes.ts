@@ -1,4 +1,3 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { preferencesOf, savePreferences } from '../../../db/identity/preferences.ts'
 import { lockUser } from '../../../db/identity/queries.ts'
@@ -7,7 +6,7 @@ import { allow } from '../../shared/auth/http.ts'
 import { Preferences } from '../../shared/contracts/identity/preferences.ts'
 import { isTimezone } from '../../shared/data/calendar.ts'
 import { AppError } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import type { ChangeDeps } from '../deps.ts'
 import { changeOnce } from '../mutations.ts'
 import { throwIf } from '../rules.ts'
@@ -15,38 +14,31 @@ import { throwIf } from '../rules.ts'
 const PATH = '/v1/users/me/preferences'
 
 /** How a person wants to see the console. Nobody else reads or changes it. */
-export const preferencesRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = (app, { deps }, done) => {
-  app.get(
-    PATH,
-    {
-      schema: {
-        operationId: 'getPreferences',
-        summary: 'Read your display preferences',
-        tags: ['preferences'],
-        description: 'The settings of the caller for the console; empty before the first time.',
-        response: { 200: Preferences, ...errorReplies },
-      },
-      preHandler: allow('self', { kind: 'R' }),
+export const preferencesRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
+  app.get(PATH, {
+    schema: {
+      operationId: 'getPreferences',
+      summary: 'Read your display preferences',
+      tags: ['preferences'],
+      description: 'The settings of the caller for the console; empty before the first time.',
+      response: { 200: Preferences, ...errorReplies },
     },
-    (req) => preferencesOf(deps.db, req.caller.user_id),
-  )
-  app.put(
-    PATH,
-    {
-      schema: {
-        operationId: 'setPreferences',
-        summary: 'Set your display preferences',
-        tags: ['preferences'],
-        description: 'Replaces all preferences of the caller. Of two devices at once, the later one counts.',
-        headers: CommandHeaders,
-        body: Preferences,
-        response: { 200: Preferences, ...errorReplies },
-      },
-      preHandler: allow('self', { kind: 'W' }),
+    preHandler: allow('self', { kind: 'R' }),
+    handler: (req) => preferencesOf(deps.db, req.caller.user_id),
+  })
+  app.put(PATH, {
+    schema: {
+      operationId: 'setPreferences',
+      summary: 'Set your display preferences',
+      tags: ['preferences'],
+      description: 'Replaces all preferences of the caller. Of two devices at once, the later one counts.',
+      headers: CommandHeaders,
+      body: Preferences,
+      response: { 200: Preferences, ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await setPreferences(deps, req, req.body)),
-  )
-  done()
+    preHandler: allow('self', { kind: 'W' }),
+    handler: async (req, reply) => sendStored(reply, await setPreferences(deps, req, req.body)),
+  })
 }
 
 /** The lock on the person keeps the audit log in the order of the rows. */

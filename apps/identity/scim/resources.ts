@@ -13,7 +13,7 @@ import { type ScimRow, scim_members, scim_resources } from '../../../db/identity
 import { foldUsername } from '../../shared/auth/username.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { alignIn } from '../federation/rights.ts'
 import { scimError } from './errors.ts'
 import { accountFor, moveStatus, refuseName } from './people.ts'
@@ -23,7 +23,7 @@ import { note, type Sync } from './source.ts'
 const versionOf = ({ row, user }: Known) => `W/"${row.version}${user ? `.${user.version}` : ''}"`
 
 /** A person or a group as the directory reads it; members are left out where it does not want to see them. */
-export const viewOf = ({ config }: Pick<IdentityDeps, 'config'>, known: Known, members?: readonly string[]) => {
+export const viewOf = ({ config }: Uses<'config'>, known: Known, members?: readonly string[]) => {
   const { row, user } = known
   const { id, type: resourceType, external_id, name, display_name } = row
   return {

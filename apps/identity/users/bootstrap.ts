@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Client, Code, ConnectError } from '@connectrpc/connect'
 import { eq } from 'drizzle-orm'
 import { appendAuditTo } from '../../../db/audit.ts'
-import type { Db, Tx } from '../../../db/client.ts'
+import { type Db, type Tx, updateRows } from '../../../db/client.ts'
 import { getUser, getUserByFolded, lastingAdmins, lockAdmins } from '../../../db/identity/queries.ts'
 import { type UserRow, user_events, users } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
@@ -96,10 +96,7 @@ const handOut = async (deps: BootstrapDeps, { id, username }: UserRow, action: s
   const link = randomUUID()
   await deps.db.transaction(async (tx) => {
     await lockAdmins(tx)
-    await tx
-      .update(users)
-      .set(handedOut(byMachine(link)))
-      .where(eq(users.id, id))
+    await updateRows(tx, { id }, users, handedOut(byMachine(link)))
     await rolesChanged(tx, undefined, [id])
     await record(deps, tx, action, id, { username })
   })

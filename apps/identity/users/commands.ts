@@ -8,7 +8,7 @@ import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { type Measure, perform } from '../control/changes.ts'
 import { lockControl } from '../control/dual.ts'
 import { linkView } from '../control/links.ts'
-import type { AccountDeps, ChangeDeps, IdentityDeps } from '../deps.ts'
+import type { AccountDeps, ChangeDeps, Uses } from '../deps.ts'
 import { changeIdOf, changeOnce, statusEventOf } from '../mutations.ts'
 import { refuseLastAdmin, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
 import { detailOf, lockFound, setStatus, viewOf } from './change.ts'
@@ -40,7 +40,7 @@ export const createEnrolment = async (deps: AccountDeps, req: FastifyRequest, us
 }
 
 /** A one-time enrolment link. The same request gets the same one; it is never stored here. */
-const enrolmentOf = async (deps: Pick<IdentityDeps, 'config' | 'credential'>, req: FastifyRequest, user_id: string) => {
+const enrolmentOf = async (deps: Uses<'config' | 'credential'>, req: FastifyRequest, user_id: string) => {
   try {
     const made = await deps.credential.createEnrolmentToken(
       { userId: user_id, changeId: changeIdOf(req), onlyIfNoPassword: false },
@@ -99,7 +99,7 @@ export const enableUser = async (deps: ChangeDeps, req: FastifyRequest, user_id:
 }
 
 /** Waits until the relay has done what a new status asks for (`revoked`), for at most 2 s (`pending`: 202). */
-const withSessions = async (deps: Pick<IdentityDeps, 'db'>, req: FastifyRequest, user_id: string, stored: Stored) => {
+const withSessions = async (deps: Uses<'db'>, req: FastifyRequest, user_id: string, stored: Stored) => {
   const done = await marked(deps, statusEventOf(req).event_id, user_id)
   return {
     replayed: stored.replayed,
@@ -108,7 +108,7 @@ const withSessions = async (deps: Pick<IdentityDeps, 'db'>, req: FastifyRequest,
   }
 }
 
-const marked = async ({ db }: Pick<IdentityDeps, 'db'>, event_id: string, user_id: string): Promise<boolean> => {
+const marked = async ({ db }: Uses<'db'>, event_id: string, user_id: string): Promise<boolean> => {
   const end = performance.now() + MARK_MS
   const known = await db.select({ id: outbox.event_id }).from(outbox).where(eq(outbox.event_id, event_id))
   if (known.length === 0) return (await getUser(db, user_id)) !== undefined

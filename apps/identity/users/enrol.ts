@@ -12,7 +12,7 @@ import { AppError } from '../../shared/errors.ts'
 import { isUuid, uuidv5 } from '../../shared/ids.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { lockControl, noteDual } from '../control/dual.ts'
-import type { AccountDeps, IdentityDeps } from '../deps.ts'
+import type { AccountDeps, Uses } from '../deps.ts'
 import { rolesChanged } from '../mutations.ts'
 
 export type Enrolment = { enrolment_token: string; new_password: string }
@@ -99,7 +99,7 @@ const eventOf = (user: UserRow, { request_id }: EnrolRequest, outcome: 'done' | 
 })
 
 const setPassword = async (
-  deps: Pick<IdentityDeps, 'credential' | 'db' | 'keys'>,
+  deps: Uses<'credential' | 'db' | 'keys'>,
   user: UserRow,
   { enrolment_token, new_password }: Enrolment,
   token_id: string,

@@ -1,11 +1,10 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { listAudit } from '../../../db/audit.ts'
 import { user_events } from '../../../db/identity/tables.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { EventView, PageQuery, pageOf } from '../../shared/contracts/identity/users.ts'
 import { pick } from '../../shared/data/pick.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import type { ReadDeps } from '../deps.ts'
 
@@ -18,23 +17,20 @@ const EventsQuery = Type.Object({
 })
 
 /** The audit log of identity. */
-export const userEventsRoutes: FastifyPluginCallbackTypebox<{ deps: ReadDeps }> = (app, { deps }, done) => {
+export const userEventsRoutes: Routes<ReadDeps> = async (app, { deps }) => {
   const pages = createPages([deps.keys.page])
 
-  app.get(
-    '/v1/admin/user-events',
-    {
-      schema: {
-        operationId: 'listUserEvents',
-        summary: 'List changes of users, groups and grants',
-        tags: ['audit'],
-        description: 'Who changed which user, group or grant, and who was refused; newest first.',
-        querystring: EventsQuery,
-        response: { 200: pageOf(EventView), ...errorReplies },
-      },
-      preHandler: allow('audit:read', { kind: 'R' }),
+  app.get('/v1/admin/user-events', {
+    schema: {
+      operationId: 'listUserEvents',
+      summary: 'List changes of users, groups and grants',
+      tags: ['audit'],
+      description: 'Who changed which user, group or grant, and who was refused; newest first.',
+      querystring: EventsQuery,
+      response: { 200: pageOf(EventView), ...errorReplies },
     },
-    async (req) => {
+    preHandler: allow('audit:read', { kind: 'R' }),
+    handler: async (req) => {
       const { page_size, page_token, ...filter } = req.query
       const list = { route: 'user-events', ...filter }
       const [before] = pages.after(page_token, list) ?? []
@@ -42,8 +38,7 @@ export const userEventsRoutes: FastifyPluginCallbackTypebox<{ deps: ReadDeps }> 
       const { items, next_page_token } = pages.cut(rows, page_size, list, ({ id }) => [String(id)])
       return { items: items.map(viewOf), next_page_token, as_of: deps.clock.now().toISOString() }
     },
-  )
-  done()
+  })
 }
 
 const viewOf = (row: typeof user_events.$inferSelect) => ({

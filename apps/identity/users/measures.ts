@@ -1,4 +1,4 @@
-import { eq } from 'drizzle-orm'
+import { updateRows } from '../../../db/client.ts'
 import { deletePasskeys } from '../../../db/identity/passkeys.ts'
 import { getUserByFolded, heldGrants } from '../../../db/identity/queries.ts'
 import { users } from '../../../db/identity/tables.ts'
@@ -48,10 +48,7 @@ const lockEnrollable = async ({ tx, requester }: Cause, user_id: string) => {
 }
 
 const handOut = async ({ tx, req }: Cause, user_id: string, by: By, more: { recovering?: true } = {}) => {
-  await tx
-    .update(users)
-    .set({ ...handedOut(by), ...more })
-    .where(eq(users.id, user_id))
+  await updateRows(tx, { id: user_id }, users, { ...handedOut(by), ...more })
   await rolesChanged(tx, req, [user_id])
   return { status: 201, body: { user_id }, object: `user:${user_id}`, user_id }
 }

@@ -1,4 +1,3 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { listUsers } from '../../../db/identity/queries.ts'
@@ -15,7 +14,7 @@ import {
 } from '../../shared/contracts/identity/users.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { hmacSha256 } from '../../shared/data/digest.ts'
-import { CommandHeaders, errorReplies, markReplayed } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, markReplayed, type Routes } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import type { AccountDeps, ReadDeps } from '../deps.ts'
 import { detailOf, detailsOf, findUser } from './change.ts'
@@ -36,44 +35,38 @@ const UserList = Type.Object({
 })
 
 /** People: oneself, and all. */
-export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: ReadDeps }> = (app, { deps }, done) => {
+export const usersRoutes: Routes<ReadDeps> = async (app, { deps }) => {
   const pages = createPages([deps.keys.page])
 
-  app.get(
-    '/v1/users/me',
-    {
-      schema: {
-        operationId: 'getCurrentUser',
-        summary: 'Read the current user',
-        tags: ['users'],
-        description: 'Who one is, with roles, groups and grants.',
-        response: { 200: CurrentUser, ...errorReplies },
-      },
-      preHandler: allow('self', { kind: 'R' }),
+  app.get('/v1/users/me', {
+    schema: {
+      operationId: 'getCurrentUser',
+      summary: 'Read the current user',
+      tags: ['users'],
+      description: 'Who one is, with roles, groups and grants.',
+      response: { 200: CurrentUser, ...errorReplies },
     },
-    async (req) => {
+    preHandler: allow('self', { kind: 'R' }),
+    handler: async (req) => {
       const { user_id, session_id, mode, auth_time } = req.caller
       return {
         ...(await detailOf(deps.db, await findUser(deps.db, user_id))),
         session: { id: session_id, mode, auth_time },
       }
     },
-  )
+  })
 
-  app.get(
-    '/v1/admin/users',
-    {
-      schema: {
-        operationId: 'listUsers',
-        summary: 'List users',
-        tags: ['users'],
-        description: 'Users by name.',
-        querystring: ListQuery,
-        response: { 200: UserList, ...errorReplies },
-      },
-      preHandler: allow('identity:read', { kind: 'R' }),
+  app.get('/v1/admin/users', {
+    schema: {
+      operationId: 'listUsers',
+      summary: 'List users',
+      tags: ['users'],
+      description: 'Users by name.',
+      querystring: ListQuery,
+      response: { 200: UserList, ...errorReplies },
     },
-    async (req) => {
+    preHandler: allow('identity:read', { kind: 'R' }),
+    handler: async (req) => {
       const { page_size, page_token, status, q } = req.query
       const list = { route: 'users', status, q }
       const [username, id] = pages.after(page_token, list) ?? []
@@ -86,48 +79,41 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: ReadDeps }> = (ap
       const { items, next_page_token } = pages.cut(rows, page_size, list, (row) => [row.username, row.id])
       return { items: await detailsOf(deps.db, items), next_page_token, as_of: deps.clock.now().toISOString() }
     },
-  )
+  })
 
-  app.get(
-    '/v1/admin/users/:user_id',
-    {
-      schema: {
-        operationId: 'getUser',
-        summary: 'Read a user',
-        tags: ['users'],
-        description: 'One user with everything held now.',
-        'x-reply-headers': ['etag'],
-        params: UserParams,
-        response: { 200: UserDetail, ...errorReplies },
-      },
-      preHandler: allow('identity:read', { kind: 'R' }),
+  app.get('/v1/admin/users/:user_id', {
+    schema: {
+      operationId: 'getUser',
+      summary: 'Read a user',
+      tags: ['users'],
+      description: 'One user with everything held now.',
+      'x-reply-headers': ['etag'],
+      params: UserParams,
+      response: { 200: UserDetail, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('identity:read', { kind: 'R' }),
+    handler: async (req, reply) => {
       const user = await findUser(deps.db, req.params.user_id)
       reply.header('etag', `"${user.version}"`)
       return detailOf(deps.db, user)
     },
-  )
-  done()
+  })
 }
 
 /** The first password, or a new one, by a one-time link. */
-export const enrolRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }> = (app, { deps }, done) => {
-  app.post(
-    '/v1/users/enrol',
-    {
-      schema: {
-        operationId: 'enrolUser',
-        summary: 'Set a password by an enrolment token',
-        tags: ['users'],
-        description: 'Sets the first password, or a new one, by a one-time enrolment token.',
-        headers: CommandHeaders,
-        body: Enrol,
-        response: { 204: Type.Null(), ...errorReplies },
-      },
-      preHandler: allow('none', { kind: 'W' }),
+export const enrolRoutes: Routes<AccountDeps> = async (app, { deps }) => {
+  app.post('/v1/users/enrol', {
+    schema: {
+      operationId: 'enrolUser',
+      summary: 'Set a password by an enrolment token',
+      tags: ['users'],
+      description: 'Sets the first password, or a new one, by a one-time enrolment token.',
+      headers: CommandHeaders,
+      body: Enrol,
+      response: { 204: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('none', { kind: 'W' }),
+    handler: async (req, reply) => {
       const address = String(req.headers['x-forwarded-for'] ?? req.ip)
       const queue_key = hmacSha256(deps.keys.fingerprint, address).toString('base64url').slice(0, 22)
       const replayed = await enrol(deps, req.body, {
@@ -139,8 +125,7 @@ export const enrolRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }> = 
       markReplayed(reply, { replayed })
       return reply.code(204).send(null)
     },
-  )
-  done()
+  })
 }
 
 const send = (
@@ -170,41 +155,33 @@ const LINKS = [
 ] as const
 
 /** Accounts and their links. */
-export const newUsersRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }> = (app, { deps }, done) => {
-  app.post(
-    '/v1/admin/users',
-    {
-      schema: {
-        operationId: 'createUser',
-        summary: 'Create a user',
-        tags: ['users'],
-        description:
-          'Creates a user and a link to set the first password; 202 if another administrator must confirm it.',
-        headers: CommandHeaders,
-        body: NewUser,
-        response: { 201: Type.Object({ user: UserDetail, enrolment: Enrolment }), 202: Pending, ...errorReplies },
-      },
-      preHandler: allow('identity:admin', { kind: 'A' }),
+export const newUsersRoutes: Routes<AccountDeps> = async (app, { deps }) => {
+  app.post('/v1/admin/users', {
+    schema: {
+      operationId: 'createUser',
+      summary: 'Create a user',
+      tags: ['users'],
+      description: 'Creates a user and a link to set the first password; 202 if another administrator must confirm it.',
+      headers: CommandHeaders,
+      body: NewUser,
+      response: { 201: Type.Object({ user: UserDetail, enrolment: Enrolment }), 202: Pending, ...errorReplies },
     },
-    async (req, reply) => send(reply, await createUser(deps, req, req.body)),
-  )
+    preHandler: allow('identity:admin', { kind: 'A' }),
+    handler: async (req, reply) => send(reply, await createUser(deps, req, req.body)),
+  })
 
   for (const { path, kind, ...about } of LINKS)
-    app.post(
-      `/v1/admin/users/:user_id/${path}`,
-      {
-        schema: {
-          ...about,
-          tags: ['users'],
-          params: UserParams,
-          headers: CommandHeaders,
-          response: { 201: Type.Object({ enrolment: Enrolment }), 202: Pending, ...errorReplies },
-        },
-        preHandler: allow('identity:admin', { kind: 'A' }),
+    app.post(`/v1/admin/users/:user_id/${path}`, {
+      schema: {
+        ...about,
+        tags: ['users'],
+        params: UserParams,
+        headers: CommandHeaders,
+        response: { 201: Type.Object({ enrolment: Enrolment }), 202: Pending, ...errorReplies },
       },
-      async (req, reply) => send(reply, await createEnrolment(deps, req, req.params.user_id, kind)),
-    )
-  done()
+      preHandler: allow('identity:admin', { kind: 'A' }),
+      handler: async (req, reply) => send(reply, await createEnrolment(deps, req, req.params.user_id, kind)),
+    })
 }
 
 const MOVES = [
@@ -241,16 +218,12 @@ const MOVES = [
 ] as const
 
 /** Ends accounts, and lets them in again. */
-export const movesRoutes: FastifyPluginCallbackTypebox<{ deps: AccountDeps }> = (app, { deps }, done) => {
+export const movesRoutes: Routes<AccountDeps> = async (app, { deps }) => {
   for (const { verb, kind, response, move, ...about } of MOVES) {
-    app.post(
-      `/v1/admin/users/:user_id/${verb}`,
-      {
-        schema: { ...about, tags: ['users'], params: UserParams, headers: CommandHeaders, body: Reason, response },
-        preHandler: allow('identity:admin', { kind }),
-      },
-      async (req, reply) => send(reply, await move(deps, req, req.params.user_id, req.body.reason)),
-    )
+    app.post(`/v1/admin/users/:user_id/${verb}`, {
+      schema: { ...about, tags: ['users'], params: UserParams, headers: CommandHeaders, body: Reason, response },
+      preHandler: allow('identity:admin', { kind }),
+      handler: async (req, reply) => send(reply, await move(deps, req, req.params.user_id, req.body.reason)),
+    })
   }
-  done()
 }

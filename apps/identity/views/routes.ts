@@ -1,9 +1,8 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { viewsOf } from '../../../db/identity/views.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { NewView, SavedView, SavedViews, ViewParams, ViewPatch } from '../../shared/contracts/identity/views.ts'
-import { CommandHeaders, errorReplies, sendStored, VersionedHeaders } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored, VersionedHeaders } from '../../shared/http/app.ts'
 import type { ChangeDeps } from '../deps.ts'
 import { changeView, createView, removeView, savedView } from './change.ts'
 
@@ -12,69 +11,56 @@ const read = allow('self', { kind: 'R' })
 const write = allow('self', { kind: 'W' })
 
 /** The searches that a person keeps. Nobody else reads or changes them. */
-export const viewsRoutes: FastifyPluginCallbackTypebox<{ deps: ChangeDeps }> = (app, { deps }, done) => {
-  app.get(
-    PATH,
-    {
-      schema: {
-        operationId: 'listViews',
-        summary: 'List your views',
-        tags: ['views'],
-        description: 'All searches that the caller keeps, by name: at most 50.',
-        response: { 200: SavedViews, ...errorReplies },
-      },
-      preHandler: read,
+export const viewsRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
+  app.get(PATH, {
+    schema: {
+      operationId: 'listViews',
+      summary: 'List your views',
+      tags: ['views'],
+      description: 'All searches that the caller keeps, by name: at most 50.',
+      response: { 200: SavedViews, ...errorReplies },
     },
-    async (req) => ({ items: (await viewsOf(deps.db, req.caller.user_id)).map(savedView) }),
-  )
-  app.post(
-    PATH,
-    {
-      schema: {
-        operationId: 'createView',
-        summary: 'Save a view',
-        tags: ['views'],
-        description: 'Keeps the filters of a list under a name that no other view of the caller bears.',
-        headers: CommandHeaders,
-        body: NewView,
-        response: { 201: SavedView, ...errorReplies },
-      },
-      preHandler: write,
+    preHandler: read,
+    handler: async (req) => ({ items: (await viewsOf(deps.db, req.caller.user_id)).map(savedView) }),
+  })
+  app.post(PATH, {
+    schema: {
+      operationId: 'createView',
+      summary: 'Save a view',
+      tags: ['views'],
+      description: 'Keeps the filters of a list under a name that no other view of the caller bears.',
+      headers: CommandHeaders,
+      body: NewView,
+      response: { 201: SavedView, ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await createView(deps, req, req.body)),
-  )
-  app.patch(
-    `${PATH}/:view_id`,
-    {
-      schema: {
-        operationId: 'updateView',
-        summary: 'Change a view',
-        tags: ['views'],
-        description: 'Renames a view or replaces its filters. If-Match holds the version that was read.',
-        params: ViewParams,
-        headers: VersionedHeaders,
-        body: ViewPatch,
-        response: { 200: SavedView, ...errorReplies },
-      },
-      preHandler: write,
+    preHandler: write,
+    handler: async (req, reply) => sendStored(reply, await createView(deps, req, req.body)),
+  })
+  app.patch(`${PATH}/:view_id`, {
+    schema: {
+      operationId: 'updateView',
+      summary: 'Change a view',
+      tags: ['views'],
+      description: 'Renames a view or replaces its filters. If-Match holds the version that was read.',
+      params: ViewParams,
+      headers: VersionedHeaders,
+      body: ViewPatch,
+      response: { 200: SavedView, ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await changeView(deps, req, req.params.view_id, req.body)),
-  )
-  app.delete(
-    `${PATH}/:view_id`,
-    {
-      schema: {
-        operationId: 'deleteView',
-        summary: 'Delete a view',
-        tags: ['views'],
-        description: 'Deletes a view of the caller.',
-        params: ViewParams,
-        headers: VersionedHeaders,
-        response: { 204: Type.Null(), ...errorReplies },
-      },
-      preHandler: write,
+    preHandler: write,
+    handler: async (req, reply) => sendStored(reply, await changeView(deps, req, req.params.view_id, req.body)),
+  })
+  app.delete(`${PATH}/:view_id`, {
+    schema: {
+      operationId: 'deleteView',
+      summary: 'Delete a view',
+      tags: ['views'],
+      description: 'Deletes a view of the caller.',
+      params: ViewParams,
+      headers: VersionedHeaders,
+      response: { 204: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await removeView(deps, req, req.params.view_id)),
-  )
-  done()
+    preHandler: write,
+    handler: async (req, reply) => sendStored(reply, await removeView(deps, req, req.params.view_id)),
+  })
 }

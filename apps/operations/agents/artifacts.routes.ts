@@ -1,10 +1,9 @@
 import { Readable } from 'node:stream'
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { ArtifactParams, ArtifactTaken } from '../../shared/contracts/engine/executions.ts'
-import { errorReplies } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import { type Bringer, bringerOf, giveArtifact, takeArtifact } from './artifacts.ts'
 
 /** A body that stays in the connection until it is read; a schema finds no member in it. */
@@ -19,53 +18,45 @@ class Bytes {
 }
 
 /** The door for bytes of artifacts, apart from the results that announce them. */
-export const artifactsRoutes: FastifyPluginAsyncTypebox<{
-  deps: Pick<OperationsDeps, 'artifacts' | 'db' | 'trust'>
-}> = async (app, { deps }) => {
+export const artifactsRoutes: Routes<Uses<'artifacts' | 'db' | 'trust'>> = async (app, { deps }) => {
   app.addContentTypeParser('application/octet-stream', (_req, payload, done) => done(null, new Bytes(payload)))
   const bringers = new WeakMap<FastifyRequest, Bringer>()
   const onRequest = async (req: FastifyRequest) => {
     bringers.set(req, await bringerOf(deps, req.headers.authorization))
   }
-  app.put(
-    '/internal/v1/artifacts/:sha256',
-    {
-      onRequest,
-      schema: {
-        operationId: 'uploadArtifact',
-        summary: 'Bring the bytes of an artifact',
-        description:
-          'As application/octet-stream, by the bearer of the execution token whose attempt announced them, or by a service with the scope artifacts:write. Kept only when digest and size are those that were announced.',
-        tags: ['internal'],
-        'x-scope': 'the execution token | artifacts:write',
-        'x-permissions': ['bearer'],
-        params: ArtifactParams,
-        response: { 200: ArtifactTaken, ...errorReplies },
-      },
+  app.put('/internal/v1/artifacts/:sha256', {
+    onRequest,
+    schema: {
+      operationId: 'uploadArtifact',
+      summary: 'Bring the bytes of an artifact',
+      description:
+        'As application/octet-stream, by the bearer of the execution token whose attempt announced them, or by a service with the scope artifacts:write. Kept only when digest and size are those that were announced.',
+      tags: ['internal'],
+      'x-scope': 'the execution token | artifacts:write',
+      'x-permissions': ['bearer'],
+      params: ArtifactParams,
+      response: { 200: ArtifactTaken, ...errorReplies },
     },
-    async (req) => {
+    handler: async (req) => {
       return takeArtifact(deps, bringers.get(req) as Bringer, req.params.sha256, Bytes.of(req.body), String(req.id))
     },
-  )
-  app.get(
-    '/internal/v1/artifacts/:sha256',
-    {
-      onRequest,
-      schema: {
-        operationId: 'fetchArtifact',
-        summary: 'Fetch what an earlier attempt has made',
-        description: 'The bytes of an artifact of the same operation, by the bearer of an open execution token.',
-        tags: ['internal'],
-        'x-scope': 'the execution token',
-        'x-permissions': ['bearer'],
-        params: ArtifactParams,
-        produces: ['application/octet-stream'],
-        response: { 200: Type.Unknown(), ...errorReplies },
-      },
+  })
+  app.get('/internal/v1/artifacts/:sha256', {
+    onRequest,
+    schema: {
+      operationId: 'fetchArtifact',
+      summary: 'Fetch what an earlier attempt has made',
+      description: 'The bytes of an artifact of the same operation, by the bearer of an open execution token.',
+      tags: ['internal'],
+      'x-scope': 'the execution token',
+      'x-permissions': ['bearer'],
+      params: ArtifactParams,
+      produces: ['application/octet-stream'],
+      response: { 200: Type.Unknown(), ...errorReplies },
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       const bytes = await giveArtifact(deps, bringers.get(req) as Bringer, req.params.sha256)
       return reply.type('application/octet-stream').send(bytes)
     },
-  )
+  })
 }

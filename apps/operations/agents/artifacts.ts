@@ -13,7 +13,7 @@ import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
 import { audienceOf } from '../../shared/service/scopes.ts'
 import { verifyServiceToken } from '../../shared/service/tokens.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { tokenRefused } from './executions.ts'
 
 /** Who brings bytes: the bearer of an execution token only what its attempt announced, a service whatever was announced. */
@@ -21,10 +21,7 @@ export type Bringer = { actor: Actor; token_sha256: string | undefined }
 
 const SCOPE = 'artifacts:write'
 
-export const bringerOf = async (
-  deps: Pick<OperationsDeps, 'db' | 'trust'>,
-  authorization: string | undefined,
-): Promise<Bringer> => {
+export const bringerOf = async (deps: Uses<'db' | 'trust'>, authorization: string | undefined): Promise<Bringer> => {
   const [, bearer = ''] = /^bearer (\S+)$/i.exec(authorization ?? '') ?? []
   if (bearer.startsWith('exe_')) {
     const token_sha256 = sha256Hex(bearer)
@@ -39,7 +36,7 @@ export const bringerOf = async (
   return { actor: { kind: 'service', id: `svc:${service.name}`, name: service.name }, token_sha256: undefined }
 }
 
-const serviceOf = ({ trust }: Pick<OperationsDeps, 'trust'>, bearer: string) => {
+const serviceOf = ({ trust }: Uses<'trust'>, bearer: string) => {
   try {
     return verifyServiceToken(trust.registry, audienceOf('operations'), bearer)
   } catch (error) {
@@ -53,7 +50,7 @@ const serviceOf = ({ trust }: Pick<OperationsDeps, 'trust'>, bearer: string) => 
  * they are those that were announced. The same bytes again have no effect.
  */
 export const takeArtifact = async (
-  deps: Pick<OperationsDeps, 'artifacts' | 'db'>,
+  deps: Uses<'artifacts' | 'db'>,
   bringer: Bringer,
   sha256: string,
   bytes: Readable,
@@ -81,7 +78,7 @@ export const takeArtifact = async (
 
 /** The bytes that an earlier attempt of the same operation has made, such as a saved plan. */
 export const giveArtifact = async (
-  { artifacts, db }: Pick<OperationsDeps, 'artifacts' | 'db'>,
+  { artifacts, db }: Uses<'artifacts' | 'db'>,
   { token_sha256 }: Bringer,
   sha256: string,
 ): Promise<Readable> => {

@@ -1,43 +1,37 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { isExecutionToken } from '../../../db/operations/agents/artifacts.ts'
 import { ExecutionReply, ExecutionResult } from '../../shared/contracts/engine/executions.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
-import { errorReplies } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import { takeResult, tokenRefused } from './executions.ts'
 
 /** The door for agents: an execution token is good for one attempt of one node only. */
-export const executionsRoutes: FastifyPluginAsyncTypebox<{
-  deps: Pick<OperationsDeps, 'artifacts' | 'db' | 'nats' | 'telemetry'>
-}> = async (app, { deps }) => {
+export const executionsRoutes: Routes<Uses<'artifacts' | 'db' | 'nats' | 'telemetry'>> = async (app, { deps }) => {
   const results = deps.telemetry.counter('signalbox_execution_results_total', 'Messages of agents by result.', [
     'result',
   ])
-  app.post(
-    '/internal/v1/execution-results',
-    {
-      // Before the body is read or judged: a stranger does not learn which members it may hold.
-      onRequest: async (req) => {
-        const token = tokenOf(req)
-        if (token !== undefined && (await isExecutionToken(deps.db, sha256Hex(token)))) return
-        results.inc({ result: 'refused' })
-        throw tokenRefused()
-      },
-      schema: {
-        operationId: 'reportExecution',
-        summary: 'Report on work that was handed over',
-        description:
-          'started, heartbeat, progress, succeeded or failed, by the bearer of the execution token that came with the work. A repeat gets the same answer; a late or stale message is refused without effect.',
-        tags: ['internal'],
-        'x-scope': 'the execution token',
-        'x-permissions': ['bearer'],
-        body: ExecutionResult,
-        response: { 200: ExecutionReply, ...errorReplies },
-      },
+  app.post('/internal/v1/execution-results', {
+    // Before the body is read or judged: a stranger does not learn which members it may hold.
+    onRequest: async (req) => {
+      const token = tokenOf(req)
+      if (token !== undefined && (await isExecutionToken(deps.db, sha256Hex(token)))) return
+      results.inc({ result: 'refused' })
+      throw tokenRefused()
     },
-    async (req) => {
+    schema: {
+      operationId: 'reportExecution',
+      summary: 'Report on work that was handed over',
+      description:
+        'started, heartbeat, progress, succeeded or failed, by the bearer of the execution token that came with the work. A repeat gets the same answer; a late or stale message is refused without effect.',
+      tags: ['internal'],
+      'x-scope': 'the execution token',
+      'x-permissions': ['bearer'],
+      body: ExecutionResult,
+      response: { 200: ExecutionReply, ...errorReplies },
+    },
+    handler: async (req) => {
       try {
         const reply = await takeResult(deps, tokenOf(req), req.body, String(req.id))
         results.inc({ result: reply.duplicate ? 'duplicate' : 'accepted' })
@@ -47,7 +41,7 @@ export const executionsRoutes: FastifyPluginAsyncTypebox<{
         throw error
       }
     },
-  )
+  })
 }
 
 const tokenOf = ({ headers }: FastifyRequest): string | undefined =>

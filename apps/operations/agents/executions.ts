@@ -18,7 +18,7 @@ import type { Actor, NodeError, RefusalCode } from '../../shared/contracts/opera
 import { digest, sha256Hex } from '../../shared/data/digest.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
 import { takeOutputs } from '../../shared/expressions/outputs.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { refused } from '../policies/authority.ts'
 
 /** So long after the end of an attempt its log lines are still taken. */
@@ -35,7 +35,7 @@ type Outcome = { reply: ExecutionReply } | { refusal: RefusalCode }
  * exact answer. A refused message leaves a line in the history, and the log lines that it brought in time.
  */
 export const takeResult = async (
-  deps: Pick<OperationsDeps, 'artifacts' | 'db' | 'nats' | 'telemetry'>,
+  deps: Uses<'artifacts' | 'db' | 'nats' | 'telemetry'>,
   token: string | undefined,
   message: ExecutionResult,
   request_id: string,
@@ -95,10 +95,7 @@ const checkIds = (handed: Handed, message: ExecutionResult): void => {
 }
 
 /** Announced bytes that are here already: of another attempt, or of another operation. */
-const storedAmong = async (
-  { artifacts }: Pick<OperationsDeps, 'artifacts'>,
-  message: ExecutionResult,
-): Promise<Set<string>> => {
+const storedAmong = async ({ artifacts }: Uses<'artifacts'>, message: ExecutionResult): Promise<Set<string>> => {
   const stored = new Set<string>()
   for (const { sha256, size } of message.artifacts ?? []) if (await artifacts.has(sha256, size)) stored.add(sha256)
   return stored

@@ -3,10 +3,10 @@ import type { Caller } from '../../shared/auth/caller.ts'
 import type { Work } from '../../shared/contracts/engine/executions.ts'
 import { AppError } from '../../shared/errors.ts'
 import { EXECUTION_STREAM } from '../../shared/events/execution-stream.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 
 type Asked = { labels: Record<string, string>; wait_s: number }
-type WorkDeps = Pick<OperationsDeps, 'agentsOf' | 'config' | 'nats'>
+type WorkDeps = Uses<'agentsOf' | 'config' | 'nats'>
 
 /** Work that this agent's labels do not fit goes back, for others, and comes again so much later. */
 const OTHERS_MS = 500

@@ -1,13 +1,12 @@
 import { eq } from 'drizzle-orm'
-import type { Queryable } from '../../../db/client.ts'
+import { type Queryable, updateRows } from '../../../db/client.ts'
 import { operation_control } from '../../../db/operations/tables/index.ts'
 import { refusePause } from '../../../workflows/operation/rules/control.ts'
 import { hasEnded } from '../../../workflows/operation/rules/facts.ts'
 import type { OperationCalendar } from '../../shared/data/calendar.ts'
 import { digest } from '../../shared/data/digest.ts'
-import type { Command, Steps } from '../command/command.ts'
-import type { Subject } from '../command/subject.ts'
-import type { OperationsDeps, PolicyDeps } from '../deps.ts'
+import type { Command, Steps, Subject } from '../command/command.ts'
+import type { PolicyDeps, Uses } from '../deps.ts'
 import { onOperation, refuseOn, said } from '../operations/control.ts'
 import { calendarOf } from '../targets/calendar.ts'
 
@@ -17,7 +16,7 @@ import { calendarOf } from '../targets/calendar.ts'
  * overridden stays overridden, unless it is `renewed` with other content.
  */
 export const calendarSteps = (
-  deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db' | 'library'>,
+  deps: PolicyDeps & Uses<'config' | 'db' | 'library'>,
   command: Command,
   renewed: readonly string[] = [],
 ): Steps<Subject> =>
@@ -26,10 +25,7 @@ export const calendarSteps = (
     const { next, held, lifted, changed } = await lookAtCalendar(tx, deps, subject, renewed)
     const effect = { freezes_held: held, freezes_lifted: lifted }
     if (!changed) return { payload: null, events: [], effect }
-    await tx
-      .update(operation_control)
-      .set({ calendar: next })
-      .where(eq(operation_control.operation_id, subject.operation_id))
+    await updateRows(tx, { operation_id: subject.operation_id }, operation_control, { calendar: next })
     const words = [
       ...held.map((id) => `the freeze ${id} holds it`),
       ...lifted.map((id) => `the freeze ${id} does not hold it any more`),
@@ -55,7 +51,7 @@ type Followed = { operation_id: string; resource_ids: string[]; constraints: Rec
 /** What the calendar says now of an operation, beside what its claims ask. */
 export const lookAtCalendar = async (
   db: Queryable,
-  deps: Pick<OperationsDeps, 'clock' | 'library'>,
+  deps: Uses<'clock' | 'library'>,
   { operation_id, resource_ids, constraints }: Followed,
   renewed: readonly string[],
 ): Promise<Looked> => {

@@ -1,47 +1,40 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { requireScope } from '../../shared/auth/http.ts'
 import { FreezeBody, FreezeParams, FreezeReply, FreezeWithdrawn } from '../../shared/contracts/operations/calendar.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { FreezeDeps } from '../deps.ts'
 import { type Changer, putOneFreeze, serviceChanger, withdrawOneFreeze } from './freezes.ts'
 
 /** Freezes that control planes put and withdraw while operations run (operations.md 9.3). */
-export const freezesRoutes: FastifyPluginAsyncTypebox<{ deps: FreezeDeps }> = async (app, { deps }) => {
-  app.put(
-    '/internal/v1/freezes/:freeze_id',
-    {
-      schema: {
-        operationId: 'setFreeze',
-        summary: 'Put a freeze',
-        description:
-          'From the answer on no node that it covers starts, in new operations and in running ones; running nodes continue. Repeated with the same content it has no effect; with other content it holds also whoever had overridden it.',
-        tags: ['internal'],
-        params: FreezeParams,
-        body: FreezeBody,
-        response: { 200: FreezeReply, ...errorReplies },
-      },
-      preHandler: requireScope('calendar:write'),
+export const freezesRoutes: Routes<FreezeDeps> = async (app, { deps }) => {
+  app.put('/internal/v1/freezes/:freeze_id', {
+    schema: {
+      operationId: 'setFreeze',
+      summary: 'Put a freeze',
+      description:
+        'From the answer on no node that it covers starts, in new operations and in running ones; running nodes continue. Repeated with the same content it has no effect; with other content it holds also whoever had overridden it.',
+      tags: ['internal'],
+      params: FreezeParams,
+      body: FreezeBody,
+      response: { 200: FreezeReply, ...errorReplies },
     },
-    (req) => putOneFreeze(deps, req.params.freeze_id, req.body, changerOf(req)),
-  )
+    preHandler: requireScope('calendar:write'),
+    handler: (req) => putOneFreeze(deps, req.params.freeze_id, req.body, changerOf(req)),
+  })
 
-  app.delete(
-    '/internal/v1/freezes/:freeze_id',
-    {
-      schema: {
-        operationId: 'withdrawFreeze',
-        summary: 'Withdraw a freeze',
-        description:
-          'The nodes that it held continue by themselves. One that does not exist stays so: `withdrawn` says whether there was one.',
-        tags: ['internal'],
-        params: FreezeParams,
-        response: { 200: FreezeWithdrawn, ...errorReplies },
-      },
-      preHandler: requireScope('calendar:write'),
+  app.delete('/internal/v1/freezes/:freeze_id', {
+    schema: {
+      operationId: 'withdrawFreeze',
+      summary: 'Withdraw a freeze',
+      description:
+        'The nodes that it held continue by themselves. One that does not exist stays so: `withdrawn` says whether there was one.',
+      tags: ['internal'],
+      params: FreezeParams,
+      response: { 200: FreezeWithdrawn, ...errorReplies },
     },
-    (req) => withdrawOneFreeze(deps, req.params.freeze_id, changerOf(req)),
-  )
+    preHandler: requireScope('calendar:write'),
+    handler: (req) => withdrawOneFreeze(deps, req.params.freeze_id, changerOf(req)),
+  })
 }
 
 const changerOf = (req: FastifyRequest): Changer => serviceChanger(req.service.name, String(req.id), traceOf(req))

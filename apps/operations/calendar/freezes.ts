@@ -13,12 +13,13 @@ import {
 } from '../../../db/operations/plans/calendar.ts'
 import { type FreezeEntry, operations } from '../../../db/operations/tables/index.ts'
 import type { Actor } from '../../shared/contracts/operations/graph.ts'
-import { AppError } from '../../shared/errors.ts'
+import { pick } from '../../shared/data/pick.ts'
+import { wrongAt } from '../../shared/errors.ts'
 import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 import { uuidv5 } from '../../shared/ids.ts'
-import { acceptCommand } from '../command/accept.ts'
-import type { Command } from '../command/command.ts'
-import type { FreezeDeps, OperationsDeps } from '../deps.ts'
+import { type Command, ownCommand } from '../command/command.ts'
+import { acceptUnlessEnded } from '../command/run.ts'
+import type { FreezeDeps, Uses } from '../deps.ts'
 import { calendarSteps, lookAtCalendar } from './change.ts'
 
 /** Who changes the calendar, and by which request. */
@@ -108,52 +109,21 @@ const tellOne = async (deps: FreezeDeps, operation_id: string, freeze_id: string
     { operation_id, resource_ids: row?.resource_ids ?? [], constraints: row?.constraints ?? {} },
     [freeze_id],
   )
-  if (!changed) return false
-  try {
-    const accepted = await acceptCommand(deps, command, calendarSteps(deps, command, [freeze_id]))
-    return 'command_id' in accepted && !accepted.repeated
-  } catch (error) {
-    // It ended a moment ago: no further node starts.
-    if (error instanceof AppError && error.category === 'invalid_state_transition') return false
-    throw error
-  }
+  return changed && acceptUnlessEnded(deps, command, calendarSteps(deps, command, [freeze_id]))
 }
 
 const commandOf = (operation_id: string, freeze_id: string, revision: number, by: Changer): Command => {
-  const { id } = by.actor
   const command_id = uuidv5(operation_id, `freeze ${freeze_id} ${revision}`)
-  return {
-    kind: 'calendar_changed',
-    class: 'edit',
-    operation_id,
-    command_id,
-    actor: by.actor,
-    caller: undefined,
-    reason: null,
-    request_id: by.request_id,
-    trace: by.trace,
-    dry_run: false,
-    if_match: undefined,
+  const route = '/internal/v1/freezes/:freeze_id'
+  return ownCommand({
+    ...{ kind: 'calendar_changed', class: 'edit', operation_id, command_id, ...by },
     instance: `/internal/v1/freezes/${freeze_id}`,
-    request: {
-      caller: id,
-      route: '/internal/v1/freezes/:freeze_id',
-      key: command_id,
-      fingerprint: Buffer.from(command_id),
-    },
-  }
+    request: { caller: by.actor.id, route, key: command_id, fingerprint: Buffer.from(command_id) },
+  })
 }
 
-export const viewOf = ({ freeze_id, title, applies, from, to, approvers, put_by, updated_at }: PutFreeze) => ({
-  freeze_id,
-  title,
-  applies,
-  from,
-  to,
-  approvers,
-  put_by,
-  updated_at,
-})
+export const viewOf = (freeze: PutFreeze) =>
+  pick(freeze, 'freeze_id', 'title', 'applies', 'from', 'to', 'approvers', 'put_by', 'updated_at')
 
 export const audited = (
   by: Pick<Changer, 'actor' | 'request_id'>,
@@ -174,12 +144,9 @@ export const audited = (
 })
 
 const unusable = (pointer: string, code: 'parameters_invalid' | 'expression_error', message: string) =>
-  new AppError('validation_error', code, `The freeze cannot be put: ${pointer} ${message}.`, {
-    status: 422,
-    violations: [{ pointer, code, message }],
-  })
+  wrongAt(pointer, message, { code, status: 422, detail: `The freeze cannot be put: ${pointer} ${message}.` })
 
-export const refuseOfFile = ({ library }: Pick<OperationsDeps, 'library'>, freeze_id: string): void => {
+export const refuseOfFile = ({ library }: Uses<'library'>, freeze_id: string): void => {
   if (library.freezes.some((freeze) => freeze.freeze_id === freeze_id))
     throw unusable('/freeze_id', 'parameters_invalid', 'names a freeze of the calendar files of this deployment')
 }

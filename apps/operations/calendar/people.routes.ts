@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import {
@@ -9,49 +8,44 @@ import {
   FreezeParams,
 } from '../../shared/contracts/operations/calendar.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import { mutationOf } from '../command/mutate.ts'
 import type { FreezeDeps } from '../deps.ts'
 import { traceOf } from './freezes.routes.ts'
 import { createFreeze, endFreeze } from './people.ts'
 
 /** Freezes that people make and end (operations.md 9.3). */
-export const peopleFreezesRoutes: FastifyPluginAsyncTypebox<{ deps: FreezeDeps }> = async (app, { deps }) => {
-  app.post(
-    '/v1/freezes',
-    {
-      schema: {
-        operationId: 'createFreeze',
-        summary: 'Create a freeze',
-        description:
-          'From the answer on no node that it covers starts, in new operations and in running ones; running nodes continue. You must be allowed to control operations on every resource that it covers now.',
-        tags: ['plans'],
-        headers: CommandHeaders,
-        body: FreezeCreation,
-        response: { 201: FreezeItem, 200: DryRunReply, ...errorReplies },
-      },
-      preHandler: allow('operation:control', { kind: 'S' }),
+export const peopleFreezesRoutes: Routes<FreezeDeps> = async (app, { deps }) => {
+  app.post('/v1/freezes', {
+    schema: {
+      operationId: 'createFreeze',
+      summary: 'Create a freeze',
+      description:
+        'From the answer on no node that it covers starts, in new operations and in running ones; running nodes continue. You must be allowed to control operations on every resource that it covers now.',
+      tags: ['plans'],
+      headers: CommandHeaders,
+      body: FreezeCreation,
+      response: { 201: FreezeItem, 200: DryRunReply, ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await createFreeze(deps, mutationOf(deps, req), traceOf(req), req.body)),
-  )
+    preHandler: allow('operation:control', { kind: 'S' }),
+    handler: async (req, reply) =>
+      sendStored(reply, await createFreeze(deps, mutationOf(deps, req), traceOf(req), req.body)),
+  })
 
-  app.post(
-    '/v1/freezes/:freeze_id/end',
-    {
-      schema: {
-        operationId: 'endFreeze',
-        summary: 'End a freeze',
-        description:
-          'The nodes that it held continue by themselves. Members of its approver groups end one that a person made; one of a file or of a control plane ends there.',
-        tags: ['plans'],
-        params: FreezeParams,
-        headers: CommandHeaders,
-        body: FreezeEnd,
-        response: { 200: Type.Union([FreezeEnded, DryRunReply]), ...errorReplies },
-      },
-      preHandler: allow('gate:decide', { kind: 'A' }),
+  app.post('/v1/freezes/:freeze_id/end', {
+    schema: {
+      operationId: 'endFreeze',
+      summary: 'End a freeze',
+      description:
+        'The nodes that it held continue by themselves. Members of its approver groups end one that a person made; one of a file or of a control plane ends there.',
+      tags: ['plans'],
+      params: FreezeParams,
+      headers: CommandHeaders,
+      body: FreezeEnd,
+      response: { 200: Type.Union([FreezeEnded, DryRunReply]), ...errorReplies },
     },
-    async (req, reply) =>
+    preHandler: allow('gate:decide', { kind: 'A' }),
+    handler: async (req, reply) =>
       sendStored(reply, await endFreeze(deps, mutationOf(deps, req), traceOf(req), req.params.freeze_id)),
-  )
+  })
 }

@@ -95,10 +95,7 @@ export const itemOf = (
 }
 
 /** Whoever may override a freeze for an operation may end it. One that no person made ends where it was made. */
-const refuseEnd = (
-  caller: Caller,
-  freeze: Pick<PutFreeze, 'put_by' | 'approvers'> | undefined,
-): RefusalCode | undefined => {
+const refuseEnd = (caller: Caller, freeze: Pick<PutFreeze, 'put_by' | 'approvers'> | undefined) => {
   const refuse = (code: RefusalCode['code'], detail: string, extra = {}): RefusalCode => ({
     ...{ category: 'policy_denied', code, detail, extra },
   })
@@ -114,11 +111,7 @@ const refuseEnd = (
  * The targets that it covers now; undefined if they are too many to look at. Throws unless the caller may control
  * operations on each. Who may do so everywhere is asked of none.
  */
-const coveredBy = async (
-  db: Queryable,
-  { caller, dry_run }: Mutation,
-  applies: string,
-): Promise<string[] | undefined> => {
+const coveredBy = async (db: Queryable, { caller, dry_run }: Mutation, applies: string) => {
   const everywhere = isInScope(caller, 'operation:control', [{}])
   if (everywhere && !dry_run) return []
   const all = await loadAllTargets(db)

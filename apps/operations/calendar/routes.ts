@@ -1,37 +1,31 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { listPutFreezes, type PutFreeze } from '../../../db/operations/plans/calendar.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { CalendarView } from '../../shared/contracts/operations/calendar.ts'
 import { openingOf } from '../../shared/data/calendar.ts'
-import { errorReplies } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import type { Library } from '../graph/types.ts'
 import { libraryNow } from '../targets/calendar.ts'
 import { itemOf } from './people.ts'
 
 /** Windows and freezes of this deployment, as plans meet them (operations.md 3.5). */
-export const calendarRoutes: FastifyPluginAsyncTypebox<{
-  deps: Pick<OperationsDeps, 'clock' | 'db' | 'library'>
-}> = async (app, { deps }) => {
-  app.get(
-    '/v1/calendar',
-    {
-      schema: {
-        operationId: 'getCalendar',
-        summary: 'Read the calendar',
-        description:
-          'Windows with their next opening and freezes that are not over. Both bind when nodes start, never when they end.',
-        tags: ['plans'],
-        response: { 200: CalendarView, ...errorReplies },
-      },
-      preHandler: allow('operation:read', { kind: 'R' }),
+export const calendarRoutes: Routes<Uses<'clock' | 'db' | 'library'>> = async (app, { deps }) => {
+  app.get('/v1/calendar', {
+    schema: {
+      operationId: 'getCalendar',
+      summary: 'Read the calendar',
+      description:
+        'Windows with their next opening and freezes that are not over. Both bind when nodes start, never when they end.',
+      tags: ['plans'],
+      response: { 200: CalendarView, ...errorReplies },
     },
-    async ({ caller }) => {
+    preHandler: allow('operation:read', { kind: 'R' }),
+    handler: async ({ caller }) => {
       const [library, put] = [await libraryNow(deps.db, deps.library), await listPutFreezes(deps.db)]
       return calendarAt(caller, library, put, deps.clock.now().getTime())
     },
-  )
+  })
 }
 
 const calendarAt = (caller: Caller, library: Library, put: readonly PutFreeze[], now: number) => ({

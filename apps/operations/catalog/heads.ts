@@ -1,6 +1,6 @@
 import type { Queryable } from '../../../db/client.ts'
 import { loadVersions } from '../../../db/operations/plans/planning.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, type ErrorOptions } from '../../shared/errors.ts'
 import { type CatalogClient, CatalogUnavailable, type ResourceVersion } from './client.ts'
 import { refuseHeld } from './consumer.ts'
 import type { CatalogProjection } from './projection.ts'
@@ -52,44 +52,36 @@ const HINT = 'Send the same request again in a moment. To stop what runs, pause 
 
 export const unanswered = (error: unknown): never => {
   if (!(error instanceof CatalogUnavailable)) throw error
-  throw new AppError(
-    'stale_catalog_projection',
-    'projection_lag',
-    'The catalog does not answer, so the state of the targets is not known now.',
-    { retryable: true, retry_after_ms: 1000, hint: HINT, cause: error },
-  )
+  throw lagging('The catalog does not answer, so the state of the targets is not known now.', { cause: error })
 }
 
-const late = ({ resource_id, version }: ResourceVersion, known: number) =>
-  new AppError(
-    'stale_catalog_projection',
-    'projection_lag',
-    `"${resource_id}" is at version ${version} in the catalog; version ${known} is known here.`,
-    {
-      retryable: true,
-      retry_after_ms: 1000,
-      hint: HINT,
-      extra: { resource_id, watermark: { observed: String(known), required: String(version) } },
-    },
-  )
+const lagging = (detail: string, more: ErrorOptions = {}) =>
+  new AppError('stale_catalog_projection', 'projection_lag', detail, {
+    retryable: true,
+    retry_after_ms: 1000,
+    hint: HINT,
+    ...more,
+  })
 
-const aged = () =>
-  new AppError(
-    'stale_catalog_projection',
-    'projection_lag',
-    `More than ${ANSWER_MS / 1000} s have passed since the catalog was asked about the targets.`,
-    { retryable: true, retry_after_ms: 1000, hint: HINT },
-  )
+const watermarkOf = ({ resource_id, version }: ResourceVersion, known: number) => ({
+  resource_id,
+  watermark: { observed: String(known), required: String(version) },
+})
+
+const late = (head: ResourceVersion, known: number) =>
+  lagging(`"${head.resource_id}" is at version ${head.version} in the catalog; version ${known} is known here.`, {
+    extra: watermarkOf(head, known),
+  })
 
 /** The catalog was put back to an earlier time, or is another one. */
-const foreign = ({ resource_id, version }: ResourceVersion, known: number) =>
+const foreign = (head: ResourceVersion, known: number) =>
   new AppError(
     'stale_catalog_projection',
     'projection_gap',
-    `"${resource_id}" is at version ${version} in the catalog, but version ${known} was seen here.`,
+    `"${head.resource_id}" is at version ${head.version} in the catalog, but version ${known} was seen here.`,
     {
       hint: 'The catalog was restored: an administrator of this installation must accept that first.',
-      extra: { resource_id, watermark: { observed: String(known), required: String(version) } },
+      extra: watermarkOf(head, known),
     },
   )
 
@@ -111,7 +103,8 @@ export const askHeads = (deps: HeadsDeps, targets: () => Promise<readonly string
     },
     require: (): void => {
       if (refusal) throw refusal.error
-      if (performance.now() - asked > ANSWER_MS) throw aged()
+      if (performance.now() - asked > ANSWER_MS)
+        throw lagging(`More than ${ANSWER_MS / 1000} s have passed since the catalog was asked about the targets.`)
     },
   }
 }

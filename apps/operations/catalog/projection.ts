@@ -62,12 +62,7 @@ const applyOrPark = async (deps: ApplyDeps, event: CatalogEvent): Promise<void> 
   }
 }
 
-const park = async (
-  { db, log }: Pick<ApplyDeps, 'db' | 'log'>,
-  event: CatalogEvent,
-  error: Error,
-  tries: number,
-): Promise<void> => {
+const park = async ({ db, log }: Pick<ApplyDeps, 'db' | 'log'>, event: CatalogEvent, error: Error, tries: number) => {
   log.error({ err: error, event_id: event.event_id, type: event.type }, 'an event of the catalog is set aside')
   await db.transaction((tx) => parkEvent(tx, event, error.message, tries))
 }

@@ -1,33 +1,26 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { requireScope } from '../../shared/auth/http.ts'
 import type { CatalogEvent } from '../../shared/contracts/catalog/events.ts'
 import { ProjectionEvents, ProjectionReply } from '../../shared/contracts/engine/projection.ts'
 import { AppError } from '../../shared/errors.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import { KNOWN_EVENTS } from './apply.ts'
 import { payloadFault } from './payloads.ts'
 import type { CatalogProjection } from './projection.ts'
 
 /** The HTTP door of the projection of the catalog: the same handler and inbox as the consumer of its stream. */
-export const projectionRoutes: FastifyPluginAsyncTypebox<{ deps: { projection: CatalogProjection } }> = async (
-  app,
-  { deps },
-) => {
-  app.post(
-    '/internal/v1/catalog-projection-events',
-    {
-      schema: {
-        operationId: 'applyCatalogEvents',
-        summary: 'Bring events of the catalog',
-        description:
-          'Applies events as the catalog tells them, each once and in the order of its resource. What is ahead of what is known is filled from the catalog; what it cannot give now is listed in `gaps`.',
-        tags: ['internal'],
-        body: ProjectionEvents,
-        response: { 200: ProjectionReply, ...errorReplies },
-      },
-      preHandler: requireScope('projections:write'),
+export const projectionRoutes: Routes<{ projection: CatalogProjection }> = async (app, { deps }) => {
+  app.post('/internal/v1/catalog-projection-events', {
+    schema: {
+      operationId: 'applyCatalogEvents',
+      summary: 'Bring events of the catalog',
+      description:
+        'Applies events as the catalog tells them, each once and in the order of its resource. What is ahead of what is known is filled from the catalog; what it cannot give now is listed in `gaps`.',
+      tags: ['internal'],
+      body: ProjectionEvents,
+      response: { 200: ProjectionReply, ...errorReplies },
     },
-    async (req) => {
+    preHandler: requireScope('projections:write'),
+    handler: async (req) => {
       refuseUnknown(req.body.events)
       const reply = { accepted: 0, duplicate: 0, gaps: [] as { resource_id: string; have: number; need: number }[] }
       for (const event of req.body.events) {
@@ -38,7 +31,7 @@ export const projectionRoutes: FastifyPluginAsyncTypebox<{ deps: { projection: C
       }
       return { ...reply, applied_watermark: (await deps.projection.watermark())?.pub_seq ?? '0' }
     },
-  )
+  })
 }
 
 const refuseUnknown = (events: CatalogEvent[]): void => {

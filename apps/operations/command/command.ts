@@ -1,13 +1,19 @@
 import type { FastifyRequest } from 'fastify'
+import type { AuditEntry } from '../../../db/audit.ts'
 import type { Tx } from '../../../db/client.ts'
 import { fingerprintOf, type IdempotentRequest } from '../../../db/command/keys.ts'
-import type { AcceptedCommand } from '../../../db/operations/commands/rows.ts'
+import { type AcceptedCommand, type LockedOperation, lockOperation } from '../../../db/operations/commands/rows.ts'
+import { appendAudit } from '../../../db/operations/facts/audit.ts'
 import type { Facts } from '../../../db/operations/facts/state.ts'
 import type { CommandKind } from '../../../workflows/operation/messages.ts'
+import { type OperationFacts, statusOf } from '../../../workflows/operation/rules/facts.ts'
 import { actorOfCaller, type Caller } from '../../shared/auth/caller.ts'
+import type { Place } from '../../shared/auth/scope.ts'
 import type { Actor } from '../../shared/contracts/operations/graph.ts'
 import { pick } from '../../shared/data/pick.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import type { Uses } from '../deps.ts'
+import { isVisible, loadPlaces, placesFor } from '../policies/visibility.ts'
 
 /** A command as it came in: who, what, on which operation, under which key. */
 export type Command = {
@@ -62,9 +68,15 @@ export type Steps<S> = {
   location?: (operation_id: string, command_id: string) => string
 }
 
+/** A command that no person gave: of a service, or of this app itself. */
+export const ownCommand = (
+  given: Omit<Command, 'caller' | 'dry_run' | 'if_match' | 'reason' | 'trace'> &
+    Partial<Pick<Command, 'reason' | 'trace'>>,
+): Command => ({ reason: null, trace: null, ...given, caller: undefined, dry_run: false, if_match: undefined })
+
 /** The parts of a command that every public route takes from its request. */
 export const commandOf = (
-  deps: Pick<OperationsDeps, 'keys'>,
+  deps: Uses<'keys'>,
   req: FastifyRequest,
   given: Pick<Command, 'kind' | 'class' | 'operation_id'> & { reason?: string | null; dry_run?: boolean | undefined },
 ): Command => {
@@ -96,3 +108,51 @@ export const commandOf = (
 }
 
 export const actorText = ({ kind, id }: Actor): string => (kind === 'user' ? `user:${id}` : id)
+
+/** An operation under command: locked, visible to the caller, with its facts and the places of its targets. */
+export type Subject = LockedOperation & { facts: OperationFacts; places: Place[] }
+
+type Addressed = { operation_id: string; caller: Caller | undefined }
+
+/** Locks the operation that a command is about; throws not_found when the caller may not see it. */
+export const lockVisible = async (deps: Uses<'policies'>, tx: Tx, command: Addressed): Promise<Subject> => {
+  const operation = await lockOperation(tx, command.operation_id)
+  if (!operation) throw notFound('operation', command.operation_id)
+  const { caller } = command
+  const places = deps.policies.site
+    ? await loadPlaces(tx, operation.resource_ids)
+    : await placesFor(tx, caller ?? NOBODY, operation.resource_ids)
+  if (caller && !isVisible(caller, operation.requester_id, places)) throw notFound('operation', command.operation_id)
+  return { ...operation, facts: factsOf(operation), places }
+}
+const NOBODY = { user_id: '', grants: [] }
+
+export const factsOf = (
+  row: Pick<
+    LockedOperation,
+    'control' | 'engine_status' | 'cancel_mode' | 'cancelled_at' | 'pause_reason' | 'unknown_nodes'
+  >,
+): OperationFacts => ({
+  status: statusOf(row.control, row.engine_status),
+  ...pick(row, 'control', 'cancel_mode', 'cancelled_at', 'pause_reason', 'unknown_nodes'),
+})
+
+/** If-Match compares the first part of the ETag, the count of decided changes; the rest moves with every progress. */
+export const checkIfMatch = (if_match: string | undefined, revision: number): void => {
+  if (if_match === undefined || if_match === '*') return
+  const given = /^(?:W\/)?"(\d+)(?:-\d+)?"$/.exec(if_match)?.[1]
+  if (given === undefined)
+    throw new AppError('validation_error', 'schema_violation', 'If-Match must be an ETag of this object.')
+  if (Number(given) !== revision)
+    throw new AppError('version_conflict', 'revision_moved', `The operation is at revision ${revision} now.`, {
+      extra: { current_version: revision },
+    })
+}
+
+export const etagOf = ({ revision, change_seq }: { revision: number; change_seq: number }): string =>
+  `"${revision}-${change_seq}"`
+
+type Denied = Pick<AuditEntry, 'actor' | 'roles' | 'action' | 'object' | 'request_id'>
+/** A 403 leaves a row of its own: its transaction is gone. */
+export const auditDenial = ({ db, keys }: Uses<'db' | 'keys'>, denied: Denied, { code }: AppError): Promise<void> =>
+  db.transaction((tx) => appendAudit(tx, keys.audit, { ...denied, outcome: 'denied', reason: code }))

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import type { AuditEntry } from '../../../db/audit.ts'
 import type { Tx } from '../../../db/client.ts'
 import { fingerprintOf, type IdempotentRequest } from '../../../db/command/keys.ts'
 import { type Answer, type Decision, keysIn, runAnswered } from '../../../db/command/run.ts'
@@ -6,8 +7,8 @@ import { appendAudit } from '../../../db/operations/facts/audit.ts'
 import { idempotency } from '../../../db/operations/tables/index.ts'
 import { actorOfCaller, type Caller } from '../../shared/auth/caller.ts'
 import type { Actor } from '../../shared/contracts/operations/graph.ts'
-import type { AppError } from '../../shared/errors.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
+import { auditDenial } from './command.ts'
 
 /** A mutation that is not a command on an operation: its caller and key. */
 export type Mutation = {
@@ -18,7 +19,7 @@ export type Mutation = {
   dry_run: boolean
 }
 
-export const mutationOf = ({ keys }: Pick<OperationsDeps, 'keys'>, req: FastifyRequest): Mutation => {
+export const mutationOf = ({ keys }: Uses<'keys'>, req: FastifyRequest): Mutation => {
   const { caller, headers, params, query } = req
   const body = req.body as { dry_run?: boolean } | undefined
   return {
@@ -35,7 +36,7 @@ export const mutationOf = ({ keys }: Pick<OperationsDeps, 'keys'>, req: FastifyR
   }
 }
 
-type MutationDeps = Pick<OperationsDeps, 'db' | 'keys'>
+type MutationDeps = Uses<'db' | 'keys'>
 
 /** Runs a mutation once per key; a dry run goes through all checks and is not stored. */
 export const mutate = (
@@ -44,26 +45,27 @@ export const mutate = (
   decide: (tx: Tx) => Promise<Decision<Record<string, unknown>>>,
 ): Promise<Answer> =>
   runAnswered(
-    { db: deps.db, keys: keysIn(idempotency), denied: (error) => auditDenial(deps, mutation, error) },
+    {
+      db: deps.db,
+      keys: keysIn(idempotency),
+      denied: (error) => {
+        const { route } = mutation.request
+        return auditDenial(deps, { ...callerOf(mutation), action: route, object: route }, error)
+      },
+    },
     mutation,
     decide,
     (effect) => ({ dry_run: true, effect, allowed_actions: [] }),
   )
 
-/** A 403 leaves a row of its own: its transaction is gone. */
-const auditDenial = (
-  deps: MutationDeps,
-  { request, caller, request_id }: Mutation,
-  { code }: AppError,
-): Promise<void> =>
-  deps.db.transaction((tx) =>
-    appendAudit(tx, deps.keys.audit, {
-      actor: request.caller,
-      roles: caller.roles,
-      action: request.route,
-      object: request.route,
-      outcome: 'denied',
-      reason: code,
-      request_id,
-    }),
-  )
+const callerOf = ({ request, caller, request_id }: Mutation) => ({
+  ...{ actor: request.caller, roles: caller.roles, request_id },
+})
+
+/** The audit row of a mutation that is made. */
+export const auditDone = (
+  { keys }: Uses<'keys'>,
+  tx: Tx,
+  mutation: Mutation,
+  done: Pick<AuditEntry, 'action' | 'object' | 'reason' | 'after'>,
+) => appendAudit(tx, keys.audit, { ...callerOf(mutation), ...done, outcome: 'done' })

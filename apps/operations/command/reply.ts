@@ -1,14 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Answer } from '../../../db/command/run.ts'
-import { isKnown, sendStored, sendUnchanged } from '../../shared/http/app.ts'
-import { etagOf } from './subject.ts'
-
-/** Sends the stored answer of a command. */
-export const answer =
-  (reply: FastifyReply) =>
-  (given: Answer): FastifyReply =>
-    sendStored(reply, given)
+import { isKnown, sendUnchanged } from '../../shared/http/app.ts'
+import { etagOf } from './command.ts'
 
 /** The body with its ETag, or 304 when the reader has exactly this state. */
 export const unlessKnown = <B>(

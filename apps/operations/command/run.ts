@@ -1,11 +1,16 @@
+import { type Tx, together } from '../../../db/client.ts'
 import { type StoredAnswer, storeAnswer } from '../../../db/command/keys.ts'
-import { type Answer, answerOf } from '../../../db/command/run.ts'
-import { type AcceptedCommand, getCommand } from '../../../db/operations/commands/rows.ts'
+import { type Answer, answerOf, type Kernel, keysIn, run } from '../../../db/command/run.ts'
+import { type AcceptedCommand, appendCommand, getCommand } from '../../../db/operations/commands/rows.ts'
+import { appendAudit } from '../../../db/operations/facts/audit.ts'
+import { stateFacts } from '../../../db/operations/facts/state.ts'
 import { idempotency } from '../../../db/operations/tables/index.ts'
+import { RESTORED } from '../../../db/restore.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { AppError, type Category, type Code, problemOf } from '../../shared/errors.ts'
-import type { CommandDeps, OperationsDeps } from '../deps.ts'
-import { acceptCommand } from './accept.ts'
-import type { Command, Steps } from './command.ts'
+import { uuidv7 } from '../../shared/ids.ts'
+import type { AcceptDeps, CommandDeps, Uses } from '../deps.ts'
+import { actorText, auditDenial, type Command, type Decision, type Steps } from './command.ts'
 import { isDecidedInPostgres, isDoneAtOnce } from './outcomes.ts'
 
 /**
@@ -37,7 +42,7 @@ export const runCommand = async <S>(deps: CommandDeps, command: Command, steps: 
 }
 
 /** From the commit to the outcome; an outcome that is not there in time counts as the time of the wait. */
-const outcomeSeconds = ({ telemetry }: Pick<OperationsDeps, 'telemetry'>) =>
+const outcomeSeconds = ({ telemetry }: Uses<'telemetry'>) =>
   telemetry.histogram('signalbox_command_outcome_seconds', 'Time until the outcome of a command was known.', ['kind'])
 
 const jsonAnswer = (status: number, body: unknown, headers: Record<string, string> = {}): StoredAnswer =>
@@ -46,7 +51,7 @@ const jsonAnswer = (status: number, body: unknown, headers: Record<string, strin
 type Seen = { row: AcceptedCommand; view: object | undefined }
 
 /** The command and its object as they are now; no object for a refused or withdrawn command. */
-const seenNow = async <S>(deps: Pick<OperationsDeps, 'db'>, steps: Steps<S>, command_id: string): Promise<Seen> => {
+const seenNow = async <S>(deps: Uses<'db'>, steps: Steps<S>, command_id: string): Promise<Seen> => {
   const row = await getCommand(deps.db, command_id)
   if (!row) throw new AppError('internal_error', 'unexpected', 'The command record is missing.')
   const { status } = row.command
@@ -76,4 +81,120 @@ const renderAnswer = <S>(
   if (!settled) return jsonAnswer(202, body, { location: pending })
   if (!steps.location) return jsonAnswer(200, body)
   return jsonAnswer(201, body, { location: steps.location(row.operation_id, command_id) })
+}
+
+type Accepted =
+  | { command_id: string; sent: boolean; repeated: boolean }
+  | { answer: Answer }
+  | { tried: Record<string, unknown> }
+
+/** The command transaction alone: for callers that do not wait for an outcome. */
+export const acceptCommand = async <S>(deps: AcceptDeps, command: Command, steps: Steps<S>): Promise<Accepted> => {
+  const { kind, request, dry_run, command_id = uuidv7() } = command
+  // A repeat is waited for as if it was sent.
+  let sent = true
+  try {
+    await steps.ahead?.()
+    const outcome = await run(
+      kernelOf(deps, command),
+      { request, command_id, dry_run },
+      {
+        lock: async (tx) => {
+          const [, subject] = await together(refuseRestored(deps, command), steps.lock(tx))
+          return subject
+        },
+        decide: async (tx, subject) => {
+          const decision = await steps.decide(tx, subject, command_id)
+          sent = decision.payload !== null && !decision.awaits
+          return { effect: decision.effect, keep: () => keep(deps, tx, { ...command, command_id }, decision) }
+        },
+      },
+    )
+    if (!('later' in outcome)) return outcome
+    const { later } = outcome
+    if (!later.repeated) {
+      deps.nats.wake('operations')
+      observe(deps).inc({ kind, outcome: 'accepted' })
+    }
+    return { ...later, sent }
+  } catch (error) {
+    if (error instanceof AppError) observe(deps).inc({ kind, outcome: 'refused' })
+    throw error
+  }
+}
+
+/** Gives a command of ours, unless the operation ended a moment ago. Returns whether it was accepted for the first time. */
+export const acceptUnlessEnded = async <S>(deps: AcceptDeps, command: Command, steps: Steps<S>): Promise<boolean> => {
+  try {
+    const accepted = await acceptCommand(deps, command, steps)
+    return 'command_id' in accepted && !accepted.repeated
+  } catch (error) {
+    if (error instanceof AppError && error.category === 'invalid_state_transition') return false
+    throw error
+  }
+}
+
+/** The keys of operations; a 403 leaves an audit row. */
+const kernelOf = (deps: Uses<'db' | 'keys'>, command: Command): Kernel => ({
+  db: deps.db,
+  keys: keysIn(idempotency),
+  denied: (error) => {
+    const { actor, kind, operation_id, request_id } = command
+    const by = { actor: actorText(actor), roles: actor.roles ?? [] }
+    return auditDenial(deps, { ...by, action: kind, object: `operation:${operation_id}`, request_id }, error)
+  },
+})
+
+const observe = ({ telemetry }: Uses<'telemetry'>) =>
+  telemetry.counter('signalbox_operation_commands_total', 'Commands by kind and result.', ['kind', 'outcome'])
+
+/** Writes facts, audit and the message to the engine. */
+const keep = async (
+  deps: Uses<'config' | 'keys'>,
+  tx: Tx,
+  command: Command & { command_id: string },
+  decision: Decision,
+): Promise<'later'> => {
+  const { command_id } = command
+  const decided = decision.events.length > 0
+  const stated = decided
+    ? stateFacts(tx, command.operation_id, {
+        events: decision.events,
+        set: decision.set ?? {},
+        request_id: command.request_id,
+        trace: command.trace,
+      })
+    : Promise.resolve()
+  const audited = appendAudit(tx, deps.keys.audit, {
+    actor: actorText(command.actor),
+    roles: command.actor.roles ?? [],
+    action: command.kind,
+    object: decision.object,
+    outcome: 'done',
+    reason: command.reason,
+    before: decision.before,
+    after: decision.payload ?? decision.effect,
+    request_id: command.request_id,
+    command_id,
+  })
+  const queued = appendCommand(tx, {
+    command_id,
+    ...pick(command, 'operation_id', 'kind', 'class'),
+    payload: decision.payload,
+    ...pick(command, 'actor', 'reason', 'request_id', 'trace'),
+    undo: decision.undo ?? null,
+    deadline_s: deps.config.OPERATIONS__COMMANDS__DISPATCH_DEADLINE_S,
+    decided,
+    awaits: decision.awaits ?? false,
+  })
+  await together(stated, audited, queued)
+  return 'later'
+}
+
+/** After a restore no start is allowed until a person has accepted it; stopping always is. */
+const refuseRestored = async ({ fence }: Uses<'fence'>, command: Command): Promise<void> => {
+  if (command.class !== 'start' || (await fence()).held_since === null) return
+  throw new AppError('internal_error', 'restored', RESTORED, {
+    hint: 'Pause, cancel and reject go through. All else waits for who runs this installation.',
+  })
 }

@@ -6,22 +6,23 @@ import { clientDataOf } from '../../shared/auth/client-data.ts'
 import type { Ballot, BallotBody, BallotReply, VoteSignature } from '../../shared/contracts/operations/gates.ts'
 import type { GatePolicy } from '../../shared/contracts/operations/graph.ts'
 import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, wrongAt } from '../../shared/errors.ts'
 import { challengeOf } from '../../shared/evidence/vote-signature.ts'
-import type { OperationsDeps, SignedBy, Trust } from '../deps.ts'
+import type { SignedBy, Trust, Uses } from '../deps.ts'
 
 const BALLOT_S = 300
 
 /** A ballot for the caller's passkey (federation.md 8). It states the page; the vote compares it with the rows. */
 export const issueBallot = async (
-  { db, clock, trust }: Pick<OperationsDeps, 'clock' | 'db' | 'trust'>,
+  { db, clock, trust }: Uses<'clock' | 'db' | 'trust'>,
   { user_id }: Caller,
   operation_id: string,
   { type, id, round, digest }: BallotBody,
 ): Promise<BallotReply> => {
   if (type === 'gate' && round === null)
-    throw new AppError('validation_error', 'schema_violation', 'A ballot for a gate names its round.', {
-      violations: [{ pointer: '/round', code: 'required', message: 'is the round that the gate shows' }],
+    throw wrongAt('/round', 'is the round that the gate shows', {
+      as: 'required',
+      detail: 'A ballot for a gate names its round.',
     })
   const { rp_id, credential_ids } = await trust.passkeys.of(user_id)
   const nonce = randomBytes(16).toString('base64url')

@@ -13,12 +13,17 @@ import type { VoteSignature } from '../../shared/contracts/operations/gates.ts'
 import type { GateStatus } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { Command, Decision } from '../command/command.ts'
-import type { Subject } from '../command/subject.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Command, Decision, Subject } from '../command/command.ts'
+import type { Uses } from '../deps.ts'
 import { throwIfRefused } from '../policies/authority.ts'
-import { eligibleGroups, gateFacts, operationFactsOf, votingGroups } from '../policies/footing.ts'
-import type { LostVote, People } from '../policies/lost-rights.ts'
+import {
+  eligibleGroups,
+  gateFacts,
+  type LostVote,
+  operationFactsOf,
+  type People,
+  votingGroups,
+} from '../policies/footing.ts'
 import { loadPlaces } from '../policies/visibility.ts'
 import { approvalsOf, lostAmong, voidedEvents } from './standing.ts'
 
@@ -43,7 +48,7 @@ export const NOBODY: People = new Map()
  * Approvals of others that would complete it are proved again first, and void if they no longer count.
  */
 export const castVote = async (
-  deps: Pick<OperationsDeps, 'lookback_s'>,
+  deps: Uses<'lookback_s'>,
   tx: Tx,
   { command, row, subject, command_id, people }: Casting,
   vote: NewVote,
@@ -92,7 +97,7 @@ const tally = (others: GateFacts['votes'], { command, row: { gate }, subject }: 
 
 /** Approvals of others that no longer count. */
 const lostOf = async (
-  deps: Pick<OperationsDeps, 'lookback_s'>,
+  deps: Uses<'lookback_s'>,
   tx: Tx,
   { command, row, subject, people }: Omit<Casting, 'command_id'>,
 ): Promise<LostVote[]> => {

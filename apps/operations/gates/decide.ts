@@ -8,26 +8,31 @@ import {
   refuseGateReject,
 } from '../../../workflows/operation/rules/gates.ts'
 import type { ApproveBody, RejectBody } from '../../shared/contracts/operations/gates.ts'
-import { AppError, notFound } from '../../shared/errors.ts'
-import type { Decision } from '../command/command.ts'
+import { AppError, notFound, wrongAt } from '../../shared/errors.ts'
+import { checkIfMatch, type Decision, lockVisible, type Subject } from '../command/command.ts'
 import { runCommand } from '../command/run.ts'
-import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
 import { type Proof, signatureOf, withProof } from '../command/vote-signature.ts'
-import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
+import type { CommandDeps, PlanningDeps, PolicyDeps, Uses } from '../deps.ts'
 import { gateOfIntervention, passIntervention } from '../interventions/second.ts'
 import type { InterventionDeps } from '../interventions/types.ts'
 import { refuseTogether } from '../patches/bulk.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
-import { externalOnly, footingOf, gateFacts, gateObject, votingGroups } from '../policies/footing.ts'
-import { type People, refuseTainted, withPeople } from '../policies/lost-rights.ts'
-import { aloneOf } from './bulk.ts'
+import {
+  externalOnly,
+  footingOf,
+  gateFacts,
+  gateObject,
+  type People,
+  refuseTainted,
+  votingGroups,
+  withPeople,
+} from '../policies/footing.ts'
 import { bypass, type Cast, castVote, type GateCommand, NOBODY, type Tallied, takeBack } from './cast.ts'
-import { readGate } from './read.ts'
-import { refuseAuthor, refuseBypass } from './view.ts'
+import { aloneOf, readGate, refuseAuthor, refuseBypass } from './view.ts'
 
 /** What deciding a gate takes. */
-export type DecideDeps = CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'trust'>
+export type DecideDeps = CommandDeps & PlanningDeps & PolicyDeps & Uses<'lookback_s' | 'trust'>
 
 /**
  * Approves a gate: a vote, and the decision when it completes the quorum. The row is where the race ends: approve,
@@ -51,7 +56,11 @@ const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBod
     throwIfRefused(refuseGateApprove(subject.facts, facts, { round: body.round, user_id: command.caller.user_id }))
     checkIfMatch(command.if_match, subject.revision)
     throwIfRefused(refuseDigest(facts, body.reviewed_digest))
-    if (row.gate.policy.comment_on_approve && body.comment === undefined) throw commentMissing()
+    if (row.gate.policy.comment_on_approve && body.comment === undefined)
+      throw wrongAt('/comment', 'is required by the policy of this gate', {
+        as: 'required',
+        detail: 'The policy of this gate asks for a comment.',
+      })
     if (body.break_glass) return bypass(tx, command, row, subject, command_id, body.break_glass.reason)
     const { gate_id: id, operation_id, policy, digest, round } = row.gate
     const voted = { operation_id, type: 'gate' as const, id, round, digest, user_id: command.caller.user_id }
@@ -86,7 +95,7 @@ export const rejectGate = (deps: DecideDeps, command: GateCommand, body: RejectB
 
 /** A vote that is one of several is given to gates that may be decided so, and never breaks the glass. */
 const checkBatch = (
-  { config }: Pick<OperationsDeps, 'config'>,
+  { config }: Uses<'config'>,
   row: GateRow,
   verdict: 'approve' | 'reject',
   { batch, break_glass }: Pick<ApproveBody, 'batch' | 'break_glass'>,
@@ -100,7 +109,7 @@ const checkBatch = (
 type Deciding = { row: GateRow; facts: ReturnType<typeof gateFacts>; subject: Subject; command_id: string }
 
 const decideGate = (
-  deps: CommandDeps & Pick<OperationsDeps, 'clock' | 'library' | 'lookback_s' | 'policies' | 'trust'>,
+  deps: CommandDeps & Uses<'clock' | 'library' | 'lookback_s' | 'policies' | 'trust'>,
   command: GateCommand,
   decide: (tx: Tx, deciding: Deciding) => Promise<Omit<Decision, 'object' | 'before'>>,
 ) =>
@@ -132,7 +141,7 @@ const decideGate = (
   })
 
 const checkPolicy = (
-  deps: Pick<OperationsDeps, 'clock' | 'policies'>,
+  deps: Uses<'clock' | 'policies'>,
   { caller }: GateCommand,
   { row, subject }: Pick<Deciding, 'row' | 'subject'>,
   action: PolicyAction,
@@ -165,13 +174,6 @@ const ofIntervention = async (
   return { ...cast, payload: null, events: [...cast.events, ...done.events], set: { ...cast.set, ...done.set } }
 }
 
-const commentMissing = () =>
-  new AppError('validation_error', 'schema_violation', 'The policy of this gate asks for a comment.', {
-    violations: [{ pointer: '/comment', code: 'required', message: 'is required by the policy of this gate' }],
-  })
-
 /** A right that a participant of the operation gave does not count for decisions. */
-const refuseTaint = (
-  { lookback_s }: Pick<OperationsDeps, 'lookback_s'>,
-  { command: { caller }, row, subject }: Tallied,
-) => refuseTainted(caller, footingOf(row, caller.user_id, { places: subject.places, now: subject.now, lookback_s }))
+const refuseTaint = ({ lookback_s }: Uses<'lookback_s'>, { command: { caller }, row, subject }: Tallied) =>
+  refuseTainted(caller, footingOf(row, caller.user_id, { places: subject.places, now: subject.now, lookback_s }))

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { and, eq, gt, inArray } from 'drizzle-orm'
 import Type from 'typebox'
 import { listGates, listInbox } from '../../../db/operations/gates/rows.ts'
@@ -18,27 +17,30 @@ import {
   InboxQuery,
   RejectBody,
 } from '../../shared/contracts/operations/gates.ts'
-import { CommandHeaders, errorReplies, ReadHeaders, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
+import {
+  CommandHeaders,
+  errorReplies,
+  ReadHeaders,
+  type Routes,
+  sendStored,
+  type TypedApp,
+  VersionedHeaders,
+} from '../../shared/http/app.ts'
 import { commandOf } from '../command/command.ts'
-import { answer, unlessKnown } from '../command/reply.ts'
+import { unlessKnown } from '../command/reply.ts'
 import { issueBallot } from '../command/vote-signature.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
 import { placesFor, visibleSql } from '../policies/visibility.ts'
 import { decidableBy } from '../waiting/mine.ts'
-import { aloneOf } from './bulk.ts'
 import { approveGate, type DecideDeps, rejectGate } from './decide.ts'
-import { readGate } from './read.ts'
-import { changeCounts, viewGate } from './view.ts'
+import { aloneOf, changeCounts, readGate, viewGate } from './view.ts'
 
 const read = allow('operation:read', { kind: 'R' })
 const tags = ['gates']
 
 /** Gates: the inbox, gates of an operation, and the decision on one. */
-export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: DecideDeps & Pick<OperationsDeps, 'pages'> }> = async (
-  app,
-  { deps },
-) => {
+export const gatesRoutes: Routes<DecideDeps & Uses<'pages'>> = async (app, { deps }) => {
   listWaitingGatesRoute(app, deps)
   listGatesRoute(app, deps)
   getGateRoute(app, deps)
@@ -49,23 +51,20 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: DecideDeps & Pick<Op
 
 const listWaitingGatesRoute = (
   app: TypedApp,
-  deps: Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'lookback_s' | 'pages' | 'policies' | 'trust'>,
+  deps: Uses<'clock' | 'config' | 'db' | 'lookback_s' | 'pages' | 'policies' | 'trust'>,
 ) => {
-  app.get(
-    '/v1/gates',
-    {
-      schema: {
-        operationId: 'listWaitingGates',
-        summary: 'List waiting gates',
-        description:
-          'The inbox: gates that people decide and that wait, by deadline. for=me: those the caller may decide.',
-        tags,
-        querystring: InboxQuery,
-        response: { 200: Inbox, ...errorReplies },
-      },
-      preHandler: read,
+  app.get('/v1/gates', {
+    schema: {
+      operationId: 'listWaitingGates',
+      summary: 'List waiting gates',
+      description:
+        'The inbox: gates that people decide and that wait, by deadline. for=me: those the caller may decide.',
+      tags,
+      querystring: InboxQuery,
+      response: { 200: Inbox, ...errorReplies },
     },
-    async (req) => {
+    preHandler: read,
+    handler: async (req) => {
       const { caller, query } = req
       const { page_size = 50, page_token, risk, environment } = query
       const list = { route: 'inbox', user: caller.user_id, for: query.for, risk, environment }
@@ -94,28 +93,22 @@ const listWaitingGatesRoute = (
       )
       return { ...page, items, as_of }
     },
-  )
+  })
 }
 
-const listGatesRoute = (
-  app: TypedApp,
-  deps: Pick<OperationsDeps, 'clock' | 'db' | 'lookback_s' | 'pages' | 'policies' | 'trust'>,
-) => {
-  app.get(
-    '/v1/operations/:operation_id/gates',
-    {
-      schema: {
-        operationId: 'listGates',
-        summary: 'List gates of an operation',
-        description: 'Every gate with its votes and who is missing, without the subject.',
-        tags,
-        params: OperationParams,
-        querystring: GateListQuery,
-        response: { 200: GateList, ...errorReplies },
-      },
-      preHandler: read,
+const listGatesRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'lookback_s' | 'pages' | 'policies' | 'trust'>) => {
+  app.get('/v1/operations/:operation_id/gates', {
+    schema: {
+      operationId: 'listGates',
+      summary: 'List gates of an operation',
+      description: 'Every gate with its votes and who is missing, without the subject.',
+      tags,
+      params: OperationParams,
+      querystring: GateListQuery,
+      response: { 200: GateList, ...errorReplies },
     },
-    async (req) => {
+    preHandler: read,
+    handler: async (req) => {
       const { operation_id } = req.params
       const { page_size = 50, page_token, status } = req.query
       const { places } = await requireVisible(deps, req.caller, operation_id)
@@ -128,111 +121,96 @@ const listGatesRoute = (
       const items = page.items.map((row) => viewGate(deps, req.caller, row, places, approvers))
       return { ...page, items, as_of: await readAsOf(deps.db) }
     },
-  )
+  })
 }
 
-const getGateRoute = (
-  app: TypedApp,
-  deps: Pick<OperationsDeps, 'clock' | 'db' | 'library' | 'lookback_s' | 'policies' | 'trust'>,
-) => {
-  app.get(
-    '/v1/operations/:operation_id/gates/:gate_id',
-    {
-      schema: {
-        operationId: 'getGate',
-        summary: 'Read a gate',
-        description:
-          'What is decided on (`subject`, whose digest a vote must name), votes, context and brief outside the digest, and what the caller may do.',
-        tags,
-        params: GateParams,
-        headers: ReadHeaders,
-        'x-reply-headers': ['etag'],
-        response: { 200: Gate, 304: Type.Null(), ...errorReplies },
-      },
-      preHandler: read,
+const getGateRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'library' | 'lookback_s' | 'policies' | 'trust'>) => {
+  app.get('/v1/operations/:operation_id/gates/:gate_id', {
+    schema: {
+      operationId: 'getGate',
+      summary: 'Read a gate',
+      description:
+        'What is decided on (`subject`, whose digest a vote must name), votes, context and brief outside the digest, and what the caller may do.',
+      tags,
+      params: GateParams,
+      headers: ReadHeaders,
+      'x-reply-headers': ['etag'],
+      response: { 200: Gate, 304: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: read,
+    handler: async (req, reply) => {
       const { operation_id, gate_id } = req.params
       const { view, row } = await readGate(deps, req.caller, operation_id, gate_id, { for_voter: true })
       return unlessKnown(req, reply, row.operation, view)
     },
-  )
+  })
 }
 
 const approveGateRoute = (app: TypedApp, deps: DecideDeps) => {
-  app.post(
-    '/v1/operations/:operation_id/gates/:gate_id/approve',
-    {
-      schema: {
-        operationId: 'approveGate',
-        summary: 'Approve a gate',
-        description:
-          'A vote for the digest that was reviewed; the gate is approved at quorum. Somebody else than who asked for or started the operation, where the policy says four eyes.',
-        tags,
-        params: GateParams,
-        headers: VersionedHeaders,
-        'x-reply-headers': ['location'],
-        body: ApproveBody,
-        response: { 200: Type.Union([GateReply, DryRunReply]), 202: GateReply, ...errorReplies },
-      },
-      preHandler: allow('gate:decide', { kind: 'A' }),
+  app.post('/v1/operations/:operation_id/gates/:gate_id/approve', {
+    schema: {
+      operationId: 'approveGate',
+      summary: 'Approve a gate',
+      description:
+        'A vote for the digest that was reviewed; the gate is approved at quorum. Somebody else than who asked for or started the operation, where the policy says four eyes.',
+      tags,
+      params: GateParams,
+      headers: VersionedHeaders,
+      'x-reply-headers': ['location'],
+      body: ApproveBody,
+      response: { 200: Type.Union([GateReply, DryRunReply]), 202: GateReply, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('gate:decide', { kind: 'A' }),
+    handler: async (req, reply) => {
       const { comment = null, break_glass, dry_run } = req.body
       const reason = break_glass?.reason ?? comment
       const given = { kind: 'gate_decided', class: 'start', ...req.params, reason, dry_run } as const
       const command = { ...commandOf(deps, req, given), gate_id: req.params.gate_id, caller: req.caller }
-      return answer(reply)(await approveGate(deps, command, req.body))
+      return sendStored(reply, await approveGate(deps, command, req.body))
     },
-  )
+  })
 }
 
 const rejectGateRoute = (app: TypedApp, deps: DecideDeps) => {
-  app.post(
-    '/v1/operations/:operation_id/gates/:gate_id/reject',
-    {
-      schema: {
-        operationId: 'rejectGate',
-        summary: 'Reject a gate',
-        description: 'What follows is the policy of the gate: its nodes fail, the operation holds, or it is cancelled.',
-        tags,
-        params: GateParams,
-        headers: VersionedHeaders,
-        'x-reply-headers': ['location'],
-        body: RejectBody,
-        response: { 200: Type.Union([GateReply, DryRunReply]), 202: GateReply, ...errorReplies },
-      },
-      preHandler: allow('gate:decide', { kind: 'S' }),
+  app.post('/v1/operations/:operation_id/gates/:gate_id/reject', {
+    schema: {
+      operationId: 'rejectGate',
+      summary: 'Reject a gate',
+      description: 'What follows is the policy of the gate: its nodes fail, the operation holds, or it is cancelled.',
+      tags,
+      params: GateParams,
+      headers: VersionedHeaders,
+      'x-reply-headers': ['location'],
+      body: RejectBody,
+      response: { 200: Type.Union([GateReply, DryRunReply]), 202: GateReply, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('gate:decide', { kind: 'S' }),
+    handler: async (req, reply) => {
       const { comment: reason, dry_run } = req.body
       const given = { kind: 'gate_decided', class: 'stop', ...req.params, reason, dry_run } as const
       const command = { ...commandOf(deps, req, given), gate_id: req.params.gate_id, caller: req.caller }
-      return answer(reply)(await rejectGate(deps, command, req.body))
+      return sendStored(reply, await rejectGate(deps, command, req.body))
     },
-  )
+  })
 }
 
-const issueBallotRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' | 'trust'>) => {
-  app.post(
-    '/v1/operations/:operation_id/ballots',
-    {
-      schema: {
-        operationId: 'createBallot',
-        summary: 'Get a ballot to sign with a passkey',
-        description:
-          'A vote in words. A passkey signs its SHA-256 (canonical JSON), and approveGate or approvePatch takes the answer once, within 5 min.',
-        tags,
-        params: OperationParams,
-        body: BallotBody,
-        headers: CommandHeaders,
-        response: { 200: BallotReply, ...errorReplies },
-      },
-      preHandler: allow(['gate:decide', 'patch:decide'], { kind: 'W' }),
+const issueBallotRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'trust'>) => {
+  app.post('/v1/operations/:operation_id/ballots', {
+    schema: {
+      operationId: 'createBallot',
+      summary: 'Get a ballot to sign with a passkey',
+      description:
+        'A vote in words. A passkey signs its SHA-256 (canonical JSON), and approveGate or approvePatch takes the answer once, within 5 min.',
+      tags,
+      params: OperationParams,
+      body: BallotBody,
+      headers: CommandHeaders,
+      response: { 200: BallotReply, ...errorReplies },
     },
-    async (req) => {
+    preHandler: allow(['gate:decide', 'patch:decide'], { kind: 'W' }),
+    handler: async (req) => {
       await requireVisible(deps, req.caller, req.params.operation_id)
       return issueBallot(deps, req.caller, req.params.operation_id, req.body)
     },
-  )
+  })
 }

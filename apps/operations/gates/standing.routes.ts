@@ -1,33 +1,30 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { requireScope } from '../../shared/auth/http.ts'
 import { GateStanding } from '../../shared/contracts/engine/internal.ts'
-import { errorReplies } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import { proveDue } from './standing.ts'
 
 /** How workers have voters proved before a node behind their gate starts. */
-export const standingRoutes: FastifyPluginAsyncTypebox<{
-  deps: Pick<OperationsDeps, 'config' | 'db' | 'lookback_s' | 'nats' | 'trust'>
-}> = async (app, { deps }) => {
+export const standingRoutes: Routes<Uses<'config' | 'db' | 'lookback_s' | 'nats' | 'trust'>> = async (
+  app,
+  { deps },
+) => {
   /** Many nodes start behind one gate at once: they are answered together. */
   const running = new Map<string, Promise<void>>()
 
-  app.post(
-    '/internal/v1/gate-standing',
-    {
-      schema: {
-        operationId: 'proveGates',
-        summary: 'Prove the voters of gates',
-        description:
-          'Asks identity about everyone whose approval these gates rest on, unless it was asked a moment ago. Votes that no longer count are void, and a gate without its quorum asks again. 503 while identity is away.',
-        tags: ['internal'],
-        body: GateStanding,
-        response: { 204: Type.Null(), ...errorReplies },
-      },
-      preHandler: requireScope('gates:recheck'),
+  app.post('/internal/v1/gate-standing', {
+    schema: {
+      operationId: 'proveGates',
+      summary: 'Prove the voters of gates',
+      description:
+        'Asks identity about everyone whose approval these gates rest on, unless it was asked a moment ago. Votes that no longer count are void, and a gate without its quorum asks again. 503 while identity is away.',
+      tags: ['internal'],
+      body: GateStanding,
+      response: { 204: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: requireScope('gates:recheck'),
+    handler: async (req, reply) => {
       const { operation_id, gate_ids } = req.body
       const key = [operation_id, ...gate_ids.toSorted()].join(' ')
       const proving = running.get(key) ?? proveDue(deps, operation_id, gate_ids).finally(() => void running.delete(key))
@@ -35,5 +32,5 @@ export const standingRoutes: FastifyPluginAsyncTypebox<{
       await proving
       return reply.code(204).send(null)
     },
-  )
+  })
 }

@@ -16,9 +16,19 @@ import { listDue, listVotedBy, markProved, markStanding, readClock } from '../..
 import { gates, operations } from '../../../db/operations/tables/index.ts'
 import { outcomeOfVotes } from '../../../workflows/operation/rules/quorum.ts'
 import { digest } from '../../shared/data/digest.ts'
-import type { OperationsDeps } from '../deps.ts'
-import { isDelegated, type Measure, taintOf } from '../policies/footing.ts'
-import { type LostVote, lossOf, type People, requireAsked, withPeople, wordsOf } from '../policies/lost-rights.ts'
+import { pluck } from '../../shared/data/pick.ts'
+import type { Uses } from '../deps.ts'
+import {
+  isDelegated,
+  type LostVote,
+  lossOf,
+  type Measure,
+  type People,
+  requireAsked,
+  taintOf,
+  withPeople,
+  wordsOf,
+} from '../policies/footing.ts'
 import { loadPlaces } from '../policies/visibility.ts'
 
 /** The votes of the gate's round that count so far. */
@@ -35,10 +45,7 @@ export const lostAmong = (
   people: People,
   { places, now, lookback_s }: Measure,
 ): LostVote[] => {
-  requireAsked(
-    approvals.map(({ user_id }) => user_id),
-    people,
-  )
+  requireAsked(pluck(approvals, 'user_id'), people)
   return approvals.flatMap(({ user_id, group, actor }) => {
     const groups = group === null || isDelegated(row.gate, user_id, now) ? undefined : [group]
     const taint = taintOf(row, lookback_s)
@@ -83,7 +90,7 @@ export const voidedEvents = ({ gate }: Pick<GateRow, 'gate'>, lost: readonly Los
  * away.
  */
 export const proveGates = async (
-  { db, trust, nats, lookback_s }: Pick<OperationsDeps, 'db' | 'lookback_s' | 'nats' | 'trust'>,
+  { db, trust, nats, lookback_s }: Uses<'db' | 'lookback_s' | 'nats' | 'trust'>,
   operation_id: string,
   gate_ids: readonly string[],
   asked_at?: string,
@@ -212,7 +219,7 @@ const reopen = async (
 
 /** Before a claim: proves those of these gates whose voters were not proved a moment ago. */
 export const proveDue = async (
-  deps: Pick<OperationsDeps, 'config' | 'db' | 'lookback_s' | 'nats' | 'trust'>,
+  deps: Uses<'config' | 'db' | 'lookback_s' | 'nats' | 'trust'>,
   operation_id: string,
   gate_ids: readonly string[],
 ) => {
@@ -222,7 +229,7 @@ export const proveDue = async (
 
 /** The rights of these people have changed: what they voted for and nobody has used yet is proved now. */
 export const rightsChanged = async (
-  deps: Pick<OperationsDeps, 'db' | 'lookback_s' | 'nats' | 'trust'>,
+  deps: Uses<'db' | 'lookback_s' | 'nats' | 'trust'>,
   user_ids: readonly string[] | 'all',
 ): Promise<void> => {
   for (const { operation_id, gate_ids } of await listVotedBy(deps.db, user_ids))

@@ -1,13 +1,22 @@
-import type { GateRow } from '../../../db/operations/gates/rows.ts'
+import { type GateRow, getGate } from '../../../db/operations/gates/rows.ts'
+import { getGateContext } from '../../../db/operations/history/timeline.ts'
+import { getPlanOf } from '../../../db/operations/plans/rows.ts'
 import type { GateFacts } from '../../../workflows/operation/rules/facts.ts'
 import { refuseGateApprove, refuseGateReject } from '../../../workflows/operation/rules/gates.ts'
 import { missingVotes } from '../../../workflows/operation/rules/quorum.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Principal } from '../../shared/auth/principals.ts'
 import type { Place } from '../../shared/auth/scope.ts'
-import type { GateSummary } from '../../shared/contracts/operations/gates.ts'
-import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import type { Alone } from '../../shared/contracts/operations/common.ts'
+import type { Gate, GateSummary } from '../../shared/contracts/operations/gates.ts'
+import type { OperationStatus, RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { pick } from '../../shared/data/pick.ts'
+import { notFound, refusal } from '../../shared/errors.ts'
+import type { Uses } from '../deps.ts'
+import { aloneBy, type Most, type Verdict } from '../patches/bulk.ts'
+import { listConflicts } from '../plans/conflicts.ts'
+import { impactFor } from '../plans/preview.ts'
+import type { PlanReport } from '../plans/types.ts'
 import { type Authority, allowedAction, refuseByPolicy } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import {
@@ -16,11 +25,14 @@ import {
   gateFacts,
   gateObject,
   involvedIn,
+  lossOf,
   type Measure,
   operationFactsOf,
+  refuseTainted,
   votingGroups,
 } from '../policies/footing.ts'
-import { lossOf, refuseTainted } from '../policies/lost-rights.ts'
+import { isVisible, placesFor } from '../policies/visibility.ts'
+import { readBrief } from './brief.ts'
 
 const ELIGIBLE_SHOWN = 50
 
@@ -30,20 +42,12 @@ export const refuseAuthor = (
   user_id: string,
 ): RefusalCode | undefined =>
   author_id === user_id || author_behind.includes(user_id)
-    ? {
-        category: 'policy_denied',
-        code: 'second_person',
-        detail: 'You asked for this intervention. Another person must approve it.',
-      }
+    ? refusal('policy_denied', 'second_person', 'You asked for this intervention. Another person must approve it.')
     : undefined
 
 export const refuseBypass = ({ kind }: GateRow['gate']): RefusalCode | undefined =>
   kind === 'intervention'
-    ? {
-        category: 'policy_denied',
-        code: 'break_glass_not_allowed',
-        detail: 'An intervention is approved by a second person or not done.',
-      }
+    ? refusal('policy_denied', 'break_glass_not_allowed', 'An intervention is approved by a second person or not done.')
     : undefined
 
 /** A gate for its readers: votes, who is missing, and whether this caller may decide, by the rules that decide it. */
@@ -122,3 +126,46 @@ export const changeCounts = (changes: GateRow['gate']['changes']) => ({
   changed: changes.filter(({ change }) => change === 'update' || change === 'replace' || change === 'unknown').length,
   removed: changes.filter(({ change }) => change === 'delete').length,
 })
+
+/**
+ * One gate with its subject and context, as this caller sees it. Throws not_found. The brief and what stands in the way
+ * now are looked up when the gate is read, not in the answer to a vote (`for_voter`).
+ */
+export const readGate = async (
+  deps: Uses<'clock' | 'db' | 'library' | 'lookback_s' | 'policies' | 'trust'>,
+  caller: Caller,
+  operation_id: string,
+  gate_id: string,
+  { for_voter = false } = {},
+): Promise<{ view: Gate; operation_status: OperationStatus; row: GateRow }> => {
+  const row = await getGate(deps.db, operation_id, gate_id)
+  if (!row) throw notFound('gate', gate_id)
+  const places = await placesFor(deps.db, caller, row.operation.resource_ids)
+  if (!isVisible(caller, row.operation.requester_id, places)) throw notFound('operation', operation_id)
+  const [{ subject, context: read }, approvers, conflicts, brief] = await Promise.all([
+    getGateContext(deps.db, operation_id, gate_id),
+    deps.trust.approvers.list(),
+    for_voter ? conflictsOf(deps, operation_id) : [],
+    for_voter ? readBrief(deps.db, caller, operation_id, gate_id) : null,
+  ])
+  const { impact, ...context } = read
+  const { dependents = [], affected = null } = impact
+    ? await impactFor(deps.db, caller, { impact: impact as PlanReport['impact'] })
+    : {}
+  const view = {
+    ...viewGate(deps, caller, row, places, approvers),
+    subject,
+    context: { ...context, dependents, affected, conflicts },
+    brief,
+  }
+  return { view, operation_status: operationFactsOf(row).status, row }
+}
+
+const conflictsOf = async (deps: Uses<'clock' | 'db' | 'library'>, operation_id: string) => {
+  const plan = await getPlanOf(deps.db, operation_id)
+  return plan ? listConflicts(deps.db, deps, plan, operation_id) : []
+}
+
+/** Why a gate is decided alone; null if it may be decided together with others (console.md 5.2). */
+export const aloneOf = ({ gate, operation }: GateRow, verdict: Verdict, most: Most): Alone | null =>
+  gate.kind === 'approval' ? aloneBy([gate.policy], operation.risk_level, verdict, most) : 'kind'

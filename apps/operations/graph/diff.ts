@@ -2,7 +2,7 @@ import type { FieldChange } from '../../shared/contracts/operations/graph.ts'
 import { canonicalJson } from '../../shared/data/digest.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { isObject, pointerOf, readPointer, tokensOf } from '../../shared/data/pointer.ts'
-import { byText } from './order.ts'
+import { byText } from './graph.ts'
 import type { PlannedIntent, ResourceType, Target, TargetDiff } from './types.ts'
 
 export type TargetChange = { diff: TargetDiff; after: Record<string, unknown> }

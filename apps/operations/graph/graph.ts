@@ -1,9 +1,10 @@
 import type { PlanGate, PlanGraph, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { pick } from '../../shared/data/pick.ts'
-import { byText } from './order.ts'
 import type { Group, PlannerInput } from './types.ts'
 
 type Linked = Pick<PlanNode, 'node_id' | 'depends_on'>
+
+export const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /** Longest chain of nodes before each node; nodes in a cycle, and all that wait for them, have none. */
 export const ranksOf = (nodes: readonly Linked[]): Map<string, number> => {

@@ -16,13 +16,16 @@ export const semanticDigest = (document: PlanDocument, diff: TargetDiff[]): stri
     nodes: nodes.map(({ step: _step, ...node }) => node),
     gates: gates.map(({ policy: { version: _version, ...policy }, ...gate }) => ({ ...gate, policy })),
     constraints: lasting,
-    diff: diff.map(({ resource_id, change, fields }) => ({
-      resource_id,
-      change,
-      fields: fields.filter((field) => !field.noise).map(({ path, before, after }) => ({ path, before, after })),
-    })),
+    diff: diff.map(essenceOf),
   })
 }
+
+/** The change of a target, without its name and without fields that make no difference. */
+export const essenceOf = ({ resource_id, change, fields }: Pick<TargetDiff, 'resource_id' | 'change' | 'fields'>) => ({
+  resource_id,
+  change,
+  fields: fields.filter((field) => !field.noise).map(({ path, before, after }) => ({ path, before, after })),
+})
 
 /** A node's specification with plan-time values; where its step comes from does not count. */
 export const specDigest = ({ step: _step, ...node }: PlanNode): string => digest(node)

@@ -1,9 +1,8 @@
+import { byText, ranksOf } from './graph.ts'
 import type { Lane, Relationship, RelationshipType, Warning } from './types.ts'
 
 /** How far an order may be found through resources that the plan does not touch. */
 const THROUGH = 4
-
-export const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 export type Order = {
   /** Targets that come right before each target. */
@@ -40,17 +39,11 @@ export const orderTargets = (lanes: Lane[], relationships: Relationship[], types
 type Steps = Map<string, { way: string; to: string }[]>
 
 const stepsBetween = (relationships: Relationship[]): Steps => {
-  const steps: Steps = new Map()
-  const add = (from: string, way: string, to: string) => {
-    const list = steps.get(from)
-    if (list) list.push({ way, to })
-    else steps.set(from, [{ way, to }])
-  }
-  for (const { type_key, from_id, to_id } of relationships) {
-    add(from_id, `>${type_key}`, to_id)
-    add(to_id, `<${type_key}`, from_id)
-  }
-  return steps
+  const steps = relationships.flatMap(({ type_key, from_id, to_id }) => [
+    { from: from_id, way: `>${type_key}`, to: to_id },
+    { from: to_id, way: `<${type_key}`, to: from_id },
+  ])
+  return Map.groupBy(steps, ({ from }) => from)
 }
 
 const allowedSteps = (keys: string[], inverse: Map<string, string>): Set<string> =>
@@ -110,28 +103,8 @@ const comesBefore = (first: string, later: string, before: Map<string, Set<strin
   return false
 }
 
-const levelsOf = (ids: string[], before: Map<string, Set<string>>): Map<string, number> => {
-  const level = new Map<string, number>()
-  const open = new Map(ids.map((id) => [id, before.get(id)?.size ?? 0]))
-  const after = new Map<string, string[]>()
-  for (const id of ids)
-    for (const other of before.get(id) ?? []) {
-      const list = after.get(other)
-      if (list) list.push(id)
-      else after.set(other, [id])
-    }
-  const queue = ids.filter((id) => open.get(id) === 0)
-  for (const id of queue) level.set(id, 0)
-  for (const id of queue)
-    for (const next of after.get(id) ?? []) {
-      level.set(next, Math.max(level.get(next) ?? 0, (level.get(id) ?? 0) + 1))
-      const left = (open.get(next) ?? 0) - 1
-      open.set(next, left)
-      if (left === 0) queue.push(next)
-    }
-  for (const [id, left] of open) if (left > 0) level.delete(id)
-  return level
-}
+const levelsOf = (ids: string[], before: Map<string, Set<string>>): Map<string, number> =>
+  ranksOf(ids.map((node_id) => ({ node_id, depends_on: [...(before.get(node_id) ?? [])] })))
 
 const sorted = (before: Map<string, Set<string>>): Map<string, string[]> =>
   new Map([...before].map(([id, others]) => [id, [...others].sort(byText)]))

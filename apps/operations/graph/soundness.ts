@@ -199,12 +199,7 @@ function* checkCondition(
   }
 }
 
-const refuseReference = (
-  node: PlanNode,
-  { root, pointer, text }: Reference,
-  own: boolean,
-  walk: Walk,
-): string | undefined => {
+const refuseReference = (node: PlanNode, { root, pointer, text }: Reference, own: boolean, walk: Walk) => {
   const [id = '', word, name = ''] = pointer.slice(1).split('/')
   if (root !== 'nodes' || word !== 'outputs') return `"${text}" is not nodes/<node_id>/outputs/…`
   const source = walk.byId.get(id)

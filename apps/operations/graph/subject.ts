@@ -1,9 +1,8 @@
 import type { GateSubject, PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { pick } from '../../shared/data/pick.ts'
-import { coneOf } from './graph.ts'
-import { specDigest } from './hashes.ts'
-import { byText } from './order.ts'
+import { byText, coneOf } from './graph.ts'
+import { essenceOf, specDigest } from './hashes.ts'
 import type { TargetDiff } from './types.ts'
 
 /** Releases shown in full; of more, the rest is covered by a digest. */
@@ -41,11 +40,7 @@ export const gateSubject = (
     changes: diff
       .filter(({ resource_id, change }) => change !== 'no_change' && touched.has(resource_id))
       .sort((a, b) => byText(a.resource_id, b.resource_id))
-      .map(({ resource_id, change, fields }) => ({
-        resource_id,
-        change,
-        fields: fields.filter((field) => !field.noise).map(({ path, before, after }) => ({ path, before, after })),
-      })),
+      .map(essenceOf),
     bound_outputs,
   }
   return { subject, digest: digest(subject) }

@@ -1,31 +1,24 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { auditView, listAudit } from '../../../db/audit.ts'
 import { audit } from '../../../db/operations/tables/index.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { AuditList, AuditQuery } from '../../shared/contracts/audit.ts'
-import { errorReplies } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 
 /** The audit log of operations: who commanded what, and who was refused. */
-export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDeps, 'clock' | 'db' | 'pages'> }> = async (
-  app,
-  { deps },
-) => {
-  app.get(
-    '/v1/audit',
-    {
-      schema: {
-        operationId: 'listOperationAudit',
-        summary: 'List audit rows of operations',
-        description:
-          'Who commanded what on which intent, plan or operation, and who was refused; newest first. Example: ?object=operation:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10',
-        tags: ['history'],
-        querystring: AuditQuery,
-        response: { 200: AuditList, ...errorReplies },
-      },
-      preHandler: allow('audit:read', { kind: 'R' }),
+export const auditRoutes: Routes<Uses<'clock' | 'db' | 'pages'>> = async (app, { deps }) => {
+  app.get('/v1/audit', {
+    schema: {
+      operationId: 'listOperationAudit',
+      summary: 'List audit rows of operations',
+      description:
+        'Who commanded what on which intent, plan or operation, and who was refused; newest first. Example: ?object=operation:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10',
+      tags: ['history'],
+      querystring: AuditQuery,
+      response: { 200: AuditList, ...errorReplies },
     },
-    async (req) => {
+    preHandler: allow('audit:read', { kind: 'R' }),
+    handler: async (req) => {
       const { page_size, page_token, ...filter } = req.query
       const { action: type, ...rest } = filter
       const list = { route: 'audit', ...filter }
@@ -34,5 +27,5 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDeps,
       const { items, next_page_token } = deps.pages.cut(rows, page_size, list, ({ id }) => [String(id)])
       return { items: items.map(auditView), next_page_token, as_of: deps.clock.now().toISOString() }
     },
-  )
+  })
 }

@@ -6,7 +6,7 @@ import { getOperation } from '../../../db/operations/operations/read.ts'
 import { actorOfCaller, type Caller } from '../../shared/auth/caller.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { exportEvidence } from '../../shared/evidence/verify.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 
 const PAGE = 1000
 
@@ -15,7 +15,7 @@ const PAGE = 1000
  * auditors. Records and head are of one moment. Throws policy_denied.
  */
 export const exportOf = async (
-  { db, trust, clock, keys }: Pick<OperationsDeps, 'clock' | 'db' | 'keys' | 'trust'>,
+  { db, trust, clock, keys }: Uses<'clock' | 'db' | 'keys' | 'trust'>,
   { caller, request_id }: { caller: Caller; request_id: string },
   { operation_id, requester_id }: { operation_id: string; requester_id: string },
 ): Promise<string> => {
@@ -64,7 +64,7 @@ export const exportOf = async (
 }
 
 /** The public half of the key that signs exports. */
-export const evidenceKeys = ({ trust: { evidence_key } }: Pick<OperationsDeps, 'trust'>) => {
+export const evidenceKeys = ({ trust: { evidence_key } }: Uses<'trust'>) => {
   const { x = '' } = createPublicKey(evidence_key.private_key).export({ format: 'jwk' })
   const key = { kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA', use: 'sig', x, kid: evidence_key.kid } as const
   return { keys: [key] }

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { getCommand } from '../../../db/operations/commands/rows.ts'
 import { getHeads, listEvidence, listTimeline } from '../../../db/operations/history/timeline.ts'
@@ -15,18 +14,19 @@ import {
   TimelineQuery,
 } from '../../shared/contracts/operations/operations.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { errorReplies, type TypedApp } from '../../shared/http/app.ts'
+import { errorReplies, type Routes, type TypedApp } from '../../shared/http/app.ts'
 import { lookUntil } from '../command/reply.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
 import { evidenceKeys, exportOf } from './evidence.ts'
 
 const read = allow('operation:read', { kind: 'R' })
 
 /** What happened: timeline, evidence, artifacts, and the outcome of commands. */
-export const historyRoutes: FastifyPluginAsyncTypebox<{
-  deps: Pick<OperationsDeps, 'artifacts' | 'clock' | 'db' | 'keys' | 'pages' | 'trust'>
-}> = async (app, { deps }) => {
+export const historyRoutes: Routes<Uses<'artifacts' | 'clock' | 'db' | 'keys' | 'pages' | 'trust'>> = async (
+  app,
+  { deps },
+) => {
   getTimelineRoute(app, deps)
   getEvidenceRoute(app, deps)
   listEvidenceKeysRoute(app, deps)
@@ -35,22 +35,19 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{
   getCommandRoute(app, deps)
 }
 
-const getTimelineRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
-  app.get(
-    '/v1/operations/:operation_id/timeline',
-    {
-      schema: {
-        operationId: 'getTimeline',
-        summary: 'Read the timeline',
-        description: 'Events in order of their dense seq. With wait_ms the answer waits for the next one.',
-        tags: ['history'],
-        params: OperationParams,
-        querystring: TimelineQuery,
-        response: { 200: Timeline, ...errorReplies },
-      },
-      preHandler: read,
+const getTimelineRoute = (app: TypedApp, deps: Uses<'db'>) => {
+  app.get('/v1/operations/:operation_id/timeline', {
+    schema: {
+      operationId: 'getTimeline',
+      summary: 'Read the timeline',
+      description: 'Events in order of their dense seq. With wait_ms the answer waits for the next one.',
+      tags: ['history'],
+      params: OperationParams,
+      querystring: TimelineQuery,
+      response: { 200: Timeline, ...errorReplies },
     },
-    async (req) => {
+    preHandler: read,
+    handler: async (req) => {
       const { operation_id } = req.params
       const { after_seq = 0, limit = 200, wait_ms = 0, types, actor, node_id } = req.query
       await requireVisible(deps, req.caller, operation_id)
@@ -59,27 +56,24 @@ const getTimelineRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
       const heads = await getHeads(deps.db, operation_id)
       return { events, last_seq: heads?.timeline_seq ?? 0 }
     },
-  )
+  })
 }
 
-const getEvidenceRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' | 'keys' | 'trust'>) => {
-  app.get(
-    '/v1/operations/:operation_id/evidence',
-    {
-      schema: {
-        operationId: 'getEvidence',
-        summary: 'Read the evidence',
-        description:
-          'The hash chain of the operation: each record names the hash before it; the first, the plan hash. With format=jsonl the whole chain as a signed file that `signalbox evidence verify` checks offline.',
-        tags: ['history'],
-        params: OperationParams,
-        querystring: EvidenceQuery,
-        'x-text-types': ['application/jsonl'],
-        response: { 200: Evidence, ...errorReplies },
-      },
-      preHandler: read,
+const getEvidenceRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'keys' | 'trust'>) => {
+  app.get('/v1/operations/:operation_id/evidence', {
+    schema: {
+      operationId: 'getEvidence',
+      summary: 'Read the evidence',
+      description:
+        'The hash chain of the operation: each record names the hash before it; the first, the plan hash. With format=jsonl the whole chain as a signed file that `signalbox evidence verify` checks offline.',
+      tags: ['history'],
+      params: OperationParams,
+      querystring: EvidenceQuery,
+      'x-text-types': ['application/jsonl'],
+      response: { 200: Evidence, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: read,
+    handler: async (req, reply) => {
       const { operation_id } = req.params
       const { after_seq = 0, limit = 200, format } = req.query
       const { requester_id } = await requireVisible(deps, req.caller, operation_id)
@@ -101,43 +95,36 @@ const getEvidenceRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'd
       const heads = await getHeads(deps.db, operation_id)
       return { records, head: heads?.evidence ?? { seq: 0, hash: '' } }
     },
-  )
+  })
 }
 
-const listEvidenceKeysRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'trust'>) => {
-  app.get(
-    '/v1/evidence/keys',
-    {
-      schema: {
-        operationId: 'listEvidenceKeys',
-        summary: 'Read the keys of evidence',
-        description:
-          'The public keys that exported evidence is checked with, as a JWKS: keep them apart from the files.',
-        tags: ['history'],
-        response: { 200: EvidenceKeys, ...errorReplies },
-      },
-      preHandler: read,
+const listEvidenceKeysRoute = (app: TypedApp, deps: Uses<'trust'>) => {
+  app.get('/v1/evidence/keys', {
+    schema: {
+      operationId: 'listEvidenceKeys',
+      summary: 'Read the keys of evidence',
+      description: 'The public keys that exported evidence is checked with, as a JWKS: keep them apart from the files.',
+      tags: ['history'],
+      response: { 200: EvidenceKeys, ...errorReplies },
     },
-    async () => evidenceKeys(deps),
-  )
+    preHandler: read,
+    handler: async () => evidenceKeys(deps),
+  })
 }
 
-const listArtifactsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
-  app.get(
-    '/v1/operations/:operation_id/artifacts',
-    {
-      schema: {
-        operationId: 'listArtifacts',
-        summary: 'List artifacts',
-        description: 'What nodes left behind, with digests; the bytes are read apart.',
-        tags: ['history'],
-        params: OperationParams,
-        querystring: ArtifactQuery,
-        response: { 200: ArtifactList, ...errorReplies },
-      },
-      preHandler: read,
+const listArtifactsRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) => {
+  app.get('/v1/operations/:operation_id/artifacts', {
+    schema: {
+      operationId: 'listArtifacts',
+      summary: 'List artifacts',
+      description: 'What nodes left behind, with digests; the bytes are read apart.',
+      tags: ['history'],
+      params: OperationParams,
+      querystring: ArtifactQuery,
+      response: { 200: ArtifactList, ...errorReplies },
     },
-    async (req) => {
+    preHandler: read,
+    handler: async (req) => {
       const { operation_id } = req.params
       const { page_size = 50, page_token, node_id, kind } = req.query
       await requireVisible(deps, req.caller, operation_id)
@@ -147,26 +134,23 @@ const listArtifactsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pa
       const as_of = await readAsOf(deps.db)
       return { ...deps.pages.cut(rows, page_size, list, ({ artifact_id }) => [artifact_id]), as_of }
     },
-  )
+  })
 }
 
-const downloadArtifactRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'artifacts' | 'db'>) => {
-  app.get(
-    '/v1/operations/:operation_id/artifacts/:artifact_id/content',
-    {
-      schema: {
-        operationId: 'downloadArtifact',
-        summary: 'Download an artifact',
-        description: 'The bytes, as an attachment; their digest is the sha256 of the index row.',
-        tags: ['history'],
-        params: Type.Object({ operation_id: OperationId, artifact_id: Type.String({ format: 'uuid' }) }),
-        produces: ['application/octet-stream'],
-        'x-errors': [410],
-        response: { 200: Type.Unknown(), ...errorReplies },
-      },
-      preHandler: read,
+const downloadArtifactRoute = (app: TypedApp, deps: Uses<'artifacts' | 'db'>) => {
+  app.get('/v1/operations/:operation_id/artifacts/:artifact_id/content', {
+    schema: {
+      operationId: 'downloadArtifact',
+      summary: 'Download an artifact',
+      description: 'The bytes, as an attachment; their digest is the sha256 of the index row.',
+      tags: ['history'],
+      params: Type.Object({ operation_id: OperationId, artifact_id: Type.String({ format: 'uuid' }) }),
+      produces: ['application/octet-stream'],
+      'x-errors': [410],
+      response: { 200: Type.Unknown(), ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: read,
+    handler: async (req, reply) => {
       const { operation_id, artifact_id } = req.params
       await requireVisible(deps, req.caller, operation_id)
       const artifact = await getArtifact(deps.db, operation_id, artifact_id)
@@ -187,24 +171,21 @@ const downloadArtifactRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'artifa
         })
         .send(content)
     },
-  )
+  })
 }
 
-const getCommandRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
-  app.get(
-    '/v1/operations/:operation_id/commands/:command_id',
-    {
-      schema: {
-        operationId: 'getCommand',
-        summary: 'Read the outcome of a command',
-        description: 'Where a 202 leads: accepted until the outcome is known, then applied, refused or withdrawn.',
-        tags: ['history'],
-        params: Type.Object({ operation_id: OperationId, command_id: Type.String({ format: 'uuid' }) }),
-        response: { 200: CommandReply, ...errorReplies },
-      },
-      preHandler: read,
+const getCommandRoute = (app: TypedApp, deps: Uses<'db'>) => {
+  app.get('/v1/operations/:operation_id/commands/:command_id', {
+    schema: {
+      operationId: 'getCommand',
+      summary: 'Read the outcome of a command',
+      description: 'Where a 202 leads: accepted until the outcome is known, then applied, refused or withdrawn.',
+      tags: ['history'],
+      params: Type.Object({ operation_id: OperationId, command_id: Type.String({ format: 'uuid' }) }),
+      response: { 200: CommandReply, ...errorReplies },
     },
-    async (req) => {
+    preHandler: read,
+    handler: async (req) => {
       const { operation_id, command_id } = req.params
       await requireVisible(deps, req.caller, operation_id)
       const row = await getCommand(deps.db, command_id)
@@ -212,5 +193,5 @@ const getCommandRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
       const { category = null, code = null, detail = null } = row.outcome ?? {}
       return { command: row.command, outcome: row.outcome && { category, code, detail } }
     },
-  )
+  })
 }

@@ -1,5 +1,4 @@
 import type { Queryable, Tx } from '../../../db/client.ts'
-import { appendAudit } from '../../../db/operations/facts/audit.ts'
 import { getOwned } from '../../../db/operations/operations/read.ts'
 import { getIntent, type Intent, saveIntent } from '../../../db/operations/plans/rows.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
@@ -7,11 +6,11 @@ import { missingWords, type Permission } from '../../shared/auth/permissions.ts'
 import type { AllowedAction, RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { INTENT_KINDS, type IntentBody, type IntentView } from '../../shared/contracts/operations/intents.ts'
 import { pick } from '../../shared/data/pick.ts'
-import { AppError, type CodeOf, notFound } from '../../shared/errors.ts'
+import { AppError, notFound, refusal, wrongAt } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { requireFresh } from '../catalog/consumer.ts'
-import { type Mutation, mutate } from '../command/mutate.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { auditDone, type Mutation, mutate } from '../command/mutate.ts'
+import type { Uses } from '../deps.ts'
 import type { Target } from '../graph/types.ts'
 import { findRunbook } from '../planner/match.ts'
 import { allowedAction } from '../policies/authority.ts'
@@ -46,7 +45,7 @@ export type Outline = (
 
 /** Records what should be true. Targets are resolved now, and again for each plan. */
 export const createIntent = async (
-  deps: Pick<OperationsDeps, 'config' | 'db' | 'keys' | 'library' | 'projection'>,
+  deps: Uses<'config' | 'db' | 'keys' | 'library' | 'projection'>,
   mutation: Mutation,
   body: IntentBody,
   outline?: Outline,
@@ -75,12 +74,7 @@ export const createIntent = async (
 }
 
 /** The targets of a new intent; refuses one whose references, targets or scope are wrong. */
-const targetsOf = async (
-  deps: Pick<OperationsDeps, 'config' | 'library'>,
-  tx: Tx,
-  mutation: Mutation,
-  body: IntentBody,
-): Promise<Target[]> => {
+const targetsOf = async (deps: Uses<'config' | 'library'>, tx: Tx, mutation: Mutation, body: IntentBody) => {
   if (body.runbook) refuseRunbook(deps, body.runbook)
   refuseWindow(deps, body.constraints?.window_id)
   if (body.retry_of !== undefined) await refuseRetryOf(tx, mutation.caller, body.retry_of)
@@ -93,7 +87,7 @@ const targetsOf = async (
 }
 
 const keepIntent = async (
-  deps: Pick<OperationsDeps, 'keys'>,
+  deps: Uses<'keys'>,
   tx: Tx,
   mutation: Mutation,
   { dry_run: _, preview: _preview, ...body }: IntentBody,
@@ -116,16 +110,8 @@ const keepIntent = async (
     },
     { actor: mutation.actor, reason: body.reason, request_id: mutation.request_id },
   )
-  await appendAudit(tx, deps.keys.audit, {
-    actor: mutation.request.caller,
-    roles: mutation.caller.roles,
-    action: 'intent.create',
-    object: `intent:${intent_id}`,
-    outcome: 'done',
-    reason: body.reason,
-    after: body,
-    request_id: mutation.request_id,
-  })
+  const done = { action: 'intent.create', object: `intent:${intent_id}`, reason: body.reason, after: body }
+  await auditDone(deps, tx, mutation, done)
   const intent = await getIntent(tx, intent_id)
   if (!intent) throw new Error(`intent ${intent_id} is gone`)
   return {
@@ -142,21 +128,17 @@ const resolvedOf = (targets: Target[]) =>
   targets.map(({ resource_id, type_key, name, version }) => ({ resource_id, type_key, name, version }))
 
 /** A name that no loaded pack has is said at once, not only when it is planned. */
-const refuseRunbook = ({ library }: Pick<OperationsDeps, 'library'>, wanted: NonNullable<IntentBody['runbook']>) => {
+const refuseRunbook = ({ library }: Uses<'library'>, wanted: NonNullable<IntentBody['runbook']>) => {
   const found = findRunbook(library, wanted)
-  if (typeof found !== 'string') return
-  const violation = { pointer: '/runbook/procedure', code: 'unknown_procedure', message: found }
-  throw new AppError('validation_error', 'unknown_procedure', found, { violations: [violation] })
+  if (typeof found === 'string')
+    throw wrongAt('/runbook/procedure', found, { code: 'unknown_procedure', detail: found })
 }
 
-const unknown = (pointer: string, message: string) =>
-  new AppError('validation_error', 'unknown_reference', message, {
-    violations: [{ pointer, code: 'unknown_reference', message }],
-  })
+const unknownAt = (pointer: string, detail: string) => wrongAt(pointer, detail, { code: 'unknown_reference', detail })
 
-const refuseWindow = ({ library }: Pick<OperationsDeps, 'library'>, wanted: string | undefined) => {
+const refuseWindow = ({ library }: Uses<'library'>, wanted: string | undefined) => {
   if (wanted !== undefined && !library.windows.some(({ window_id }) => window_id === wanted))
-    throw unknown('/constraints/window_id', `There is no window "${wanted}".`)
+    throw unknownAt('/constraints/window_id', `There is no window "${wanted}".`)
 }
 
 /** What is done again must be there for whoever asks: a name in a history that leads nowhere misleads. */
@@ -164,21 +146,13 @@ const refuseRetryOf = async (db: Queryable, caller: Caller, operation_id: string
   const owned = await getOwned(db, operation_id)
   const places = owned ? await placesFor(db, caller, owned.resource_ids) : []
   if (!owned || !isVisible(caller, owned.requester_id, places))
-    throw unknown('/retry_of', `There is no operation "${operation_id}", or you may not see it.`)
+    throw unknownAt('/retry_of', `There is no operation "${operation_id}", or you may not see it.`)
 }
 
 /** Which parts each kind has; what does not belong is refused rather than passed over. */
 const refuseShape = (body: IntentBody): void => {
-  const wrong = (
-    pointer: string,
-    message: string,
-    code: CodeOf<'validation_error'> = 'schema_violation',
-    status = 400,
-  ) => {
-    throw new AppError('validation_error', code, `${pointer} ${message}.`, {
-      status,
-      violations: [{ pointer, code, message }],
-    })
+  const wrong = (pointer: string, message: string) => {
+    throw wrongAt(pointer, message, { status: 400 })
   }
   for (const part of INTENT_KINDS) {
     if (part === body.kind && body[part] === undefined)
@@ -192,15 +166,11 @@ const refuseShape = (body: IntentBody): void => {
   if (change && change.op !== 'update' && change.desired_state_patch !== undefined)
     wrong('/change/desired_state_patch', 'belongs to updates only')
   if ((body.kind === 'change' || body.kind === 'action') && (body.targets ?? []).length === 0)
-    wrong('/targets', 'must name a target', 'no_targets', 422)
+    throw wrongAt('/targets', 'must name a target', { code: 'no_targets', status: 422 })
 }
 
 /** The intent, when the caller may see it. */
-export const readIntent = async (
-  deps: Pick<OperationsDeps, 'db'>,
-  caller: Caller,
-  intent_id: string,
-): Promise<Intent> => {
+export const readIntent = async (deps: Uses<'db'>, caller: Caller, intent_id: string): Promise<Intent> => {
   const intent = await getIntent(deps.db, intent_id)
   const visible =
     intent && isVisible(caller, intent.requester_id, await placesFor(deps.db, caller, intent.resource_ids))
@@ -216,19 +186,11 @@ export const refusePreview = ({
   operation_id,
 }: Pick<Intent, 'status' | 'operation_id'>): RefusalCode | undefined => {
   if (status === 'executing')
-    return {
-      category: 'plan_locked',
-      code: 'already_started',
-      detail: 'A plan of this intent has been started.',
+    return refusal('plan_locked', 'already_started', 'A plan of this intent has been started.', {
       extra: { operation_id },
-    }
-  if (CLOSED.has(status))
-    return {
-      category: 'invalid_state_transition',
-      code: 'intent_closed',
-      detail: `The intent is ${status}; make a new one, with retry_of if it repeats another.`,
-    }
-  return undefined
+    })
+  const detail = `The intent is ${status}; make a new one, with retry_of if it repeats another.`
+  return CLOSED.has(status) ? refusal('invalid_state_transition', 'intent_closed', detail) : undefined
 }
 
 export const intentView = (intent: Intent, caller: Caller, in_scope: boolean): IntentView => {
@@ -243,16 +205,8 @@ export const intentView = (intent: Intent, caller: Caller, in_scope: boolean): I
   ]
   return { ...view, status: intent.status as IntentView['status'], links: linksOf(intent), allowed_actions: allowed }
 }
-const MISSING: RefusalCode = {
-  category: 'policy_denied',
-  code: 'permission_missing',
-  detail: missingWords(['intent:create']),
-}
-const OUTSIDE: RefusalCode = {
-  category: 'policy_denied',
-  code: 'out_of_scope',
-  detail: 'Your roles do not cover every target.',
-}
+const MISSING = refusal('policy_denied', 'permission_missing', missingWords(['intent:create']))
+const OUTSIDE = refusal('policy_denied', 'out_of_scope', 'Your roles do not cover every target.')
 
 export const linksOf = ({
   intent_id,

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { eq, inArray } from 'drizzle-orm'
 import Type from 'typebox'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
@@ -14,18 +13,25 @@ import {
   type IntentRow,
   IntentView,
 } from '../../shared/contracts/operations/intents.ts'
-import { CommandHeaders, errorReplies, ReadHeaders, sendStored, type TypedApp } from '../../shared/http/app.ts'
+import {
+  CommandHeaders,
+  errorReplies,
+  ReadHeaders,
+  type Routes,
+  sendStored,
+  type TypedApp,
+} from '../../shared/http/app.ts'
 import { mutationOf } from '../command/mutate.ts'
 import { unlessKnown } from '../command/reply.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { isInScope, placesFor, visibleSql } from '../policies/visibility.ts'
 import { createIntent, intentView, linksOf, type Outline, readIntent } from './create.ts'
 
 /** Intents: what should be true, and the preview of how. */
-export const intentsRoutes: FastifyPluginAsyncTypebox<{
-  deps: Pick<OperationsDeps, 'config' | 'db' | 'keys' | 'library' | 'pages' | 'projection'>
-  outline: Outline
-}> = async (app, { deps, outline }) => {
+export const intentsRoutes: Routes<
+  Uses<'config' | 'db' | 'keys' | 'library' | 'pages' | 'projection'>,
+  { outline: Outline }
+> = async (app, { deps, outline }) => {
   createIntentRoute(app, deps, outline)
   listIntentsRoute(app, deps)
   getIntentRoute(app, deps)
@@ -33,44 +39,39 @@ export const intentsRoutes: FastifyPluginAsyncTypebox<{
 
 const createIntentRoute = (
   app: TypedApp,
-  deps: Pick<OperationsDeps, 'config' | 'db' | 'keys' | 'library' | 'projection'>,
+  deps: Uses<'config' | 'db' | 'keys' | 'library' | 'projection'>,
   outline: Outline,
 ) => {
-  app.post(
-    '/v1/intents',
-    {
-      schema: {
-        operationId: 'createIntent',
-        summary: 'State what should be true',
-        description:
-          'Records an intent without changing anything. Preview it to see a plan, then start the plan. Targets are resolved now and again for each plan.',
-        tags: ['intents'],
-        headers: CommandHeaders,
-        'x-reply-headers': ['etag', 'location'],
-        body: IntentBody,
-        response: { 201: IntentView, 200: DryRunReply, ...errorReplies },
-      },
-      preHandler: allow('intent:create', { kind: 'W' }),
+  app.post('/v1/intents', {
+    schema: {
+      operationId: 'createIntent',
+      summary: 'State what should be true',
+      description:
+        'Records an intent without changing anything. Preview it to see a plan, then start the plan. Targets are resolved now and again for each plan.',
+      tags: ['intents'],
+      headers: CommandHeaders,
+      'x-reply-headers': ['etag', 'location'],
+      body: IntentBody,
+      response: { 201: IntentView, 200: DryRunReply, ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await createIntent(deps, mutationOf(deps, req), req.body, outline)),
-  )
+    preHandler: allow('intent:create', { kind: 'W' }),
+    handler: async (req, reply) =>
+      sendStored(reply, await createIntent(deps, mutationOf(deps, req), req.body, outline)),
+  })
 }
 
-const listIntentsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
-  app.get(
-    '/v1/intents',
-    {
-      schema: {
-        operationId: 'listIntents',
-        summary: 'List intents',
-        description: 'Intents that the caller may see, newest first.',
-        tags: ['intents'],
-        querystring: IntentListQuery,
-        response: { 200: IntentList, ...errorReplies },
-      },
-      preHandler: allow('operation:read', { kind: 'R' }),
+const listIntentsRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) => {
+  app.get('/v1/intents', {
+    schema: {
+      operationId: 'listIntents',
+      summary: 'List intents',
+      description: 'Intents that the caller may see, newest first.',
+      tags: ['intents'],
+      querystring: IntentListQuery,
+      response: { 200: IntentList, ...errorReplies },
     },
-    async (req) => {
+    preHandler: allow('operation:read', { kind: 'R' }),
+    handler: async (req) => {
       const { status, requester, kind, page_size = 50, page_token } = req.query
       const list = { route: 'intents', status, requester, kind, user: req.caller.user_id }
       const [created_at, intent_id] = deps.pages.after(page_token, list) ?? []
@@ -96,30 +97,27 @@ const listIntentsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'page
         as_of: await readAsOf(deps.db),
       }
     },
-  )
+  })
 }
 
-const getIntentRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
-  app.get(
-    '/v1/intents/:intent_id',
-    {
-      schema: {
-        operationId: 'getIntent',
-        summary: 'Read an intent',
-        description: 'One intent with the request as it came, its newest plan and its operation.',
-        'x-reply-headers': ['etag'],
-        tags: ['intents'],
-        params: IntentParams,
-        headers: ReadHeaders,
-        response: { 200: IntentView, 304: Type.Null(), ...errorReplies },
-      },
-      preHandler: allow('operation:read', { kind: 'R' }),
+const getIntentRoute = (app: TypedApp, deps: Uses<'db'>) => {
+  app.get('/v1/intents/:intent_id', {
+    schema: {
+      operationId: 'getIntent',
+      summary: 'Read an intent',
+      description: 'One intent with the request as it came, its newest plan and its operation.',
+      'x-reply-headers': ['etag'],
+      tags: ['intents'],
+      params: IntentParams,
+      headers: ReadHeaders,
+      response: { 200: IntentView, 304: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('operation:read', { kind: 'R' }),
+    handler: async (req, reply) => {
       const intent = await readIntent(deps, req.caller, req.params.intent_id)
       const places = await placesFor(deps.db, req.caller, intent.resource_ids)
       const view = intentView(intent, req.caller, isInScope(req.caller, 'intent:create', places))
       return unlessKnown(req, reply, `"${intent.revision}"`, view)
     },
-  )
+  })
 }

@@ -1,9 +1,8 @@
-import { sql } from 'drizzle-orm'
 import { equals, type Tx } from '../../../db/client.ts'
 import { giveUpExecution } from '../../../db/operations/agents/executions.ts'
 import { askAgain } from '../../../db/operations/gates/ask.ts'
 import { listRebound } from '../../../db/operations/gates/bind.ts'
-import { listUnpassed } from '../../../db/operations/gates/rows.ts'
+import { listUnpassed, waitingGates } from '../../../db/operations/gates/rows.ts'
 import { getNode, listNodeFacts, readUndo, swapNodes } from '../../../db/operations/nodes/rows.ts'
 import { readRunning } from '../../../db/operations/patches/rows.ts'
 import { nodes } from '../../../db/operations/tables/index.ts'
@@ -79,9 +78,6 @@ export const interveneOnNode = async (
     before: { state: node.state, generation: node.generation },
   }
 }
-
-const waitingGates = (operation_id: string) =>
-  sql`(select count(*)::int from operations.gates g where g.operation_id = ${operation_id} and g.status = 'waiting')`
 
 /** Those after which the operation succeeds with exceptions at best. */
 const EXCEPTIONS: ReadonlySet<NodeIntervention> = new Set([

@@ -1,5 +1,5 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
-import { equals, type Tx } from '../../../db/client.ts'
+import { equals, type Tx, updateRows } from '../../../db/client.ts'
 import { getGate, swapGate } from '../../../db/operations/gates/rows.ts'
 import { releaseLeases, setLeaseState } from '../../../db/operations/leases/rows.ts'
 import { executions, gates, node_attempts, operation_control, operations } from '../../../db/operations/tables/index.ts'
@@ -8,7 +8,7 @@ import { refuseGateApprove } from '../../../workflows/operation/rules/gates.ts'
 import { type OperationIntervention, refuseOperationIntervention } from '../../../workflows/operation/rules/nodes.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { isFrozen } from '../../shared/data/calendar.ts'
-import { AppError, notFound } from '../../shared/errors.ts'
+import { AppError, notFound, wrongAt } from '../../shared/errors.ts'
 import { refuseOn } from '../operations/control.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { externalOnly, gateFacts, gateObject, votingGroups } from '../policies/footing.ts'
@@ -132,8 +132,10 @@ const ACTS: Record<OperationIntervention, Act> = {
 }
 
 const unknown = (pointer: string, words: string) =>
-  new AppError('validation_error', 'parameters_invalid', `The intervention cannot be made: ${pointer} ${words}.`, {
-    violations: [{ pointer, code: 'invalid', message: words }],
+  wrongAt(pointer, words, {
+    code: 'parameters_invalid',
+    as: 'invalid',
+    detail: `The intervention cannot be made: ${pointer} ${words}.`,
   })
 
 const EXTEND: Record<NonNullable<Payload['of']>, Act> = {
@@ -186,10 +188,9 @@ const EXTEND: Record<NonNullable<Payload['of']>, Act> = {
         deadline_at: sql<string>`operations.iso(${executions.deadline_at})`,
       })
     if (!moved) throw notApplicable(`No agent outside is at work on "${id}".`)
-    await tx
-      .update(node_attempts)
-      .set({ deadline_at: sql`${node_attempts.deadline_at} + ${more}` as never })
-      .where(equals(node_attempts, { operation_id, node_id: id, role: moved.role, attempt: moved.attempt }))
+    await updateRows(tx, { operation_id, node_id: id, role: moved.role, attempt: moved.attempt }, node_attempts, {
+      deadline_at: sql`${node_attempts.deadline_at} + ${more}` as never,
+    })
     return { payload: null, node_id: id, ...extended(`the attempt of node ${id}`, add_s, moved.deadline_at) }
   },
 }

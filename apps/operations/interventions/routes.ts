@@ -1,42 +1,34 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { DryRunReply, OperationParams } from '../../shared/contracts/operations/common.ts'
 import { InterventionBody, InterventionReply } from '../../shared/contracts/operations/nodes.ts'
-import { errorReplies, VersionedHeaders } from '../../shared/http/app.ts'
+import { errorReplies, type Routes, sendStored, VersionedHeaders } from '../../shared/http/app.ts'
 import { commandOf } from '../command/command.ts'
-import { answer } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
 import type { CommandDeps } from '../deps.ts'
 import { interventionSteps } from './steps.ts'
 import type { InterventionDeps } from './types.ts'
 
 /** Interventions: what a person does to a running operation that its plan does not say. */
-export const interventionsRoutes: FastifyPluginAsyncTypebox<{ deps: CommandDeps & InterventionDeps }> = async (
-  app,
-  { deps },
-) => {
-  app.post(
-    '/v1/operations/:operation_id/interventions',
-    {
-      schema: {
-        operationId: 'createIntervention',
-        summary: 'Intervene',
-        description:
-          'Does what the plan does not say: states the end of a node, changes what it works with, has it undone, gives time or places. The payload is what the type needs.',
-        tags: ['nodes'],
-        params: OperationParams,
-        headers: VersionedHeaders,
-        'x-reply-headers': ['location'],
-        body: InterventionBody,
-        response: { 200: DryRunReply, 201: InterventionReply, 202: InterventionReply, ...errorReplies },
-      },
-      preHandler: allow('operation:intervene', { kind: 'A' }),
+export const interventionsRoutes: Routes<CommandDeps & InterventionDeps> = async (app, { deps }) => {
+  app.post('/v1/operations/:operation_id/interventions', {
+    schema: {
+      operationId: 'createIntervention',
+      summary: 'Intervene',
+      description:
+        'Does what the plan does not say: states the end of a node, changes what it works with, has it undone, gives time or places. The payload is what the type needs.',
+      tags: ['nodes'],
+      params: OperationParams,
+      headers: VersionedHeaders,
+      'x-reply-headers': ['location'],
+      body: InterventionBody,
+      response: { 200: DryRunReply, 201: InterventionReply, 202: InterventionReply, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('operation:intervene', { kind: 'A' }),
+    handler: async (req, reply) => {
       const { reason, dry_run } = req.body
       const given = { kind: 'intervene', class: 'start', ...req.params, reason, dry_run } as const
       const command = { ...commandOf(deps, req, given), caller: req.caller }
-      return answer(reply)(await runCommand(deps, command, interventionSteps(deps, command, req.body)))
+      return sendStored(reply, await runCommand(deps, command, interventionSteps(deps, command, req.body)))
     },
-  )
+  })
 }

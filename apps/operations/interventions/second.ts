@@ -1,15 +1,14 @@
-import { sql } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
 import { attempt } from '../../../db/command/attempt.ts'
 import { getAwaiting, passAwaiting } from '../../../db/operations/gates/awaiting.ts'
+import { waitingGates } from '../../../db/operations/gates/rows.ts'
 import { rulesOf } from '../../../db/operations/tables/evidence.ts'
 import { gates } from '../../../db/operations/tables/index.ts'
 import type { Actor, GatePolicy, GateSubject } from '../../shared/contracts/operations/graph.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { Decision } from '../command/command.ts'
-import type { Subject } from '../command/subject.ts'
+import type { Decision, Subject } from '../command/command.ts'
 import { needsSecondPerson } from '../policies/authority.ts'
 import { decisionOf, perform } from './perform.ts'
 import type { Intervening, InterventionCommand, InterventionDeps } from './types.ts'
@@ -40,9 +39,6 @@ const rules = {
   binds: [],
 } as const
 const POLICY = { ...rules, digest: digest(rules) } as unknown as GatePolicy
-
-const waitingGates = (operation_id: string) =>
-  sql`(select count(*)::int from ${gates} g where g.operation_id = ${operation_id} and g.status = 'waiting')`
 
 const authorOf = ({ id, name, behind }: Actor) => ({ id, name, ...(behind && { behind }) })
 

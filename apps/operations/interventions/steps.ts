@@ -1,8 +1,7 @@
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { Steps } from '../command/command.ts'
-import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { checkIfMatch, lockVisible, type Steps, type Subject } from '../command/command.ts'
+import type { Uses } from '../deps.ts'
 import { readNode } from '../nodes/read.ts'
 import { readOperation } from '../operations/read.ts'
 import { operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
@@ -32,7 +31,7 @@ const MEMBERS: Record<InterventionBody['type'], { needs: readonly Member[]; may?
  * the refusal of the rules, or a validation_error that names every member at fault.
  */
 export const interventionSteps = (
-  deps: InterventionDeps & Pick<OperationsDeps, 'db'>,
+  deps: InterventionDeps & Uses<'db'>,
   command: InterventionCommand,
   body: InterventionBody,
 ): Steps<Subject> => {

@@ -1,10 +1,9 @@
 import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
-import type { Command, Decision } from '../command/command.ts'
-import type { Subject } from '../command/subject.ts'
-import type { OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
+import type { Command, Decision, Subject } from '../command/command.ts'
+import type { PlanningDeps, PolicyDeps, Uses } from '../deps.ts'
 
-export type InterventionDeps = PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'trust'>
+export type InterventionDeps = PlanningDeps & PolicyDeps & Uses<'trust'>
 export type InterventionCommand = Command & { caller: Caller }
 /** `agreed`: a second person has seen it; whether its author may was asked before. */
 export type Intervening = { command: InterventionCommand; subject: Subject; command_id: string; agreed?: boolean }

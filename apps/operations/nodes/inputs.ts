@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm'
-import { equals, type Tx } from '../../../db/client.ts'
+import { type Tx, updateRows } from '../../../db/client.ts'
 import { type Asked, askAgain } from '../../../db/operations/gates/ask.ts'
 import { nodes } from '../../../db/operations/tables/index.ts'
 import { mergeDiff } from '../../shared/data/merge-patch.ts'
 import { isObject } from '../../shared/data/pointer.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { Subject } from '../command/subject.ts'
+import type { Subject } from '../command/command.ts'
 import type { PlanningDeps } from '../deps.ts'
 import { specDigest } from '../graph/hashes.ts'
 import { lookAhead, refuseBound } from '../plans/ahead.ts'
@@ -34,13 +34,10 @@ export const overrideInputs = async (
   const node = outlook.patched.nodes.find((candidate) => candidate.node_id === node_id)
   if (!planned || !node) throw new Error(`node ${node_id} is not in its graph`)
   const overrides = isObject(planned.with) && isObject(node.with) ? mergeDiff(planned.with, node.with) : {}
-  await tx
-    .update(nodes)
-    .set({
-      input_overrides: Object.keys(overrides).length > 0 ? overrides : null,
-      spec_digest: specDigest(node),
-      updated_at: sql`clock_timestamp()` as never,
-    })
-    .where(equals(nodes, { operation_id: subject.operation_id, node_id }))
+  await updateRows(tx, { operation_id: subject.operation_id, node_id }, nodes, {
+    input_overrides: Object.keys(overrides).length > 0 ? overrides : null,
+    spec_digest: specDigest(node),
+    updated_at: sql`clock_timestamp()` as never,
+  })
   return askAgain(tx, subject.operation_id, outlook.rows.gates, outlook.gates, () => [node_id])
 }

@@ -14,12 +14,12 @@ import { getNode } from '../../../db/operations/nodes/rows.ts'
 import type { LogPage, LogQuery } from '../../shared/contracts/operations/nodes.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { lookUntil } from '../command/reply.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 
 type Place = { operation_id: string; node_id: string }
 
 /** A part of the log of one attempt. A node that never began has an empty log; an unknown attempt is not_found. */
-export const readLog = async (deps: Pick<OperationsDeps, 'db'>, place: Place, query: LogQuery): Promise<LogPage> => {
+export const readLog = async (deps: Uses<'db'>, place: Place, query: LogQuery): Promise<LogPage> => {
   const ref = await refOf(deps, place, query)
   if (!ref) return EMPTY
   const { after_seq, wait_ms = 0, stream, level, limit = 500, q, match_before_seq } = query
@@ -71,7 +71,7 @@ const rangeOf = ({ after_seq, before_seq, tail }: LogQuery, total: number, limit
 }
 
 const refOf = async (
-  deps: Pick<OperationsDeps, 'db'>,
+  deps: Uses<'db'>,
   { operation_id, node_id }: Place,
   { attempt, role = 'run' }: { attempt?: number; role?: 'run' | 'undo' },
 ): Promise<LogRef | undefined> => {
@@ -84,7 +84,7 @@ const refOf = async (
 
 /** The whole log of an attempt as text, or one range of its bytes. */
 export const sendRawLog = async (
-  deps: Pick<OperationsDeps, 'db'>,
+  deps: Uses<'db'>,
   req: FastifyRequest,
   reply: FastifyReply,
   place: Place,

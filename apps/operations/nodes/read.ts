@@ -21,8 +21,8 @@ import type { AllowedAction } from '../../shared/contracts/operations/graph.ts'
 import type { Node } from '../../shared/contracts/operations/nodes.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { notFound } from '../../shared/errors.ts'
-import { factsOf } from '../command/subject.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { factsOf } from '../command/command.ts'
+import type { Uses } from '../deps.ts'
 import { allowedAction, type Governed, operationObject, refuseByPolicy } from '../policies/authority.ts'
 import { isVisible, placesFor } from '../policies/visibility.ts'
 
@@ -31,7 +31,7 @@ const ARTIFACTS_SHOWN = 200
 
 /** One node with its attempts, as this caller sees it. Throws not_found. */
 export const readNode = async (
-  deps: Pick<OperationsDeps, 'clock' | 'db' | 'policies'>,
+  deps: Uses<'clock' | 'db' | 'policies'>,
   caller: Caller,
   operation_id: string,
   node_id: string,
@@ -77,7 +77,7 @@ export const readNode = async (
 
 /** What the caller may do with a node, by the rules that decide the commands. */
 const nodeActions = (
-  deps: Pick<OperationsDeps, 'clock' | 'policies'>,
+  deps: Uses<'clock' | 'policies'>,
   caller: Caller,
   operation: Governed,
   facts: OperationFacts,

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { equals, type Tx } from '../../../db/client.ts'
+import { type Tx, updateRows } from '../../../db/client.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
 import { ASKED_AGAIN } from '../../../db/operations/gates/ask.ts'
 import { listRebound } from '../../../db/operations/gates/bind.ts'
@@ -16,8 +16,7 @@ import type { RetryBody } from '../../shared/contracts/operations/nodes.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { askHeads } from '../catalog/heads.ts'
-import type { Command, Steps } from '../command/command.ts'
-import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
+import { type Command, checkIfMatch, lockVisible, type Steps, type Subject } from '../command/command.ts'
 import type { ReplanDeps } from '../deps.ts'
 import { refuseDrifted, refuseOn } from '../operations/control.ts'
 import { needsSecondPerson, operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
@@ -190,10 +189,10 @@ const rearmGates = async (tx: Tx, operation_id: string, node_ids: readonly strin
     const change =
       refused || outdated ? again : used && guards_reset ? (holds ? { consumed_at: null } : again) : undefined
     if (change)
-      await tx
-        .update(gates)
-        .set({ ...change, updated_at: sql`clock_timestamp()` as never })
-        .where(equals(gates, { operation_id, gate_id: gate.gate_id, round: gate.round }))
+      await updateRows(tx, { operation_id, gate_id: gate.gate_id, round: gate.round }, gates, {
+        ...change,
+        updated_at: sql`clock_timestamp()` as never,
+      })
     const armed = change === again
     rearmed.push({
       gate_id: gate.gate_id,

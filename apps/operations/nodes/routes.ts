@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { listNodes } from '../../../db/operations/nodes/rows.ts'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
@@ -16,11 +15,18 @@ import {
   RetryBody,
 } from '../../shared/contracts/operations/nodes.ts'
 import { text } from '../../shared/contracts/text.ts'
-import { errorReplies, ReadHeaders, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
+import {
+  errorReplies,
+  ReadHeaders,
+  type Routes,
+  sendStored,
+  type TypedApp,
+  VersionedHeaders,
+} from '../../shared/http/app.ts'
 import { commandOf } from '../command/command.ts'
-import { answer, unlessKnown } from '../command/reply.ts'
+import { unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
-import type { CommandDeps, OperationsDeps, ReplanDeps } from '../deps.ts'
+import type { CommandDeps, ReplanDeps, Uses } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
 import { readLog, sendRawLog } from './logs.ts'
 import { readNode } from './read.ts'
@@ -32,9 +38,7 @@ const read = allow('operation:read', { kind: 'R' })
 const tags = ['nodes']
 
 /** Nodes of an operation: rows, one node, logs, retry and interventions. */
-export const nodesRoutes: FastifyPluginAsyncTypebox<{
-  deps: CommandDeps & ReplanDeps & Pick<OperationsDeps, 'pages'>
-}> = async (app, { deps }) => {
+export const nodesRoutes: Routes<CommandDeps & ReplanDeps & Uses<'pages'>> = async (app, { deps }) => {
   listNodesRoute(app, deps)
   getNodeRoute(app, deps)
   getNodeLogRoute(app, deps)
@@ -42,22 +46,19 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{
   retryNodeRoute(app, deps)
 }
 
-const listNodesRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
-  app.get(
-    '/v1/operations/:operation_id/nodes',
-    {
-      schema: {
-        operationId: 'listNodes',
-        summary: 'List nodes',
-        description: 'Nodes in rank order, or those first that ended badly.',
-        tags,
-        params: OperationParams,
-        querystring: NodeListQuery,
-        response: { 200: NodeList, ...errorReplies },
-      },
-      preHandler: read,
+const listNodesRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) => {
+  app.get('/v1/operations/:operation_id/nodes', {
+    schema: {
+      operationId: 'listNodes',
+      summary: 'List nodes',
+      description: 'Nodes in rank order, or those first that ended badly.',
+      tags,
+      params: OperationParams,
+      querystring: NodeListQuery,
+      response: { 200: NodeList, ...errorReplies },
     },
-    async (req) => {
+    preHandler: read,
+    handler: async (req) => {
       const { operation_id } = req.params
       const { page_size = 50, page_token, failed_first = false, ...filter } = req.query
       await requireVisible(deps, req.caller, operation_id)
@@ -75,103 +76,91 @@ const listNodesRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'
       const page = deps.pages.cut(rows, page_size, list, ({ key }) => key)
       return { ...page, items: page.items.map(({ node }) => node), as_of: await readAsOf(deps.db) }
     },
-  )
+  })
 }
 
-const getNodeRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' | 'policies'>) => {
-  app.get(
-    '/v1/operations/:operation_id/nodes/:node_id',
-    {
-      schema: {
-        operationId: 'getNode',
-        summary: 'Read a node',
-        description: 'Specification, inputs and outputs (secrets as references), attempts, and what the caller may do.',
-        tags,
-        params: NodeParams,
-        querystring: NodeQuery,
-        headers: ReadHeaders,
-        'x-reply-headers': ['etag'],
-        response: { 200: Node, 304: Type.Null(), ...errorReplies },
-      },
-      preHandler: read,
+const getNodeRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'policies'>) => {
+  app.get('/v1/operations/:operation_id/nodes/:node_id', {
+    schema: {
+      operationId: 'getNode',
+      summary: 'Read a node',
+      description: 'Specification, inputs and outputs (secrets as references), attempts, and what the caller may do.',
+      tags,
+      params: NodeParams,
+      querystring: NodeQuery,
+      headers: ReadHeaders,
+      'x-reply-headers': ['etag'],
+      response: { 200: Node, 304: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: read,
+    handler: async (req, reply) => {
       const { operation_id, node_id } = req.params
       const head = await requireVisible(deps, req.caller, operation_id)
       const node = await readNode(deps, req.caller, operation_id, node_id, req.query.attempt)
       return unlessKnown(req, reply, head, node)
     },
-  )
+  })
 }
 
-const getNodeLogRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
-  app.get(
-    '/v1/operations/:operation_id/nodes/:node_id/logs',
-    {
-      schema: {
-        operationId: 'getNodeLog',
-        summary: 'Read a log',
-        description: 'Lines of one attempt by number, from the end with tail, or found by q. wait_ms waits for more.',
-        tags,
-        params: NodeParams,
-        querystring: LogQuery,
-        'x-errors': [410],
-        response: { 200: LogPage, ...errorReplies },
-      },
-      preHandler: allow('log:read', { kind: 'R' }),
+const getNodeLogRoute = (app: TypedApp, deps: Uses<'db'>) => {
+  app.get('/v1/operations/:operation_id/nodes/:node_id/logs', {
+    schema: {
+      operationId: 'getNodeLog',
+      summary: 'Read a log',
+      description: 'Lines of one attempt by number, from the end with tail, or found by q. wait_ms waits for more.',
+      tags,
+      params: NodeParams,
+      querystring: LogQuery,
+      'x-errors': [410],
+      response: { 200: LogPage, ...errorReplies },
     },
-    async (req) => {
+    preHandler: allow('log:read', { kind: 'R' }),
+    handler: async (req) => {
       await requireVisible(deps, req.caller, req.params.operation_id)
       return readLog(deps, req.params, req.query)
     },
-  )
+  })
 }
 
-const downloadNodeLogRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
-  app.get(
-    '/v1/operations/:operation_id/nodes/:node_id/logs/raw',
-    {
-      schema: {
-        operationId: 'downloadNodeLog',
-        summary: 'Download a log',
-        description: 'All lines of one attempt as text, byte for byte as stored; one Range is served.',
-        tags,
-        params: NodeParams,
-        querystring: RawLogQuery,
-        produces: ['text/plain'],
-        'x-errors': [410, 416],
-        response: { 200: LogText, 206: LogText, ...errorReplies },
-      },
-      preHandler: allow('log:read', { kind: 'R' }),
+const downloadNodeLogRoute = (app: TypedApp, deps: Uses<'db'>) => {
+  app.get('/v1/operations/:operation_id/nodes/:node_id/logs/raw', {
+    schema: {
+      operationId: 'downloadNodeLog',
+      summary: 'Download a log',
+      description: 'All lines of one attempt as text, byte for byte as stored; one Range is served.',
+      tags,
+      params: NodeParams,
+      querystring: RawLogQuery,
+      produces: ['text/plain'],
+      'x-errors': [410, 416],
+      response: { 200: LogText, 206: LogText, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('log:read', { kind: 'R' }),
+    handler: async (req, reply) => {
       await requireVisible(deps, req.caller, req.params.operation_id)
       return sendRawLog(deps, req, reply, req.params, req.query)
     },
-  )
+  })
 }
 
 const retryNodeRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
-  app.post(
-    '/v1/operations/:operation_id/nodes/:node_id/retry',
-    {
-      schema: {
-        operationId: 'retryNode',
-        summary: 'Run a node again',
-        description: 'Resets the node and, with scope downstream, all that came after it; attempts stay as history.',
-        tags,
-        params: NodeParams,
-        headers: VersionedHeaders,
-        'x-reply-headers': ['location'],
-        body: RetryBody,
-        response: { 200: Type.Union([NodeReply, DryRunReply]), 202: NodeReply, ...errorReplies },
-      },
-      preHandler: allow('operation:control', { kind: 'A' }),
+  app.post('/v1/operations/:operation_id/nodes/:node_id/retry', {
+    schema: {
+      operationId: 'retryNode',
+      summary: 'Run a node again',
+      description: 'Resets the node and, with scope downstream, all that came after it; attempts stay as history.',
+      tags,
+      params: NodeParams,
+      headers: VersionedHeaders,
+      'x-reply-headers': ['location'],
+      body: RetryBody,
+      response: { 200: Type.Union([NodeReply, DryRunReply]), 202: NodeReply, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('operation:control', { kind: 'A' }),
+    handler: async (req, reply) => {
       const given = { kind: 'retry_node', class: 'start', ...req.params, ...req.body } as const
       const command = { ...commandOf(deps, req, given), node_id: req.params.node_id, caller: req.caller }
-      return answer(reply)(await runCommand(deps, command, retrySteps(deps, command, req.body)))
+      return sendStored(reply, await runCommand(deps, command, retrySteps(deps, command, req.body)))
     },
-  )
+  })
 }

@@ -1,5 +1,4 @@
 import type { Tx } from '../../../db/client.ts'
-import { appendAudit } from '../../../db/operations/facts/audit.ts'
 import { lockDelivery, queueDelivery, reviveDelivery } from '../../../db/operations/notifications/deliveries.ts'
 import {
   countAsked,
@@ -20,16 +19,16 @@ import {
   type RulesBody,
 } from '../../shared/contracts/notifications/notifications.ts'
 import { pick } from '../../shared/data/pick.ts'
-import { AppError, notFound } from '../../shared/errors.ts'
+import { AppError, notFound, wrongAt } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
-import { type Mutation, mutate } from '../command/mutate.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { auditDone, type Mutation, mutate } from '../command/mutate.ts'
+import type { Uses } from '../deps.ts'
 import { refuseZone } from '../schedules/when.ts'
 import type { Channels } from './channels/channels.ts'
 import { newSecret } from './keys.ts'
 import { deliveryViews, type Owned, statusFor } from './view.ts'
 
-type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
+type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
 export const MOST_DESTINATIONS = 10
 /** Codes and tests within a day: no one floods an address of another person. */
@@ -42,11 +41,7 @@ export const destinationView = (destination: Destination): DestinationView => ({
   address: destination.shown,
 })
 
-export const invalid = (pointer: string, message: string) =>
-  new AppError('validation_error', 'schema_violation', `${pointer} ${message}.`, {
-    status: 422,
-    violations: [{ pointer, code: 'schema_violation', message }],
-  })
+export const invalid = (pointer: string, message: string) => wrongAt(pointer, message, { status: 422 })
 
 const MAIL = /^[^\s@<>",;:\\()[\]]{1,64}@[^\s@<>",;:\\()[\]]{1,253}$/
 
@@ -199,20 +194,5 @@ export const changeRules = (deps: Deps, { owner, ...mutation }: Owned, body: Rul
   })
 
 /** Never an address whole: that of a webhook or a browser is a secret. */
-export const audit = (
-  { keys }: Pick<OperationsDeps, 'keys'>,
-  tx: Tx,
-  { request, caller, request_id }: Mutation,
-  action: string,
-  id: string,
-  after: object,
-) =>
-  appendAudit(tx, keys.audit, {
-    actor: request.caller,
-    roles: caller.roles,
-    action,
-    object: `notification:${id}`,
-    outcome: 'done',
-    after,
-    request_id,
-  })
+export const audit = (deps: Uses<'keys'>, tx: Tx, mutation: Mutation, action: string, id: string, after: object) =>
+  auditDone(deps, tx, mutation, { action, object: `notification:${id}`, after })

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inArray } from 'drizzle-orm'
 import Type from 'typebox'
 import { listDeliveries } from '../../../db/operations/notifications/deliveries.ts'
@@ -14,30 +13,27 @@ import {
   Redelivery,
 } from '../../shared/contracts/notifications/notifications.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import { redeliver } from './commands.ts'
 import { deliveryViews, ownedBy, ownerOf } from './view.ts'
 
-type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys' | 'pages'>
+type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys' | 'pages'>
 
 /** Each message to the caller, and another try for one that was given up. */
-export const deliveriesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
-  app.get(
-    '/v1/notifications/deliveries',
-    {
-      schema: {
-        operationId: 'listNotificationDeliveries',
-        summary: 'List your notifications',
-        description:
-          'Messages to your destinations, newest first, kept for 30 days. Those in state `dead` were given up.',
-        tags: ['notifications'],
-        querystring: DeliveryListQuery,
-        response: { 200: DeliveryList, ...errorReplies },
-      },
-      preHandler: allow('self', { kind: 'R' }),
+export const deliveriesRoutes: Routes<Deps> = async (app, { deps }) => {
+  app.get('/v1/notifications/deliveries', {
+    schema: {
+      operationId: 'listNotificationDeliveries',
+      summary: 'List your notifications',
+      description:
+        'Messages to your destinations, newest first, kept for 30 days. Those in state `dead` were given up.',
+      tags: ['notifications'],
+      querystring: DeliveryListQuery,
+      response: { 200: DeliveryList, ...errorReplies },
     },
-    async ({ query, caller }) => {
+    preHandler: allow('self', { kind: 'R' }),
+    handler: async ({ query, caller }) => {
       const { state, page_size = 50, page_token } = query
       const owner = ownerOf(caller, query.group)
       const list = { route: 'notifications', state, owner }
@@ -51,24 +47,21 @@ export const deliveriesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
       const page = deps.pages.cut(rows, page_size, list, (row) => [row.created_at, row.delivery_id])
       return { ...page, items: await deliveryViews(deps.db, page.items), as_of: await readAsOf(deps.db) }
     },
-  )
-  app.post(
-    '/v1/notifications/deliveries/:delivery_id/redeliver',
-    {
-      schema: {
-        operationId: 'redeliverNotification',
-        summary: 'Send a notification again',
-        description:
-          'Retries a message in state `dead` at once, under the same id. A message that is past its time gets this one retry. Decisions that no longer wait are left out.',
-        tags: ['notifications'],
-        querystring: NotifyQuery,
-        params: DeliveryParams,
-        headers: CommandHeaders,
-        body: Redelivery,
-        response: { 200: Type.Union([DeliveryView, DryRunReply]), ...errorReplies },
-      },
-      preHandler: allow('self', { kind: 'W' }),
+  })
+  app.post('/v1/notifications/deliveries/:delivery_id/redeliver', {
+    schema: {
+      operationId: 'redeliverNotification',
+      summary: 'Send a notification again',
+      description:
+        'Retries a message in state `dead` at once, under the same id. A message that is past its time gets this one retry. Decisions that no longer wait are left out.',
+      tags: ['notifications'],
+      querystring: NotifyQuery,
+      params: DeliveryParams,
+      headers: CommandHeaders,
+      body: Redelivery,
+      response: { 200: Type.Union([DeliveryView, DryRunReply]), ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await redeliver(deps, ownedBy(deps, req), req.params.delivery_id)),
-  )
+    preHandler: allow('self', { kind: 'W' }),
+    handler: async (req, reply) => sendStored(reply, await redeliver(deps, ownedBy(deps, req), req.params.delivery_id)),
+  })
 }

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { getDestination, listDestinations } from '../../../db/operations/notifications/destinations.ts'
 import { allow } from '../../shared/auth/http.ts'
@@ -14,134 +13,117 @@ import {
 } from '../../shared/contracts/notifications/notifications.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
 import { notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, sendStored, type TypedApp } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored, type TypedApp } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import { addDestination, confirmDestination, destinationView, removeDestination, testDestination } from './commands.ts'
 import { ownedBy, ownerOf } from './view.ts'
 
-type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
+type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
 /** Where the caller is reached. */
-export const destinationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+export const destinationsRoutes: Routes<Deps> = async (app, { deps }) => {
   readRoutes(app, deps)
   changeRoutes(app, deps)
   const changed = { 200: Type.Union([DestinationView, DryRunReply]), ...errorReplies }
-  app.post(
-    '/v1/notifications/destinations/:destination_id/confirm',
-    {
-      schema: {
-        operationId: 'confirmNotificationDestination',
-        summary: 'Confirm an email address',
-        description: 'Takes the code that was sent there, within 24 h. After five wrong codes, add the address again.',
-        tags: ['notifications'],
-        querystring: NotifyQuery,
-        params: DestinationParams,
-        headers: CommandHeaders,
-        body: ConfirmBody,
-        response: changed,
-      },
-      preHandler: allow('self', { kind: 'W' }),
+  app.post('/v1/notifications/destinations/:destination_id/confirm', {
+    schema: {
+      operationId: 'confirmNotificationDestination',
+      summary: 'Confirm an email address',
+      description: 'Takes the code that was sent there, within 24 h. After five wrong codes, add the address again.',
+      tags: ['notifications'],
+      querystring: NotifyQuery,
+      params: DestinationParams,
+      headers: CommandHeaders,
+      body: ConfirmBody,
+      response: changed,
     },
-    async (req, reply) => {
+    preHandler: allow('self', { kind: 'W' }),
+    handler: async (req, reply) => {
       const { destination_id } = req.params
       return sendStored(reply, await confirmDestination(deps, ownedBy(deps, req), destination_id, req.body.code))
     },
-  )
-  app.post(
-    '/v1/notifications/destinations/:destination_id/test',
-    {
-      schema: {
-        operationId: 'testNotificationDestination',
-        summary: 'Send a test',
-        description: 'Sends a test message. Its delivery shows whether it arrived.',
-        tags: ['notifications'],
-        querystring: NotifyQuery,
-        params: DestinationParams,
-        headers: CommandHeaders,
-        body: DestinationTest,
-        response: changed,
-      },
-      preHandler: allow('self', { kind: 'W' }),
+  })
+  app.post('/v1/notifications/destinations/:destination_id/test', {
+    schema: {
+      operationId: 'testNotificationDestination',
+      summary: 'Send a test',
+      description: 'Sends a test message. Its delivery shows whether it arrived.',
+      tags: ['notifications'],
+      querystring: NotifyQuery,
+      params: DestinationParams,
+      headers: CommandHeaders,
+      body: DestinationTest,
+      response: changed,
     },
-    async (req, reply) => sendStored(reply, await testDestination(deps, ownedBy(deps, req), req.params.destination_id)),
-  )
+    preHandler: allow('self', { kind: 'W' }),
+    handler: async (req, reply) =>
+      sendStored(reply, await testDestination(deps, ownedBy(deps, req), req.params.destination_id)),
+  })
 }
 
 const changeRoutes = (app: TypedApp, deps: Deps) => {
-  app.post(
-    '/v1/notifications/destinations',
-    {
-      schema: {
-        operationId: 'addNotificationDestination',
-        summary: 'Add a destination',
-        description:
-          'An email address, which is sent a code to confirm it, or the https URL of a webhook outside private networks. The URL is stored encrypted and never shown again.',
-        tags: ['notifications'],
-        querystring: NotifyQuery,
-        headers: CommandHeaders,
-        body: DestinationBody,
-        response: { 201: DestinationView, 200: DryRunReply, ...errorReplies },
-      },
-      preHandler: allow('self', { kind: 'W' }),
+  app.post('/v1/notifications/destinations', {
+    schema: {
+      operationId: 'addNotificationDestination',
+      summary: 'Add a destination',
+      description:
+        'An email address, which is sent a code to confirm it, or the https URL of a webhook outside private networks. The URL is stored encrypted and never shown again.',
+      tags: ['notifications'],
+      querystring: NotifyQuery,
+      headers: CommandHeaders,
+      body: DestinationBody,
+      response: { 201: DestinationView, 200: DryRunReply, ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await addDestination(deps, ownedBy(deps, req), req.body)),
-  )
-  app.delete(
-    '/v1/notifications/destinations/:destination_id',
-    {
-      schema: {
-        operationId: 'removeNotificationDestination',
-        summary: 'Remove a destination',
-        description: 'No further message is sent there.',
-        tags: ['notifications'],
-        querystring: NotifyQuery,
-        params: DestinationParams,
-        headers: CommandHeaders,
-        response: { 204: Type.Null(), ...errorReplies },
-      },
-      preHandler: allow('self', { kind: 'W' }),
+    preHandler: allow('self', { kind: 'W' }),
+    handler: async (req, reply) => sendStored(reply, await addDestination(deps, ownedBy(deps, req), req.body)),
+  })
+  app.delete('/v1/notifications/destinations/:destination_id', {
+    schema: {
+      operationId: 'removeNotificationDestination',
+      summary: 'Remove a destination',
+      description: 'No further message is sent there.',
+      tags: ['notifications'],
+      querystring: NotifyQuery,
+      params: DestinationParams,
+      headers: CommandHeaders,
+      response: { 204: Type.Null(), ...errorReplies },
     },
-    async (req, reply) =>
+    preHandler: allow('self', { kind: 'W' }),
+    handler: async (req, reply) =>
       sendStored(reply, await removeDestination(deps, ownedBy(deps, req), req.params.destination_id)),
-  )
+  })
 }
 
 const readRoutes = (app: TypedApp, deps: Deps) => {
-  app.get(
-    '/v1/notifications/destinations',
-    {
-      schema: {
-        operationId: 'listNotificationDestinations',
-        summary: 'List your destinations',
-        description: 'Where you are notified.',
-        tags: ['notifications'],
-        querystring: NotifyQuery,
-        response: { 200: DestinationList, ...errorReplies },
-      },
-      preHandler: allow('self', { kind: 'R' }),
+  app.get('/v1/notifications/destinations', {
+    schema: {
+      operationId: 'listNotificationDestinations',
+      summary: 'List your destinations',
+      description: 'Where you are notified.',
+      tags: ['notifications'],
+      querystring: NotifyQuery,
+      response: { 200: DestinationList, ...errorReplies },
     },
-    async ({ caller, query }) => ({
+    preHandler: allow('self', { kind: 'R' }),
+    handler: async ({ caller, query }) => ({
       items: (await listDestinations(deps.db, ownerOf(caller, query.group))).map(destinationView),
     }),
-  )
-  app.get(
-    '/v1/notifications/destinations/:destination_id/secret',
-    {
-      schema: {
-        operationId: 'getNotificationSecret',
-        summary: 'Read the secret of a webhook',
-        description: 'The receiver verifies messages with it. Webhooks of Slack and Teams have none.',
-        tags: ['notifications'],
-        querystring: NotifyQuery,
-        params: DestinationParams,
-        response: { 200: SecretView, ...errorReplies },
-      },
-      preHandler: allow('self', { kind: 'R' }),
+  })
+  app.get('/v1/notifications/destinations/:destination_id/secret', {
+    schema: {
+      operationId: 'getNotificationSecret',
+      summary: 'Read the secret of a webhook',
+      description: 'The receiver verifies messages with it. Webhooks of Slack and Teams have none.',
+      tags: ['notifications'],
+      querystring: NotifyQuery,
+      params: DestinationParams,
+      response: { 200: SecretView, ...errorReplies },
     },
-    async ({ caller, query, params: { destination_id } }) => {
+    preHandler: allow('self', { kind: 'R' }),
+    handler: async ({ caller, query, params: { destination_id } }) => {
       const found = await getDestination(deps.db, destination_id)
       if (found?.owner !== ownerOf(caller, query.group) || !found.secret) throw notFound('destination', destination_id)
       return { secret: deps.notifyKeys.open(destination_id, found.secret) }
     },
-  )
+  })
 }

@@ -1,7 +1,6 @@
 import {
   anyShown,
   listShown,
-  type NewNotice,
   queueNotices,
   queueOutcome,
   queuePushes,
@@ -14,11 +13,11 @@ import {
 } from '../../../db/operations/notifications/destinations.ts'
 import { anyWaits, listWaiting, type Waiting } from '../../../db/operations/notifications/waiting.ts'
 import { type NotifyEvent, type NotifyRules, RISKS } from '../../shared/contracts/notifications/notifications.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { quietUntil } from './messages/quiet.ts'
 import { viewOf } from './view.ts'
 
-type Deps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'telemetry' | 'trust'>
+type Deps = Uses<'clock' | 'config' | 'db' | 'telemetry' | 'trust'>
 
 const EVERY_S = 5
 const BATCH = 100
@@ -72,12 +71,7 @@ export const eventOf = ({
 }
 
 /** What this destination is told of a decision now: one notice or none. */
-const noticeOf = (
-  rules: NotifyRules,
-  { destination_id, kind }: Destination,
-  one: Waiting,
-  now: number,
-): NewNotice[] => {
+const noticeOf = (rules: NotifyRules, { destination_id, kind }: Destination, one: Waiting, now: number) => {
   const event = eventOf(one)
   const { operation_id, object, round, escalation, risk_level, waiting_since, deadline_at } = one
   // Devices come and go with sessions: one that no step names is told at once.

@@ -1,15 +1,12 @@
 import { deleteDevice } from '../../../db/operations/notifications/destinations.ts'
 import { prefixed } from '../../shared/events/events.ts'
 import { type Loop, startLoop } from '../../shared/process/repeat.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { findNotices } from './find.ts'
 import { queueSecurity } from './security.ts'
 import { countMessages, sendDue } from './send.ts'
 
-type Deps = Pick<
-  OperationsDeps,
-  'channels' | 'clock' | 'config' | 'db' | 'fence' | 'nats' | 'notifyKeys' | 'telemetry' | 'trust'
->
+type Deps = Uses<'channels' | 'clock' | 'config' | 'db' | 'fence' | 'nats' | 'notifyKeys' | 'telemetry' | 'trust'>
 
 /** Tells people of decisions that wait for them and of changes to their accounts, until it is stopped; only if NOTIFY__ENABLED. */
 export const startNotifier = (deps: Deps): Loop => {

@@ -10,12 +10,12 @@ import { refuseMachine } from '../../shared/auth/caller.ts'
 import type { PushBody } from '../../shared/contracts/notifications/notifications.ts'
 import { AppError } from '../../shared/errors.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { areKeys } from './channels/encrypt.ts'
 import type { Subscription } from './channels/push.ts'
 import { audit, destinationView, invalid, MOST_DESTINATIONS, shownAfter, tooMany } from './commands.ts'
 
-type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
+type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
 /** A browser's subscription has one row, whoever subscribes it: its id follows from the endpoint, which only the browser knows. */
 const deviceIdOf = (endpoint: string): string =>

@@ -1,64 +1,54 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { getRules } from '../../../db/operations/notifications/destinations.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { NotifyQuery, NotifyRules, RulesBody } from '../../shared/contracts/notifications/notifications.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import { changeRules } from './commands.ts'
 import { ownedBy, ownerOf } from './view.ts'
 
-type Deps = Pick<OperationsDeps, 'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
+type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
 /** How the caller is told of decisions. */
-export const notificationsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
-  app.get(
-    '/v1/notifications/rules',
-    {
-      schema: {
-        operationId: 'getNotificationRules',
-        summary: 'Read your notification rules',
-        description: 'Which events notify you, where and when; the defaults until you set your own.',
-        tags: ['notifications'],
-        querystring: NotifyQuery,
-        response: { 200: NotifyRules, ...errorReplies },
-      },
-      preHandler: allow('self', { kind: 'R' }),
+export const notificationsRoutes: Routes<Deps> = async (app, { deps }) => {
+  app.get('/v1/notifications/rules', {
+    schema: {
+      operationId: 'getNotificationRules',
+      summary: 'Read your notification rules',
+      description: 'Which events notify you, where and when; the defaults until you set your own.',
+      tags: ['notifications'],
+      querystring: NotifyQuery,
+      response: { 200: NotifyRules, ...errorReplies },
     },
-    (req) => getRules(deps.db, ownerOf(req.caller, req.query.group)),
-  )
-  app.put(
-    '/v1/notifications/rules',
-    {
-      schema: {
-        operationId: 'setNotificationRules',
-        summary: 'Set your notification rules',
-        description: 'Replaces your rules. Messages that are already queued are still sent.',
-        tags: ['notifications'],
-        querystring: NotifyQuery,
-        headers: CommandHeaders,
-        body: RulesBody,
-        response: { 200: Type.Union([NotifyRules, DryRunReply]), ...errorReplies },
-      },
-      preHandler: allow('self', { kind: 'W' }),
+    preHandler: allow('self', { kind: 'R' }),
+    handler: (req) => getRules(deps.db, ownerOf(req.caller, req.query.group)),
+  })
+  app.put('/v1/notifications/rules', {
+    schema: {
+      operationId: 'setNotificationRules',
+      summary: 'Set your notification rules',
+      description: 'Replaces your rules. Messages that are already queued are still sent.',
+      tags: ['notifications'],
+      querystring: NotifyQuery,
+      headers: CommandHeaders,
+      body: RulesBody,
+      response: { 200: Type.Union([NotifyRules, DryRunReply]), ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await changeRules(deps, ownedBy(deps, req), req.body)),
-  )
-  app.delete(
-    '/v1/notifications/rules',
-    {
-      schema: {
-        operationId: 'resetNotificationRules',
-        summary: 'Reset your notification rules',
-        description: 'Restores the defaults: every event, to every active destination, at once.',
-        tags: ['notifications'],
-        querystring: NotifyQuery,
-        headers: CommandHeaders,
-        response: { 200: NotifyRules, ...errorReplies },
-      },
-      preHandler: allow('self', { kind: 'W' }),
+    preHandler: allow('self', { kind: 'W' }),
+    handler: async (req, reply) => sendStored(reply, await changeRules(deps, ownedBy(deps, req), req.body)),
+  })
+  app.delete('/v1/notifications/rules', {
+    schema: {
+      operationId: 'resetNotificationRules',
+      summary: 'Reset your notification rules',
+      description: 'Restores the defaults: every event, to every active destination, at once.',
+      tags: ['notifications'],
+      querystring: NotifyQuery,
+      headers: CommandHeaders,
+      response: { 200: NotifyRules, ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await changeRules(deps, ownedBy(deps, req), undefined)),
-  )
+    preHandler: allow('self', { kind: 'W' }),
+    handler: async (req, reply) => sendStored(reply, await changeRules(deps, ownedBy(deps, req), undefined)),
+  })
 }

@@ -1,6 +1,6 @@
 import { countSecurity, queueDelivery, takeSecurity } from '../../../db/operations/notifications/deliveries.ts'
 import { listDestinations } from '../../../db/operations/notifications/destinations.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 
 const BATCH = 50
 /** To one destination, so that nobody who signs in again and again can flood it. */
@@ -10,7 +10,7 @@ const MOST_A_DAY = 50
  * Makes messages about people's accounts, one for each fact and active destination, once. Rules and quiet hours do not
  * hold them back.
  */
-export const queueSecurity = ({ db, telemetry }: Pick<OperationsDeps, 'db' | 'telemetry'>): Promise<void> =>
+export const queueSecurity = ({ db, telemetry }: Uses<'db' | 'telemetry'>): Promise<void> =>
   db.transaction(async (tx) => {
     for (const { user_id, fact } of await takeSecurity(tx, BATCH)) {
       const destinations = await listDestinations(tx, `user:${user_id}`)

@@ -17,7 +17,7 @@ import {
 import { getDecision, listWaiting } from '../../../db/operations/notifications/waiting.ts'
 import type { DecisionKey } from '../../../db/operations/tables/index.ts'
 import type { Telemetry } from '../../shared/telemetry.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import type { Channels } from './channels/channels.ts'
 import type { Sent } from './channels/reach.ts'
 import { eventOf } from './find.ts'
@@ -34,7 +34,7 @@ import { quietUntil } from './messages/quiet.ts'
 import { securityMessage } from './messages/security.ts'
 import { statusFor, viewOf } from './view.ts'
 
-type SendDeps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'fence' | 'notifyKeys' | 'telemetry' | 'trust'> & {
+type SendDeps = Uses<'clock' | 'config' | 'db' | 'fence' | 'notifyKeys' | 'telemetry' | 'trust'> & {
   channels: Channels
 }
 

@@ -6,9 +6,10 @@ import { operations } from '../../../db/operations/tables/index.ts'
 import { type Caller, callerBy } from '../../shared/auth/caller.ts'
 import { missingWords } from '../../shared/auth/permissions.ts'
 import type { Principal } from '../../shared/auth/principals.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { type Mutation, mutationOf } from '../command/mutate.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { visibleSql } from '../policies/visibility.ts'
 import { decidableBy, patchDecidableBy } from '../waiting/mine.ts'
 import { idsOf } from './messages/decisions.ts'
@@ -24,20 +25,17 @@ export const ownerOf = ({ user_id, permissions }: Caller, group: string | undefi
 }
 
 /** The mutation of a request, which names the owner. */
-export const ownedBy = (
-  deps: Pick<OperationsDeps, 'keys'>,
-  req: FastifyRequest<{ Querystring: { group?: string } }>,
-): Owned => ({ ...mutationOf(deps, req as FastifyRequest), owner: ownerOf(req.caller, req.query.group) })
+export const ownedBy = (deps: Uses<'keys'>, req: FastifyRequest<{ Querystring: { group?: string } }>): Owned => ({
+  ...mutationOf(deps, req as FastifyRequest),
+  owner: ownerOf(req.caller, req.query.group),
+})
 
 /** The destination that a message of this purpose can reach. */
 export const statusFor = (purpose: Delivery['purpose']) => (purpose === 'code' ? 'unconfirmed' : 'active')
 
 /** Messages as their owner reads them, with the decisions that each tells of. */
 export const deliveryViews = async (db: Queryable, rows: readonly Delivery[]) => {
-  const all = await listNotices(
-    db,
-    rows.map(({ delivery_id }) => delivery_id),
-  )
+  const all = await listNotices(db, pluck(rows, 'delivery_id'))
   return rows.map(({ fact, ...row }) => ({
     ...row,
     security_event: fact?.event ?? null,

@@ -6,6 +6,7 @@ import {
 } from '../../../workflows/operation/rules/nodes.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { AllowedAction, RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import { refusal } from '../../shared/errors.ts'
 import { type Authority, allowedAction, type Governed, operationObject, refuseByPolicy } from '../policies/authority.ts'
 
 /** What interventions on the whole operation would work on. */
@@ -30,11 +31,7 @@ export const operationInterventions = (
   )
 }
 
-const nothing = (detail: string): RefusalCode => ({
-  category: 'invalid_state_transition',
-  code: 'intervention_not_applicable',
-  detail,
-})
+const nothing = (detail: string) => refusal('invalid_state_transition', 'intervention_not_applicable', detail)
 
 const NEEDS: Record<OperationIntervention, (offered: Offered, caller: Caller) => RefusalCode | undefined> = {
   // An attempt of an agent outside may have one, too: its node says so.
@@ -45,12 +42,8 @@ const NEEDS: Record<OperationIntervention, (offered: Offered, caller: Caller) =>
   override_freeze: ({ freezes }, { groups }) => {
     if (freezes.length === 0) return nothing('No freeze holds this operation now.')
     const own = freezes.some(({ approvers }) => approvers.length === 0 || approvers.some((key) => groups.includes(key)))
-    return own
-      ? undefined
-      : {
-          category: 'policy_denied',
-          code: 'not_eligible',
-          detail: `The freeze is overridden by members of ${[...new Set(freezes.flatMap(({ approvers }) => approvers))].join(', ')}.`,
-        }
+    if (own) return undefined
+    const all = [...new Set(freezes.flatMap(({ approvers }) => approvers))].join(', ')
+    return refusal('policy_denied', 'not_eligible', `The freeze is overridden by members of ${all}.`)
   },
 }

@@ -3,7 +3,7 @@ import type { Tx } from '../../../db/client.ts'
 import { lockUnsentStarts } from '../../../db/operations/commands/rows.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
 import { listAskedAgain } from '../../../db/operations/gates/ask.ts'
-import { cancelGates } from '../../../db/operations/gates/rows.ts'
+import { cancelGates, waitingGates } from '../../../db/operations/gates/rows.ts'
 import { listTargets, repin } from '../../../db/operations/leases/drift.ts'
 import { listReleased, setLeaseState, takeLeases } from '../../../db/operations/leases/rows.ts'
 import { countForStop, listCompensations, listStartable } from '../../../db/operations/nodes/rows.ts'
@@ -17,9 +17,8 @@ import type { CancelMode, RefusalCode } from '../../shared/contracts/operations/
 import { digest } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
 import { askHeads } from '../catalog/heads.ts'
-import type { Command, Decision, Steps } from '../command/command.ts'
-import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
-import type { OperationsDeps, PlanningDeps, PolicyDeps, ReplanDeps } from '../deps.ts'
+import { type Command, checkIfMatch, type Decision, lockVisible, type Steps, type Subject } from '../command/command.ts'
+import type { PlanningDeps, PolicyDeps, ReplanDeps, Uses } from '../deps.ts'
 import { operationActions, operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import { driftOf, takeDrift } from './drift.ts'
@@ -27,10 +26,7 @@ import { leaseHeld } from './leases.ts'
 import { readOperation } from './read.ts'
 
 /** Pause: no further node starts; running nodes end. Complete with the commit, because each claim reads the wanted control. */
-export const pauseSteps = (
-  deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db'>,
-  command: Command,
-): Steps<Subject> =>
+export const pauseSteps = (deps: PolicyDeps & Uses<'config' | 'db'>, command: Command): Steps<Subject> =>
   onOperation(deps, command, 'operation.pause', async (tx, subject, command_id) => {
     refuseOn(deps, command, subject, refusePause(subject.facts))
     checkIfMatch(command.if_match, subject.revision)
@@ -131,7 +127,7 @@ const retakeLeases = async (tx: Tx, { operation_id, plan_id, lease_state }: Subj
  * operation whose start was never sent ends here and now.
  */
 export const cancelSteps = (
-  deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db'>,
+  deps: PolicyDeps & Uses<'config' | 'db'>,
   command: Command,
   mode: CancelMode,
 ): Steps<Subject> =>
@@ -183,7 +179,7 @@ export const cancelSteps = (
  * are pinned anew.
  */
 export const driftSteps = (
-  deps: PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db'>,
+  deps: PlanningDeps & PolicyDeps & Uses<'db'>,
   command: Command,
   resource_ids: readonly string[],
 ): Steps<Subject> =>
@@ -206,7 +202,7 @@ export const driftSteps = (
 
 /** A signal for the wait node of that name; it is kept until one waits. */
 export const nodeSignalSteps = (
-  deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db'>,
+  deps: PolicyDeps & Uses<'config' | 'db'>,
   command: Command,
   { name, payload = {} }: { name: string; payload?: Record<string, unknown> },
 ): Steps<Subject> =>
@@ -219,9 +215,6 @@ export const nodeSignalSteps = (
       effect: { name },
     }
   })
-
-const waitingGates = (operation_id: string) =>
-  sql`(select count(*)::int from operations.gates g where g.operation_id = ${operation_id} and g.status = 'waiting')`
 
 const setControl = (tx: Tx, operation_id: string, set: Partial<typeof operation_control.$inferInsert>) =>
   tx.update(operation_control).set(set).where(eq(operation_control.operation_id, operation_id))
@@ -248,7 +241,7 @@ export const said = (
 
 /** The frame of a command on the whole operation: lock, policy, then what `decide` says. */
 export const onOperation = (
-  deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db'>,
+  deps: PolicyDeps & Uses<'config' | 'db'>,
   command: Command,
   action: PolicyAction,
   decide: (tx: Tx, subject: Subject, command_id: string) => Promise<Omit<Decision, 'object' | 'before'>>,
@@ -269,7 +262,7 @@ export const onOperation = (
 
 /** A refusal for its state tells the state and what is possible instead. */
 export const refuseOn = (
-  deps: Pick<OperationsDeps, 'clock' | 'cooloff_s' | 'policies'>,
+  deps: Uses<'clock' | 'cooloff_s' | 'policies'>,
   { caller }: Command,
   subject: Subject,
   refusal: RefusalCode | undefined,

@@ -1,5 +1,5 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
-import { equals, type Queryable, type Tx } from '../../../db/client.ts'
+import { equals, type Queryable, type Tx, updateRows } from '../../../db/client.ts'
 import { type Asked, askAgain } from '../../../db/operations/gates/ask.ts'
 import { listMovedTargets, listPatchedNodes, type MovedTarget } from '../../../db/operations/leases/drift.ts'
 import { getIntent } from '../../../db/operations/plans/rows.ts'
@@ -8,7 +8,7 @@ import type { PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { Subject } from '../command/subject.ts'
+import type { Subject } from '../command/command.ts'
 import type { PlanningDeps } from '../deps.ts'
 import { coneOf } from '../graph/graph.ts'
 import { specDigest } from '../graph/hashes.ts'
@@ -120,10 +120,9 @@ export const takeDrift = async (deps: PlanningDeps, tx: Tx, subject: Subject, dr
   const { operation_id } = subject
   const known = await diffOf(tx, subject)
   const moved = new Set(drift.diff.map(({ resource_id }) => resource_id))
-  await tx
-    .update(operations)
-    .set({ diff_moved: [...known.filter(({ resource_id }) => !moved.has(resource_id)), ...drift.diff] })
-    .where(eq(operations.operation_id, operation_id))
+  await updateRows(tx, { operation_id }, operations, {
+    diff_moved: [...known.filter(({ resource_id }) => !moved.has(resource_id)), ...drift.diff],
+  })
   for (const { node_id, spec } of drift.drifted) if (spec) await setSpec(tx, operation_id, node_id, spec)
   const outlook = await lookAhead(deps, tx, subject, [])
   const changed = drift.drifted.map(({ node_id }) => node_id)

@@ -6,15 +6,15 @@ import { listFreezesNow } from '../../../db/operations/plans/calendar.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Operation, OperationGraph } from '../../shared/contracts/operations/operations.ts'
 import { notFound } from '../../shared/errors.ts'
-import { factsOf } from '../command/subject.ts'
-import type { OperationsDeps, PolicyDeps } from '../deps.ts'
+import { factsOf } from '../command/command.ts'
+import type { PolicyDeps, Uses } from '../deps.ts'
 import { operationActions } from '../policies/authority.ts'
 import { isVisible, placesFor } from '../policies/visibility.ts'
 import { operationInterventions } from './allowed.ts'
 
 /** One operation as this caller sees it; a control plane sees no actions. Throws not_found. */
 export const readOperation = async (
-  deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db'>,
+  deps: PolicyDeps & Uses<'config' | 'db'>,
   caller: Caller | undefined,
   operation_id: string,
 ): Promise<Operation> => {
@@ -64,7 +64,7 @@ export const readOperation = async (
 }
 
 /** Throws not_found unless the caller may see the operation; returns what its ETag is made of. */
-export const requireVisible = async (deps: Pick<OperationsDeps, 'db'>, caller: Caller, operation_id: string) => {
+export const requireVisible = async (deps: Uses<'db'>, caller: Caller, operation_id: string) => {
   const owned = await getOwned(deps.db, operation_id)
   const places = owned ? await placesFor(deps.db, caller, owned.resource_ids) : []
   if (!owned || !isVisible(caller, owned.requester_id, places)) throw notFound('operation', operation_id)
@@ -75,7 +75,7 @@ const COLLAPSE_ABOVE = 500
 
 /** The drawing with live states, nodes in rank order; collapsed groups keep their counts and leave out their nodes. */
 export const readGraph = async (
-  deps: Pick<OperationsDeps, 'db'>,
+  deps: Uses<'db'>,
   operation_id: string,
   { collapse = 'none', revision }: { collapse?: 'auto' | 'none' | 'groups'; revision?: number },
 ): Promise<OperationGraph> => {

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { getResource } from '../../../db/operations/history/tail.ts'
@@ -26,15 +25,16 @@ import {
   CommandHeaders,
   errorReplies,
   ReadHeaders,
+  type Routes,
   sendStored,
   type TypedApp,
   VersionedHeaders,
 } from '../../shared/http/app.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf } from '../command/command.ts'
-import { answer, unlessKnown } from '../command/reply.ts'
+import { unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
-import type { CommandDeps, OperationsDeps, PolicyDeps, ReplanDeps } from '../deps.ts'
+import type { CommandDeps, PolicyDeps, ReplanDeps, Uses } from '../deps.ts'
 import { isOutdated, markStale } from '../plans/preview.ts'
 import { maySeeResource, visibleSql } from '../policies/visibility.ts'
 import { cancelSteps, pauseSteps, resumeSteps } from './control.ts'
@@ -45,9 +45,7 @@ const read = allow('operation:read', { kind: 'R' })
 const tags = ['operations']
 
 /** Operations: lists, one operation, its graph, and the commands on the whole of it. */
-export const operationsRoutes: FastifyPluginAsyncTypebox<{
-  deps: CommandDeps & ReplanDeps & Pick<OperationsDeps, 'pages'>
-}> = async (app, { deps }) => {
+export const operationsRoutes: Routes<CommandDeps & ReplanDeps & Uses<'pages'>> = async (app, { deps }) => {
   startPlanRoute(app, deps)
   listOperationsRoute(app, deps)
   listResourceOperationsRoute(app, deps)
@@ -59,29 +57,26 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{
 }
 
 const startPlanRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
-  app.post(
-    '/v1/plans/:plan_id/start',
-    {
-      schema: {
-        operationId: 'startPlan',
-        summary: 'Start a plan',
-        description:
-          'Locks the plan and starts its operation. `reviewed_plan_hash` says which paper was read; another is 412. Of many callers one starts it, the others get 409 with the operation_id.',
-        tags: ['plans'],
-        params: PlanParams,
-        headers: CommandHeaders,
-        'x-reply-headers': ['location'],
-        body: StartBody,
-        response: {
-          201: OperationReply,
-          202: OperationReply,
-          200: Type.Union([OperationReply, DryRunReply]),
-          ...errorReplies,
-        },
+  app.post('/v1/plans/:plan_id/start', {
+    schema: {
+      operationId: 'startPlan',
+      summary: 'Start a plan',
+      description:
+        'Locks the plan and starts its operation. `reviewed_plan_hash` says which paper was read; another is 412. Of many callers one starts it, the others get 409 with the operation_id.',
+      tags: ['plans'],
+      params: PlanParams,
+      headers: CommandHeaders,
+      'x-reply-headers': ['location'],
+      body: StartBody,
+      response: {
+        201: OperationReply,
+        202: OperationReply,
+        200: Type.Union([OperationReply, DryRunReply]),
+        ...errorReplies,
       },
-      preHandler: allow('plan:start', { kind: 'A' }),
     },
-    async (req, reply) => {
+    preHandler: allow('plan:start', { kind: 'A' }),
+    handler: async (req, reply) => {
       const { plan_id } = req.params
       const { comment, dry_run } = req.body
       const command = commandOf(deps, req, {
@@ -98,187 +93,162 @@ const startPlanRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
         throw error
       }
     },
-  )
+  })
 }
 
-const listOperationsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
-  app.get(
-    '/v1/operations',
-    {
-      schema: {
-        operationId: 'listOperations',
-        summary: 'List operations',
-        description: 'Operations that the caller may see, newest first. Every filter narrows; arrays are alternatives.',
-        tags,
-        querystring: OperationListQuery,
-        response: { 200: OperationList, ...errorReplies },
-      },
-      preHandler: read,
+const listOperationsRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) => {
+  app.get('/v1/operations', {
+    schema: {
+      operationId: 'listOperations',
+      summary: 'List operations',
+      description: 'Operations that the caller may see, newest first. Every filter narrows; arrays are alternatives.',
+      tags,
+      querystring: OperationListQuery,
+      response: { 200: OperationList, ...errorReplies },
     },
-    (req) => pageOfOperations(deps, req, req.query),
-  )
+    preHandler: read,
+    handler: (req) => pageOfOperations(deps, req, req.query),
+  })
 }
 
-const listResourceOperationsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
-  app.get(
-    '/v1/resources/:resource_id/operations',
-    {
-      schema: {
-        operationId: 'listResourceOperations',
-        summary: 'List the operations of a resource',
-        description: 'Operations that have the resource as target, or touch it otherwise.',
-        tags,
-        params: Type.Object({ resource_id: text('eu1-web-01', { minLength: 1, maxLength: 128 }) }),
-        querystring: ResourceOperationsQuery,
-        response: { 200: OperationList, ...errorReplies },
-      },
-      preHandler: read,
+const listResourceOperationsRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) => {
+  app.get('/v1/resources/:resource_id/operations', {
+    schema: {
+      operationId: 'listResourceOperations',
+      summary: 'List the operations of a resource',
+      description: 'Operations that have the resource as target, or touch it otherwise.',
+      tags,
+      params: Type.Object({ resource_id: text('eu1-web-01', { minLength: 1, maxLength: 128 }) }),
+      querystring: ResourceOperationsQuery,
+      response: { 200: OperationList, ...errorReplies },
     },
-    async (req) => {
+    preHandler: read,
+    handler: async (req) => {
       const { resource_id } = req.params
       const page = await pageOfOperations(deps, req, { ...req.query, resource_id })
       if (page.items.length === 0 && !(await isKnown(deps, req.caller, resource_id)))
         throw notFound('resource', resource_id)
       return page
     },
-  )
+  })
 }
 
-const getOperationRoute = (app: TypedApp, deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db'>) => {
-  app.get(
-    '/v1/operations/:operation_id',
-    {
-      schema: {
-        operationId: 'getOperation',
-        summary: 'Read an operation',
-        description:
-          'Status, progress, open gates, pending commands, and what the caller may do now. The ETag is `"<revision>-<change_seq>"`.',
-        tags,
-        params: OperationParams,
-        headers: ReadHeaders,
-        'x-reply-headers': ['etag'],
-        response: { 200: Operation, 304: Type.Null(), ...errorReplies },
-      },
-      preHandler: read,
+const getOperationRoute = (app: TypedApp, deps: PolicyDeps & Uses<'config' | 'db'>) => {
+  app.get('/v1/operations/:operation_id', {
+    schema: {
+      operationId: 'getOperation',
+      summary: 'Read an operation',
+      description:
+        'Status, progress, open gates, pending commands, and what the caller may do now. The ETag is `"<revision>-<change_seq>"`.',
+      tags,
+      params: OperationParams,
+      headers: ReadHeaders,
+      'x-reply-headers': ['etag'],
+      response: { 200: Operation, 304: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: read,
+    handler: async (req, reply) => {
       const operation = await readOperation(deps, req.caller, req.params.operation_id)
       return unlessKnown(req, reply, operation, operation)
     },
-  )
+  })
 }
 
-const getOperationGraphRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
-  app.get(
-    '/v1/operations/:operation_id/graph',
-    {
-      schema: {
-        operationId: 'getOperationGraph',
-        summary: 'Read the graph of an operation',
-        description: 'The drawing of the plan in rank order, with the live states of nodes and gates.',
-        tags,
-        params: OperationParams,
-        querystring: GraphQuery,
-        headers: ReadHeaders,
-        'x-reply-headers': ['etag'],
-        response: { 200: OperationGraph, 304: Type.Null(), ...errorReplies },
-      },
-      preHandler: read,
+const getOperationGraphRoute = (app: TypedApp, deps: Uses<'db'>) => {
+  app.get('/v1/operations/:operation_id/graph', {
+    schema: {
+      operationId: 'getOperationGraph',
+      summary: 'Read the graph of an operation',
+      description: 'The drawing of the plan in rank order, with the live states of nodes and gates.',
+      tags,
+      params: OperationParams,
+      querystring: GraphQuery,
+      headers: ReadHeaders,
+      'x-reply-headers': ['etag'],
+      response: { 200: OperationGraph, 304: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: read,
+    handler: async (req, reply) => {
       const head = await requireVisible(deps, req.caller, req.params.operation_id)
       return unlessKnown(req, reply, head, await readGraph(deps, req.params.operation_id, req.query))
     },
-  )
+  })
 }
 
 const pauseOperationRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => {
-  app.post(
-    '/v1/operations/:operation_id/pause',
-    {
-      schema: {
-        operationId: 'pauseOperation',
-        summary: 'Pause an operation',
-        description: 'No node starts after the answer; running nodes end. Gates may still be decided.',
-        tags,
-        params: OperationParams,
-        headers: VersionedHeaders,
-        'x-reply-headers': ['location'],
-        body: PauseBody,
-        response: { 200: Type.Union([OperationReply, DryRunReply]), 202: OperationReply, ...errorReplies },
-      },
-      preHandler: allow('operation:control', { kind: 'S' }),
+  app.post('/v1/operations/:operation_id/pause', {
+    schema: {
+      operationId: 'pauseOperation',
+      summary: 'Pause an operation',
+      description: 'No node starts after the answer; running nodes end. Gates may still be decided.',
+      tags,
+      params: OperationParams,
+      headers: VersionedHeaders,
+      'x-reply-headers': ['location'],
+      body: PauseBody,
+      response: { 200: Type.Union([OperationReply, DryRunReply]), 202: OperationReply, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('operation:control', { kind: 'S' }),
+    handler: async (req, reply) => {
       const given = { kind: 'pause', class: 'stop', ...req.params, ...req.body } as const
       const command = commandOf(deps, req, given)
-      return answer(reply)(await runCommand(deps, command, pauseSteps(deps, command)))
+      return sendStored(reply, await runCommand(deps, command, pauseSteps(deps, command)))
     },
-  )
+  })
 }
 
 const resumeOperationRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
-  app.post(
-    '/v1/operations/:operation_id/resume',
-    {
-      schema: {
-        operationId: 'resumeOperation',
-        summary: 'Resume an operation',
-        description: 'Resumes a paused operation. Nodes with an unknown outcome must be settled first.',
-        tags,
-        params: OperationParams,
-        headers: VersionedHeaders,
-        'x-reply-headers': ['location'],
-        body: ResumeBody,
-        response: { 200: Type.Union([OperationReply, DryRunReply]), 202: OperationReply, ...errorReplies },
-      },
-      preHandler: allow('operation:control', { kind: 'A' }),
+  app.post('/v1/operations/:operation_id/resume', {
+    schema: {
+      operationId: 'resumeOperation',
+      summary: 'Resume an operation',
+      description: 'Resumes a paused operation. Nodes with an unknown outcome must be settled first.',
+      tags,
+      params: OperationParams,
+      headers: VersionedHeaders,
+      'x-reply-headers': ['location'],
+      body: ResumeBody,
+      response: { 200: Type.Union([OperationReply, DryRunReply]), 202: OperationReply, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('operation:control', { kind: 'A' }),
+    handler: async (req, reply) => {
       const given = { kind: 'resume', class: 'start', ...req.params, ...req.body } as const
       const command = commandOf(deps, req, given)
       const steps = resumeSteps(deps, command, req.body.acknowledge_drift ?? false)
-      return answer(reply)(await runCommand(deps, command, steps))
+      return sendStored(reply, await runCommand(deps, command, steps))
     },
-  )
+  })
 }
 
 const cancelOperationRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => {
-  app.post(
-    '/v1/operations/:operation_id/cancel',
-    {
-      schema: {
-        operationId: 'cancelOperation',
-        summary: 'Cancel an operation',
-        description:
-          'Closes open gates and starts no more nodes. graceful lets running nodes end; compensate also undoes succeeded nodes; force is for a cancel that does not end.',
-        tags,
-        params: OperationParams,
-        headers: VersionedHeaders,
-        'x-reply-headers': ['location'],
-        body: CancelBody,
-        response: { 200: Type.Union([OperationReply, DryRunReply]), 202: OperationReply, ...errorReplies },
-      },
-      preHandler: allow('operation:control', { kind: 'S' }),
+  app.post('/v1/operations/:operation_id/cancel', {
+    schema: {
+      operationId: 'cancelOperation',
+      summary: 'Cancel an operation',
+      description:
+        'Closes open gates and starts no more nodes. graceful lets running nodes end; compensate also undoes succeeded nodes; force is for a cancel that does not end.',
+      tags,
+      params: OperationParams,
+      headers: VersionedHeaders,
+      'x-reply-headers': ['location'],
+      body: CancelBody,
+      response: { 200: Type.Union([OperationReply, DryRunReply]), 202: OperationReply, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('operation:control', { kind: 'S' }),
+    handler: async (req, reply) => {
       const given = { kind: 'cancel', class: 'stop', ...req.params, ...req.body } as const
       const command = commandOf(deps, req, given)
       const steps = cancelSteps(deps, command, req.body.mode ?? 'graceful')
-      return answer(reply)(await runCommand(deps, command, steps))
+      return sendStored(reply, await runCommand(deps, command, steps))
     },
-  )
+  })
 }
 
 /** A resource without operations is there for whoever may see it; all others hear that it is not. */
-const isKnown = async (deps: Pick<OperationsDeps, 'db'>, caller: Caller, resource_id: string): Promise<boolean> =>
+const isKnown = async (deps: Uses<'db'>, caller: Caller, resource_id: string): Promise<boolean> =>
   (await getResource(deps.db, resource_id)) !== undefined && (await maySeeResource(deps.db, caller, resource_id))
 
-const pageOfOperations = async (
-  deps: Pick<OperationsDeps, 'db' | 'pages'>,
-  req: FastifyRequest,
-  query: OperationListQuery,
-) => {
+const pageOfOperations = async (deps: Uses<'db' | 'pages'>, req: FastifyRequest, query: OperationListQuery) => {
   const { caller } = req
   const { page_size = 50, page_token, requester, gate_for, ...filter } = query
   const list = { route: req.routeOptions.url, user: caller.user_id, requester, gate_for, ...filter }

@@ -7,11 +7,12 @@ import { plans } from '../../../db/operations/tables/index.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import type { StartBody } from '../../shared/contracts/operations/plans.ts'
 import { nextOpening } from '../../shared/data/calendar.ts'
-import { AppError, notFound } from '../../shared/errors.ts'
+import { pluck } from '../../shared/data/pick.ts'
+import { AppError, notFound, refusal } from '../../shared/errors.ts'
 import { refuseHeld } from '../catalog/consumer.ts'
 import { askHeads } from '../catalog/heads.ts'
 import type { Command, Steps } from '../command/command.ts'
-import type { OperationsDeps, PlanningDeps, ReplanDeps } from '../deps.ts'
+import type { PlanningDeps, ReplanDeps, Uses } from '../deps.ts'
 import { bindAgain, planIntent } from '../plans/make.ts'
 import { movedPins, refusePlanPolicy, renderPlan } from '../plans/preview.ts'
 import { isLost, refuseLost } from '../plans/reservations.ts'
@@ -101,39 +102,21 @@ export const refuseHash = (
 ): RefusalCode | undefined =>
   reviewed_plan_hash === plan_hash
     ? undefined
-    : {
-        category: 'version_conflict',
-        code: 'plan_hash_moved',
+    : refusal('version_conflict', 'plan_hash_moved', 'This plan is not the one you reviewed: its hash differs.', {
         status: 412,
-        detail: 'This plan is not the one you reviewed: its hash differs.',
         extra: { plan_hash },
-      }
+      })
 
-const refuseWindow = (
-  { library }: Pick<OperationsDeps, 'library'>,
-  { window_id }: StartBody,
-): RefusalCode | undefined =>
+const refuseWindow = ({ library }: Uses<'library'>, { window_id }: StartBody): RefusalCode | undefined =>
   window_id === undefined || library.windows.some((window) => window.window_id === window_id)
     ? undefined
-    : {
-        category: 'validation_error',
-        code: 'unknown_reference',
-        status: 422,
-        detail: `There is no window "${window_id}".`,
-      }
+    : refusal('validation_error', 'unknown_reference', `There is no window "${window_id}".`, { status: 422 })
 
 /** Fresh versions of the targets. Where one has moved, a plan made now must do the same, or this one is stale. */
-const currentPins = async (
-  deps: PlanningDeps,
-  tx: Tx,
-  { plan, intent }: StartSubject,
-): Promise<Plan['document']['catalog_pins']> => {
+const currentPins = async (deps: PlanningDeps, tx: Tx, { plan, intent }: StartSubject) => {
   const pins = plan.document.catalog_pins
   // A target that stands still here may have moved there.
-  await refuseHeld(
-    tx,
-    pins.map(({ resource_id }) => resource_id),
-  )
+  await refuseHeld(tx, pluck(pins, 'resource_id'))
   const moved = await movedPins(tx, pins)
   if (moved.length === 0) return pins
   const planned = new Set(pins.map(({ resource_id }) => resource_id))
@@ -160,7 +143,7 @@ const OPENINGS = 50
  * Refuses one that would never begin.
  */
 const openingFor = (
-  { library }: Pick<OperationsDeps, 'library'>,
+  { library }: Uses<'library'>,
   { document }: Plan,
   { not_before, window_id }: StartBody,
   now: number,

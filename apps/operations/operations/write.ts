@@ -9,7 +9,7 @@ import { type PlanGraph, partiesOf } from '../../shared/contracts/operations/gra
 import type { Rehearsal, StartBody } from '../../shared/contracts/operations/plans.ts'
 import type { OperationCalendar } from '../../shared/data/calendar.ts'
 import { digest } from '../../shared/data/digest.ts'
-import { pick } from '../../shared/data/pick.ts'
+import { pick, pluck } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Command, Decision } from '../command/command.ts'
 import { specDigest } from '../graph/hashes.ts'
@@ -221,10 +221,7 @@ const resourcesOf = ({ document }: Plan, { diff, impact }: PlanReport, pins: Pla
       change: change.get(resource_id) ?? null,
       version,
     })),
-    ...more(
-      'ancestor',
-      document.leases.map(({ resource_id }) => resource_id),
-    ),
+    ...more('ancestor', pluck(document.leases, 'resource_id')),
     ...more('dependent', impact.dependents),
   ]
 }

@@ -3,7 +3,7 @@ import { listDeadlines, type Span } from '../../../db/operations/operations/over
 import { listSchedules } from '../../../db/operations/plans/schedules.ts'
 import { operations, schedules } from '../../../db/operations/tables/index.ts'
 import type { PlannedTick } from '../../shared/contracts/overview/overview.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { type Viewer, visibleSql } from '../policies/visibility.ts'
 import { nextTimes } from '../schedules/when.ts'
 
@@ -14,7 +14,7 @@ const MOST_TIMES = 28
 
 /** Runs of schedules and deadlines within a time to come, the earliest first; whether there are more. */
 export const listPlanned = async (
-  { db }: Pick<OperationsDeps, 'db'>,
+  { db }: Uses<'db'>,
   viewer: Viewer,
   span: Span,
 ): Promise<{ planned: PlannedTick[]; planned_more: boolean }> => {

@@ -1,11 +1,10 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { countOpen, countOpenByRegion, listEndsByDay, sumPeriod } from '../../../db/operations/operations/overview.ts'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { Overview, OverviewQuery } from '../../shared/contracts/overview/overview.ts'
-import { errorReplies } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import { visibleSql } from '../policies/visibility.ts'
 import { listPlanned } from './planned.ts'
 
@@ -13,25 +12,19 @@ const DAY_MS = 86_400_000
 const AHEAD_DAYS = 14
 
 /** What ran, what runs, what is to come, as far as the caller may see it. */
-export const overviewRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDeps, 'db'> }> = async (
-  app,
-  { deps },
-) => {
-  app.get(
-    '/v1/overview',
-    {
-      schema: {
-        operationId: 'getOverview',
-        summary: 'Read the overview',
-        description:
-          'How operations ended by day, against the period before; what is open; what is planned for the next 14 days.',
-        tags: ['operations'],
-        querystring: OverviewQuery,
-        response: { 200: Overview, ...errorReplies },
-      },
-      preHandler: allow('operation:read', { kind: 'R' }),
+export const overviewRoutes: Routes<Uses<'db'>> = async (app, { deps }) => {
+  app.get('/v1/overview', {
+    schema: {
+      operationId: 'getOverview',
+      summary: 'Read the overview',
+      description:
+        'How operations ended by day, against the period before; what is open; what is planned for the next 14 days.',
+      tags: ['operations'],
+      querystring: OverviewQuery,
+      response: { 200: Overview, ...errorReplies },
     },
-    async ({ caller, query: { days: length = 14 } }) => {
+    preHandler: allow('operation:read', { kind: 'R' }),
+    handler: async ({ caller, query: { days: length = 14 } }) => {
       const visible = visibleSql(caller, operations)
       const as_of = await readAsOf(deps.db)
       const now = Date.parse(as_of.time)
@@ -53,7 +46,7 @@ export const overviewRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDe
       })
       return { now: open, regions, days, period: sums, before: sums_before, ...planned, as_of }
     },
-  )
+  })
 }
 
 const spanOf = (from: number, to: number) => ({ from: new Date(from).toISOString(), to: new Date(to).toISOString() })

@@ -219,11 +219,7 @@ function* checkValue(procedure: Procedure, step: Step, before: ReadonlySet<strin
       yield { rule: 'secret', pointer, message: `the step has no secret "${text}"` }
 }
 
-const refuseReference = (
-  procedure: Procedure,
-  before: ReadonlySet<string>,
-  { root, pointer, text }: Reference,
-): string | undefined => {
+const refuseReference = (procedure: Procedure, before: ReadonlySet<string>, { root, pointer, text }: Reference) => {
   const [first = '', ...rest] = tokensOf(pointer)
   if (root === 'nodes') return refuseOutput(procedure, before, first, rest)
   if (!(PLAN_ROOTS as readonly string[]).includes(root))
@@ -237,12 +233,7 @@ const refuseReference = (
   return undefined
 }
 
-const refuseOutput = (
-  { steps }: Procedure,
-  before: ReadonlySet<string>,
-  id: string,
-  rest: string[],
-): string | undefined => {
+const refuseOutput = ({ steps }: Procedure, before: ReadonlySet<string>, id: string, rest: string[]) => {
   const step = steps.find((candidate) => candidate.id === id)
   if (!step) return `there is no step "${id}"`
   if (!before.has(id)) return `the step "${id}" does not come before this one`

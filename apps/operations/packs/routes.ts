@@ -1,32 +1,25 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { listPackUses, listPackVersions, listScheduledPacks } from '../../../db/operations/packs.ts'
 import { operations, schedules } from '../../../db/operations/tables/index.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { PackList, type PackView } from '../../shared/contracts/operations/plans.ts'
-import { errorReplies } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import type { Pack, Procedure } from '../graph/types.ts'
 import { visibleSql } from '../policies/visibility.ts'
 
 /** The packs that this deployment has loaded, and those that it once had. */
-export const packsRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDeps, 'db' | 'library'> }> = async (
-  app,
-  { deps: { db, library } },
-) => {
-  app.get(
-    '/v1/packs',
-    {
-      schema: {
-        operationId: 'listPacks',
-        summary: 'List packs',
-        description:
-          'Every version of every pack that was ever loaded, with its procedures and the operations that use it. A pack with a fault is never listed: operations does not start with it.',
-        tags: ['plans'],
-        response: { 200: PackList, ...errorReplies },
-      },
-      preHandler: allow('operation:read', { kind: 'R' }),
+export const packsRoutes: Routes<Uses<'db' | 'library'>> = async (app, { deps: { db, library } }) => {
+  app.get('/v1/packs', {
+    schema: {
+      operationId: 'listPacks',
+      summary: 'List packs',
+      description:
+        'Every version of every pack that was ever loaded, with its procedures and the operations that use it. A pack with a fault is never listed: operations does not start with it.',
+      tags: ['plans'],
+      response: { 200: PackList, ...errorReplies },
     },
-    async ({ caller }) => {
+    preHandler: allow('operation:read', { kind: 'R' }),
+    handler: async ({ caller }) => {
       const [known, uses, scheduled] = await Promise.all([
         listPackVersions(db),
         listPackUses(db, visibleSql(caller, operations)),
@@ -51,7 +44,7 @@ export const packsRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDeps,
         ],
       }
     },
-  )
+  })
 }
 
 type Named = { pack: string; version: string }

@@ -17,13 +17,12 @@ import {
 import { type EvidenceSubject, rulesOf } from '../../../db/operations/tables/evidence.ts'
 import { refuseDigestOf } from '../../../workflows/operation/rules/patches.ts'
 import type { ApprovePatchBody, PatchChange } from '../../shared/contracts/operations/patches.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, wrongAt } from '../../shared/errors.ts'
 import { askHeads } from '../catalog/heads.ts'
-import type { Decision, Steps } from '../command/command.ts'
+import { type Decision, lockVisible, type Steps, type Subject } from '../command/command.ts'
 import { runCommand } from '../command/run.ts'
-import { lockVisible, type Subject } from '../command/subject.ts'
 import { type Proof, signatureOf, withProof } from '../command/vote-signature.ts'
-import type { CommandDeps, OperationsDeps, PlanningDeps, ReplanDeps } from '../deps.ts'
+import type { CommandDeps, PlanningDeps, ReplanDeps, Uses } from '../deps.ts'
 import { refuseDrifted } from '../operations/control.ts'
 import {
   lookAhead,
@@ -35,7 +34,7 @@ import {
   revisionOf,
 } from '../plans/ahead.ts'
 import { refused, throwIfRefused } from '../policies/authority.ts'
-import { type People, refuseTainted, withPeople } from '../policies/lost-rights.ts'
+import { type People, refuseTainted, withPeople } from '../policies/footing.ts'
 import {
   checkBatch,
   evidenceOf,
@@ -54,7 +53,7 @@ import { lostPatchVotes, patchFooting, voidedPatchVotes } from './voters.ts'
  * the same transaction; the patch counts as applied when the engine stands on it.
  */
 export const approvePatch = async (
-  deps: CommandDeps & ReplanDeps & Pick<OperationsDeps, 'lookback_s'>,
+  deps: CommandDeps & ReplanDeps & Uses<'lookback_s'>,
   command: PatchCommand,
   body: ApprovePatchBody,
 ) => {
@@ -71,7 +70,7 @@ export const approvePatch = async (
 }
 
 const approveSteps = (
-  deps: ReplanDeps & Pick<OperationsDeps, 'lookback_s'>,
+  deps: ReplanDeps & Uses<'lookback_s'>,
   command: PatchCommand,
   body: ApprovePatchBody,
   people: People,
@@ -84,8 +83,9 @@ const approveSteps = (
     throwIfRefused(refuseTainted(command.caller, footing))
     throwIfRefused(refuseDigestOf(patch.digest, body.reviewed_digest))
     if (body.comment === undefined && patch.required.some((policy) => policy.comment_on_approve))
-      throw new AppError('validation_error', 'schema_violation', 'A gate that the patch touches asks for a comment.', {
-        violations: [{ pointer: '/comment', code: 'required', message: 'is required by a policy' }],
+      throw wrongAt('/comment', 'is required by a policy', {
+        as: 'required',
+        detail: 'A gate that the patch touches asks for a comment.',
       })
     throwIfRefused(refuseBase(patch.base_revision, subject.plan_revision))
     heads.require()
@@ -221,11 +221,7 @@ const overtake = async (deps: PlanningDeps, tx: Tx, subject: Subject, plan_revis
 }
 
 /** Ends a patch that came too late, and releases the nodes that it held. */
-const setAside = async (
-  deps: Pick<OperationsDeps, 'db' | 'nats' | 'policies'>,
-  command: PatchCommand,
-  code: string,
-): Promise<void> => {
+const setAside = async (deps: Uses<'db' | 'nats' | 'policies'>, command: PatchCommand, code: string): Promise<void> => {
   await deps.db.transaction(async (tx) => {
     const subject = await lockVisible(deps, tx, command)
     const patch = await getPatch(tx, subject.operation_id, command.patch_id)

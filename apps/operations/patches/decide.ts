@@ -13,10 +13,9 @@ import type { RejectPatchBody } from '../../shared/contracts/operations/patches.
 import { digest } from '../../shared/data/digest.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { Command, Decision, Steps } from '../command/command.ts'
+import { type Command, checkIfMatch, type Decision, lockVisible, type Steps, type Subject } from '../command/command.ts'
 import { runCommand } from '../command/run.ts'
-import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
-import type { CommandDeps, OperationsDeps, PolicyDeps } from '../deps.ts'
+import type { CommandDeps, PolicyDeps, Uses } from '../deps.ts'
 import { refuseOn } from '../operations/control.ts'
 import { secretViolations } from '../planner/plan.ts'
 import { notApplicable, type Outlook, requirePatch } from '../plans/ahead.ts'
@@ -46,7 +45,7 @@ export const refuseUnsound = ({ patched: { violations } }: Outlook): void => {
 }
 
 /** A pool may resolve only secrets that the plan itself could have named: the rule of a preview, for the new steps. */
-export const refuseSecretsOf = ({ mayResolve }: Pick<OperationsDeps, 'mayResolve'>, { patched }: Outlook): void => {
+export const refuseSecretsOf = ({ mayResolve }: Uses<'mayResolve'>, { patched }: Outlook): void => {
   const brought = new Set([...patched.touched, ...patched.added])
   const violations = secretViolations(
     patched.nodes.filter(({ node_id }) => brought.has(node_id)),
@@ -103,7 +102,7 @@ export const rejectPatch = (deps: CommandDeps & PolicyDeps, command: PatchComman
 
 /** A vote that is one of several is given only where such votes are allowed. */
 export const checkBatch = (
-  { config }: Pick<OperationsDeps, 'config'>,
+  { config }: Uses<'config'>,
   { risk_level }: Subject,
   { required }: PatchRow,
   verdict: Verdict,
@@ -122,7 +121,7 @@ type OnPatch = (
 
 /** The frame of a decision on a patch: lock, policy, state, then `decide`. */
 export const onPatch = (
-  deps: PolicyDeps & Pick<OperationsDeps, 'db'>,
+  deps: PolicyDeps & Uses<'db'>,
   command: PatchCommand,
   verb: 'approve' | 'reject',
   decide: OnPatch,
@@ -144,7 +143,7 @@ export const onPatch = (
 })
 
 export const answered = (
-  deps: Pick<OperationsDeps, 'clock' | 'db' | 'policies'>,
+  deps: Uses<'clock' | 'db' | 'policies'>,
   { caller, operation_id, patch_id }: PatchCommand,
 ) => ({
   render: async ({ command }: AcceptedCommand) => {

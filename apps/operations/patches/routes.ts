@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { and, gt, inArray } from 'drizzle-orm'
 import Type from 'typebox'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
@@ -16,12 +15,19 @@ import {
   ProposeBody,
   RejectPatchBody,
 } from '../../shared/contracts/operations/patches.ts'
-import { errorReplies, ReadHeaders, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
+import {
+  errorReplies,
+  ReadHeaders,
+  type Routes,
+  sendStored,
+  type TypedApp,
+  VersionedHeaders,
+} from '../../shared/http/app.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf } from '../command/command.ts'
-import { answer, unlessKnown } from '../command/reply.ts'
+import { unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
-import type { CommandDeps, OperationsDeps, PolicyDeps, ReplanDeps } from '../deps.ts'
+import type { CommandDeps, PolicyDeps, ReplanDeps, Uses } from '../deps.ts'
 import { approvePatch } from './approve.ts'
 import { rejectPatch } from './decide.ts'
 import { proposeSteps } from './propose.ts'
@@ -32,9 +38,7 @@ const tags = ['patches']
 const base = '/v1/operations/:operation_id/patches'
 
 /** Patches: changes to a running graph, proposed, read and decided. */
-export const patchesRoutes: FastifyPluginAsyncTypebox<{
-  deps: CommandDeps & ReplanDeps & Pick<OperationsDeps, 'lookback_s' | 'pages'>
-}> = async (app, { deps }) => {
+export const patchesRoutes: Routes<CommandDeps & ReplanDeps & Uses<'lookback_s' | 'pages'>> = async (app, { deps }) => {
   listPatchesRoute(app, deps)
   getPatchRoute(app, deps)
   proposePatchRoute(app, deps)
@@ -42,22 +46,19 @@ export const patchesRoutes: FastifyPluginAsyncTypebox<{
   rejectPatchRoute(app, deps)
 }
 
-const listPatchesRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' | 'pages' | 'policies'>) => {
-  app.get(
-    base,
-    {
-      schema: {
-        operationId: 'listPatches',
-        summary: 'List patches of an operation',
-        description: 'Every patch in the order of proposal, with its changes, votes and what the caller may do.',
-        tags,
-        params: OperationParams,
-        querystring: PatchListQuery,
-        response: { 200: PatchList, ...errorReplies },
-      },
-      preHandler: read,
+const listPatchesRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'pages' | 'policies'>) => {
+  app.get(base, {
+    schema: {
+      operationId: 'listPatches',
+      summary: 'List patches of an operation',
+      description: 'Every patch in the order of proposal, with its changes, votes and what the caller may do.',
+      tags,
+      params: OperationParams,
+      querystring: PatchListQuery,
+      response: { 200: PatchList, ...errorReplies },
     },
-    async (req) => {
+    preHandler: read,
+    handler: async (req) => {
       const { operation_id } = req.params
       const { page_size = 50, page_token, status } = req.query
       const { head, places } = await readHead(deps, req.caller, operation_id)
@@ -69,110 +70,98 @@ const listPatchesRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'd
       const items = page.items.map((row) => viewPatch(deps, req.caller, head, places, row))
       return { ...page, items, as_of: await readAsOf(deps.db) }
     },
-  )
+  })
 }
 
-const getPatchRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' | 'policies'>) => {
-  app.get(
-    `${base}/:patch_id`,
-    {
-      schema: {
-        operationId: 'getPatch',
-        summary: 'Read a patch',
-        description:
-          'What it changes, what it mends and holds, who must agree, and the votes; `digest` is what a vote must name.',
-        tags,
-        params: PatchParams,
-        headers: ReadHeaders,
-        'x-reply-headers': ['etag'],
-        response: { 200: PatchDetail, 304: Type.Null(), ...errorReplies },
-      },
-      preHandler: read,
+const getPatchRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'policies'>) => {
+  app.get(`${base}/:patch_id`, {
+    schema: {
+      operationId: 'getPatch',
+      summary: 'Read a patch',
+      description:
+        'What it changes, what it mends and holds, who must agree, and the votes; `digest` is what a vote must name.',
+      tags,
+      params: PatchParams,
+      headers: ReadHeaders,
+      'x-reply-headers': ['etag'],
+      response: { 200: PatchDetail, 304: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: read,
+    handler: async (req, reply) => {
       const { view, head } = await readPatch(deps, req.caller, req.params.operation_id, req.params.patch_id)
       return unlessKnown(req, reply, head, view)
     },
-  )
+  })
 }
 
 const proposePatchRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
-  app.post(
-    base,
-    {
-      schema: {
-        operationId: 'proposePatch',
-        summary: 'Propose a patch',
-        description:
-          'Changes to what has not begun. An unsound result is refused with every violation; nodes that it touches are held until it is decided.',
-        tags,
-        params: OperationParams,
-        headers: VersionedHeaders,
-        'x-reply-headers': ['location'],
-        body: ProposeBody,
-        response: { 200: DryRunReply, 201: PatchReply, 202: PatchReply, ...errorReplies },
-      },
-      preHandler: allow('patch:propose', { kind: 'W' }),
+  app.post(base, {
+    schema: {
+      operationId: 'proposePatch',
+      summary: 'Propose a patch',
+      description:
+        'Changes to what has not begun. An unsound result is refused with every violation; nodes that it touches are held until it is decided.',
+      tags,
+      params: OperationParams,
+      headers: VersionedHeaders,
+      'x-reply-headers': ['location'],
+      body: ProposeBody,
+      response: { 200: DryRunReply, 201: PatchReply, 202: PatchReply, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('patch:propose', { kind: 'W' }),
+    handler: async (req, reply) => {
       const { reason, dry_run } = req.body
       const given = { kind: 'patch_proposed', class: 'edit', ...req.params, reason, dry_run } as const
       const patch_id = uuidv7()
       const command = { ...commandOf(deps, req, given), command_id: patch_id, patch_id, caller: req.caller }
-      return answer(reply)(await runCommand(deps, command, proposeSteps(deps, command, req.body)))
+      return sendStored(reply, await runCommand(deps, command, proposeSteps(deps, command, req.body)))
     },
-  )
+  })
 }
 
-const approvePatchRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps & Pick<OperationsDeps, 'lookback_s'>) => {
-  app.post(
-    `${base}/:patch_id/approve`,
-    {
-      schema: {
-        operationId: 'approvePatch',
-        summary: 'Approve a patch',
-        description:
-          'A vote for the digest that was reviewed. When the rule of every gate that the patch touches is met, the graph of the next revision is written at once.',
-        tags,
-        params: PatchParams,
-        headers: VersionedHeaders,
-        'x-reply-headers': ['location'],
-        body: ApprovePatchBody,
-        response: { 200: Type.Union([PatchReply, DryRunReply]), 202: PatchReply, ...errorReplies },
-      },
-      preHandler: allow('patch:decide', { kind: 'A' }),
+const approvePatchRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps & Uses<'lookback_s'>) => {
+  app.post(`${base}/:patch_id/approve`, {
+    schema: {
+      operationId: 'approvePatch',
+      summary: 'Approve a patch',
+      description:
+        'A vote for the digest that was reviewed. When the rule of every gate that the patch touches is met, the graph of the next revision is written at once.',
+      tags,
+      params: PatchParams,
+      headers: VersionedHeaders,
+      'x-reply-headers': ['location'],
+      body: ApprovePatchBody,
+      response: { 200: Type.Union([PatchReply, DryRunReply]), 202: PatchReply, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('patch:decide', { kind: 'A' }),
+    handler: async (req, reply) => {
       const { comment: reason = null, dry_run } = req.body
       const given = { kind: 'patch_applied', class: 'start', ...req.params, reason, dry_run } as const
       const command = { ...commandOf(deps, req, given), patch_id: req.params.patch_id, caller: req.caller }
-      return answer(reply)(await approvePatch(deps, command, req.body))
+      return sendStored(reply, await approvePatch(deps, command, req.body))
     },
-  )
+  })
 }
 
 const rejectPatchRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => {
-  app.post(
-    `${base}/:patch_id/reject`,
-    {
-      schema: {
-        operationId: 'rejectPatch',
-        summary: 'Reject a patch',
-        description: 'Lets go of what it held. By its proposer the patch is withdrawn.',
-        tags,
-        params: PatchParams,
-        headers: VersionedHeaders,
-        'x-reply-headers': ['location'],
-        body: RejectPatchBody,
-        response: { 200: Type.Union([PatchReply, DryRunReply]), 202: PatchReply, ...errorReplies },
-      },
-      preHandler: allow(['patch:decide', 'patch:propose'], { kind: 'S' }),
+  app.post(`${base}/:patch_id/reject`, {
+    schema: {
+      operationId: 'rejectPatch',
+      summary: 'Reject a patch',
+      description: 'Lets go of what it held. By its proposer the patch is withdrawn.',
+      tags,
+      params: PatchParams,
+      headers: VersionedHeaders,
+      'x-reply-headers': ['location'],
+      body: RejectPatchBody,
+      response: { 200: Type.Union([PatchReply, DryRunReply]), 202: PatchReply, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow(['patch:decide', 'patch:propose'], { kind: 'S' }),
+    handler: async (req, reply) => {
       const { comment: reason, dry_run } = req.body
       const given = { kind: 'patch_closed', class: 'stop', ...req.params, reason, dry_run } as const
       const command = { ...commandOf(deps, req, given), patch_id: req.params.patch_id, caller: req.caller }
-      return answer(reply)(await rejectPatch(deps, command, req.body))
+      return sendStored(reply, await rejectPatch(deps, command, req.body))
     },
-  )
+  })
 }

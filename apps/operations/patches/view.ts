@@ -5,8 +5,8 @@ import type { Place } from '../../shared/auth/scope.ts'
 import type { OperationStatus } from '../../shared/contracts/operations/graph.ts'
 import type { Patch, PatchDetail } from '../../shared/contracts/operations/patches.ts'
 import { notFound } from '../../shared/errors.ts'
-import { factsOf } from '../command/subject.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { factsOf } from '../command/command.ts'
+import type { Uses } from '../deps.ts'
 import { patchGroups, requirePatch } from '../plans/ahead.ts'
 import { allowedAction, type Governed, operationObject, refuseByPolicy } from '../policies/authority.ts'
 import type { PolicyAction, PolicyObject } from '../policies/cedar.ts'
@@ -35,7 +35,7 @@ type Head = NonNullable<Awaited<ReturnType<typeof getPatchHead>>>
 
 /** A patch for its readers, with the actions that this caller may take. */
 export const viewPatch = (
-  deps: Pick<OperationsDeps, 'clock' | 'policies'>,
+  deps: Uses<'clock' | 'policies'>,
   caller: Caller,
   head: Head,
   places: readonly Place[],
@@ -74,7 +74,7 @@ export const viewPatch = (
 }
 
 /** What the routes of patches read first: the operation as far as patches need it. Throws not_found. */
-export const readHead = async (deps: Pick<OperationsDeps, 'db'>, caller: Caller, operation_id: string) => {
+export const readHead = async (deps: Uses<'db'>, caller: Caller, operation_id: string) => {
   const head = await getPatchHead(deps.db, operation_id)
   const places = head ? await placesFor(deps.db, caller, head.resource_ids) : []
   if (!head || !isVisible(caller, head.requester_id, places)) throw notFound('operation', operation_id)
@@ -82,7 +82,7 @@ export const readHead = async (deps: Pick<OperationsDeps, 'db'>, caller: Caller,
 }
 
 export const readPatch = async (
-  deps: Pick<OperationsDeps, 'clock' | 'db' | 'policies'>,
+  deps: Uses<'clock' | 'db' | 'policies'>,
   caller: Caller,
   operation_id: string,
   patch_id: string,

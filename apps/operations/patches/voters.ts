@@ -3,9 +3,10 @@ import { SYSTEM, type TimelineEvent } from '../../../db/operations/facts/timelin
 import type { PatchRow, PatchVote } from '../../../db/operations/patches/rows.ts'
 import { partiesOf } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
-import type { Subject } from '../command/subject.ts'
+import { pluck } from '../../shared/data/pick.ts'
+import type { Subject } from '../command/command.ts'
 import { patchGroups } from '../plans/ahead.ts'
-import { type Footing, type LostVote, lossOf, type People, requireAsked, wordsOf } from '../policies/lost-rights.ts'
+import { type Footing, type LostVote, lossOf, type People, requireAsked, wordsOf } from '../policies/footing.ts'
 import { loadPlaces } from '../policies/visibility.ts'
 
 /** The grounds of a vote for a patch. No right counts that its proposer gave, or with four eyes any participant. */
@@ -31,10 +32,7 @@ export const lostPatchVotes = async (
   people: People,
   footing: Footing,
 ): Promise<LostVote[]> => {
-  requireAsked(
-    approvals.map(({ user_id }) => user_id),
-    people,
-  )
+  requireAsked(pluck(approvals, 'user_id'), people)
   const places = approvals.length > 0 ? await loadPlaces(tx, subject.resource_ids) : []
   return approvals.flatMap(({ user_id, actor }) => {
     const why = lossOf(people.get(user_id), { ...footing, places })

@@ -1,5 +1,6 @@
 import { readPointer } from '../../shared/data/pointer.ts'
-import { byText, type Order } from '../graph/order.ts'
+import { byText } from '../graph/graph.ts'
+import type { Order } from '../graph/order.ts'
 import type { Batch, BatchRule, Lane, Target } from '../graph/types.ts'
 
 /**
@@ -9,13 +10,13 @@ import type { Batch, BatchRule, Lane, Target } from '../graph/types.ts'
 export const batchesOf = (lane: Lane, order: Order, prefix: string): Batch[] => {
   const rule = lane.batch
   if (!rule) return []
-  const levels = groupBy(lane.targets, (target) => order.level.get(target.resource_id) ?? 0)
+  const levels = Map.groupBy(lane.targets, (target) => order.level.get(target.resource_id) ?? 0)
   const by = (target: Target) => (rule.by === undefined ? '' : textOf(readPointer(target, `/${rule.by}`)))
   const many = new Set(lane.targets.map(by)).size > 1
   return [...levels]
     .sort(([a], [b]) => a - b)
     .flatMap(([, targets], level) => {
-      const groups = [...groupBy(targets, by)].sort(([a], [b]) => byText(a, b))
+      const groups = [...Map.groupBy(targets, by)].sort(([a], [b]) => byText(a, b))
       return groups.flatMap(([group, members], index) => {
         const parts = [
           ...(prefix === '' ? [] : [prefix]),
@@ -54,14 +55,3 @@ const textOf = (value: unknown): string => (value === null || value === undefine
 
 const idPart = (value: string, index: number): string =>
   /^[a-z0-9][a-z0-9_-]{0,23}$/.test(value) ? value : `g${index + 1}`
-
-const groupBy = <T, K>(items: T[], keyOf: (item: T) => K): Map<K, T[]> => {
-  const groups = new Map<K, T[]>()
-  for (const item of items) {
-    const key = keyOf(item)
-    const group = groups.get(key)
-    if (group) group.push(item)
-    else groups.set(key, [item])
-  }
-  return groups
-}

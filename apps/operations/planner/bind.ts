@@ -1,7 +1,6 @@
 import type { PlanGate, PlanNode, RefusalCode } from '../../shared/contracts/operations/graph.ts'
-import type { Violation } from '../../shared/errors.ts'
-import { coneOf, ranksOf } from '../graph/graph.ts'
-import { byText } from '../graph/order.ts'
+import { refusal, type Violation } from '../../shared/errors.ts'
+import { byText, coneOf, ranksOf } from '../graph/graph.ts'
 import type { Library, PlannerInput, TargetDiff, Warning } from '../graph/types.ts'
 import { rejectingInTime } from '../packs/defaults.ts'
 import { bindPreviews, bindWatches } from '../packs/previews.ts'
@@ -79,11 +78,8 @@ const unique = (texts: string[]): string[] => [...new Set(texts)].sort(byText)
 export const refuseCeiling = (constraints: Record<string, unknown>, risk: Risk): RefusalCode | undefined => {
   const ceiling = constraints.risk_ceiling as 'low' | 'medium' | 'high' | undefined
   if (ceiling === undefined || !exceeds(risk.level, ceiling)) return undefined
-  return {
-    category: 'policy_denied',
-    code: 'risk_ceiling',
-    detail: `The risk of this plan is ${risk.level} (${risk.score} points), above the ceiling ${ceiling}.`,
-  }
+  const detail = `The risk of this plan is ${risk.level} (${risk.score} points), above the ceiling ${ceiling}.`
+  return refusal('policy_denied', 'risk_ceiling', detail)
 }
 
 export type Guarded = {

@@ -1,6 +1,7 @@
 import type { CatalogWrite, PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import type { Violation } from '../../shared/errors.ts'
-import { byText, type Order, orderTargets } from '../graph/order.ts'
+import { byText } from '../graph/graph.ts'
+import { type Order, orderTargets } from '../graph/order.ts'
 import {
   type Batch,
   type Group,
@@ -158,26 +159,15 @@ const expandOnce = (lane: Lane, plan: object, draft: Draft, violations: Violatio
   const unit = { procedure, target: undefined, roots, entry: [], group: undefined, tolerant: false }
   const done = expandUnit(unit, violations)
   draft.nodes.push(...done.nodes)
-  return {
-    gates: procedure.gates,
-    entry: done.roots,
-    after_canary: [],
-    between_batches: [],
-    before_step: stepFinder([done]),
-  }
+  return { ...entryPlace(done.roots), gates: procedure.gates, before_step: stepFinder([done]) }
 }
 
 const expandFreely = (lane: Lane, order: Order, expand: Expand): Places => {
   const all = lane.targets.map((target) => ({ target, ...expand(lane, target, [], {}) }))
   const own = new Set(lane.targets.map((target) => target.resource_id))
   const waits = (target: Target) => (order.before.get(target.resource_id) ?? []).some((id) => own.has(id))
-  return {
-    gates: lane.procedure.gates,
-    entry: all.filter(({ target }) => !waits(target)).flatMap((one) => one.roots),
-    after_canary: [],
-    between_batches: [],
-    before_step: stepFinder(all),
-  }
+  const entry = all.filter(({ target }) => !waits(target)).flatMap((one) => one.roots)
+  return { ...entryPlace(entry), gates: lane.procedure.gates, before_step: stepFinder(all) }
 }
 
 /** One batch after the other: its targets wait for the barrier that closes the one before. */

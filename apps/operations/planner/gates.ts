@@ -2,7 +2,7 @@ import type { GatePolicy, PlanGate, PlanNode } from '../../shared/contracts/oper
 import { digest } from '../../shared/data/digest.ts'
 import type { Violation } from '../../shared/errors.ts'
 import { CelError } from '../../shared/expressions/cel.ts'
-import { byText } from '../graph/order.ts'
+import { byText } from '../graph/graph.ts'
 import type { Freeze, GraphGate, Library, Place, Policy, Procedure, Target, Warning } from '../graph/types.ts'
 import { policyOf, rejectingInTime } from '../packs/defaults.ts'
 import type { JudgedPlan } from '../policies/plans.ts'
@@ -61,14 +61,7 @@ export const entryPlace = (entry: string[]): Places => ({
 })
 
 const guardsAt = (place: Places, at: Place, step?: string): string[][] => {
-  const sets =
-    at === 'entry'
-      ? [place.entry]
-      : at === 'after_canary'
-        ? [place.after_canary]
-        : at === 'between_batches'
-          ? place.between_batches
-          : [place.before_step(step ?? '')]
+  const sets = at === 'between_batches' ? place[at] : [at === 'before_step' ? place[at](step ?? '') : place[at]]
   return sets.filter((guards) => guards.length > 0).map((guards) => guards.toSorted(byText))
 }
 
@@ -82,11 +75,7 @@ const gateOf = ({ policy, question }: Policy, guards: string[]): Wanted => ({
 })
 
 /** A policy whose condition cannot be evaluated applies: silence must not open a gate. */
-const applies = (
-  { applies: condition, policy }: Policy,
-  facts: Record<string, unknown>,
-  violations: Violation[],
-): boolean => {
+const applies = ({ applies: condition, policy }: Policy, facts: Record<string, unknown>, violations: Violation[]) => {
   try {
     return condition?.test({ plan: facts }) ?? false
   } catch (error) {

@@ -1,6 +1,6 @@
 import type { PlanDocument } from '../../../db/operations/tables/index.ts'
 import type { PlanNode } from '../../shared/contracts/operations/graph.ts'
-import { byText } from '../graph/order.ts'
+import { byText } from '../graph/graph.ts'
 import type { Lane, PlannerInput } from '../graph/types.ts'
 
 type Leases = PlanDocument['leases']

@@ -2,7 +2,7 @@ import semver from 'semver'
 import type { Violation } from '../../shared/errors.ts'
 import { CelError } from '../../shared/expressions/cel.ts'
 import { diffTarget, isUnder, type TargetChange } from '../graph/diff.ts'
-import { byText } from '../graph/order.ts'
+import { byText } from '../graph/graph.ts'
 import {
   type BatchRule,
   type Lane,

@@ -5,7 +5,8 @@ import { listRivalPlans } from '../../../db/operations/plans/planning.ts'
 import type { Plan } from '../../../db/operations/plans/rows.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { nextOpening } from '../../shared/data/calendar.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { pluck } from '../../shared/data/pick.ts'
+import type { OperationsDeps, Uses } from '../deps.ts'
 import { libraryNow } from '../targets/calendar.ts'
 import type { PlanReport } from './types.ts'
 
@@ -18,7 +19,7 @@ type Conflicts = PlanView['conflicts']
  */
 export const listConflicts = async (
   db: Queryable,
-  { library, clock }: Pick<OperationsDeps, 'library' | 'clock'>,
+  { library, clock }: Uses<'library' | 'clock'>,
   plan: Plan,
   running?: string,
 ): Promise<Conflicts> => {
@@ -33,11 +34,7 @@ export const listConflicts = async (
       db,
       dependents.map((resource_id) => ({ resource_id, mode: 'exclusive' as const })),
     ),
-    listRivalPlans(
-      db,
-      intent_id,
-      document.catalog_pins.map(({ resource_id }) => resource_id),
-    ),
+    listRivalPlans(db, intent_id, pluck(document.catalog_pins, 'resource_id')),
     libraryNow(db, library),
     running === undefined ? frozenAtStart(plan) : listFreezesNow(db, running, now),
   ])

@@ -3,11 +3,12 @@ import { loadDurations, loadRelationships, loadTypes } from '../../../db/operati
 import type { Intent, Plan } from '../../../db/operations/plans/rows.ts'
 import type { Affected } from '../../shared/contracts/catalog/affected.ts'
 import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { refuseHeld } from '../catalog/consumer.ts'
 import { unanswered } from '../catalog/heads.ts'
 import type { OperationsConfig } from '../config.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import type { ProgramRules } from '../graph/executors.ts'
 import {
   type Library,
@@ -77,7 +78,7 @@ export const planIntent = async (
 
 /** What depends on the targets of a request, in one question to the catalog. Ask it outside a transaction. */
 export const askAffected = async (
-  { config, db, trust }: Pick<OperationsDeps, 'config' | 'db' | 'trust'>,
+  { config, db, trust }: Uses<'config' | 'db' | 'trust'>,
   request: TargetRequest,
   exclude: readonly string[] = [],
 ): Promise<Affected | null> => {
@@ -98,10 +99,7 @@ const loadInput = async (
   const resolved = await resolveTargets(db, request, config.OPERATIONS__LIMITS__TARGETS)
   const left_out = new Set(exclude)
   const targets = resolved.filter(({ resource_id }) => !left_out.has(resource_id))
-  await refuseHeld(
-    db,
-    targets.map(({ resource_id }) => resource_id),
-  )
+  await refuseHeld(db, pluck(targets, 'resource_id'))
   return { intent: requestOf(intent, request), mayResolve, ...(await loadWorld(db, deps, targets, at)) }
 }
 

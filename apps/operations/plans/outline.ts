@@ -5,7 +5,7 @@ import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
-import type { OperationsDeps, PlanningDeps } from '../deps.ts'
+import type { PlanningDeps, Uses } from '../deps.ts'
 import type { Target } from '../graph/types.ts'
 import type { Outline } from '../intents/create.ts'
 import { askAffected, planIntent } from './make.ts'
@@ -15,7 +15,7 @@ import { gateView } from './rules.ts'
 const MOST_TARGETS = 200
 const CHANGES_SHOWN = 20
 
-type Deps = PlanningDeps & Pick<OperationsDeps, 'db' | 'trust'>
+type Deps = PlanningDeps & Uses<'db' | 'trust'>
 type Refusal = { refused: { detail: string; code: string; violations: unknown[] } }
 
 /** The plan that an intent would have now, or why it has none. Neither is stored. */

@@ -14,15 +14,14 @@ import {
   saveRehearsal,
 } from '../../../db/operations/plans/rows.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
-import type { Affected } from '../../shared/contracts/catalog/affected.ts'
 import type { IntentBody, PreviewBody } from '../../shared/contracts/operations/intents.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
-import { pick } from '../../shared/data/pick.ts'
+import { pick, pluck } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { requireFresh } from '../catalog/consumer.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
-import type { OperationsDeps, PlanningDeps } from '../deps.ts'
+import type { PlanningDeps, Uses } from '../deps.ts'
 import { refusePreview, requireScopeOver } from '../intents/create.ts'
 import type { Made } from '../planner/plan.ts'
 import { allowedAction, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
@@ -43,7 +42,7 @@ const REPLACEABLE = ['ready', 'blocked_by_policy', 'stale'] as const
  * another takes its place (operations.md 2.2).
  */
 export const previewPlan = async (
-  deps: PlanningDeps & Pick<OperationsDeps, 'db' | 'keys' | 'policies' | 'projection' | 'trust'>,
+  deps: PlanningDeps & Uses<'db' | 'keys' | 'policies' | 'projection' | 'trust'>,
   mutation: Mutation,
   intent_id: string,
   body: PreviewBody,
@@ -91,11 +90,7 @@ export const previewPlan = async (
  * What depends on the targets of an intent. It is asked before the transaction, so that no lock waits for the catalog; a
  * refusal is thrown inside it, behind not found, policy and state.
  */
-const affectedAhead = async (
-  deps: Pick<OperationsDeps, 'config' | 'db' | 'trust'>,
-  intent_id: string,
-  exclude: readonly string[],
-): Promise<{ affected: Affected | null } | { error: unknown }> => {
+const affectedAhead = async (deps: Uses<'config' | 'db' | 'trust'>, intent_id: string, exclude: readonly string[]) => {
   const intent = await getIntent(deps.db, intent_id)
   if (!intent) return { affected: null }
   try {
@@ -113,7 +108,7 @@ const lockVisibleIntent = async (tx: Tx, caller: Caller, intent_id: string): Pro
 }
 
 const keepPlan = async (
-  deps: Pick<OperationsDeps, 'config' | 'keys'>,
+  deps: Uses<'config' | 'keys'>,
   tx: Tx,
   { actor, caller, request, request_id }: Mutation,
   intent: Intent,
@@ -175,7 +170,7 @@ export const readPlan = async (
   return { plan, intent }
 }
 
-/** The impact of a plan, without the names of what its reader may not see. */
+/** The impact of a plan, without the names that its reader may not see. */
 export const impactFor = async (db: Queryable, viewer: Viewer, { impact }: Pick<PlanReport, 'impact'>) => {
   const { affected = null, ...rest } = impact
   if (!affected) return { ...rest, affected }
@@ -192,7 +187,7 @@ const DIFF_PAGE = 200
 
 /** The plan as a person reads it: what changes, how risky, who must agree, and what has moved since. */
 export const renderPlan = async (
-  deps: Pick<OperationsDeps, 'clock' | 'library' | 'planPolicies' | 'policies'>,
+  deps: Uses<'clock' | 'library' | 'planPolicies' | 'policies'>,
   db: Queryable,
   caller: Caller,
   plan_id: string,
@@ -247,7 +242,7 @@ export const renderPlan = async (
 }
 
 const mayStart = async (
-  deps: Pick<OperationsDeps, 'clock' | 'policies'>,
+  deps: Uses<'clock' | 'policies'>,
   db: Queryable,
   caller: Caller,
   plan: Plan,
@@ -258,16 +253,13 @@ const mayStart = async (
 }
 
 /** The hard policies as they are now: a deploy may have brought another since the plan was made. */
-export const refusePlanPolicy = ({ planPolicies }: Pick<OperationsDeps, 'planPolicies'>, { report }: Plan) => {
+export const refusePlanPolicy = ({ planPolicies }: Uses<'planPolicies'>, { report }: Plan) => {
   const { policy_facts } = report as unknown as Partial<PlanReport>
   return policy_facts && refuseHard(planPolicies.judge(policy_facts))
 }
 
 export const movedPins = async (db: Queryable, pins: { resource_id: string; version: number }[]) => {
-  const now = await loadVersions(
-    db,
-    pins.map(({ resource_id }) => resource_id),
-  )
+  const now = await loadVersions(db, pluck(pins, 'resource_id'))
   return pins.flatMap(({ resource_id, version }) => {
     const current = now.get(resource_id) ?? null
     return current === version ? [] : [{ resource_id, planned: version, current }]
@@ -276,7 +268,7 @@ export const movedPins = async (db: Queryable, pins: { resource_id: string; vers
 
 /** A plan whose targets have changed in a way that matters: it must be made again. */
 export const markStale = (
-  deps: Pick<OperationsDeps, 'db'>,
+  deps: Uses<'db'>,
   { actor, request_id }: Pick<Mutation, 'actor' | 'request_id'>,
   plan_id: string,
   reason: string,

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { getPlanGraph } from '../../../db/operations/plans/rows.ts'
 import { allow } from '../../shared/auth/http.ts'
@@ -14,16 +13,24 @@ import {
 } from '../../shared/contracts/operations/plans.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, ReadHeaders, sendStored, type TypedApp } from '../../shared/http/app.ts'
+import {
+  CommandHeaders,
+  errorReplies,
+  ReadHeaders,
+  type Routes,
+  sendStored,
+  type TypedApp,
+} from '../../shared/http/app.ts'
 import { mutationOf } from '../command/mutate.ts'
 import { unlessKnown } from '../command/reply.ts'
-import type { OperationsDeps, PlanningDeps } from '../deps.ts'
+import type { PlanningDeps, Uses } from '../deps.ts'
 import { previewPlan, readPlan, renderPlan } from './preview.ts'
 
 /** Plans: what an intent would do, and the start of exactly that. */
-export const plansRoutes: FastifyPluginAsyncTypebox<{
-  deps: PlanningDeps & Pick<OperationsDeps, 'db' | 'keys' | 'policies' | 'projection' | 'trust'>
-}> = async (app, { deps }) => {
+export const plansRoutes: Routes<PlanningDeps & Uses<'db' | 'keys' | 'policies' | 'projection' | 'trust'>> = async (
+  app,
+  { deps },
+) => {
   previewPlanRoute(app, deps)
   getPlanRoute(app, deps)
   getPlanGraphRoute(app, deps)
@@ -32,101 +39,85 @@ export const plansRoutes: FastifyPluginAsyncTypebox<{
 
 const previewPlanRoute = (
   app: TypedApp,
-  deps: PlanningDeps & Pick<OperationsDeps, 'db' | 'keys' | 'policies' | 'projection' | 'trust'>,
+  deps: PlanningDeps & Uses<'db' | 'keys' | 'policies' | 'projection' | 'trust'>,
 ) => {
-  app.post(
-    '/v1/intents/:intent_id/plan-preview',
-    {
-      schema: {
-        operationId: 'previewPlan',
-        summary: 'Preview the plan of an intent',
-        description:
-          'Plans the intent on what the catalog holds now. A plan that would do the same as the one before is that plan (200); another takes its place (201).',
-        tags: ['intents'],
-        params: IntentParams,
-        headers: CommandHeaders,
-        'x-reply-headers': ['location'],
-        body: PreviewBody,
-        response: { 201: PlanView, 200: Type.Union([PlanView, DryRunReply]), ...errorReplies },
-      },
-      preHandler: allow('intent:create', { kind: 'W' }),
+  app.post('/v1/intents/:intent_id/plan-preview', {
+    schema: {
+      operationId: 'previewPlan',
+      summary: 'Preview the plan of an intent',
+      description:
+        'Plans the intent on what the catalog holds now. A plan that would do the same as the one before is that plan (200); another takes its place (201).',
+      tags: ['intents'],
+      params: IntentParams,
+      headers: CommandHeaders,
+      'x-reply-headers': ['location'],
+      body: PreviewBody,
+      response: { 201: PlanView, 200: Type.Union([PlanView, DryRunReply]), ...errorReplies },
     },
-    async (req, reply) =>
+    preHandler: allow('intent:create', { kind: 'W' }),
+    handler: async (req, reply) =>
       sendStored(reply, await previewPlan(deps, mutationOf(deps, req), req.params.intent_id, req.body)),
-  )
+  })
 }
 
-const getPlanRoute = (
-  app: TypedApp,
-  deps: Pick<OperationsDeps, 'clock' | 'db' | 'library' | 'planPolicies' | 'policies'>,
-) => {
-  app.get(
-    '/v1/plans/:plan_id',
-    {
-      schema: {
-        operationId: 'getPlan',
-        summary: 'Read a plan',
-        description:
-          'What would change, how risky it is, who must agree, what is in the way, and what has moved since.',
-        tags: ['plans'],
-        params: PlanParams,
-        querystring: PlanQuery,
-        headers: ReadHeaders,
-        'x-reply-headers': ['etag'],
-        response: { 200: PlanView, 304: Type.Null(), ...errorReplies },
-      },
-      preHandler: allow('operation:read', { kind: 'R' }),
+const getPlanRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'library' | 'planPolicies' | 'policies'>) => {
+  app.get('/v1/plans/:plan_id', {
+    schema: {
+      operationId: 'getPlan',
+      summary: 'Read a plan',
+      description: 'What would change, how risky it is, who must agree, what is in the way, and what has moved since.',
+      tags: ['plans'],
+      params: PlanParams,
+      querystring: PlanQuery,
+      headers: ReadHeaders,
+      'x-reply-headers': ['etag'],
+      response: { 200: PlanView, 304: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('operation:read', { kind: 'R' }),
+    handler: async (req, reply) => {
       const plan = await renderPlan(deps, deps.db, req.caller, req.params.plan_id, req.query.diff_after)
       // What has moved and what is in the way changes without the plan: its tag is of all that is shown.
       return unlessKnown(req, reply, `"${digest(plan).slice('sha256:'.length)}"`, plan)
     },
-  )
+  })
 }
 
-const getPlanGraphRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
-  app.get(
-    '/v1/plans/:plan_id/graph',
-    {
-      schema: {
-        operationId: 'getPlanGraph',
-        summary: 'Read the graph of a plan',
-        description: 'Every node that would run, in rank order; equal plans give equal bytes.',
-        tags: ['plans'],
-        params: PlanParams,
-        querystring: PlanGraphQuery,
-        response: { 200: OperationGraph, ...errorReplies },
-      },
-      preHandler: allow('operation:read', { kind: 'R' }),
+const getPlanGraphRoute = (app: TypedApp, deps: Uses<'db'>) => {
+  app.get('/v1/plans/:plan_id/graph', {
+    schema: {
+      operationId: 'getPlanGraph',
+      summary: 'Read the graph of a plan',
+      description: 'Every node that would run, in rank order; equal plans give equal bytes.',
+      tags: ['plans'],
+      params: PlanParams,
+      querystring: PlanGraphQuery,
+      response: { 200: OperationGraph, ...errorReplies },
     },
-    async (req) => {
+    preHandler: allow('operation:read', { kind: 'R' }),
+    handler: async (req) => {
       await readPlan(deps.db, req.caller, req.params.plan_id)
       const found = await getPlanGraph(deps.db, req.params.plan_id)
       if (!found) throw notFound('plan', req.params.plan_id)
       return pendingGraph(found, req.query.collapse ?? 'none')
     },
-  )
+  })
 }
 
-const listProceduresRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'library'>) => {
-  app.get(
-    '/v1/procedures',
-    {
-      schema: {
-        operationId: 'listProcedures',
-        summary: 'List procedures',
-        description: 'The newest version of every procedure of the loaded packs, with the schema of its parameters.',
-        tags: ['plans'],
-        response: { 200: ProcedureList, ...errorReplies },
-      },
-      preHandler: allow('operation:read', { kind: 'R' }),
+const listProceduresRoute = (app: TypedApp, deps: Uses<'library'>) => {
+  app.get('/v1/procedures', {
+    schema: {
+      operationId: 'listProcedures',
+      summary: 'List procedures',
+      description: 'The newest version of every procedure of the loaded packs, with the schema of its parameters.',
+      tags: ['plans'],
+      response: { 200: ProcedureList, ...errorReplies },
     },
-    async () => ({ items: newestProcedures(deps) }),
-  )
+    preHandler: allow('operation:read', { kind: 'R' }),
+    handler: async () => ({ items: newestProcedures(deps) }),
+  })
 }
 
-const newestProcedures = ({ library }: Pick<OperationsDeps, 'library'>) => {
+const newestProcedures = ({ library }: Uses<'library'>) => {
   const seen = new Set<string>()
   return library.packs.flatMap((pack) =>
     pack.procedures.flatMap(({ key, version, kind, title, scope, match, parameters, steps, gates }) => {

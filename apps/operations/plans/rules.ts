@@ -4,6 +4,7 @@ import type { Principal } from '../../shared/auth/principals.ts'
 import type { Place } from '../../shared/auth/scope.ts'
 import type { PlanGate, RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import type { PlanStatus } from '../../shared/contracts/operations/plans.ts'
+import { refusal } from '../../shared/errors.ts'
 import type { Risk } from '../planner/risk.ts'
 import type { PolicyObject } from '../policies/cedar.ts'
 
@@ -41,18 +42,11 @@ export const refuseStart = (
 ): RefusalCode | undefined => {
   const status = statusNow(plan)
   if (status === 'locked' || status === 'started')
-    return {
-      category: 'plan_locked',
-      code: 'already_started',
-      detail: 'This plan has been started.',
+    return refusal('plan_locked', 'already_started', 'This plan has been started.', {
       extra: { operation_id: plan.operation_id },
-    }
-  const not_ready = (detail: string): RefusalCode => ({
-    category: 'invalid_state_transition',
-    code: 'plan_not_ready',
-    detail,
-    extra: { plan_status: status },
-  })
+    })
+  const not_ready = (detail: string) =>
+    refusal('invalid_state_transition', 'plan_not_ready', detail, { extra: { plan_status: status } })
   if (status !== 'ready')
     return not_ready(`The plan is ${status}${plan.status_reason ? `: ${plan.status_reason}` : ''}; preview again.`)
   if (plan.document.nodes.length === 0)

@@ -6,7 +6,7 @@ import { missingWords, type Permission } from '../../shared/auth/permissions.ts'
 import type { Place } from '../../shared/auth/scope.ts'
 import type { Clock } from '../../shared/clock.ts'
 import type { AllowedAction, RefusalCode } from '../../shared/contracts/operations/graph.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, refusal } from '../../shared/errors.ts'
 import type { Policies, PolicyAction, PolicyObject } from './cedar.ts'
 import { isInScope } from './visibility.ts'
 
@@ -72,12 +72,7 @@ export const refuseByPolicy = (
 ): RefusalCode | undefined => {
   const permission = PERMISSION_OF[action]
   if (!caller.permissions.has(permission))
-    return {
-      category: 'policy_denied',
-      code: 'permission_missing',
-      detail: missingWords([permission]),
-      extra: { permission },
-    }
+    return refusal('policy_denied', 'permission_missing', missingWords([permission]), { extra: { permission } })
   return policies.refuse({
     action,
     user_id: caller.user_id,
@@ -107,14 +102,14 @@ export const throwIfRefused = (refusal: RefusalCode | undefined): void => {
 
 /** One entry of `allowed_actions`: the first refusal says why not. */
 export const allowedAction = (action: string, ...refusals: (RefusalCode | undefined)[]): AllowedAction => {
-  const refusal = refusals.find((candidate) => candidate !== undefined)
+  const first = refusals.find((candidate) => candidate !== undefined)
   return {
     action,
-    allowed: refusal === undefined,
-    reason_category: refusal?.category ?? null,
-    reason_code: refusal?.code ?? null,
-    reason: refusal?.detail ?? null,
-    available_at: refusal?.available_at ?? null,
+    allowed: first === undefined,
+    reason_category: first?.category ?? null,
+    reason_code: first?.code ?? null,
+    reason: first?.detail ?? null,
+    available_at: first?.available_at ?? null,
   }
 }
 

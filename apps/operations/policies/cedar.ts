@@ -16,7 +16,8 @@ import {
 import { ConfigError } from '../../shared/config.ts'
 import { CODES, type CodeOf } from '../../shared/contracts/codes.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
-import { rememberAnswers } from './memory.ts'
+import { pluck } from '../../shared/data/pick.ts'
+import { refusal } from '../../shared/errors.ts'
 
 export type PolicyAction =
   | 'operation.pause'
@@ -117,10 +118,7 @@ export const loadPolicies = (site_dir?: string, observe: (seconds: number) => vo
       extra: { policy_ids: forbidding.map(({ id }) => id) },
     }
   }
-  const remembered = rememberAnswers(
-    all.map(({ text }) => text),
-    evaluate,
-  )
+  const remembered = rememberAnswers(pluck(all, 'text'), evaluate)
   /** The refusal of a command by policy, or undefined. The first forbidding policy in file order gives the code. */
   const refuse = (request: PolicyRequest): RefusalCode | undefined =>
     request.granted ? remembered(request) : OUT_OF_SCOPE
@@ -128,12 +126,8 @@ export const loadPolicies = (site_dir?: string, observe: (seconds: number) => vo
 }
 export type Policies = ReturnType<typeof loadPolicies>
 
-const OUT_OF_SCOPE: RefusalCode = {
-  category: 'policy_denied',
-  code: 'out_of_scope',
-  detail: 'Your roles do not cover every target of this operation.',
-  extra: { policy_ids: [] },
-}
+const OUTSIDE = 'Your roles do not cover every target of this operation.'
+const OUT_OF_SCOPE = refusal('policy_denied', 'out_of_scope', OUTSIDE, { extra: { policy_ids: [] } })
 
 /** What is wrong with policies by their schema, in words; undefined if they fit. */
 export const faultOf = (checked: ReturnType<typeof validate>): string | undefined => {
@@ -218,4 +212,37 @@ const readSitePolicies = (file: string): Policy[] => {
   const permit = policies.find(({ json }) => json.effect !== 'forbid')
   if (permit) throw new ConfigError(`${file}: ${permit.id} permits; policies of a site may only forbid.`)
   return policies
+}
+
+/** Answers kept; beyond that all are forgotten at once, which costs a moment's evaluations. */
+const MAX_KEPT = 5000
+
+/** The seconds that the policies compare the age of a login with; undefined where they use it in any other way. */
+const ageSteps = (policies: readonly string[]): number[] | undefined => {
+  const text = policies.join('\n')
+  const steps = [...text.matchAll(/\bcontext\.auth_age_s\s*>\s*(\d+)(?=\s*(?:[})]|&&|\|\|))/g)]
+  return steps.length === text.split('auth_age_s').length - 1 ? steps.map(([, seconds]) => Number(seconds)) : undefined
+}
+
+/**
+ * Asks policies each question once: an answer depends on the request alone, and one page asks the same few
+ * questions again and again. Ages of a login count as equal as long as no policy tells them apart.
+ */
+export const rememberAnswers = <R extends { auth_age_s: number }, A>(
+  policies: readonly string[],
+  ask: (request: R) => A,
+): ((request: R) => A) => {
+  const steps = ageSteps(policies)
+  const kept = new Map<string, A>()
+  return (request) => {
+    const seconds = Math.max(0, Math.floor(request.auth_age_s))
+    const age = steps ? steps.filter((step) => seconds > step).length : seconds
+    const key = JSON.stringify({ ...request, auth_age_s: age })
+    const known = kept.get(key)
+    if (known !== undefined || kept.has(key)) return known as A
+    const answer = ask(request)
+    if (kept.size >= MAX_KEPT) kept.clear()
+    kept.set(key, answer)
+    return answer
+  }
 }

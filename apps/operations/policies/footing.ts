@@ -1,11 +1,16 @@
 import type { GateRow } from '../../../db/operations/gates/rows.ts'
 import { type GateFacts, statusOf } from '../../../workflows/operation/rules/facts.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
+import type { Permission } from '../../shared/auth/permissions.ts'
+import type { Principal } from '../../shared/auth/principals.ts'
 import type { Place } from '../../shared/auth/scope.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { pick } from '../../shared/data/pick.ts'
+import { refusal, unavailable } from '../../shared/errors.ts'
+import type { Trust } from '../deps.ts'
 import { operationObject } from './authority.ts'
 import type { PolicyObject } from './cedar.ts'
-import type { Footing, Taint } from './lost-rights.ts'
+import { isInScope } from './visibility.ts'
 
 /** Groups whose members' votes count now: those of the policy and those that escalation has added. None: everybody's. */
 export const eligibleGroups = ({ policy, escalation_level }: GateRow['gate']): string[] =>
@@ -85,3 +90,116 @@ export const externalOnly = (kind: string): RefusalCode | undefined =>
   kind === 'external_check'
     ? { category: 'policy_denied', code: 'not_eligible', detail: 'This gate is answered by an external check.' }
     : undefined
+
+/** Why an approval no longer counts. */
+export type VoterLoss = 'voter_disabled' | 'voter_lost_right' | 'voter_tainted'
+export type LostVote = { user_id: string; name: string; why: VoterLoss }
+
+/** What an approval rests on: permissions over every target, and one of these groups (undefined: nobody's). */
+export type Footing = {
+  permissions: readonly Permission[]
+  places: readonly Place[]
+  groups: readonly string[] | undefined
+  /** Who takes part in the operation, where rights that they gave do not count (undefined: they do). */
+  taint: Taint | undefined
+}
+/** `since`: before this time nobody knew of the operation. */
+export type Taint = { involved: readonly string[]; since: string }
+
+/** Why a person's approval does not count now, or undefined while it does. */
+export const lossOf = (person: Principal | undefined, footing: Footing): VoterLoss | undefined => {
+  if (person?.user.status !== 'ACTIVE') return 'voter_disabled'
+  if (person.user.kind !== 'person') return 'voter_lost_right'
+  if (!hasFooting(person.user.id, person, footing)) return 'voter_lost_right'
+  return isTainted(person.user.id, person, footing) ? 'voter_tainted' : undefined
+}
+
+type Rights = Pick<Principal, 'grants' | 'group_keys' | 'memberships' | 'reset'>
+
+const hasFooting = (user_id: string, { grants, group_keys }: Rights, { permissions, places, groups }: Footing) =>
+  permissions.every((permission) => isInScope({ user_id, grants }, permission, places)) &&
+  (groups === undefined || groups.some((group) => group_keys.includes(group)))
+
+/** Whether this person may decide only by rights that a participant of the operation gave. */
+const isTainted = (user_id: string, rights: Rights, footing: Footing): boolean =>
+  footing.taint !== undefined && !hasFooting(user_id, untainted(rights, footing.taint), footing)
+
+/**
+ * A person's rights without those that a participant gave since the operation could be known of: grants and
+ * memberships, what comes through these, and all of them where such a person could have set the password.
+ */
+const untainted = ({ grants, group_keys, memberships, reset }: Rights, taint: Taint): Rights => {
+  const given = (since: string | null | undefined, by: readonly string[] | undefined) =>
+    since != null && Date.parse(since) > Date.parse(taint.since) && by?.some((id) => taint.involved.includes(id))
+  if (reset && given(reset.at, reset.by)) return { grants: [], group_keys: [], memberships: [], reset }
+  const joined = new Set(memberships.flatMap(({ group_key, since, by }) => (given(since, by) ? [group_key] : [])))
+  return {
+    grants: grants.filter(
+      ({ since, by, via_group_key }) =>
+        !given(since, by) && !(via_group_key !== undefined && joined.has(via_group_key)),
+    ),
+    group_keys: group_keys.filter((key) => !joined.has(key)),
+    memberships: memberships.filter(({ group_key }) => !joined.has(group_key)),
+    reset,
+  }
+}
+
+/** Returns the refusal of a vote by a right that a participant of the operation gave, or undefined. */
+export const refuseTainted = (caller: Caller, footing: Footing): RefusalCode | undefined =>
+  isTainted(caller.user_id, { ...caller, group_keys: caller.groups }, footing)
+    ? refusal(
+        'policy_denied',
+        'tainted_right',
+        'Someone who takes part in this operation gave you the right to decide here, or could have set your password. Another person must decide.',
+      )
+    : undefined
+
+const BECAUSE: Record<VoterLoss, string> = {
+  voter_disabled: 'the account is no longer active',
+  voter_lost_right: 'the right to decide here is gone',
+  voter_tainted: 'someone who takes part in this operation gave the right to decide here',
+}
+
+/** Lost votes in words, for timeline and evidence. */
+export const wordsOf = (lost: readonly Pick<LostVote, 'name' | 'why'>[]): string =>
+  lost.map(({ name, why }) => `The approval of ${name} no longer counts: ${BECAUSE[why]}.`).join(' ')
+
+/** What identity said of people a moment ago, by user id; undefined: there is no such user. */
+export type People = ReadonlyMap<string, Principal | undefined>
+
+/** Identity was not asked about these people yet. */
+class Unasked extends Error {
+  readonly user_ids: readonly string[]
+  constructor(user_ids: readonly string[]) {
+    super('identity was not asked about these people')
+    this.user_ids = user_ids
+  }
+}
+const TRIES = 5
+
+/** Throws where identity was not asked about one of them; withPeople asks and runs again. */
+export const requireAsked = (user_ids: readonly string[], people: People): void => {
+  const unasked = user_ids.filter((user_id) => !people.has(user_id))
+  if (unasked.length > 0) throw new Unasked(unasked)
+}
+
+/**
+ * Runs `work`, which may find out that it needs people: its transaction is undone, identity is asked about them without
+ * a lock being held, and it runs again. Throws 503 while identity is away.
+ */
+export const withPeople = async <T>(
+  { principals }: Pick<Trust, 'principals'>,
+  work: (people: People) => Promise<T>,
+): Promise<T> => {
+  const people = new Map<string, Principal | undefined>()
+  for (let tries = 0; tries < TRIES; tries++) {
+    try {
+      return await work(people)
+    } catch (error) {
+      if (!(error instanceof Unasked)) throw error
+      const asked = error.user_ids.map(async (user_id) => [user_id, await principals.ask(user_id)] as const)
+      for (const [user_id, person] of await Promise.all(asked)) people.set(user_id, person)
+    }
+  }
+  throw unavailable('Votes change faster than their voters can be proved.')
+}

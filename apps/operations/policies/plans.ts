@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { preparsePolicySet, preparseSchema, statefulIsAuthorized, validate } from '@cedar-policy/cedar-wasm/nodejs'
 import { ConfigError } from '../../shared/config.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import { refusal } from '../../shared/errors.ts'
 import { contextOf, entitiesOf, FOLDER, faultOf, type Policy, readPolicies } from './cedar.ts'
 
 /** How much a policy of planning weighs (operations.md 4.3): blocks the plan, adds a gate to it, is shown with it. */
@@ -106,14 +107,8 @@ export type PlanPolicies = ReturnType<typeof loadPlanPolicies>
 export const refuseHard = (results: readonly PolicyResult[]): RefusalCode | undefined => {
   const hard = results.filter(({ level, result }) => level === 'hard' && result === 'forbids')
   const [first] = hard
-  return (
-    first && {
-      category: 'policy_denied',
-      code: 'hard_policy',
-      detail: first.detail,
-      extra: { policy_ids: hard.map(({ policy_id }) => policy_id) },
-    }
-  )
+  const policy_ids = hard.map(({ policy_id }) => policy_id)
+  return first && refusal('policy_denied', 'hard_policy', first.detail, { extra: { policy_ids } })
 }
 
 const readLevel = (file: string, level: PolicyLevel): Rule[] => {

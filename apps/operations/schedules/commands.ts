@@ -1,5 +1,4 @@
 import type { Queryable, Tx } from '../../../db/client.ts'
-import { appendAudit } from '../../../db/operations/facts/audit.ts'
 import {
   beginRun,
   countOwned,
@@ -16,16 +15,16 @@ import { missingWords } from '../../shared/auth/permissions.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { isTriggered, type ScheduleBody, type ScheduleView } from '../../shared/contracts/operations/schedules.ts'
 import { pick } from '../../shared/data/pick.ts'
-import { AppError, notFound } from '../../shared/errors.ts'
-import { type Mutation, mutate } from '../command/mutate.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { AppError, notFound, refusal, wrongAt } from '../../shared/errors.ts'
+import { auditDone, type Mutation, mutate } from '../command/mutate.ts'
+import type { Uses } from '../deps.ts'
 import { createIntent } from '../intents/create.ts'
 import { allowedAction, throwIfRefused } from '../policies/authority.ts'
 import { isInScope, isVisible, placesFor } from '../policies/visibility.ts'
 import { resolveTargets } from '../targets/resolve.ts'
 import { nextTime, nextTimes, refuseWhen } from './when.ts'
 
-type Deps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'keys' | 'library' | 'projection'>
+type Deps = Uses<'clock' | 'config' | 'db' | 'keys' | 'library' | 'projection'>
 
 /** How many schedules that have not ended one person may own. */
 const MOST = 200
@@ -88,10 +87,7 @@ const refuseParts = ({ intent, when }: ScheduleBody): void => {
   const parts = ['dry_run', 'preview', 'retry_of', ...('on' in when ? ['targets' as const] : [])] as const
   const part = parts.find((name) => intent[name] !== undefined)
   if (part === undefined) return
-  const violation = { pointer: `/intent/${part}`, code: 'schema_violation', message: 'does not belong to a schedule' }
-  throw new AppError('validation_error', 'schema_violation', `${violation.pointer} ${violation.message}.`, {
-    violations: [violation],
-  })
+  throw wrongAt(`/intent/${part}`, 'does not belong to a schedule')
 }
 
 const refuseTooMany = async (tx: Tx, user_id: string): Promise<void> => {
@@ -140,29 +136,21 @@ const changeOf = ({ when, created_at }: Schedule, act: ScheduleAct, now: number)
  * The owner may do all of it. Whoever may control operations on its targets may hold it back, but not set it going:
  * it acts with its owner's rights.
  */
-const refuseAct = async (
-  db: Queryable,
-  caller: Caller,
-  schedule: Schedule,
-  act: ScheduleAct,
-): Promise<RefusalCode | undefined> => {
+const refuseAct = async (db: Queryable, caller: Caller, schedule: Schedule, act: ScheduleAct) => {
   const { requester_id, resource_ids, status } = schedule
   if (requester_id !== caller.user_id) {
     if (act === 'resume' || act === 'run')
-      return { category: 'policy_denied', code: 'not_your_schedule', detail: 'Only its owner may set it going.' }
+      return refusal('policy_denied', 'not_your_schedule', 'Only its owner may set it going.')
     const places = await placesFor(db, caller, resource_ids)
     if (!caller.permissions.has('operation:control'))
-      return {
-        category: 'policy_denied',
-        code: 'permission_missing',
-        detail: missingWords(['operation:control']),
+      return refusal('policy_denied', 'permission_missing', missingWords(['operation:control']), {
         extra: { permission: 'operation:control' },
-      }
+      })
     if (!isInScope(caller, 'operation:control', places))
-      return { category: 'policy_denied', code: 'out_of_scope', detail: 'Your roles do not cover every target.' }
+      return refusal('policy_denied', 'out_of_scope', 'Your roles do not cover every target.')
   }
   if (status === 'ended' && act !== 'end')
-    return { category: 'invalid_state_transition', code: 'schedule_ended', detail: 'The schedule has ended.' }
+    return refusal('invalid_state_transition', 'schedule_ended', 'The schedule has ended.')
   return undefined
 }
 
@@ -171,7 +159,7 @@ export const sees = async (db: Queryable, caller: Caller, { requester_id, resour
 
 /** The schedule with its last runs; 404 when the caller may not see it. */
 export const readSchedule = async (
-  { clock }: Pick<OperationsDeps, 'clock'>,
+  { clock }: Uses<'clock'>,
   db: Queryable,
   caller: Caller,
   schedule_id: string,
@@ -210,9 +198,9 @@ const hookOf = async (db: Queryable, { schedule_id, secret_number, previous_unti
 /** Only the owner makes the secret of a webhook: its runs act with the owner's rights. */
 export const refuseSecret = (caller: Caller, { requester_id, when, status }: Schedule): RefusalCode | undefined => {
   if (requester_id !== caller.user_id)
-    return { category: 'policy_denied', code: 'not_your_schedule', detail: 'Only its owner may have its secret.' }
+    return refusal('policy_denied', 'not_your_schedule', 'Only its owner may have its secret.')
   if (!('webhook' in when) || status === 'ended')
-    return { category: 'invalid_state_transition', code: 'schedule_ended', detail: 'It waits for no webhook.' }
+    return refusal('invalid_state_transition', 'schedule_ended', 'It waits for no webhook.')
   return undefined
 }
 
@@ -229,20 +217,10 @@ export const rowOf = (schedule: Schedule, last: ReturnType<typeof runOf> | undef
 const timeOf = (at: number | undefined): string | null => (at === undefined ? null : new Date(at).toISOString())
 
 export const audit = (
-  { keys }: Pick<OperationsDeps, 'keys'>,
+  deps: Uses<'keys'>,
   tx: Tx,
-  { request, caller, request_id }: Mutation,
+  mutation: Mutation,
   action: string,
   schedule_id: string,
-  { reason, after }: { reason: string | null; after: unknown },
-) =>
-  appendAudit(tx, keys.audit, {
-    actor: request.caller,
-    roles: caller.roles,
-    action,
-    object: `schedule:${schedule_id}`,
-    outcome: 'done',
-    reason,
-    after,
-    request_id,
-  })
+  told: { reason: string | null; after: unknown },
+) => auditDone(deps, tx, mutation, { action, object: `schedule:${schedule_id}`, ...told })

@@ -15,10 +15,10 @@ import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv5 } from '../../shared/ids.ts'
 import { startLoop } from '../../shared/process/repeat.ts'
-import { acceptCommand } from '../command/accept.ts'
 import type { Command } from '../command/command.ts'
 import type { Mutation } from '../command/mutate.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { acceptCommand } from '../command/run.ts'
+import type { OperationsDeps, Uses } from '../deps.ts'
 import { createIntent } from '../intents/create.ts'
 import { startSteps } from '../operations/start.ts'
 import { previewPlan } from '../plans/preview.ts'
@@ -125,7 +125,7 @@ const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made:
 const bodyOf = <T>({ body }: Answer): T => JSON.parse(body.toString('utf8')) as T
 
 /** The owner as of now: who lost a right since has lost it here too. */
-const callerFor = async ({ trust }: Pick<OperationsDeps, 'trust'>, { owner }: Schedule): Promise<Caller> => {
+const callerFor = async ({ trust }: Uses<'trust'>, { owner }: Schedule): Promise<Caller> => {
   const principal = await trust.principals.ask(owner.id)
   if (principal?.user.status !== 'ACTIVE')
     throw new AppError('policy_denied', 'account_disabled', `The account of ${owner.name} is no longer active.`)

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
@@ -8,31 +7,28 @@ import {
   HookSecretView,
   ScheduleParams,
 } from '../../shared/contracts/operations/schedules.ts'
-import { CommandHeaders, errorReplies, markReplayed } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, markReplayed, type Routes } from '../../shared/http/app.ts'
 import { mutationOf } from '../command/mutate.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { makeSecret, takeDelivery } from './hooks.ts'
 
-type Deps = Pick<OperationsDeps, 'clock' | 'db' | 'keys' | 'notifyKeys'>
+type Deps = Uses<'clock' | 'db' | 'keys' | 'notifyKeys'>
 
 /** Webhooks that trigger schedules (operations.md 3.6). */
-export const hooksRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
-  app.post(
-    '/v1/schedules/:schedule_id/secret',
-    {
-      schema: {
-        operationId: 'makeScheduleSecret',
-        summary: 'Make the secret of a webhook',
-        description: 'Shows a new secret, once. The one before it counts until `previous_until`.',
-        tags: ['schedules'],
-        params: ScheduleParams,
-        headers: CommandHeaders,
-        body: HookSecretBody,
-        response: { 200: Type.Union([HookSecretView, DryRunReply]), ...errorReplies },
-      },
-      preHandler: allow('intent:create', { kind: 'W' }),
+export const hooksRoutes: Routes<Deps> = async (app, { deps }) => {
+  app.post('/v1/schedules/:schedule_id/secret', {
+    schema: {
+      operationId: 'makeScheduleSecret',
+      summary: 'Make the secret of a webhook',
+      description: 'Shows a new secret, once. The one before it counts until `previous_until`.',
+      tags: ['schedules'],
+      params: ScheduleParams,
+      headers: CommandHeaders,
+      body: HookSecretBody,
+      response: { 200: Type.Union([HookSecretView, DryRunReply]), ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('intent:create', { kind: 'W' }),
+    handler: async (req, reply) => {
       const { schedule_id } = req.params
       const answer = await makeSecret(deps, mutationOf(deps, req), schedule_id, req.body.overlap_s ?? 86_400)
       markReplayed(reply, answer)
@@ -41,32 +37,29 @@ export const hooksRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       const [secret = ''] = deps.notifyKeys.hookSecrets(schedule_id, made.secret_number)
       return { schedule_id, url: `/api/v1/hooks/${schedule_id}`, secret, previous_until: made.previous_until }
     },
-  )
+  })
   await app.register(async (raw) => {
     // The signature covers the bytes.
     raw.removeAllContentTypeParsers()
     raw.addContentTypeParser('*', { parseAs: 'buffer' }, (_req, body, done) => done(null, body))
-    raw.post(
-      '/v1/hooks/:schedule_id',
-      {
-        bodyLimit: 1_048_576,
-        schema: {
-          operationId: 'takeWebhook',
-          summary: 'Deliver a webhook',
-          description:
-            'Begins a run of a schedule with `when: {webhook}`. Signed as Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature), or as code forges do (X-Hub-Signature-256), whichever the schedule asks for. A delivery counts once; one that comes while an operation of the schedule runs waits for its end.',
-          tags: ['schedules'],
-          'x-errors': [401],
-          params: ScheduleParams,
-          body: Type.Unknown({ description: 'Whatever the sender says; its bytes are signed.' }),
-          response: { 200: HookDeliveryView, ...errorReplies },
-        },
-        preHandler: allow('none', { kind: 'W' }),
+    raw.post('/v1/hooks/:schedule_id', {
+      bodyLimit: 1_048_576,
+      schema: {
+        operationId: 'takeWebhook',
+        summary: 'Deliver a webhook',
+        description:
+          'Begins a run of a schedule with `when: {webhook}`. Signed as Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature), or as code forges do (X-Hub-Signature-256), whichever the schedule asks for. A delivery counts once; one that comes while an operation of the schedule runs waits for its end.',
+        tags: ['schedules'],
+        'x-errors': [401],
+        params: ScheduleParams,
+        body: Type.Unknown({ description: 'Whatever the sender says; its bytes are signed.' }),
+        response: { 200: HookDeliveryView, ...errorReplies },
       },
-      (req) => {
+      preHandler: allow('none', { kind: 'W' }),
+      handler: (req) => {
         const body = Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0)
         return takeDelivery(deps, (req.params as { schedule_id: string }).schedule_id, { headers: req.headers, body })
       },
-    )
+    })
   })
 }

@@ -12,11 +12,11 @@ import type { HookDeliveryView } from '../../shared/contracts/operations/schedul
 import { AppError, notFound, overloaded } from '../../shared/errors.ts'
 import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { throwIfRefused } from '../policies/authority.ts'
 import { audit, refuseSecret, sees } from './commands.ts'
 
-type Deps = Pick<OperationsDeps, 'clock' | 'db' | 'keys' | 'notifyKeys'>
+type Deps = Uses<'clock' | 'db' | 'keys' | 'notifyKeys'>
 
 /** So far may the time of a delivery be from ours, in milliseconds. */
 const TOLERANCE_MS = 5 * 60_000

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inArray } from 'drizzle-orm'
 import Type from 'typebox'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
@@ -14,16 +13,16 @@ import {
   ScheduleParams,
   ScheduleView,
 } from '../../shared/contracts/operations/schedules.ts'
-import { CommandHeaders, errorReplies, sendStored, type TypedApp } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored, type TypedApp } from '../../shared/http/app.ts'
 import { mutationOf } from '../command/mutate.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { visibleSql } from '../policies/visibility.ts'
 import { changeSchedule, createSchedule, readSchedule, rowOf, runOf } from './commands.ts'
 
-type Deps = Pick<OperationsDeps, 'clock' | 'config' | 'db' | 'keys' | 'library' | 'pages' | 'projection'>
+type Deps = Uses<'clock' | 'config' | 'db' | 'keys' | 'library' | 'pages' | 'projection'>
 
 /** Schedules: intents that are stated at set times (operations.md 3.6). */
-export const schedulesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+export const schedulesRoutes: Routes<Deps> = async (app, { deps }) => {
   createRoute(app, deps)
   readRoutes(app, deps)
   changeRoute(app, deps, 'pause', 'pauseSchedule', 'Pause a schedule', 'No further run begins; what runs continues.')
@@ -33,41 +32,35 @@ export const schedulesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
 }
 
 const createRoute = (app: TypedApp, deps: Deps) => {
-  app.post(
-    '/v1/schedules',
-    {
-      schema: {
-        operationId: 'createSchedule',
-        summary: 'Schedule an intent',
-        description:
-          'States the intent at each time and plans it. With `proceed: start` the plan starts by itself; its gates ask people as ever. It acts with the rights that you have at that time. A time that comes while the last run still runs is skipped.',
-        tags: ['schedules'],
-        headers: CommandHeaders,
-        'x-reply-headers': ['location'],
-        body: ScheduleBody,
-        response: { 201: ScheduleView, 200: DryRunReply, ...errorReplies },
-      },
-      preHandler: allow('intent:create', { kind: 'W' }),
+  app.post('/v1/schedules', {
+    schema: {
+      operationId: 'createSchedule',
+      summary: 'Schedule an intent',
+      description:
+        'States the intent at each time and plans it. With `proceed: start` the plan starts by itself; its gates ask people as ever. It acts with the rights that you have at that time. A time that comes while the last run still runs is skipped.',
+      tags: ['schedules'],
+      headers: CommandHeaders,
+      'x-reply-headers': ['location'],
+      body: ScheduleBody,
+      response: { 201: ScheduleView, 200: DryRunReply, ...errorReplies },
     },
-    async (req, reply) => sendStored(reply, await createSchedule(deps, mutationOf(deps, req), req.body)),
-  )
+    preHandler: allow('intent:create', { kind: 'W' }),
+    handler: async (req, reply) => sendStored(reply, await createSchedule(deps, mutationOf(deps, req), req.body)),
+  })
 }
 
 const readRoutes = (app: TypedApp, deps: Deps) => {
-  app.get(
-    '/v1/schedules',
-    {
-      schema: {
-        operationId: 'listSchedules',
-        summary: 'List schedules',
-        description: 'Schedules that the caller may see, newest first.',
-        tags: ['schedules'],
-        querystring: ScheduleListQuery,
-        response: { 200: ScheduleList, ...errorReplies },
-      },
-      preHandler: allow('operation:read', { kind: 'R' }),
+  app.get('/v1/schedules', {
+    schema: {
+      operationId: 'listSchedules',
+      summary: 'List schedules',
+      description: 'Schedules that the caller may see, newest first.',
+      tags: ['schedules'],
+      querystring: ScheduleListQuery,
+      response: { 200: ScheduleList, ...errorReplies },
     },
-    async (req) => {
+    preHandler: allow('operation:read', { kind: 'R' }),
+    handler: async (req) => {
       const { status, page_size = 50, page_token } = req.query
       const list = { route: 'schedules', status, user: req.caller.user_id }
       const [created_at, schedule_id] = deps.pages.after(page_token, list) ?? []
@@ -85,22 +78,19 @@ const readRoutes = (app: TypedApp, deps: Deps) => {
         as_of: await readAsOf(deps.db),
       }
     },
-  )
-  app.get(
-    '/v1/schedules/:schedule_id',
-    {
-      schema: {
-        operationId: 'getSchedule',
-        summary: 'Read a schedule',
-        description: 'One schedule with its intent, its next times and its last runs.',
-        tags: ['schedules'],
-        params: ScheduleParams,
-        response: { 200: ScheduleView, ...errorReplies },
-      },
-      preHandler: allow('operation:read', { kind: 'R' }),
+  })
+  app.get('/v1/schedules/:schedule_id', {
+    schema: {
+      operationId: 'getSchedule',
+      summary: 'Read a schedule',
+      description: 'One schedule with its intent, its next times and its last runs.',
+      tags: ['schedules'],
+      params: ScheduleParams,
+      response: { 200: ScheduleView, ...errorReplies },
     },
-    (req) => readSchedule(deps, deps.db, req.caller, req.params.schedule_id),
-  )
+    preHandler: allow('operation:read', { kind: 'R' }),
+    handler: (req) => readSchedule(deps, deps.db, req.caller, req.params.schedule_id),
+  })
 }
 
 const changeRoute = (
@@ -111,29 +101,26 @@ const changeRoute = (
   summary: string,
   description: string,
 ) => {
-  app.post(
-    `/v1/schedules/:schedule_id/${act}`,
-    {
-      schema: {
-        operationId,
-        summary,
-        description,
-        tags: ['schedules'],
-        params: ScheduleParams,
-        headers: CommandHeaders,
-        body: ScheduleChange,
-        response: { 200: Type.Union([ScheduleView, DryRunReply]), ...errorReplies },
-      },
-      preHandler: allow(act === 'run' || act === 'resume' ? 'intent:create' : ['intent:create', 'operation:control'], {
-        kind: act === 'pause' || act === 'end' ? 'S' : 'W',
-      }),
+  app.post(`/v1/schedules/:schedule_id/${act}`, {
+    schema: {
+      operationId,
+      summary,
+      description,
+      tags: ['schedules'],
+      params: ScheduleParams,
+      headers: CommandHeaders,
+      body: ScheduleChange,
+      response: { 200: Type.Union([ScheduleView, DryRunReply]), ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow(act === 'run' || act === 'resume' ? 'intent:create' : ['intent:create', 'operation:control'], {
+      kind: act === 'pause' || act === 'end' ? 'S' : 'W',
+    }),
+    handler: async (req, reply) => {
       const { schedule_id } = req.params
       return sendStored(
         reply,
         await changeSchedule(deps, mutationOf(deps, req), { schedule_id, act, reason: req.body.reason }),
       )
     },
-  )
+  })
 }

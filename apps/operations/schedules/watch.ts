@@ -2,7 +2,7 @@ import type { Tx } from '../../../db/client.ts'
 import { listChangedSince } from '../../../db/operations/leases/drift.ts'
 import { beginRun, lockWatching, moveSchedule, type Schedule } from '../../../db/operations/plans/schedules.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { resolveTargets } from '../targets/resolve.ts'
 
 /** The most resources that may meet one condition. */
@@ -12,7 +12,7 @@ const MOST = 1000
  * Begins a run for the resources that began to meet the condition of a schedule since the last look. One that stops and
  * begins again counts anew.
  */
-export const watchConditions = (deps: Pick<OperationsDeps, 'clock' | 'db'>): Promise<void> =>
+export const watchConditions = (deps: Uses<'clock' | 'db'>): Promise<void> =>
   deps.db.transaction(async (tx) => {
     const { last } = await listChangedSince(tx, 0)
     for (const schedule of await lockWatching(tx, last)) {
@@ -21,7 +21,7 @@ export const watchConditions = (deps: Pick<OperationsDeps, 'clock' | 'db'>): Pro
     }
   })
 
-const look = async ({ clock }: Pick<OperationsDeps, 'clock'>, tx: Tx, schedule: Schedule): Promise<void> => {
+const look = async ({ clock }: Uses<'clock'>, tx: Tx, schedule: Schedule): Promise<void> => {
   const { schedule_id, when, matched } = schedule
   if (!('on' in when)) return
   try {

@@ -1,7 +1,7 @@
 import { Cron } from 'croner'
 import { isTriggered, type When } from '../../shared/contracts/operations/schedules.ts'
 import { isTimezone } from '../../shared/data/calendar.ts'
-import { AppError } from '../../shared/errors.ts'
+import { wrongAt } from '../../shared/errors.ts'
 import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 
 /** The first time after `after`, by a schedule made at `made`; undefined when none comes. Both in milliseconds. */
@@ -58,9 +58,7 @@ const refuseCondition = (source: string) => {
 }
 
 const wrong = (pointer: string, message: string) => {
-  throw new AppError('validation_error', 'schema_violation', `${pointer} ${message}.`, {
-    violations: [{ pointer, code: 'schema_violation', message }],
-  })
+  throw wrongAt(pointer, message)
 }
 
 export const refuseZone = (timezone: string, pointer: string): void => {

@@ -1,11 +1,9 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { SignalBody, SignalReply } from '../../shared/contracts/engine/signals.ts'
 import { DryRunReply, OperationParams } from '../../shared/contracts/operations/common.ts'
-import { CommandHeaders, errorReplies } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import { commandOf } from '../command/command.ts'
-import { answer } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
 import type { CommandDeps, ReplanDeps } from '../deps.ts'
 import { kindOf, stepsOf } from './steps.ts'
@@ -14,30 +12,27 @@ import { kindOf, stepsOf } from './steps.ts'
  * Signals of machines: what a control plane outside the installation tells a running operation. A check that passed
  * opens a gate, so this arms; pausing and canceling have routes of their own.
  */
-export const signalsRoutes: FastifyPluginAsyncTypebox<{ deps: CommandDeps & ReplanDeps }> = async (app, { deps }) => {
-  app.post(
-    '/v1/operations/:operation_id/signals',
-    {
-      schema: {
-        operationId: 'sendSignal',
-        summary: 'Signal an operation',
-        description:
-          'For machines with the role controller: answers the gate of an outer check that names this machine, ends a wait for a signal, or says which resources have changed.',
-        tags: ['operations'],
-        params: OperationParams,
-        headers: CommandHeaders,
-        'x-reply-headers': ['location'],
-        body: SignalBody,
-        response: { 200: Type.Union([SignalReply, DryRunReply]), 202: SignalReply, ...errorReplies },
-      },
-      preHandler: allow('signal:send', { kind: 'A' }),
+export const signalsRoutes: Routes<CommandDeps & ReplanDeps> = async (app, { deps }) => {
+  app.post('/v1/operations/:operation_id/signals', {
+    schema: {
+      operationId: 'sendSignal',
+      summary: 'Signal an operation',
+      description:
+        'For machines with the role controller: answers the gate of an outer check that names this machine, ends a wait for a signal, or says which resources have changed.',
+      tags: ['operations'],
+      params: OperationParams,
+      headers: CommandHeaders,
+      'x-reply-headers': ['location'],
+      body: SignalBody,
+      response: { 200: Type.Union([SignalReply, DryRunReply]), 202: SignalReply, ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('signal:send', { kind: 'A' }),
+    handler: async (req, reply) => {
       const { body: signal, params } = req
       const given = { ...kindOf(signal), ...params, reason: signal.reason ?? null, dry_run: signal.dry_run }
       const command = commandOf(deps, req, given)
       const steps = { ...stepsOf(deps, command, signal), render: async () => ({}) }
-      return answer(reply)(await runCommand(deps, command, steps))
+      return sendStored(reply, await runCommand(deps, command, steps))
     },
-  )
+  })
 }

@@ -81,20 +81,16 @@ const framesOf = ({ operation_id, change_seq, events }: LoggedChange, rows: Rows
   const seen = new Set<string>()
   for (const event of events) {
     if (commandOf(event).length > 0) frames.push(commandFrame(operation_id, event))
-    if (event.node_id && !seen.has(`n${event.node_id}`)) {
-      seen.add(`n${event.node_id}`)
-      const row = rows.nodes.get(keyOf(operation_id, event.node_id))
-      if (row) frames.push({ event: 'node', data: { ...row, change_seq } })
-    }
-    if (event.gate_id && !seen.has(`g${event.gate_id}`)) {
-      seen.add(`g${event.gate_id}`)
-      const row = rows.gates.get(keyOf(operation_id, event.gate_id))
-      if (row) frames.push({ event: 'gate', data: { ...row, change_seq } })
-    }
-    if (event.patch_id && !seen.has(`p${event.patch_id}`)) {
-      seen.add(`p${event.patch_id}`)
-      const row = rows.patches.get(keyOf(operation_id, event.patch_id))
-      if (row) frames.push({ event: 'patch', data: { ...row, change_seq } })
+    const objects = [
+      ['node', event.node_id, rows.nodes],
+      ['gate', event.gate_id, rows.gates],
+      ['patch', event.patch_id, rows.patches],
+    ] as const
+    for (const [kind, id, known] of objects) {
+      if (!id || seen.has(`${kind} ${id}`)) continue
+      seen.add(`${kind} ${id}`)
+      const row = known.get(keyOf(operation_id, id))
+      if (row) frames.push({ event: kind, data: { ...row, change_seq } } as Frame)
     }
   }
   const summary = rows.summaries.get(operation_id)

@@ -1,11 +1,11 @@
 import { prefixed } from '../../shared/events/events.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { rightsChanged } from '../gates/standing.ts'
 import type { Stream } from './stream.ts'
 
 /** Ends streams whose rights have changed: they come back and are decided anew. */
 export const followRights = (
-  deps: Pick<OperationsDeps, 'config' | 'db' | 'lookback_s' | 'nats' | 'telemetry' | 'trust'>,
+  deps: Uses<'config' | 'db' | 'lookback_s' | 'nats' | 'telemetry' | 'trust'>,
   streams: () => Stream[],
 ) => {
   deps.nats.onConnect((nc) => {

@@ -1,10 +1,9 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { EventsHeaders, EventsQuery } from '../../shared/contracts/operations/events.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { AppError } from '../../shared/errors.ts'
-import { errorReplies } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import { decodeCursor, encodeCursor } from './resume.ts'
 import { createStream } from './stream.ts'
 import type { Tail } from './tail.ts'
@@ -14,28 +13,22 @@ const PER_SESSION = 10
 const HELLO = 'event: hello\ndata: {"topics":["me","inbox","operations"],"refused":[],"cursor":"…"}\n\n'
 
 /** The live stream (console.md 4): server-sent events, resumed by Last-Event-ID, ended with the token or the session. */
-export const eventsRoutes: FastifyPluginAsyncTypebox<{
-  deps: Pick<OperationsDeps, 'clock' | 'db'>
-  tail: Tail
-}> = async (app, { deps, tail }) => {
-  app.get(
-    '/v1/events',
-    {
-      schema: {
-        operationId: 'streamEvents',
-        summary: 'Follow changes',
-        description:
-          'Server-sent events of the chosen topics. A topic that the caller may not see is refused alone, in `hello`. Send Last-Event-ID to resume without a gap.',
-        tags: ['events'],
-        querystring: EventsQuery,
-        headers: EventsHeaders,
-        produces: ['text/event-stream'],
-        response: { 200: text(HELLO, { description: 'Frames until the token or the session ends.' }), ...errorReplies },
-      },
-      preHandler: allow('operation:read', { kind: 'R' }),
-      config: { endless: true },
+export const eventsRoutes: Routes<Uses<'clock' | 'db'>, { tail: Tail }> = async (app, { deps, tail }) => {
+  app.get('/v1/events', {
+    schema: {
+      operationId: 'streamEvents',
+      summary: 'Follow changes',
+      description:
+        'Server-sent events of the chosen topics. A topic that the caller may not see is refused alone, in `hello`. Send Last-Event-ID to resume without a gap.',
+      tags: ['events'],
+      querystring: EventsQuery,
+      headers: EventsHeaders,
+      produces: ['text/event-stream'],
+      response: { 200: text(HELLO, { description: 'Frames until the token or the session ends.' }), ...errorReplies },
     },
-    async (req, reply) => {
+    preHandler: allow('operation:read', { kind: 'R' }),
+    config: { endless: true },
+    handler: async (req, reply) => {
       const { caller } = req
       if (tail.countOf(caller.session_id) >= PER_SESSION)
         throw new AppError(
@@ -80,5 +73,5 @@ export const eventsRoutes: FastifyPluginAsyncTypebox<{
         for (const topic of accepted) stream.send({ event: 'resync', data: { topic } })
       return reply
     },
-  )
+  })
 }

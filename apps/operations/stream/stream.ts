@@ -5,7 +5,7 @@ import type { ChangedResource } from '../../../db/operations/history/tail.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Frame } from '../../shared/contracts/client/frames.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { isVisible, maySeeResource, placesFor } from '../policies/visibility.ts'
 import { countsFor } from '../waiting/mine.ts'
 import { type LiveChange, resourceFrame } from './frames.ts'
@@ -17,13 +17,7 @@ const LOG_LINES = 200
 const LOG_BYTES = 65_536
 
 /** One client of the live stream. Everything is written in order; a client that does not read is disconnected. */
-export const createStream = (
-  deps: Pick<OperationsDeps, 'db'>,
-  raw: ServerResponse,
-  caller: Caller,
-  topics: Topics,
-  start: Cursor,
-) => {
+export const createStream = (deps: Uses<'db'>, raw: ServerResponse, caller: Caller, topics: Topics, start: Cursor) => {
   const cursor: Cursor = { ...start, l: {} }
   // Only of the topics that are followed now: a reader goes from log to log all day long with one cursor.
   for (const name of [...topics.logs.keys()].map(shortName)) if (start.l[name]) cursor.l[name] = start.l[name]
@@ -99,13 +93,7 @@ const sees = async (db: Db, caller: Caller, { summary }: LiveChange): Promise<bo
   summary !== undefined && isVisible(caller, summary.requester_id, await placesFor(db, caller, summary.resource_ids))
 
 /** Frames of one change: all of them for a followed operation, the row alone for the list. */
-const framesFor = async (
-  db: Db,
-  caller: Caller,
-  topics: Topics,
-  change: LiveChange,
-  counts: () => Promise<object>,
-): Promise<Frame[]> => {
+const framesFor = async (db: Db, caller: Caller, topics: Topics, change: LiveChange, counts: () => Promise<object>) => {
   const followed = topics.operation_ids.has(change.operation_id)
   const listed = topics.operations && change.frames.some(({ event }) => event === 'operation')
   const inbox = topics.inbox && change.inbox.length > 0

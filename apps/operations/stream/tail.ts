@@ -1,7 +1,7 @@
 import type { Db } from '../../../db/client.ts'
 import { type LogRef, listLogHeads } from '../../../db/operations/history/logs.ts'
 import { listChangedResources, listChanges, readLogEnds } from '../../../db/operations/history/tail.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { loadFrames } from './frames.ts'
 import { type Cursor, isResumable } from './resume.ts'
 import { followRights } from './rights.ts'
@@ -21,9 +21,7 @@ type ForAll = (deliver: (stream: Stream) => Promise<void>) => Promise<void>
  * The one tail of a process: reads the own outbox by `pub_seq`, the logs that are followed and the projection's
  * changes, once for all streams. It sleeps while no stream is open.
  */
-export const createTail = (
-  deps: Pick<OperationsDeps, 'config' | 'db' | 'fence' | 'lookback_s' | 'nats' | 'telemetry' | 'trust'>,
-) => {
+export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' | 'nats' | 'telemetry' | 'trust'>) => {
   const { db, telemetry } = deps
   const streams: Streams = new Map()
   const open = telemetry.gauge('signalbox_sse_streams', 'Open live streams.')

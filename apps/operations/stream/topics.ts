@@ -1,9 +1,9 @@
 import type { LogRef } from '../../../db/operations/history/logs.ts'
 import { getResource } from '../../../db/operations/history/tail.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, wrongAt } from '../../shared/errors.ts'
 import { isUuid } from '../../shared/ids.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
 import { maySeeResource } from '../policies/visibility.ts'
 
@@ -23,7 +23,7 @@ export type Opened = { topics: Topics; accepted: string[]; refused: { topic: str
 const MAX_TOPICS = 50
 
 /** Reads the list of topics and refuses those alone that the caller may not see. Throws validation_error on an unknown form. */
-export const openTopics = async (deps: Pick<OperationsDeps, 'db'>, caller: Caller, text: string): Promise<Opened> => {
+export const openTopics = async (deps: Uses<'db'>, caller: Caller, text: string): Promise<Opened> => {
   const wanted = [...new Set(text.split(',').filter((topic) => topic !== ''))]
   if (wanted.length === 0 || wanted.length > MAX_TOPICS)
     throw invalid(`Between 1 and ${MAX_TOPICS} topics can be followed by one stream.`)
@@ -59,10 +59,7 @@ type Parsed =
   | { kind: 'operation' | 'resource'; id: string }
   | { kind: 'log'; ref: LogRef }
 
-const invalid = (detail: string) =>
-  new AppError('validation_error', 'schema_violation', detail, {
-    violations: [{ pointer: '/querystring/topics', code: 'topic', message: detail }],
-  })
+const invalid = (detail: string) => wrongAt('/querystring/topics', detail, { as: 'topic', detail })
 
 const parseTopic = (topic: string): Parsed => {
   if (topic === 'me' || topic === 'inbox' || topic === 'operations' || topic === 'resources') return { kind: topic }
@@ -77,11 +74,7 @@ const parseTopic = (topic: string): Parsed => {
 }
 
 /** Why the caller may not follow this topic, or undefined. */
-const refuseTopic = async (
-  deps: Pick<OperationsDeps, 'db'>,
-  caller: Caller,
-  parsed: Parsed,
-): Promise<string | undefined> => {
+const refuseTopic = async (deps: Uses<'db'>, caller: Caller, parsed: Parsed): Promise<string | undefined> => {
   if (parsed.kind === 'log' && !caller.permissions.has('log:read')) return 'permission_missing'
   if ((parsed.kind === 'resource' || parsed.kind === 'resources') && !caller.permissions.has('catalog:read'))
     return 'permission_missing'

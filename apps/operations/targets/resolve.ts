@@ -6,9 +6,10 @@ import {
   loadResourcesOfType,
 } from '../../../db/operations/plans/planning.ts'
 import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { AppError, type CodeOf, type Violation } from '../../shared/errors.ts'
 import { CelError, type CelProgram, compileCel } from '../../shared/expressions/cel.ts'
-import { byText } from '../graph/order.ts'
+import { byText } from '../graph/graph.ts'
 import type { Resource, Scope, Target } from '../graph/types.ts'
 
 export type TargetRequest = Pick<IntentBody, 'targets' | 'graph'>
@@ -115,10 +116,7 @@ const PLACE: Record<string, keyof Scope> = {
 
 /** Resources with the places they stand in, which follow from containment. */
 const withPlaces = async (db: Queryable, resources: Resource[]): Promise<Target[]> => {
-  const ancestors = await loadAncestors(
-    db,
-    resources.map(({ resource_id }) => resource_id),
-  )
+  const ancestors = await loadAncestors(db, pluck(resources, 'resource_id'))
   return resources.map((resource) => {
     const above = ancestors.get(resource.resource_id) ?? []
     const scope: Scope = { region_id: null, datacenter_id: null, layer_id: null, segment_id: null }

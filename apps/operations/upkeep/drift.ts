@@ -6,10 +6,9 @@ import {
   markLooked,
   repin,
 } from '../../../db/operations/leases/drift.ts'
-import { AppError } from '../../shared/errors.ts'
 import { uuidv5 } from '../../shared/ids.ts'
-import { acceptCommand } from '../command/accept.ts'
-import type { Command } from '../command/command.ts'
+import { type Command, ownCommand } from '../command/command.ts'
+import { acceptUnlessEnded } from '../command/run.ts'
 import type { AcceptDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { driftSteps } from '../operations/control.ts'
 import { driftOf } from '../operations/drift.ts'
@@ -56,31 +55,14 @@ const pauseFor = async (
 ): Promise<boolean> => {
   const command = commandOf(operation_id, news)
   const resource_ids = news.map(([id]) => id)
-  try {
-    const accepted = await acceptCommand(deps, command, driftSteps(deps, command, resource_ids))
-    return 'command_id' in accepted && !accepted.repeated
-  } catch (error) {
-    // It ended a moment ago.
-    if (error instanceof AppError && error.category === 'invalid_state_transition') return false
-    throw error
-  }
+  return acceptUnlessEnded(deps, command, driftSteps(deps, command, resource_ids))
 }
 
 const commandOf = (operation_id: string, news: [string, number][]): Command => {
   const command_id = uuidv5(operation_id, `drift ${JSON.stringify(news)}`)
-  return {
-    kind: 'catalog_drift',
-    class: 'stop',
-    operation_id,
-    command_id,
-    actor: SYSTEM,
-    caller: undefined,
-    reason: null,
-    request_id: command_id,
-    trace: null,
-    dry_run: false,
-    if_match: undefined,
+  return ownCommand({
+    ...{ kind: 'catalog_drift', class: 'stop', operation_id, command_id, actor: SYSTEM, request_id: command_id },
     instance: '/drift',
     request: { caller: SYSTEM.id, route: 'drift', key: command_id, fingerprint: Buffer.from(command_id) },
-  }
+  })
 }

@@ -1,12 +1,12 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
-import { type Db, equals, type Tx } from '../../../db/client.ts'
+import { type Db, equals, type Tx, updateRows } from '../../../db/client.ts'
 import { pruneKeys } from '../../../db/command/keys.ts'
 import { pruneInbox } from '../../../db/inbox.ts'
 import { tryLockOf } from '../../../db/locks.ts'
 import { expireArtifacts } from '../../../db/operations/agents/artifacts.ts'
 import { offerPlaces } from '../../../db/operations/commands/places.ts'
 import { lockOperation, lockOverdueStart } from '../../../db/operations/commands/rows.ts'
-import { stateFacts } from '../../../db/operations/facts/state.ts'
+import { bumpRevision, stateFacts } from '../../../db/operations/facts/state.ts'
 import { SYSTEM, type TimelineEvent } from '../../../db/operations/facts/timeline.ts'
 import { expireIntervention, listOverdueInterventions } from '../../../db/operations/gates/awaiting.ts'
 import { archiveLogs, expireBodies } from '../../../db/operations/history/archive.ts'
@@ -31,7 +31,7 @@ import {
 import { pick } from '../../shared/data/pick.ts'
 import { startLoop } from '../../shared/process/repeat.ts'
 import { tellUntold } from '../calendar/freezes.ts'
-import type { AcceptDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
+import type { AcceptDeps, PlanningDeps, PolicyDeps, Uses } from '../deps.ts'
 import { createDriftWatch } from './drift.ts'
 
 const BATCH = 50
@@ -44,7 +44,7 @@ const ARCHIVE_EVERY_MS = 3_600_000
  * and catalog reach running operations, and old logs are packed. One process at a time, by an advisory lock of the
  * turn's transaction.
  */
-export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'artifacts'>) => {
+export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Uses<'artifacts'>) => {
   const { db, config, telemetry } = deps
   const watchDrift = createDriftWatch(deps)
   let pruned_at = Number.NEGATIVE_INFINITY
@@ -122,7 +122,7 @@ const expireAsked = async (tx: Tx, operation_id: string, gate_id: string): Promi
   if (!(await lockOperation(tx, operation_id))) return
   const events = await expireIntervention(tx, operation_id, gate_id)
   if (events.length === 0) return
-  await bump(tx, operation_id)
+  await bumpRevision(tx, operation_id)
   await stateFacts(tx, operation_id, { events, set: { open_gates: sql`greatest(${operations.open_gates} - 1, 0)` } })
 }
 
@@ -150,15 +150,9 @@ const withdrawOverdue = async (tx: Tx, operation_id: string, command_id: string)
   const command = operation && (await lockOverdueStart(tx, command_id))
   if (!command) return
   const events = await withdraw(tx, command)
-  await bump(tx, operation_id)
+  await bumpRevision(tx, operation_id)
   await stateFacts(tx, operation_id, { events, request_id: command.request_id, trace: command.trace })
 }
-
-const bump = (tx: Tx, operation_id: string) =>
-  tx
-    .update(operation_control)
-    .set({ revision: sql`${operation_control.revision} + 1` })
-    .where(eq(operation_control.operation_id, operation_id))
 
 type Finding = { id: number; operation_id: string; found: string }
 
@@ -178,10 +172,7 @@ const CANCELLED_ON_ROWS = { status: 'cancelled', end_reason: 'engine_lost', last
  * engine_lost, and the outcome of attempts in flight is unknown; one that is being cancelled ends on its rows.
  */
 const actOnFinding = async (tx: Tx, { id, operation_id }: Finding): Promise<'cancelled' | undefined> => {
-  await tx
-    .update(engine_findings)
-    .set({ handled_at: sql`clock_timestamp()` as never })
-    .where(eq(engine_findings.id, id))
+  await updateRows(tx, { id }, engine_findings, { handled_at: sql`clock_timestamp()` as never })
   const operation = await lockOperation(tx, operation_id)
   if (!operation) return undefined
   const [control] = await tx
@@ -196,7 +187,7 @@ const actOnFinding = async (tx: Tx, { id, operation_id }: Finding): Promise<'can
     ...(ended || cancelled ? await settleWaiting(tx, operation_id) : []),
   ]
   if (events.length > 0) {
-    await bump(tx, operation_id)
+    await bumpRevision(tx, operation_id)
     await stateFacts(tx, operation_id, { events, ...(!ended && !cancelled && { set: { engine_status: 'paused' } }) })
   }
   return cancelled ? 'cancelled' : undefined
@@ -239,10 +230,7 @@ const markLost = async (tx: Tx, operation_id: string, cancelled: boolean): Promi
   const reason = 'The workflow engine does not know this operation any more.'
   const said = { actor: SYSTEM, reason }
   if (!cancelled)
-    await tx
-      .update(operation_control)
-      .set({ control: 'pause', pause_reason: 'engine_lost' })
-      .where(eq(operation_control.operation_id, operation_id))
+    await updateRows(tx, { operation_id }, operation_control, { control: 'pause', pause_reason: 'engine_lost' })
   const unknown = await moveNodes(tx, operation_id, IN_FLIGHT, 'outcome_unknown')
   const dropped = cancelled ? await moveNodes(tx, operation_id, NOT_BEGUN, 'cancelled') : []
   return [

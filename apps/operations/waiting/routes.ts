@@ -1,36 +1,29 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
 import { listOpenFailures, listWaitingPatches } from '../../../db/operations/operations/waiting.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { Waiting, WaitingQuery } from '../../shared/contracts/operations/waiting.ts'
-import { errorReplies } from '../../shared/http/app.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import type { Uses } from '../deps.ts'
 import { aloneBy } from '../patches/bulk.ts'
 import { quorumOf } from '../patches/view.ts'
 import { visibleSql } from '../policies/visibility.ts'
 import { mendableBy, patchDecidableBy } from './mine.ts'
 
 /** What waits for a person beside gates. */
-export const waitingRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDeps, 'config' | 'db'> }> = async (
-  app,
-  { deps },
-) => {
-  app.get(
-    '/v1/waiting',
-    {
-      schema: {
-        operationId: 'listWaiting',
-        summary: 'List waiting patches and failures',
-        description:
-          'Patches that await approval and operations that a failure holds, the oldest first, at most 100 of each.',
-        tags: ['gates'],
-        querystring: WaitingQuery,
-        response: { 200: Waiting, ...errorReplies },
-      },
-      preHandler: allow('operation:read', { kind: 'R' }),
+export const waitingRoutes: Routes<Uses<'config' | 'db'>> = async (app, { deps }) => {
+  app.get('/v1/waiting', {
+    schema: {
+      operationId: 'listWaiting',
+      summary: 'List waiting patches and failures',
+      description:
+        'Patches that await approval and operations that a failure holds, the oldest first, at most 100 of each.',
+      tags: ['gates'],
+      querystring: WaitingQuery,
+      response: { 200: Waiting, ...errorReplies },
     },
-    async ({ caller, query }) => {
+    preHandler: allow('operation:read', { kind: 'R' }),
+    handler: async ({ caller, query }) => {
       const visible = visibleSql(caller, operations)
       const only_mine = query.for === 'me'
       const [open, failures, as_of] = await Promise.all([
@@ -49,5 +42,5 @@ export const waitingRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDep
       }))
       return { patches, failures, as_of }
     },
-  )
+  })
 }

@@ -1,12 +1,11 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { ExternalIdentityList, ProviderParams } from '../../shared/contracts/session/sso.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import { withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { findUser } from '../sessions/admin.routes.ts'
@@ -16,89 +15,76 @@ import { byUser } from '../sessions/routes.ts'
 import { orProblem } from '../token/passkeys.ts'
 import { refuseStale } from '../token/password.ts'
 
-type Routes = FastifyPluginAsyncTypebox<{ deps: SessionDeps }>
 const UserParams = Type.Object({ user_id: text('0195f0c2-0000-7000-8000-000000000003', { maxLength: 64 }) })
 
 /** Who people are at identity providers. They are here and not in identity, because unlinking ends sessions. */
-export const identitiesRoutes: Routes = async (app, { deps }) => {
-  app.get(
-    '/v1/users/me/identities',
-    {
-      preHandler: allow('self', { kind: 'R' }),
-      schema: {
-        operationId: 'listIdentities',
-        summary: 'List your identities at providers',
-        tags: ['sso'],
-        description: 'By which identities of providers the caller may sign in.',
-        response: { 200: ExternalIdentityList, ...errorReplies },
-      },
+export const identitiesRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+  app.get('/v1/users/me/identities', {
+    preHandler: allow('self', { kind: 'R' }),
+    schema: {
+      operationId: 'listIdentities',
+      summary: 'List your identities at providers',
+      tags: ['sso'],
+      description: 'By which identities of providers the caller may sign in.',
+      response: { 200: ExternalIdentityList, ...errorReplies },
     },
-    (req) => listOf(deps, req, req.caller.user_id),
-  )
+    handler: (req) => listOf(deps, req, req.caller.user_id),
+  })
 
-  app.delete(
-    '/v1/users/me/identities/:provider',
-    {
-      preHandler: allow('self', { kind: 'W' }),
-      schema: {
-        operationId: 'unlinkIdentity',
-        summary: 'Unlink your identity at a provider',
-        tags: ['sso'],
-        'x-errors': [403, 404, 409],
-        description:
-          'Unlinks an identity and ends all other sessions. It takes a sign-in within the last 5 minutes, and another way in.',
-        params: ProviderParams,
-        headers: CommandHeaders,
-        response: { 204: Type.Null(), ...errorReplies },
-      },
+  app.delete('/v1/users/me/identities/:provider', {
+    preHandler: allow('self', { kind: 'W' }),
+    schema: {
+      operationId: 'unlinkIdentity',
+      summary: 'Unlink your identity at a provider',
+      tags: ['sso'],
+      'x-errors': [403, 404, 409],
+      description:
+        'Unlinks an identity and ends all other sessions. It takes a sign-in within the last 5 minutes, and another way in.',
+      params: ProviderParams,
+      headers: CommandHeaders,
+      response: { 204: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       refuseStale(deps, req.caller)
       const { user_id, session_id } = req.caller
       return sendStored(reply, await unlink(deps, req, { user_id, keep_session_id: session_id }, req.params.provider))
     },
-  )
+  })
   app.register(adminRoutes, { deps })
 }
 
-const adminRoutes: Routes = async (app, { deps }) => {
-  app.get(
-    '/v1/admin/users/:user_id/identities',
-    {
-      preHandler: allow('identity:read', { kind: 'R' }),
-      schema: {
-        operationId: 'listUserIdentities',
-        summary: 'List the identities of a user',
-        tags: ['administration'],
-        description: 'By which identities of providers a user may sign in.',
-        params: UserParams,
-        response: { 200: ExternalIdentityList, ...errorReplies },
-      },
+const adminRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+  app.get('/v1/admin/users/:user_id/identities', {
+    preHandler: allow('identity:read', { kind: 'R' }),
+    schema: {
+      operationId: 'listUserIdentities',
+      summary: 'List the identities of a user',
+      tags: ['administration'],
+      description: 'By which identities of providers a user may sign in.',
+      params: UserParams,
+      response: { 200: ExternalIdentityList, ...errorReplies },
     },
-    async (req) => {
+    handler: async (req) => {
       await findUser(deps, req.params.user_id, String(req.id))
       return listOf(deps, req, req.params.user_id)
     },
-  )
+  })
 
-  app.delete(
-    '/v1/admin/users/:user_id/identities/:provider',
-    {
-      preHandler: allow('identity:admin', { kind: 'S' }),
-      schema: {
-        operationId: 'unlinkUserIdentity',
-        summary: 'Unlink an identity of a user',
-        tags: ['administration'],
-        'x-errors': [404],
-        description: 'Unlinks an identity, takes the rights that it gave, and ends all sessions of the user.',
-        params: Type.Object({ ...UserParams.properties, ...ProviderParams.properties }),
-        headers: CommandHeaders,
-        response: { 204: Type.Null(), ...errorReplies },
-      },
+  app.delete('/v1/admin/users/:user_id/identities/:provider', {
+    preHandler: allow('identity:admin', { kind: 'S' }),
+    schema: {
+      operationId: 'unlinkUserIdentity',
+      summary: 'Unlink an identity of a user',
+      tags: ['administration'],
+      'x-errors': [404],
+      description: 'Unlinks an identity, takes the rights that it gave, and ends all sessions of the user.',
+      params: Type.Object({ ...UserParams.properties, ...ProviderParams.properties }),
+      headers: CommandHeaders,
+      response: { 204: Type.Null(), ...errorReplies },
     },
-    async (req, reply) =>
+    handler: async (req, reply) =>
       sendStored(reply, await unlink(deps, req, { user_id: req.params.user_id }, req.params.provider)),
-  )
+  })
 }
 
 const listOf = async (deps: SessionDeps, req: FastifyRequest, user_id: string): Promise<ExternalIdentityList> => {

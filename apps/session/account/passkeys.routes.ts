@@ -1,12 +1,11 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import type { Passkey } from '../../shared/contracts/gen/auth_pb.ts'
 import { Attestation, PasskeyChallenge, PasskeyList, PasskeyView } from '../../shared/contracts/session/passkeys.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import { withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
@@ -26,63 +25,54 @@ const EXAMPLE = {
 }
 
 /** Passkeys of the caller, and the challenge that any passkey answers (federation.md 8). */
-export const passkeyRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
-  app.post(
-    '/v1/token/passkey-options',
-    {
-      preHandler: allow('none', { kind: 'R' }),
-      schema: {
-        operationId: 'createPasskeyChallenge',
-        summary: 'Get a challenge for a passkey',
-        tags,
-        description: 'A challenge that one passkey answers once: to sign in, to confirm, or to be added.',
-        response: { 200: PasskeyChallenge, ...errorReplies },
-      },
+export const passkeyRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+  app.post('/v1/token/passkey-options', {
+    preHandler: allow('none', { kind: 'R' }),
+    schema: {
+      operationId: 'createPasskeyChallenge',
+      summary: 'Get a challenge for a passkey',
+      tags,
+      description: 'A challenge that one passkey answers once: to sign in, to confirm, or to be added.',
+      response: { 200: PasskeyChallenge, ...errorReplies },
     },
-    (req) => newChallenge(deps, String(req.id)),
-  )
+    handler: (req) => newChallenge(deps, String(req.id)),
+  })
 
-  app.get(
-    '/v1/users/me/passkeys',
-    {
-      preHandler: allow('self', { kind: 'R', enrols: true }),
-      schema: {
-        operationId: 'listPasskeys',
-        summary: 'List your passkeys',
-        tags,
-        description: 'The passkeys of the caller, oldest first; at most 10.',
-        response: { 200: PasskeyList, ...errorReplies },
-      },
+  app.get('/v1/users/me/passkeys', {
+    preHandler: allow('self', { kind: 'R', enrols: true }),
+    schema: {
+      operationId: 'listPasskeys',
+      summary: 'List your passkeys',
+      tags,
+      description: 'The passkeys of the caller, oldest first; at most 10.',
+      response: { 200: PasskeyList, ...errorReplies },
     },
-    async (req) => {
+    handler: async (req) => {
       const request = { userId: req.caller.user_id }
       const { passkeys } = await orProblem(deps.identity.listPasskeys(request, withRequestId(String(req.id))))
       return { items: passkeys.map(viewOf) }
     },
-  )
+  })
   app.register(changeRoutes, { deps })
 }
 
-const changeRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
-  app.post(
-    '/v1/users/me/passkeys',
-    {
-      preHandler: allow('self', { kind: 'W', enrols: true }),
-      schema: {
-        operationId: 'addPasskey',
-        summary: 'Add a passkey',
-        tags,
-        'x-errors': [403, 409],
-        description: 'Registers a passkey for the caller, who must have signed in within the last 5 minutes.',
-        headers: CommandHeaders,
-        body: Type.Object(
-          { name: Type.String({ minLength: 1, maxLength: 64 }), attestation: Attestation },
-          { additionalProperties: false, examples: [EXAMPLE] },
-        ),
-        response: { 201: PasskeyView, ...errorReplies },
-      },
+const changeRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+  app.post('/v1/users/me/passkeys', {
+    preHandler: allow('self', { kind: 'W', enrols: true }),
+    schema: {
+      operationId: 'addPasskey',
+      summary: 'Add a passkey',
+      tags,
+      'x-errors': [403, 409],
+      description: 'Registers a passkey for the caller, who must have signed in within the last 5 minutes.',
+      headers: CommandHeaders,
+      body: Type.Object(
+        { name: Type.String({ minLength: 1, maxLength: 64 }), attestation: Attestation },
+        { additionalProperties: false, examples: [EXAMPLE] },
+      ),
+      response: { 201: PasskeyView, ...errorReplies },
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       refuseStale(deps, req.caller)
       const { name, attestation } = req.body
       const answer = await runOnce(
@@ -100,24 +90,21 @@ const changeRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (ap
       )
       return sendStored(reply, answer)
     },
-  )
+  })
 
-  app.delete(
-    '/v1/users/me/passkeys/:passkey_id',
-    {
-      preHandler: allow('self', { kind: 'W' }),
-      schema: {
-        operationId: 'removePasskey',
-        summary: 'Remove a passkey',
-        tags,
-        'x-errors': [403, 404],
-        description: 'Removes a passkey of the caller, who must have signed in within the last 5 minutes.',
-        params: Type.Object({ passkey_id: text('0195f0c2-0000-7000-8000-000000000021', { maxLength: 64 }) }),
-        headers: CommandHeaders,
-        response: { 204: Type.Null(), ...errorReplies },
-      },
+  app.delete('/v1/users/me/passkeys/:passkey_id', {
+    preHandler: allow('self', { kind: 'W' }),
+    schema: {
+      operationId: 'removePasskey',
+      summary: 'Remove a passkey',
+      tags,
+      'x-errors': [403, 404],
+      description: 'Removes a passkey of the caller, who must have signed in within the last 5 minutes.',
+      params: Type.Object({ passkey_id: text('0195f0c2-0000-7000-8000-000000000021', { maxLength: 64 }) }),
+      headers: CommandHeaders,
+      response: { 204: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       refuseStale(deps, req.caller)
       const request = { userId: req.caller.user_id, id: req.params.passkey_id }
       const answer = await runOnce(deps, commandOf(req), async () => {
@@ -127,7 +114,7 @@ const changeRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (ap
       })
       return sendStored(reply, answer)
     },
-  )
+  })
 }
 
 const refusalOf = (code: string) => {

@@ -1,8 +1,7 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { TokenReply } from '../../shared/contracts/session/tokens.ts'
-import { CommandHeaders, errorReplies, markReplayed } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, markReplayed, type Routes } from '../../shared/http/app.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
 import { Password, refuseLongPassword } from '../token/grants.ts'
@@ -19,22 +18,19 @@ const PasswordBody = Type.Object(
 )
 
 /** The password of the caller. It is here and not in identity, because a change ends sessions. */
-export const passwordRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
-  app.post(
-    '/v1/users/me/password',
-    {
-      preHandler: allow('self', { kind: 'W' }),
-      schema: {
-        operationId: 'changePassword',
-        summary: 'Change your password',
-        tags: ['password'],
-        description: 'Changes the password, ends all other sessions and gives this one new tokens.',
-        headers: CommandHeaders,
-        body: PasswordBody,
-        response: { 200: Type.Partial(TokenReply), ...errorReplies },
-      },
+export const passwordRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+  app.post('/v1/users/me/password', {
+    preHandler: allow('self', { kind: 'W' }),
+    schema: {
+      operationId: 'changePassword',
+      summary: 'Change your password',
+      tags: ['password'],
+      description: 'Changes the password, ends all other sessions and gives this one new tokens.',
+      headers: CommandHeaders,
+      body: PasswordBody,
+      response: { 200: Type.Partial(TokenReply), ...errorReplies },
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       refuseLongPassword(req.body.current_password)
       refuseLongPassword(req.body.new_password)
       const { caller } = req
@@ -55,5 +51,5 @@ export const passwordRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = 
       if (!pair) return revoked
       return { ...tokensOf(deps, reply, { ...pair, session_id: caller.session_id }, mode), ...revoked }
     },
-  )
+  })
 }

@@ -1,12 +1,11 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import type { Totp } from '../../shared/contracts/gen/auth_pb.ts'
 import { TotpBody, TotpSetup, TotpView } from '../../shared/contracts/session/totp.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import { withRequestId } from '../../shared/rpc/client.ts'
 import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
@@ -17,40 +16,34 @@ import { BY_CODE, orCredentialProblem, totpInvalid } from '../token/totp.ts'
 const tags = ['passkeys']
 
 /** The authenticator app of the caller. Its secret is shown once, and lies in credential alone (federation.md 8). */
-export const totpRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
-  app.get(
-    '/v1/users/me/totp',
-    {
-      preHandler: allow('self', { kind: 'R', enrols: true }),
-      schema: {
-        operationId: 'getTotp',
-        summary: 'Read whether you have an authenticator app',
-        tags,
-        description: 'Whether the caller has an authenticator app, since when, and when it was used last.',
-        response: { 200: TotpView, ...errorReplies },
-      },
+export const totpRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+  app.get('/v1/users/me/totp', {
+    preHandler: allow('self', { kind: 'R', enrols: true }),
+    schema: {
+      operationId: 'getTotp',
+      summary: 'Read whether you have an authenticator app',
+      tags,
+      description: 'Whether the caller has an authenticator app, since when, and when it was used last.',
+      response: { 200: TotpView, ...errorReplies },
     },
-    async (req) => {
+    handler: async (req) => {
       const request = { userId: req.caller.user_id }
       return viewOf((await orCredentialProblem(deps.credential.getTotp(request, withRequestId(String(req.id))))).totp)
     },
-  )
+  })
 
-  app.post(
-    '/v1/users/me/totp/setup',
-    {
-      preHandler: allow('self', { kind: 'R', enrols: true }),
-      schema: {
-        operationId: 'beginTotp',
-        summary: 'Begin to set up an authenticator app',
-        tags,
-        'x-errors': [403],
-        description:
-          'Makes a new secret for the caller, who must have signed in within the last 5 minutes. No app is set up until its first code is sent.',
-        response: { 200: TotpSetup, ...errorReplies },
-      },
+  app.post('/v1/users/me/totp/setup', {
+    preHandler: allow('self', { kind: 'R', enrols: true }),
+    schema: {
+      operationId: 'beginTotp',
+      summary: 'Begin to set up an authenticator app',
+      tags,
+      'x-errors': [403],
+      description:
+        'Makes a new secret for the caller, who must have signed in within the last 5 minutes. No app is set up until its first code is sent.',
+      response: { 200: TotpSetup, ...errorReplies },
     },
-    async (req) => {
+    handler: async (req) => {
       refuseStale(deps, req.caller)
       const { user_id, username } = req.caller
       const issuer = `Signalbox ${new URL(deps.config.GATEWAY__HTTP__PUBLIC_ORIGIN).host.replaceAll(':', ' ')}`
@@ -58,28 +51,25 @@ export const totpRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asyn
       const { secret, uri, setup, expiresAt } = await orCredentialProblem(begun)
       return { secret, uri, setup, expires_at: timeOf(expiresAt) ?? '' }
     },
-  )
+  })
   app.register(changeRoutes, { deps })
 }
 
-const changeRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
-  app.put(
-    '/v1/users/me/totp',
-    {
-      preHandler: allow('self', { kind: 'W', enrols: true }),
-      schema: {
-        operationId: 'setTotp',
-        summary: 'Set up an authenticator app',
-        tags,
-        'x-errors': [403, 409],
-        description:
-          'Sets up the app that shows this first code, in place of any earlier one. The caller must have signed in within the last 5 minutes.',
-        headers: CommandHeaders,
-        body: TotpBody,
-        response: { 200: TotpView, ...errorReplies },
-      },
+const changeRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+  app.put('/v1/users/me/totp', {
+    preHandler: allow('self', { kind: 'W', enrols: true }),
+    schema: {
+      operationId: 'setTotp',
+      summary: 'Set up an authenticator app',
+      tags,
+      'x-errors': [403, 409],
+      description:
+        'Sets up the app that shows this first code, in place of any earlier one. The caller must have signed in within the last 5 minutes.',
+      headers: CommandHeaders,
+      body: TotpBody,
+      response: { 200: TotpView, ...errorReplies },
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       refuseStale(deps, req.caller)
       const request = { userId: req.caller.user_id, ...req.body }
       const set = async () => {
@@ -93,23 +83,20 @@ const changeRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (ap
       }
       return sendStored(reply, await runOnce(deps, commandOf(req), set, { needs_row: true }))
     },
-  )
+  })
 
-  app.delete(
-    '/v1/users/me/totp',
-    {
-      preHandler: allow('self', { kind: 'W' }),
-      schema: {
-        operationId: 'removeTotp',
-        summary: 'Remove your authenticator app',
-        tags,
-        'x-errors': [403, 404],
-        description: 'Removes the authenticator app of the caller, who must have signed in within the last 5 minutes.',
-        headers: CommandHeaders,
-        response: { 204: Type.Null(), ...errorReplies },
-      },
+  app.delete('/v1/users/me/totp', {
+    preHandler: allow('self', { kind: 'W' }),
+    schema: {
+      operationId: 'removeTotp',
+      summary: 'Remove your authenticator app',
+      tags,
+      'x-errors': [403, 404],
+      description: 'Removes the authenticator app of the caller, who must have signed in within the last 5 minutes.',
+      headers: CommandHeaders,
+      response: { 204: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       refuseStale(deps, req.caller)
       const request = { userId: req.caller.user_id }
       const remove = async () => {
@@ -120,7 +107,7 @@ const changeRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (ap
       }
       return sendStored(reply, await runOnce(deps, commandOf(req), remove, { needs_row: true }))
     },
-  )
+  })
 }
 
 const note = (deps: SessionDeps, req: FastifyRequest, action: 'set_totp' | 'remove_totp') => {

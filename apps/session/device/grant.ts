@@ -4,7 +4,7 @@ import { AppError, type CodeOf } from '../../shared/errors.ts'
 import { addressKey } from '../../shared/web/addresses.ts'
 import { rateLimited } from '../../shared/web/rates.ts'
 import type { Client } from '../browser/client.ts'
-import type { SessionDeps } from '../deps.ts'
+import type { SessionDeps, Uses } from '../deps.ts'
 import { DEVICE_S, type DeviceDecision, type DeviceRequest, INTERVAL_S } from '../store/device-grants.ts'
 
 /** RFC 8628 6.1: no vowels, so no words, and no digits to take for letters. 34 bits. */
@@ -20,7 +20,7 @@ type Context = { client: Client; request_id: string }
 type ByPerson = Context & { caller: Caller; user_code: string }
 
 /** Throws unless this installation offers the grant. */
-const refuseIfOff = ({ config }: Pick<SessionDeps, 'config'>): void => {
+const refuseIfOff = ({ config }: Uses<'config'>): void => {
   if (config.AUTH__DEVICE_GRANT === 'off')
     throw new AppError('policy_denied', 'device_grant_off', 'This installation signs no device in by a code.')
 }

@@ -1,15 +1,13 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { DeviceAuthorization, DeviceCode, DeviceRequestView } from '../../shared/contracts/session/devices.ts'
 import { text } from '../../shared/contracts/text.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { beginDevice, decideDevice, findDevice } from './grant.ts'
 
-type Routes = FastifyPluginAsyncTypebox<{ deps: SessionDeps }>
 const tags = ['devices']
 
 const DeviceBody = Type.Object(
@@ -22,61 +20,52 @@ const DeviceBody = Type.Object(
 )
 
 /** Sign-in of a device without a browser, approved by its person in another one (RFC 8628; federation.md 4). */
-export const deviceRoutes: Routes = async (app, { deps }) => {
-  app.post(
-    '/v1/device',
-    {
-      preHandler: allow('none', { kind: 'R' }),
-      schema: {
-        operationId: 'createDeviceAuthorization',
-        summary: 'Begin the sign-in of a device',
-        tags,
-        'x-errors': [403],
-        description: 'The codes of RFC 8628: the device polls POST /v1/token, the person approves at /device.',
-        body: DeviceBody,
-        response: { 200: DeviceAuthorization, ...errorReplies },
-      },
+export const deviceRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+  app.post('/v1/device', {
+    preHandler: allow('none', { kind: 'R' }),
+    schema: {
+      operationId: 'createDeviceAuthorization',
+      summary: 'Begin the sign-in of a device',
+      tags,
+      'x-errors': [403],
+      description: 'The codes of RFC 8628: the device polls POST /v1/token, the person approves at /device.',
+      body: DeviceBody,
+      response: { 200: DeviceAuthorization, ...errorReplies },
     },
-    (req) => beginDevice(deps, req.body, clientOf(req)),
-  )
+    handler: (req) => beginDevice(deps, req.body, clientOf(req)),
+  })
 
   const asked = { preHandler: allow('self', { kind: 'W' }) }
-  app.post(
-    '/v1/device/find',
-    {
+  app.post('/v1/device/find', {
+    ...asked,
+    schema: {
+      operationId: 'findDeviceRequest',
+      summary: 'Look up the code of a device',
+      tags,
+      'x-errors': [403, 404],
+      description: 'Which machine asks, from where and since when.',
+      body: DeviceCode,
+      response: { 200: DeviceRequestView, ...errorReplies },
+    },
+    handler: (req) => findDevice(deps, contextOf(req, req.body)),
+  })
+  for (const [act, decision, operationId, description] of DECISIONS)
+    app.post(`/v1/device/${act}`, {
       ...asked,
       schema: {
-        operationId: 'findDeviceRequest',
-        summary: 'Look up the code of a device',
+        operationId,
+        summary: `${act === 'approve' ? 'Approve' : 'Refuse'} the sign-in of a device`,
         tags,
-        'x-errors': [403, 404],
-        description: 'Which machine asks, from where and since when.',
+        'x-errors': [403, 404, 409],
+        description,
         body: DeviceCode,
-        response: { 200: DeviceRequestView, ...errorReplies },
+        response: { 204: Type.Null(), ...errorReplies },
       },
-    },
-    (req) => findDevice(deps, contextOf(req, req.body)),
-  )
-  for (const [act, decision, operationId, description] of DECISIONS)
-    app.post(
-      `/v1/device/${act}`,
-      {
-        ...asked,
-        schema: {
-          operationId,
-          summary: `${act === 'approve' ? 'Approve' : 'Refuse'} the sign-in of a device`,
-          tags,
-          'x-errors': [403, 404, 409],
-          description,
-          body: DeviceCode,
-          response: { 204: Type.Null(), ...errorReplies },
-        },
-      },
-      async (req, reply) => {
+      handler: async (req, reply) => {
         await decideDevice(deps, contextOf(req, req.body), decision)
         return reply.code(204).send(null)
       },
-    )
+    })
 }
 
 const DECISIONS = [

@@ -6,7 +6,7 @@ import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { addressKey } from '../../shared/web/addresses.ts'
 import { rateLimited } from '../../shared/web/rates.ts'
 import type { Client } from '../browser/client.ts'
-import type { SessionDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 
 /** What a machine sends: one credential of the three, and how much of its rights it asks for. */
 export type Exchange = {
@@ -15,7 +15,7 @@ export type Exchange = {
   client: Client
   request_id: string
 }
-type Deps = Pick<SessionDeps, 'identity' | 'issuer' | 'store' | 'audit' | 'clock' | 'config' | 'nameOf'>
+type Deps = Uses<'identity' | 'issuer' | 'store' | 'audit' | 'clock' | 'config' | 'nameOf'>
 
 const LIFETIME_S = TOKEN_KINDS.access.lifetime_s
 

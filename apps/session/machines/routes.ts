@@ -1,10 +1,9 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { MachineToken } from '../../shared/contracts/session/tokens.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { AppError } from '../../shared/errors.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
 import { acceptForms } from '../../shared/http/json-body.ts'
 import { toAppError } from '../../shared/http/problems.ts'
@@ -31,31 +30,28 @@ const MachineGrant = Type.Object(
   { additionalProperties: false, examples: [{ grant_type: 'client_credentials', client_secret: 'sbk_…' }] },
 )
 /** Where machines get their tokens: RFC 6749 (4.4), RFC 7523 and RFC 8693. */
-export const machineRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+export const machineRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   acceptForms(app, AUTH_CODES, refusedForm)
   app.setErrorHandler((raw, req) => {
     throw inWordsOfOAuth(toAppError(raw, AUTH_CODES, req))
   })
-  app.post(
-    '/oauth/token',
-    {
-      preHandler: allow('none', { kind: 'W' }),
-      schema: {
-        operationId: 'createMachineToken',
-        summary: 'Get an access token for a machine',
-        tags: ['tokens'],
-        'x-errors': [401],
-        consumes: ['application/json', 'application/x-www-form-urlencoded'],
-        description: 'Swaps an API key, a signed assertion or a trusted CI token for a short access token.',
-        body: MachineGrant,
-        response: { 200: MachineToken, ...errorReplies },
-      },
+  app.post('/oauth/token', {
+    preHandler: allow('none', { kind: 'W' }),
+    schema: {
+      operationId: 'createMachineToken',
+      summary: 'Get an access token for a machine',
+      tags: ['tokens'],
+      'x-errors': [401],
+      consumes: ['application/json', 'application/x-www-form-urlencoded'],
+      description: 'Swaps an API key, a signed assertion or a trusted CI token for a short access token.',
+      body: MachineGrant,
+      response: { 200: MachineToken, ...errorReplies },
     },
-    async (req) => {
+    handler: async (req) => {
       const scope = req.body.scope?.split(' ').filter(Boolean)
       return exchange(deps, { proof: proofOf(req.body), scope, client: clientOf(req), request_id: String(req.id) })
     },
-  )
+  })
 }
 
 const refusedForm = (detail: string, code: 'schema_violation' | 'unsupported_grant_type' = 'schema_violation') =>

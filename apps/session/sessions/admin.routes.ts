@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { type Caller, refuseStaleAuth } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
@@ -6,7 +5,7 @@ import { foldUsername } from '../../shared/auth/username.ts'
 import { SessionList } from '../../shared/contracts/session/sessions.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import { isUuid } from '../../shared/ids.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
@@ -22,29 +21,24 @@ const UserSessionParams = Type.Object({
 const none = { 204: Type.Null(), ...errorReplies }
 
 /** What administrators do to the sessions of others. */
-export const adminRoutes: Routes = async (app, options) => {
+export const adminRoutes: Routes<SessionDeps> = async (app, options) => {
   await unlockRoutes(app, options)
   await sessionRoutes(app, options)
 }
 
-type Routes = FastifyPluginAsyncTypebox<{ deps: SessionDeps }>
-
-const unlockRoutes: Routes = async (app, { deps }) => {
-  app.post(
-    '/v1/admin/users/:user_id/unlock',
-    {
-      preHandler: allow('session:admin', { kind: 'A' }),
-      schema: {
-        operationId: 'unlockUser',
-        summary: 'Unlock a user',
-        tags: ['administration'],
-        description: 'Forgets the failed logins of a user.',
-        params: UserParams,
-        headers: CommandHeaders,
-        response: none,
-      },
+const unlockRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+  app.post('/v1/admin/users/:user_id/unlock', {
+    preHandler: allow('session:admin', { kind: 'A' }),
+    schema: {
+      operationId: 'unlockUser',
+      summary: 'Unlock a user',
+      tags: ['administration'],
+      description: 'Forgets the failed logins of a user.',
+      params: UserParams,
+      headers: CommandHeaders,
+      response: none,
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       const { user_id } = req.params
       const refusal =
         refuseUnlock(req.caller, user_id) ??
@@ -56,44 +50,38 @@ const unlockRoutes: Routes = async (app, { deps }) => {
       })
       return sendStored(reply, answer)
     },
-  )
+  })
 }
 
-const sessionRoutes: Routes = async (app, { deps }) => {
-  app.get(
-    '/v1/admin/users/:user_id/sessions',
-    {
-      preHandler: allow('session:admin', { kind: 'R' }),
-      schema: {
-        operationId: 'listUserSessions',
-        summary: 'List the sessions of a user',
-        tags: ['administration'],
-        description: 'The sessions of a user, newest first.',
-        params: UserParams,
-        response: { 200: SessionList, ...errorReplies },
-      },
+const sessionRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+  app.get('/v1/admin/users/:user_id/sessions', {
+    preHandler: allow('session:admin', { kind: 'R' }),
+    schema: {
+      operationId: 'listUserSessions',
+      summary: 'List the sessions of a user',
+      tags: ['administration'],
+      description: 'The sessions of a user, newest first.',
+      params: UserParams,
+      response: { 200: SessionList, ...errorReplies },
     },
-    async (req) => {
+    handler: async (req) => {
       await findUser(deps, req.params.user_id, String(req.id))
       return listOf(deps, req.params.user_id, req.caller.session_id)
     },
-  )
+  })
 
-  app.delete(
-    '/v1/admin/users/:user_id/sessions',
-    {
-      preHandler: allow('session:admin', { kind: 'S' }),
-      schema: {
-        operationId: 'revokeUserSessions',
-        summary: 'End all sessions of a user',
-        tags: ['administration'],
-        description: 'Ends all sessions of a user.',
-        params: UserParams,
-        headers: CommandHeaders,
-        response: none,
-      },
+  app.delete('/v1/admin/users/:user_id/sessions', {
+    preHandler: allow('session:admin', { kind: 'S' }),
+    schema: {
+      operationId: 'revokeUserSessions',
+      summary: 'End all sessions of a user',
+      tags: ['administration'],
+      description: 'Ends all sessions of a user.',
+      params: UserParams,
+      headers: CommandHeaders,
+      response: none,
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       const { user_id } = req.params
       await findUser(deps, user_id, String(req.id)).catch((error: unknown) => {
         // Sessions can be ended while identity cannot say whether there is such a user.
@@ -106,30 +94,27 @@ const sessionRoutes: Routes = async (app, { deps }) => {
       })
       return sendStored(reply, answer)
     },
-  )
+  })
 
-  app.delete(
-    '/v1/admin/users/:user_id/sessions/:session_id',
-    {
-      preHandler: allow('session:admin', { kind: 'S' }),
-      schema: {
-        operationId: 'revokeUserSession',
-        summary: 'End one session of a user',
-        tags: ['administration'],
-        description: 'Ends one session of a user.',
-        params: UserSessionParams,
-        headers: CommandHeaders,
-        response: none,
-      },
+  app.delete('/v1/admin/users/:user_id/sessions/:session_id', {
+    preHandler: allow('session:admin', { kind: 'S' }),
+    schema: {
+      operationId: 'revokeUserSession',
+      summary: 'End one session of a user',
+      tags: ['administration'],
+      description: 'Ends one session of a user.',
+      params: UserSessionParams,
+      headers: CommandHeaders,
+      response: none,
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       const answer = await runOnce(deps, commandOf(req), async () => {
         await endOwnSession(deps, req.params, 'admin', byUser(req))
         return { status: 204, body: undefined }
       })
       return sendStored(reply, answer)
     },
-  )
+  })
 }
 
 /** Nobody unlocks their own account. */

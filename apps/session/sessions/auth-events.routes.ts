@@ -1,11 +1,10 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { desc } from 'drizzle-orm'
 import Type from 'typebox'
 import { auditMatches } from '../../../db/audit.ts'
 import { auth_events } from '../../../db/session/tables.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { text } from '../../shared/contracts/text.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { SessionDeps } from '../deps.ts'
 
 const Nullable = Type.Union([Type.String(), Type.Null()])
@@ -36,21 +35,18 @@ const EventList = Type.Object({
 })
 
 /** Logins with their true cause, locks, replays, revocations: the audit log that the relay fills from the stream. */
-export const authEventsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
-  app.get(
-    '/v1/admin/auth-events',
-    {
-      preHandler: allow('audit:read', { kind: 'R' }),
-      schema: {
-        operationId: 'listAuthEvents',
-        summary: 'List sign-ins, lockouts and ended sessions',
-        tags: ['audit'],
-        description: 'Who signed in, was locked out, was refused or lost a session; newest first.',
-        querystring: EventsQuery,
-        response: { 200: EventList, ...errorReplies },
-      },
+export const authEventsRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+  app.get('/v1/admin/auth-events', {
+    preHandler: allow('audit:read', { kind: 'R' }),
+    schema: {
+      operationId: 'listAuthEvents',
+      summary: 'List sign-ins, lockouts and ended sessions',
+      tags: ['audit'],
+      description: 'Who signed in, was locked out, was refused or lost a session; newest first.',
+      querystring: EventsQuery,
+      response: { 200: EventList, ...errorReplies },
     },
-    async (req) => {
+    handler: async (req) => {
       const { page_size, page_token, ...filter } = req.query
       const list = { route: 'auth-events', ...filter }
       const [before] = deps.pages.after(page_token, list) ?? []
@@ -63,7 +59,7 @@ export const authEventsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> 
       const { items, next_page_token } = deps.pages.cut(rows, page_size, list, ({ id }) => [String(id)])
       return { items: items.map(viewOf), next_page_token, as_of: deps.clock.now().toISOString() }
     },
-  )
+  })
 }
 
 const viewOf = ({ at, actor, action, object, outcome, reason, request_id }: typeof auth_events.$inferSelect) => ({

@@ -1,11 +1,10 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { refuseStaleAuth } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { SessionList } from '../../shared/contracts/session/sessions.ts'
 import { text } from '../../shared/contracts/text.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from './commands.ts'
 import { endOwnSession, endUserSessions, viewOf } from './end.ts'
@@ -32,41 +31,35 @@ const refuseUnconfirmed = ({ clock, config }: SessionDeps, { caller }: FastifyRe
 }
 
 /** One's own sessions. */
-export const sessionsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
-  app.get(
-    '/v1/sessions',
-    {
-      preHandler: allow('self', { kind: 'R' }),
-      schema: {
-        operationId: 'listSessions',
-        summary: 'List your sessions',
-        tags: ['sessions'],
-        description: 'The sessions of the caller, newest first.',
-        response: { 200: SessionList, ...errorReplies },
-      },
+export const sessionsRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+  app.get('/v1/sessions', {
+    preHandler: allow('self', { kind: 'R' }),
+    schema: {
+      operationId: 'listSessions',
+      summary: 'List your sessions',
+      tags: ['sessions'],
+      description: 'The sessions of the caller, newest first.',
+      response: { 200: SessionList, ...errorReplies },
     },
-    async (req) => {
+    handler: async (req) => {
       return listOf(deps, req.caller.user_id, req.caller.session_id)
     },
-  )
+  })
 
-  app.delete(
-    '/v1/sessions/:session_id',
-    {
-      preHandler: allow('self', { kind: 'S' }),
-      schema: {
-        operationId: 'revokeSession',
-        summary: 'End one of your sessions',
-        tags: ['sessions'],
-        'x-errors': [403],
-        description:
-          'Ends one of the caller’s sessions; ending the current one signs out. Ending another one takes a recent sign-in.',
-        params: SessionParams,
-        headers: CommandHeaders,
-        response: { 204: Type.Null(), ...errorReplies },
-      },
+  app.delete('/v1/sessions/:session_id', {
+    preHandler: allow('self', { kind: 'S' }),
+    schema: {
+      operationId: 'revokeSession',
+      summary: 'End one of your sessions',
+      tags: ['sessions'],
+      'x-errors': [403],
+      description:
+        'Ends one of the caller’s sessions; ending the current one signs out. Ending another one takes a recent sign-in.',
+      params: SessionParams,
+      headers: CommandHeaders,
+      response: { 204: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       const { user_id, session_id, mode } = req.caller
       const answer = await runOnce(deps, commandOf(req), async () => {
         if (req.params.session_id !== session_id) refuseUnconfirmed(deps, req)
@@ -76,23 +69,20 @@ export const sessionsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = 
       if (req.params.session_id === session_id && mode === 'cookie') reply.header('set-cookie', deps.cookies.expired())
       return sendStored(reply, answer)
     },
-  )
+  })
 
-  app.post(
-    '/v1/sessions/revoke-others',
-    {
-      preHandler: allow('self', { kind: 'S' }),
-      schema: {
-        operationId: 'revokeOtherSessions',
-        summary: 'End your other sessions',
-        tags: ['sessions'],
-        'x-errors': [403],
-        description: 'Ends all other sessions of the caller, who must have signed in recently.',
-        headers: CommandHeaders,
-        response: { 200: Revoked, ...errorReplies },
-      },
+  app.post('/v1/sessions/revoke-others', {
+    preHandler: allow('self', { kind: 'S' }),
+    schema: {
+      operationId: 'revokeOtherSessions',
+      summary: 'End your other sessions',
+      tags: ['sessions'],
+      'x-errors': [403],
+      description: 'Ends all other sessions of the caller, who must have signed in recently.',
+      headers: CommandHeaders,
+      response: { 200: Revoked, ...errorReplies },
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       const { user_id, session_id } = req.caller
       const answer = await runOnce(deps, commandOf(req), async () => {
         refuseUnconfirmed(deps, req)
@@ -101,5 +91,5 @@ export const sessionsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = 
       })
       return sendStored(reply, answer)
     },
-  )
+  })
 }

@@ -5,7 +5,7 @@ import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { Client } from '../browser/client.ts'
-import type { SessionDeps } from '../deps.ts'
+import type { SessionDeps, Uses } from '../deps.ts'
 import { type Flow, indexOf, type SignedIn } from '../store/flows.ts'
 import { openFederated } from '../token/code.ts'
 import type { TokenPair } from '../token/issue.ts'
@@ -82,13 +82,7 @@ const refuseMethods = ({ title, require_amr }: Provider, { amr }: Claims): void 
     throw refused('provider_factor_missing', `${title} did not ask for a second factor.`)
 }
 
-const finishSignIn = async (
-  deps: SessionDeps,
-  provider: Provider,
-  flow: Flow,
-  claims: Claims,
-  callback: Callback,
-): Promise<Finished> => {
+const finishSignIn = async (deps: SessionDeps, provider: Provider, flow: Flow, claims: Claims, callback: Callback) => {
   const user = await resolve(deps, provider, claims, callback)
   const sid = typeof claims.sid === 'string' ? [indexOf(provider.id, 'sid', claims.sid)] : []
   const signed_in: SignedIn = {
@@ -112,7 +106,7 @@ const finishSignIn = async (
   return { location: flow.return_to, pair }
 }
 
-const nowOf = ({ clock }: Pick<SessionDeps, 'clock'>) => Math.floor(clock.now().getTime() / 1000)
+const nowOf = ({ clock }: Uses<'clock'>) => Math.floor(clock.now().getTime() / 1000)
 
 const toApp = ({ native }: Flow, answer: Record<string, string>): string => {
   const url = new URL(native?.redirect_uri ?? '')
@@ -171,13 +165,7 @@ const resolve = async (
 }
 
 /** Confirms or links for the session in which the flow began. */
-const finishOwn = async (
-  deps: SessionDeps,
-  provider: Provider,
-  flow: Flow,
-  claims: Claims,
-  callback: Callback,
-): Promise<Finished> => {
+const finishOwn = async (deps: SessionDeps, provider: Provider, flow: Flow, claims: Claims, callback: Callback) => {
   const { user_id, session_id } = flow.session ?? { user_id: '', session_id: '' }
   if (!(await deps.store.get(user_id, session_id))) throw refusedToken('sign_in_expired')
   if (flow.purpose === 'link') {

@@ -1,11 +1,10 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { refuseStaleAuth } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { IdentityProviderList, LocationReply, ProviderParams } from '../../shared/contracts/session/sso.ts'
 import { AppError } from '../../shared/errors.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
 import { acceptForms } from '../../shared/http/json-body.ts'
 import type { SessionDeps } from '../deps.ts'
@@ -14,7 +13,6 @@ import { finishFlow } from './callback.ts'
 import { endByProvider } from './logout.ts'
 import { startFlow } from './start.ts'
 
-type Routes = FastifyPluginAsyncTypebox<{ deps: SessionDeps }>
 const open = { preHandler: allow('none', { kind: 'R' }) }
 const closed = { additionalProperties: false }
 const tags = ['sso']
@@ -38,43 +36,37 @@ const CallbackQuery = Type.Object(
 const LINK_AGE_S = 300
 
 /** Sign-in through an identity provider (federation.md 4). */
-export const ssoRoutes: Routes = async (app, { deps }) => {
+export const ssoRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   await browserRoutes(app, { deps })
 
-  app.get(
-    '/v1/providers',
-    {
-      ...open,
-      schema: {
-        operationId: 'listProviders',
-        summary: 'List the identity providers',
-        tags,
-        description: 'The providers that the sign-in page offers.',
-        response: { 200: IdentityProviderList, ...errorReplies },
-      },
+  app.get('/v1/providers', {
+    ...open,
+    schema: {
+      operationId: 'listProviders',
+      summary: 'List the identity providers',
+      tags,
+      description: 'The providers that the sign-in page offers.',
+      response: { 200: IdentityProviderList, ...errorReplies },
     },
-    async () => ({ items: deps.providers.list().map(({ id, title }) => ({ id, title })) }),
-  )
+    handler: async () => ({ items: deps.providers.list().map(({ id, title }) => ({ id, title })) }),
+  })
 
-  app.post(
-    '/v1/sso/:provider/start',
-    {
-      preHandler: allow('self', { kind: 'W' }),
-      schema: {
-        operationId: 'startProviderProof',
-        summary: 'Confirm or link through a provider',
-        tags,
-        'x-errors': [403, 404],
-        description: 'Begins a confirmation, or the linking of an identity, for the signed-in person.',
-        params: ProviderParams,
-        body: Type.Object(
-          { purpose: Type.Enum(['reauth', 'link']), return_to: ReturnTo },
-          { ...closed, examples: [{ purpose: 'reauth', return_to: '/inbox' }] },
-        ),
-        response: { 200: LocationReply, ...errorReplies },
-      },
+  app.post('/v1/sso/:provider/start', {
+    preHandler: allow('self', { kind: 'W' }),
+    schema: {
+      operationId: 'startProviderProof',
+      summary: 'Confirm or link through a provider',
+      tags,
+      'x-errors': [403, 404],
+      description: 'Begins a confirmation, or the linking of an identity, for the signed-in person.',
+      params: ProviderParams,
+      body: Type.Object(
+        { purpose: Type.Enum(['reauth', 'link']), return_to: ReturnTo },
+        { ...closed, examples: [{ purpose: 'reauth', return_to: '/inbox' }] },
+      ),
+      response: { 200: LocationReply, ...errorReplies },
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       const { purpose, return_to } = req.body
       const stale = purpose === 'link' ? refuseStaleAuth(req.caller, LINK_AGE_S, deps.clock.now()) : undefined
       if (stale) throw stale
@@ -88,30 +80,27 @@ export const ssoRoutes: Routes = async (app, { deps }) => {
       reply.header('set-cookie', set_cookie)
       return { location }
     },
-  )
+  })
 
   app.register(logoutRoute, { deps })
 }
 
 /** The two pages' worth of redirects around the provider's own. A browser is told of a refusal at the sign-in page. */
-const browserRoutes: Routes = async (app, { deps }) => {
-  app.get(
-    '/v1/sso/:provider/start',
-    {
-      ...open,
-      schema: {
-        operationId: 'startProviderSignIn',
-        summary: 'Sign in through a provider',
-        tags,
-        'x-errors': [404],
-        'x-reply-headers': ['location'],
-        description: 'Leads the browser to the provider. An app outside the browser names where its code goes.',
-        params: ProviderParams,
-        querystring: StartQuery,
-        response: { 303: Type.Null(), ...errorReplies },
-      },
+const browserRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+  app.get('/v1/sso/:provider/start', {
+    ...open,
+    schema: {
+      operationId: 'startProviderSignIn',
+      summary: 'Sign in through a provider',
+      tags,
+      'x-errors': [404],
+      'x-reply-headers': ['location'],
+      description: 'Leads the browser to the provider. An app outside the browser names where its code goes.',
+      params: ProviderParams,
+      querystring: StartQuery,
+      response: { 303: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       const location = await orSignInPage(req, async () => {
         const { return_to, ...native } = req.query
         if (native.redirect_uri === undefined && isFromElsewhere(req)) return '/login'
@@ -127,25 +116,22 @@ const browserRoutes: Routes = async (app, { deps }) => {
       })
       return reply.redirect(location, 303)
     },
-  )
+  })
 
-  app.get(
-    '/v1/sso/:provider/callback',
-    {
-      ...open,
-      schema: {
-        operationId: 'finishProviderSignIn',
-        summary: 'Come back from a provider',
-        tags,
-        'x-errors': [401, 403, 404, 409],
-        'x-reply-headers': ['location'],
-        description: 'Ends a sign-in: sets the refresh cookie and leads back to the console, or to the app.',
-        params: ProviderParams,
-        querystring: CallbackQuery,
-        response: { 303: Type.Null(), ...errorReplies },
-      },
+  app.get('/v1/sso/:provider/callback', {
+    ...open,
+    schema: {
+      operationId: 'finishProviderSignIn',
+      summary: 'Come back from a provider',
+      tags,
+      'x-errors': [401, 403, 404, 409],
+      'x-reply-headers': ['location'],
+      description: 'Ends a sign-in: sets the refresh cookie and leads back to the console, or to the app.',
+      params: ProviderParams,
+      querystring: CallbackQuery,
+      response: { 303: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       const location = await orSignInPage(req, async () => {
         const { location, pair } = await finishFlow(deps, {
           provider_id: req.params.provider,
@@ -158,7 +144,7 @@ const browserRoutes: Routes = async (app, { deps }) => {
       })
       return reply.redirect(location, 303)
     },
-  )
+  })
 }
 
 /** A page of another site led the browser here: its person presses the button themselves, and signs in of their own will. */
@@ -188,34 +174,31 @@ const orSignInPage = async (req: FastifyRequest, answer: () => Promise<string>):
 }
 
 /** The one endpoint that takes a form (OpenID Connect Back-Channel Logout 2.5). */
-const logoutRoute: Routes = async (app, { deps }) => {
+const logoutRoute: Routes<SessionDeps> = async (app, { deps }) => {
   acceptForms(app, AUTH_CODES, (detail) => new AppError('validation_error', 'schema_violation', detail))
-  app.post(
-    '/v1/sso/:provider/backchannel-logout',
-    {
-      preHandler: allow('none', { kind: 'S' }),
-      schema: {
-        operationId: 'endProviderSessions',
-        summary: 'End sessions by a logout token',
-        tags,
-        'x-errors': [404],
-        consumes: ['application/json', 'application/x-www-form-urlencoded'],
-        description: 'For the provider: ends the sessions that the logout token names.',
-        params: ProviderParams,
-        body: Type.Object(
-          { logout_token: Type.String({ minLength: 1 }) },
-          {
-            additionalProperties: Type.Unknown(),
-            examples: [{ logout_token: 'eyJhbGciOiJSUzI1NiIsInR5cCI6ImxvZ291dCtqd3QifQ…' }],
-          },
-        ),
-        response: { 200: Type.Object({}), ...errorReplies },
-      },
+  app.post('/v1/sso/:provider/backchannel-logout', {
+    preHandler: allow('none', { kind: 'S' }),
+    schema: {
+      operationId: 'endProviderSessions',
+      summary: 'End sessions by a logout token',
+      tags,
+      'x-errors': [404],
+      consumes: ['application/json', 'application/x-www-form-urlencoded'],
+      description: 'For the provider: ends the sessions that the logout token names.',
+      params: ProviderParams,
+      body: Type.Object(
+        { logout_token: Type.String({ minLength: 1 }) },
+        {
+          additionalProperties: Type.Unknown(),
+          examples: [{ logout_token: 'eyJhbGciOiJSUzI1NiIsInR5cCI6ImxvZ291dCtqd3QifQ…' }],
+        },
+      ),
+      response: { 200: Type.Object({}), ...errorReplies },
     },
-    async (req) => {
+    handler: async (req) => {
       const { logout_token } = req.body
       await endByProvider(deps, { provider_id: req.params.provider, logout_token, request_id: String(req.id) })
       return {}
     },
-  )
+  })
 }

@@ -5,10 +5,10 @@ import type { Provider } from '../../shared/auth/providers.ts'
 import { nextPath } from '../../shared/contracts/client/next-path.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import type { SessionDeps } from '../deps.ts'
+import type { Uses } from '../deps.ts'
 import { FLOW_S, type Flow, type Native } from '../store/flows.ts'
 
-export type StartDeps = Pick<SessionDeps, 'config' | 'clock' | 'providers' | 'connections' | 'flows' | 'cookies'>
+export type StartDeps = Uses<'config' | 'clock' | 'providers' | 'connections' | 'flows' | 'cookies'>
 export type Start = {
   provider_id: string
   purpose: Flow['purpose']
@@ -21,14 +21,14 @@ export type Start = {
 const secret = () => randomBytes(32).toString('base64url')
 const SECRET = /^[A-Za-z0-9_-]{43}$/
 
-export const findProvider = ({ providers }: Pick<SessionDeps, 'providers'>, id: string): Provider => {
+export const findProvider = ({ providers }: Uses<'providers'>, id: string): Provider => {
   const provider = providers.get(id)
   if (!provider) throw notFound('provider', id, 'not_found')
   return provider
 }
 
 /** Where the provider sends the browser back to. */
-export const callbackUrl = ({ config }: Pick<SessionDeps, 'config'>, provider_id: string): string =>
+export const callbackUrl = ({ config }: Uses<'config'>, provider_id: string): string =>
   `${config.GATEWAY__HTTP__PUBLIC_ORIGIN}/v1/sso/${provider_id}/callback`
 
 /**
@@ -72,7 +72,7 @@ export const startFlow = async (deps: StartDeps, start: Start): Promise<{ locati
 /** RFC 8252: an app on this machine, by its address and not its name, or an address that our apps claim. */
 const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\]):[1-9]\d{0,4}\/callback$/
 
-const refuseRedirect = ({ config }: Pick<SessionDeps, 'config'>, redirect_uri: string): void => {
+const refuseRedirect = ({ config }: Uses<'config'>, redirect_uri: string): void => {
   if (
     (LOOPBACK.test(redirect_uri) && URL.canParse(redirect_uri)) ||
     config.SESSION__SSO__REDIRECT_URIS.includes(redirect_uri)

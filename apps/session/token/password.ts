@@ -6,7 +6,7 @@ import { AppError } from '../../shared/errors.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { rateLimited } from '../../shared/web/rates.ts'
 import type { Client } from '../browser/client.ts'
-import type { SessionDeps } from '../deps.ts'
+import type { SessionDeps, Uses } from '../deps.ts'
 import { endSession, endUserSessions } from '../sessions/end.ts'
 import type { Method } from '../store/store.ts'
 import { authTimeIn, type TokenPair } from './issue.ts'
@@ -150,7 +150,7 @@ export const liftLimits = async (
 /** How long ago a person who changes a way to sign in may have been proved. */
 const FRESH_S = 300
 
-export const refuseStale = ({ clock }: Pick<SessionDeps, 'clock'>, caller: Caller): void => {
+export const refuseStale = ({ clock }: Uses<'clock'>, caller: Caller): void => {
   modeOfPerson(caller)
   const stale = refuseStaleAuth(caller, FRESH_S, clock.now())
   if (stale) throw stale

@@ -186,11 +186,7 @@ const checkUser = async (deps: SessionDeps, record: SessionRecord, request: Refr
 }
 
 /** Compares the client with the one that signed in, and does what SESSION__BINDING__ACTION says when it changed. */
-const checkBinding = async (
-  deps: SessionDeps,
-  record: SessionRecord,
-  request: RefreshRequest,
-): Promise<SessionRecord> => {
+const checkBinding = async (deps: SessionDeps, record: SessionRecord, request: RefreshRequest) => {
   const { SESSION__BINDING__MODE: mode, SESSION__BINDING__ACTION: action } = deps.config
   const { client } = request
   const agent_changed = record.ua_family !== null && record.ua_family !== client.ua_family

@@ -1,10 +1,9 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { AccessReply, CsrfReply, TokenReply } from '../../shared/contracts/session/tokens.ts'
 import { AppError } from '../../shared/errors.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import { TokenRejected } from '../../shared/jwt/verifier.ts'
 import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
@@ -36,34 +35,30 @@ import { completeLogin } from './second-factor.ts'
 import { reauthenticateByCode } from './totp.ts'
 
 /** Where clients get, renew and end their tokens (auth.md 3.1). */
-export const tokenRoutes: Routes = async (app, options) => {
+export const tokenRoutes: Routes<SessionDeps> = async (app, options) => {
   await grantRoutes(app, options)
   await sessionRoutes(app, options)
 }
 
-type Routes = FastifyPluginAsyncTypebox<{ deps: SessionDeps }>
 const open = allow('none', { kind: 'R' })
 
 /** Sign in and renew: there is no session yet, or only its refresh token. */
-const grantRoutes: Routes = async (app, { deps }) => {
+const grantRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   const common = { preHandler: open, preValidation: emptyBody }
 
-  app.post(
-    '/v1/token',
-    {
-      ...common,
-      schema: {
-        operationId: 'createToken',
-        summary: 'Sign in or renew tokens',
-        tags: ['tokens'],
-        'x-errors': [401, 403],
-        description: 'Signs in (username and password) or renews the tokens (refresh token), by response mode.',
-        querystring: Type.Object({ response_mode: Type.Optional(Type.String()) }, { additionalProperties: false }),
-        body: TokenBody,
-        response: { 200: TokenReply, ...errorReplies },
-      },
+  app.post('/v1/token', {
+    ...common,
+    schema: {
+      operationId: 'createToken',
+      summary: 'Sign in or renew tokens',
+      tags: ['tokens'],
+      'x-errors': [401, 403],
+      description: 'Signs in (username and password) or renews the tokens (refresh token), by response mode.',
+      querystring: Type.Object({ response_mode: Type.Optional(Type.String()) }, { additionalProperties: false }),
+      body: TokenBody,
+      response: { 200: TokenReply, ...errorReplies },
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       const mode = modeFrom(req.query.response_mode)
       if (mode === 'cookie') refuseForeign(deps, req)
       const code = codeGrantOf(req.body, mode)
@@ -76,58 +71,49 @@ const grantRoutes: Routes = async (app, { deps }) => {
         ? signIn(deps, req, reply, req.body, mode)
         : renew(deps, req, reply, tokenFrom(deps, req, req.body, mode), mode)
     },
-  )
+  })
 
-  app.post(
-    '/auth/login',
-    {
-      ...common,
-      schema: {
-        operationId: 'startSession',
-        summary: 'Sign in',
-        tags: ['tokens'],
-        description: 'Signs in.',
-        'x-errors': [401],
-        body: LoginBody,
-        response: { 200: TokenReply, ...errorReplies },
-      },
+  app.post('/auth/login', {
+    ...common,
+    schema: {
+      operationId: 'startSession',
+      summary: 'Sign in',
+      tags: ['tokens'],
+      description: 'Signs in.',
+      'x-errors': [401],
+      body: LoginBody,
+      response: { 200: TokenReply, ...errorReplies },
     },
-    (req, reply) => signIn(deps, req, reply, req.body, 'json'),
-  )
+    handler: (req, reply) => signIn(deps, req, reply, req.body, 'json'),
+  })
 
-  app.post(
-    '/auth/refresh',
-    {
-      ...common,
-      schema: {
-        operationId: 'refreshSession',
-        summary: 'Renew the tokens of a session',
-        tags: ['tokens'],
-        description: 'Renews the tokens.',
-        'x-errors': [401],
-        body: RefreshBody,
-        response: { 200: TokenReply, ...errorReplies },
-      },
+  app.post('/auth/refresh', {
+    ...common,
+    schema: {
+      operationId: 'refreshSession',
+      summary: 'Renew the tokens of a session',
+      tags: ['tokens'],
+      description: 'Renews the tokens.',
+      'x-errors': [401],
+      body: RefreshBody,
+      response: { 200: TokenReply, ...errorReplies },
     },
-    (req, reply) => renew(deps, req, reply, req.body.refresh_token, 'json'),
-  )
+    handler: (req, reply) => renew(deps, req, reply, req.body.refresh_token, 'json'),
+  })
 }
 
 /** What a session does about itself. */
-const sessionRoutes: Routes = async (app, { deps }) => {
-  app.post(
-    '/auth/logout',
-    {
-      preHandler: allow('bearer', { kind: 'S' }),
-      schema: {
-        operationId: 'endSession',
-        summary: 'Sign out',
-        tags: ['tokens'],
-        description: 'Ends the session of the token. May be repeated while the token verifies.',
-        response: { 204: Type.Null(), ...errorReplies },
-      },
+const sessionRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+  app.post('/auth/logout', {
+    preHandler: allow('bearer', { kind: 'S' }),
+    schema: {
+      operationId: 'endSession',
+      summary: 'Sign out',
+      tags: ['tokens'],
+      description: 'Ends the session of the token. May be repeated while the token verifies.',
+      response: { 204: Type.Null(), ...errorReplies },
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       const { claims } = req
       if (!claims) throw new Error('userAuth did not run')
       // Its session is its credential, which is not signed out: revoking that is for administrators.
@@ -137,44 +123,38 @@ const sessionRoutes: Routes = async (app, { deps }) => {
       if (claims.cm === 'cookie') reply.header('set-cookie', deps.cookies.expired())
       return reply.code(204).send(null)
     },
-  )
+  })
 
-  app.get(
-    '/v1/token/csrf',
-    {
-      preHandler: open,
-      schema: {
-        operationId: 'getCsrfToken',
-        summary: 'Read the CSRF token',
-        tags: ['tokens'],
-        'x-errors': [401, 403],
-        description: 'The CSRF token of the cookie session, for a new tab.',
-        response: { 200: CsrfReply, ...errorReplies },
-      },
+  app.get('/v1/token/csrf', {
+    preHandler: open,
+    schema: {
+      operationId: 'getCsrfToken',
+      summary: 'Read the CSRF token',
+      tags: ['tokens'],
+      'x-errors': [401, 403],
+      description: 'The CSRF token of the cookie session, for a new tab.',
+      response: { 200: CsrfReply, ...errorReplies },
     },
-    async (req, reply) => {
+    handler: async (req, reply) => {
       if (req.headers['sec-fetch-site'] !== 'same-origin') throw sameOriginOnly()
       const csrf_token = deps.csrf.make(await cookieSession(deps, req))
       reply.header('x-csrf-token', csrf_token)
       return { csrf_token }
     },
-  )
+  })
 
-  app.post(
-    '/v1/token/reauth',
-    {
-      preHandler: allow('self', { kind: 'W', enrols: true }),
-      schema: {
-        operationId: 'confirmPassword',
-        summary: 'Confirm who you are',
-        tags: ['tokens'],
-        'x-errors': [422],
-        description: 'Proves a password, a passkey or a code again: an access token with a fresh auth_time.',
-        body: ReauthBody,
-        response: { 200: AccessReply, ...errorReplies },
-      },
+  app.post('/v1/token/reauth', {
+    preHandler: allow('self', { kind: 'W', enrols: true }),
+    schema: {
+      operationId: 'confirmPassword',
+      summary: 'Confirm who you are',
+      tags: ['tokens'],
+      'x-errors': [422],
+      description: 'Proves a password, a passkey or a code again: an access token with a fresh auth_time.',
+      body: ReauthBody,
+      response: { 200: AccessReply, ...errorReplies },
     },
-    async (req) => {
+    handler: async (req) => {
       const access_token = await proveAgain(deps, req.body, {
         ...contextOf(req),
         caller: req.caller,
@@ -182,7 +162,7 @@ const sessionRoutes: Routes = async (app, { deps }) => {
       })
       return { access_token, token_type: 'Bearer' as const, expires_in: EXPIRES_IN }
     },
-  )
+  })
 }
 
 const proveAgain = (

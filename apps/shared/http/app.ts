@@ -310,6 +310,8 @@ export const sendPart = <R>(reply: FastifyReply, part: R): R => {
 
 /** The app as a plugin of routes sees it: bodies and replies are typed by their schemas. */
 export type TypedApp = Parameters<FastifyPluginAsyncTypebox>[0]
+/** The routes of a room as a plugin. */
+export type Routes<Deps, More = unknown> = FastifyPluginAsyncTypebox<{ deps: Deps } & More>
 
 /** Says whether this is the stored answer of an earlier request with the same key. */
 export const markReplayed = (reply: FastifyReply, { replayed }: { replayed: boolean }): FastifyReply =>

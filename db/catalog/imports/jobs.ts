@@ -32,7 +32,7 @@ export const takeJob = async (tx: Tx): Promise<JobRow | undefined> =>
 
 export type JobItem = { seq: number; item: Record<string, unknown>; result: Record<string, unknown> | null }
 
-/** The next items: those that were not taken, and once all were, those that wait for what came later. */
+/** The next items: those that were not taken, and once all were, those that wait for later ones. */
 export const nextItems = async (tx: Tx, job_id: string, limit: number): Promise<JobItem[]> => {
   const fresh = await rowsOf<JobItem>(
     tx,

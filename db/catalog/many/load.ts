@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm'
+import { pluck } from '../../../apps/shared/data/pick.ts'
 import type { Tx } from '../../client.ts'
 import { readChecksOf } from '../health.ts'
 import { countKey, edgeKey, outKey } from '../held/around.ts'
@@ -91,10 +92,7 @@ export const loadTwins = async (tx: Tx, held: Held, wanted: readonly NewName[]):
       : rowsOf<{ rid: string; type_id: number; hash: string }>(
           tx,
           sql`select r.rid, r.type_id, encode(r.identity_hash, 'hex') as hash
-              from unnest(${array(
-                hashes.map(({ type_id }) => type_id),
-                'smallint',
-              )}, ${array(
+              from unnest(${array(pluck(hashes, 'type_id'), 'smallint')}, ${array(
                 hashes.map(({ identity_hash }) => identity_hash.toString('hex')),
                 'text',
               )}) as w(type_id, hash)

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
+import { pluck } from '../../../apps/shared/data/pick.ts'
 import { first, type Queryable } from '../../client.ts'
 import type { ResourceRow } from '../rows.ts'
 import { isBelow, ridsOf } from './paths.ts'
@@ -75,14 +76,8 @@ const afterSql = (sort: Sort, after: readonly string[]): SQL => {
   }))
   if (keys.every(({ descending }) => descending === keys[0]?.descending)) {
     const operator = keys[0]?.descending ? sql`<` : sql`>`
-    const left = sql.join(
-      keys.map(({ value }) => value),
-      sql`, `,
-    )
-    const right = sql.join(
-      keys.map(({ at }) => at),
-      sql`, `,
-    )
+    const left = sql.join(pluck(keys, 'value'), sql`, `)
+    const right = sql.join(pluck(keys, 'at'), sql`, `)
     return sql`(${left}) ${operator} (${right})`
   }
   const steps = keys.map(({ value, at, descending }, i) => {

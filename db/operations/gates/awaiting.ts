@@ -1,5 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm'
-import { equals, first, type Queryable, type Tx } from '../../client.ts'
+import { equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
 import { SYSTEM, type TimelineEvent } from '../facts/timeline.ts'
 import { gates, operation_commands, operation_control } from '../tables/index.ts'
 
@@ -30,35 +30,32 @@ export const passAwaiting = async (
     .set({ command_seq: sql`${operation_control.command_seq} + 1` })
     .where(eq(operation_control.operation_id, operation_id))
     .returning({ seq: operation_control.command_seq })
-  await tx
-    .update(operation_commands)
-    .set({
-      seq: numbered?.seq ?? 0,
-      undo,
-      ...(payload === null
-        ? { status: 'applied', outcome_at: sql`clock_timestamp()` as never }
-        : {
-            status: 'pending',
-            payload,
-            not_after: sql`clock_timestamp() + make_interval(secs => ${deadline_s})` as never,
-          }),
-    })
-    .where(eq(operation_commands.command_id, command_id))
+  await updateRows(tx, { command_id }, operation_commands, {
+    seq: numbered?.seq ?? 0,
+    undo,
+    ...(payload === null
+      ? { status: 'applied', outcome_at: sql`clock_timestamp()` as never }
+      : {
+          status: 'pending',
+          payload,
+          not_after: sql`clock_timestamp() + make_interval(secs => ${deadline_s})` as never,
+        }),
+  })
 }
 
 /** Refused by the second person, or nobody came: it never takes effect. */
 export const withdrawAwaiting = (tx: Tx, command_id: string) =>
-  tx
-    .update(operation_commands)
-    .set({ status: 'withdrawn', outcome_at: sql`clock_timestamp()` as never })
-    .where(equals(operation_commands, { command_id, status: AWAITING }))
+  updateRows(tx, { command_id, status: AWAITING }, operation_commands, {
+    status: 'withdrawn',
+    outcome_at: sql`clock_timestamp()` as never,
+  })
 
 /** The operation is cancelled or over: nobody has to see them any more. */
 export const supersedeAwaiting = (tx: Tx, operation_id: string) =>
-  tx
-    .update(operation_commands)
-    .set({ status: 'superseded', outcome_at: sql`clock_timestamp()` as never })
-    .where(equals(operation_commands, { operation_id, status: AWAITING }))
+  updateRows(tx, { operation_id, status: AWAITING }, operation_commands, {
+    status: 'superseded',
+    outcome_at: sql`clock_timestamp()` as never,
+  })
 
 export const listOverdueInterventions = (db: Queryable, limit: number) =>
   db

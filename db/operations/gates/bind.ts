@@ -2,7 +2,7 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { GateStatus, GateSubject } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import { readPointer } from '../../../apps/shared/data/pointer.ts'
-import { equals, type Queryable, type Tx } from '../../client.ts'
+import { type Queryable, type Tx, updateRows } from '../../client.ts'
 import { gates, nodes } from '../tables/index.ts'
 import type { NewSubject } from './ask.ts'
 
@@ -56,8 +56,5 @@ const valuesOf = (reference: string, all: Outputs): GateSubject['bound_outputs']
 /** Fixes the bound outputs of a gate that is about to open. */
 export const bindOutputs = async (tx: Tx, operation_id: string, gate_id: string): Promise<void> => {
   for (const { subject, digest: now } of await listRebound(tx, operation_id, { gate_id }))
-    await tx
-      .update(gates)
-      .set({ subject, digest: now })
-      .where(equals(gates, { operation_id, gate_id, status: 'armed' }))
+    await updateRows(tx, { operation_id, gate_id, status: 'armed' }, gates, { subject, digest: now })
 }

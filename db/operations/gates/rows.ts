@@ -8,7 +8,7 @@ import type {
   PlanGate,
 } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
-import { equals, first, type Queryable, type Tx } from '../../client.ts'
+import { equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
 import { PLANNED_AT } from '../commands/rows.ts'
 import { iso } from '../expressions.ts'
 import { gates, operation_control, operations, votes } from '../tables/index.ts'
@@ -219,12 +219,9 @@ export const settleRestored = async (tx: Tx, operation_id: string, gate_ids: rea
     on conflict (operation_id, gate_id, round, user_id) do update set decision = excluded.decision, comment = excluded.comment,
       digest = excluded.digest, group_key = excluded.group_key, actor = excluded.actor, command_id = excluded.command_id, at = excluded.at, voided = false
     where now.digest <> excluded.digest`)
-  await tx
-    .update(operations)
-    .set({
-      open_gates: sql`(select count(*)::int from ${gates} where ${gates.operation_id} = ${operations.operation_id} and ${gates.status} = 'waiting')`,
-    })
-    .where(eq(operations.operation_id, operation_id))
+  await updateRows(tx, { operation_id }, operations, {
+    open_gates: sql`(select count(*)::int from ${gates} where ${gates.operation_id} = ${operations.operation_id} and ${gates.status} = 'waiting')`,
+  })
   const rows = await tx
     .select({ gate_id: gates.gate_id, status: gates.status, round: gates.round })
     .from(gates)
@@ -308,3 +305,7 @@ export const listUnpassed = async (
     order by gate_id`)
   return rows
 }
+
+/** How many gates of an operation wait, counted anew. */
+export const waitingGates = (operation_id: string): SQL =>
+  sql`(select count(*)::int from ${gates} g where g.operation_id = ${operation_id} and g.status = 'waiting')`

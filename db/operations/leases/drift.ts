@@ -3,7 +3,7 @@ import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
-import type { Db, Queryable, Tx } from '../../client.ts'
+import { type Db, type Queryable, type Tx, updateRows } from '../../client.ts'
 import { tellEngine } from '../commands/rows.ts'
 import type { TimelineEvent } from '../facts/timeline.ts'
 import {
@@ -152,10 +152,7 @@ export const pauseOnDrift = async (tx: Tx, operation_id: string, actor: Actor): 
   const node_ids = moved.flatMap((target) => target.node_ids)
   if (node_ids.length === 0) return []
   const command_id = uuidv7()
-  await tx
-    .update(operation_control)
-    .set({ control: 'pause', pause_reason: 'catalog_drift' })
-    .where(eq(operation_control.operation_id, operation_id))
+  await updateRows(tx, { operation_id }, operation_control, { control: 'pause', pause_reason: 'catalog_drift' })
   await tellEngine(tx, operation_id, 'catalog_drift', { node_ids }, { command_id, class: 'stop', actor, decided: true })
   return [
     {

@@ -1,7 +1,7 @@
 import { and, asc, eq, or, sql } from 'drizzle-orm'
 import type { Actor, BlockedOn } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
-import { type Db, equals, first, type Queryable, type Tx, together } from '../../client.ts'
+import { type Db, equals, first, type Queryable, type Tx, together, updateRows } from '../../client.ts'
 import { lockOf } from '../../locks.ts'
 import { tellEngine } from '../commands/rows.ts'
 import { textArray } from '../expressions.ts'
@@ -195,13 +195,10 @@ export const leasesTaken = async (
 }
 
 export const setLeaseState = (tx: Tx, operation_id: string, lease_state: LeaseState) =>
-  tx
-    .update(operation_control)
-    .set({
-      lease_state,
-      ...(lease_state === 'held' && { lease_epoch: sql`${operation_control.lease_epoch} + 1` as never }),
-    })
-    .where(eq(operation_control.operation_id, operation_id))
+  updateRows(tx, { operation_id }, operation_control, {
+    lease_state,
+    ...(lease_state === 'held' && { lease_epoch: sql`${operation_control.lease_epoch} + 1` as never }),
+  })
 
 const grantOne = async (tx: Tx, operation_id: string, deadline_s: number): Promise<boolean> => {
   await tx

@@ -2,7 +2,7 @@ import { and, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
-import { type Db, equals, first, type Queryable, type Tx } from '../../client.ts'
+import { type Db, equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import {
   type DecisionKey,
@@ -251,10 +251,7 @@ export const putOff = (tx: Tx, delivery_id: string, seconds: number, error?: str
   })
 
 const moveDelivery = (tx: Tx, delivery_id: string, set: PgUpdateSetSource<typeof notify_deliveries>) =>
-  tx
-    .update(notify_deliveries)
-    .set({ ...set, leased_until: null })
-    .where(equals(notify_deliveries, { delivery_id, state: 'queued' }))
+  updateRows(tx, { delivery_id, state: 'queued' }, notify_deliveries, { ...set, leased_until: null })
 
 export const listNotices = (db: Queryable, delivery_ids: readonly string[]) =>
   db

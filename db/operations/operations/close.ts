@@ -2,7 +2,7 @@ import { and, eq, gt, notInArray, sql } from 'drizzle-orm'
 import type { OperationEnd } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import type { CloseResult, RecordBatch } from '../../../workflows/operation/state/events.ts'
-import { type Db, type Tx, together } from '../../client.ts'
+import { type Db, type Tx, together, updateRows } from '../../client.ts'
 import { stateFacts } from '../facts/state.ts'
 import { ENGINE } from '../facts/timeline.ts'
 import { cancelGates } from '../gates/rows.ts'
@@ -53,10 +53,10 @@ const unprocessed = async (tx: Tx, operation_id: string, last_seq: number): Prom
 }
 
 const end = async (tx: Tx, operation_id: string, { status, end_reason }: CloseInput) => {
-  const ended = tx
-    .update(operation_control)
-    .set({ ended: true, revision: sql`${operation_control.revision} + 1` })
-    .where(eq(operation_control.operation_id, operation_id))
+  const ended = updateRows(tx, { operation_id }, operation_control, {
+    ended: true,
+    revision: sql`${operation_control.revision} + 1`,
+  })
   const [, gates, patches, versions] = await together(
     ended,
     cancelGates(tx, operation_id),

@@ -1,5 +1,5 @@
 import { and, asc, eq, gte, ne } from 'drizzle-orm'
-import { pick } from '../../../apps/shared/data/pick.ts'
+import { pick, pluck } from '../../../apps/shared/data/pick.ts'
 import type { GraphPage } from '../../../workflows/operation/state/events.ts'
 import type { Db, Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
@@ -47,7 +47,7 @@ const readPage = async (db: Queryable, operation_id: string, from: number, limit
     ...compactNodes(
       rows,
       ids.map(({ node_id }) => node_id),
-      guarding.map(({ gate_id }) => gate_id),
+      pluck(guarding, 'gate_id'),
       limits.slice_s,
     ),
     next: from + rows.length < ids.length && rows.length > 0 ? from + rows.length : null,
@@ -69,12 +69,7 @@ const revisionOf = async (db: Queryable, operation_id: string): Promise<number> 
 
 type Guarding = Pick<typeof gates.$inferSelect, 'gate_id' | 'status' | 'round' | 'policy'>
 
-const headOf = async (
-  db: Queryable,
-  operation_id: string,
-  guarding: readonly Guarding[],
-  limits: GraphLimits,
-): Promise<Pick<GraphPage, 'head' | 'plan_revision'>> => {
+const headOf = async (db: Queryable, operation_id: string, guarding: readonly Guarding[], limits: GraphLimits) => {
   const [row] = await db
     .select({
       ...pick(operations, 'plan_revision', 'max_parallel'),

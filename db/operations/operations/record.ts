@@ -3,7 +3,7 @@ import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Change, RecordBatch, RecordResult, Report } from '../../../workflows/operation/state/events.ts'
-import { type Db, type Tx, together } from '../../client.ts'
+import { type Db, type Tx, together, updateRows } from '../../client.ts'
 import { lockUnsentStarts } from '../commands/rows.ts'
 import { stateFacts } from '../facts/state.ts'
 import { ENGINE, type TimelineEvent } from '../facts/timeline.ts'
@@ -275,11 +275,7 @@ const statusEvents = async (
   before: string,
 ): Promise<TimelineEvent[]> => {
   if (engine_status === before || engine_status === 'cancelling') return []
-  if (before === 'queued')
-    await tx
-      .update(resource_operation_index)
-      .set({ status: 'running' })
-      .where(eq(resource_operation_index.operation_id, operation_id))
+  if (before === 'queued') await updateRows(tx, { operation_id }, resource_operation_index, { status: 'running' })
   const data = { status: engine_status, ...(blocked_on.length > 0 && { blocked_on }) }
   if (before === 'queued') return [{ type: 'operation.started', actor: ENGINE, data }]
   const [wanted] = await tx

@@ -1,7 +1,7 @@
 import { and, eq, isNull, ne, sql } from 'drizzle-orm'
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
-import { equals, type Tx } from '../../client.ts'
+import { equals, type Tx, updateRows } from '../../client.ts'
 import { tellEngine } from '../commands/rows.ts'
 import { SYSTEM, type TimelineEvent } from '../facts/timeline.ts'
 import { FIRST_ESCALATION } from '../gates/ask.ts'
@@ -29,10 +29,10 @@ export const undoCommand = async (
   actor: Actor = SYSTEM,
 ): Promise<TimelineEvent[]> => {
   if (as !== 'refused')
-    await tx
-      .update(operation_commands)
-      .set({ status: as, outcome_at: sql`clock_timestamp()` })
-      .where(eq(operation_commands.command_id, command.command_id))
+    await updateRows(tx, { command_id: command.command_id }, operation_commands, {
+      status: as,
+      outcome_at: sql`clock_timestamp()`,
+    })
   const { command_id, kind, operation_id } = command
   const said = { actor, command_id, reason: REASONS[as] }
   const events = (await UNDO[kind]?.(tx, command, as)) ?? []
@@ -69,20 +69,17 @@ type Undo = (tx: Tx, command: Undoable, as: UndoneAs) => Promise<Fact[]>
 
 /** The operation never was: it ends as cancelled, its plan can be started again. */
 const undoStart: Undo = async (tx, { operation_id }) => {
-  await tx
-    .update(operation_control)
-    .set({ ended: true, revision: sql`${operation_control.revision} + 1` })
-    .where(eq(operation_control.operation_id, operation_id))
-  await tx
-    .update(operations)
-    .set({
-      engine_status: 'cancelled',
-      end_reason: 'start_withdrawn',
-      blocked_on: [],
-      open_gates: 0,
-      ended_at: sql`clock_timestamp()`,
-    })
-    .where(eq(operations.operation_id, operation_id))
+  await updateRows(tx, { operation_id }, operation_control, {
+    ended: true,
+    revision: sql`${operation_control.revision} + 1`,
+  })
+  await updateRows(tx, { operation_id }, operations, {
+    engine_status: 'cancelled',
+    end_reason: 'start_withdrawn',
+    blocked_on: [],
+    open_gates: 0,
+    ended_at: sql`clock_timestamp()`,
+  })
   const closed = await cancelGates(tx, operation_id)
   await startWithdrawn(tx, operation_id)
   // What was decided on it meanwhile has nobody to be told to.
@@ -126,10 +123,7 @@ const undoDecision: Undo = async (tx, { operation_id, payload }) => {
     .where(and(equals(gates, { operation_id, gate_id, round, status }), isNull(gates.consumed_at)))
     .returning({ round: gates.round, digest: gates.digest })
   if (again.length > 0)
-    await tx
-      .update(operations)
-      .set({ open_gates: sql`${operations.open_gates} + 1` })
-      .where(eq(operations.operation_id, operation_id))
+    await updateRows(tx, { operation_id }, operations, { open_gates: sql`${operations.open_gates} + 1` })
   return again.map((gate) => ({
     type: 'gate.reopened',
     gate_id,
@@ -175,27 +169,20 @@ const undoRows: Undo = async (tx, command) => {
   const rows = (undo ?? {}) as RowsBefore
   const { nodes: before = [], gates: gatesBefore = [], max_parallel, added_s = 0, gate_time, freezes } = rows
   if (freezes)
-    await tx
-      .update(operation_control)
-      .set({
-        calendar:
-          sql`jsonb_set(${operation_control.calendar}, '{freezes}', ${operation_control.calendar} -> 'freezes' || ${JSON.stringify(freezes)}::jsonb)` as never,
-      })
-      .where(eq(operation_control.operation_id, operation_id))
-  if (gate_time)
-    await tx
-      .update(gates)
-      .set({ deadline_at: sql`${gates.deadline_at} - make_interval(secs => ${gate_time.added_s})` })
-      .where(equals(gates, { operation_id, gate_id: gate_time.gate_id, round: gate_time.round }))
-  await tx
-    .update(operations)
-    .set({
-      exceptions: sql`(select coalesce(jsonb_agg(e), '[]'::jsonb) from jsonb_array_elements(${operations.exceptions}) e
-        where e ->> 'command_id' is distinct from ${command_id})`,
-      deadline_at: sql`${operations.deadline_at} - make_interval(secs => ${added_s})`,
-      ...(max_parallel !== undefined && { max_parallel }),
+    await updateRows(tx, { operation_id }, operation_control, {
+      calendar:
+        sql`jsonb_set(${operation_control.calendar}, '{freezes}', ${operation_control.calendar} -> 'freezes' || ${JSON.stringify(freezes)}::jsonb)` as never,
     })
-    .where(eq(operations.operation_id, operation_id))
+  if (gate_time)
+    await updateRows(tx, { operation_id, gate_id: gate_time.gate_id, round: gate_time.round }, gates, {
+      deadline_at: sql`${gates.deadline_at} - make_interval(secs => ${gate_time.added_s})`,
+    })
+  await updateRows(tx, { operation_id }, operations, {
+    exceptions: sql`(select coalesce(jsonb_agg(e), '[]'::jsonb) from jsonb_array_elements(${operations.exceptions}) e
+        where e ->> 'command_id' is distinct from ${command_id})`,
+    deadline_at: sql`${operations.deadline_at} - make_interval(secs => ${added_s})`,
+    ...(max_parallel !== undefined && { max_parallel }),
+  })
   const nodesBefore = sql`jsonb_populate_recordset(null::${nodes}, ${JSON.stringify(before)}::jsonb) r`
   await tx.execute(sql`
     update ${nodes} n set outputs = r.outputs, exception = r.exception, updated_at = clock_timestamp(),

@@ -1,6 +1,6 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { PlanGate, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
-import { equals, type Tx } from '../../client.ts'
+import { equals, type Tx, updateRows } from '../../client.ts'
 import type { TimelineEvent } from '../facts/timeline.ts'
 import { FIRST_ESCALATION } from '../gates/ask.ts'
 import { nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
@@ -34,16 +34,13 @@ export const writeRevision = async (tx: Tx, revision: Revision): Promise<Written
   await addNodes(tx, operation_id, added, guarding, running.nodes.length)
   const moved = await moveGates(tx, revision, used, plan_revision)
   await tx.insert(operation_graph_view).values({ operation_id, plan_revision, graph, plan_hash: result_hash, patch_id })
-  await tx
-    .update(operations)
-    .set({
-      plan_revision,
-      max_parallel: revision.max_parallel.after,
-      risk_level: revision.risk_level.after,
-      open_gates: waitingGates(operation_id),
-      involved: sql`(select array_agg(distinct u) from unnest(${operations.involved} || ${sql.param(revision.proposers)}::text[]) u)`,
-    })
-    .where(eq(operations.operation_id, operation_id))
+  await updateRows(tx, { operation_id }, operations, {
+    plan_revision,
+    max_parallel: revision.max_parallel.after,
+    risk_level: revision.risk_level.after,
+    open_gates: waitingGates(operation_id),
+    involved: sql`(select array_agg(distinct u) from unnest(${operations.involved} || ${sql.param(revision.proposers)}::text[]) u)`,
+  })
   const gone = [...changed.map(({ node_id }) => node_id), ...revision.removed]
   const before = gone.flatMap((id) => known.get(id) ?? [])
   return {
@@ -206,10 +203,10 @@ const moveGates = async (tx: Tx, revision: Revision, used: Map<string, UsedGate>
     const row = known.get(gate_id)
     if (!row) continue
     before.push(undoOf(row))
-    await tx
-      .update(gates)
-      .set({ status: 'cancelled', updated_at: sql`clock_timestamp()` as never })
-      .where(equals(gates, { operation_id, gate_id }))
+    await updateRows(tx, { operation_id, gate_id }, gates, {
+      status: 'cancelled',
+      updated_at: sql`clock_timestamp()` as never,
+    })
     events.push({ type: 'gate.cancelled', gate_id, patch_id, data: { round: row.round } })
   }
   const added = now.flatMap(({ gate_id }) => (known.has(gate_id) ? [] : [gate_id]))
@@ -264,15 +261,12 @@ export const undoRevision = async (tx: Tx, operation_id: string, undo: PatchUndo
     insert into ${operation_graph_view} (operation_id, plan_revision, graph, plan_hash)
     select v.operation_id, o.plan_revision + 1, v.graph, v.plan_hash from ${operation_graph_view} v join ${operations} o using (operation_id)
     where v.operation_id = ${operation_id} and v.plan_revision = ${base_revision}`)
-  await tx
-    .update(operations)
-    .set({
-      plan_revision: sql`${operations.plan_revision} + 1`,
-      max_parallel: undo.max_parallel,
-      ...(undo.risk_level !== undefined && { risk_level: undo.risk_level }),
-      open_gates: waitingGates(operation_id),
-    })
-    .where(eq(operations.operation_id, operation_id))
+  await updateRows(tx, { operation_id }, operations, {
+    plan_revision: sql`${operations.plan_revision} + 1`,
+    max_parallel: undo.max_parallel,
+    ...(undo.risk_level !== undefined && { risk_level: undo.risk_level }),
+    open_gates: waitingGates(operation_id),
+  })
   await movePatch(tx, operation_id, patch_id, 'approved', { status: 'not_applicable', status_reason: why })
   const restored = undo.gates.map(({ gate_id }) => String(gate_id))
   return [

@@ -10,7 +10,7 @@ import type {
 } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { PatchChange, PatchStatus } from '../../../apps/shared/contracts/operations/patches.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
-import { equals, first, type Queryable, type Tx } from '../../client.ts'
+import { equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
 import { iso, textArray } from '../expressions.ts'
 import type { TimelineEvent } from '../facts/timeline.ts'
 import { readRunningGates } from '../gates/rows.ts'
@@ -143,10 +143,10 @@ export const holdNodes = async (tx: Tx, operation_id: string, node_ids: readonly
 }
 
 export const liftHolds = (tx: Tx, operation_id: string, patch_id: string) =>
-  tx
-    .update(nodes)
-    .set({ hold_patch_id: null, updated_at: sql`clock_timestamp()` as never })
-    .where(equals(nodes, { operation_id, hold_patch_id: patch_id }))
+  updateRows(tx, { operation_id, hold_patch_id: patch_id }, nodes, {
+    hold_patch_id: null,
+    updated_at: sql`clock_timestamp()` as never,
+  })
 
 /** Ends every open patch of an operation that is cancelled or over. */
 export const closePatches = async (

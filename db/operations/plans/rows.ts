@@ -3,7 +3,7 @@ import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
-import { first, type Queryable, type Tx, together } from '../../client.ts'
+import { first, type Queryable, type Tx, together, updateRows } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import { NOW_TEXT } from '../facts/state.ts'
 import { SYSTEM } from '../facts/timeline.ts'
@@ -266,10 +266,10 @@ export const operationClosed = async (tx: Tx, operation_id: string, status: stri
 }
 
 const markEnded = (tx: Tx, operation_id: string, status: string) =>
-  tx
-    .update(resource_operation_index)
-    .set({ status, ended_at: sql`coalesce(${resource_operation_index.ended_at}, clock_timestamp())` })
-    .where(eq(resource_operation_index.operation_id, operation_id))
+  updateRows(tx, { operation_id }, resource_operation_index, {
+    status,
+    ended_at: sql`coalesce(${resource_operation_index.ended_at}, clock_timestamp())`,
+  })
 
 /** The start never fired: the plan can be started again, its intent is as it was, its leases are free. Safe to repeat. */
 export const startWithdrawn = async (tx: Tx, operation_id: string): Promise<void> => {

@@ -1,7 +1,7 @@
 import { and, desc, eq, inArray, ne, type SQL, sql } from 'drizzle-orm'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
-import { type Db, equals, first, type Queryable, type Tx } from '../../client.ts'
+import { type Db, equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import { operations, schedule_deliveries, schedule_runs, schedules } from '../tables/index.ts'
 
@@ -78,11 +78,7 @@ export const moveSchedule = (
   set: Partial<
     Pick<NewSchedule, 'status' | 'status_reason' | 'next_at' | 'matched' | 'seen' | 'secret_number' | 'previous_until'>
   >,
-) =>
-  tx
-    .update(schedules)
-    .set({ ...set, updated_at: sql`clock_timestamp()` })
-    .where(eq(schedules.schedule_id, schedule_id))
+) => updateRows(tx, { schedule_id }, schedules, { ...set, updated_at: sql`clock_timestamp()` })
 
 /** Schedules whose time has come, locked; those that another process looks at are left to it. */
 export const lockDue = (tx: Tx, now: string, limit: number) =>

@@ -8,7 +8,7 @@ import type {
 import type { ResourceDocument } from '../../../apps/shared/contracts/catalog/resources.ts'
 import type { RelationshipType, ResourceType } from '../../../apps/shared/contracts/catalog/types.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
-import { equals, type Queryable, type Tx } from '../../client.ts'
+import { equals, type Queryable, type Tx, updateRows } from '../../client.ts'
 import { lockVersion, parkLetter, receive, setVersion } from '../../inbox.ts'
 import { keyedLockOf } from '../../locks.ts'
 import {
@@ -71,13 +71,10 @@ export const foldResource = async (tx: Tx, event: ResourceEvent): Promise<void> 
   await saveResource(tx, event.document)
   await foldRelationships(tx, event.relationship_changes)
   if (event.operation_id)
-    await tx
-      .update(resource_operation_index)
-      .set({
-        version_to: sql`greatest(${resource_operation_index.version_to}, ${event.version}::bigint)`,
-        last_command_id: event.command_id,
-      })
-      .where(equals(resource_operation_index, { resource_id: event.agg_id, operation_id: event.operation_id }))
+    await updateRows(tx, { resource_id: event.agg_id, operation_id: event.operation_id }, resource_operation_index, {
+      version_to: sql`greatest(${resource_operation_index.version_to}, ${event.version}::bigint)`,
+      last_command_id: event.command_id,
+    })
 }
 
 export const saveResource = async (tx: Tx, document: ResourceDocument): Promise<void> => {
@@ -153,10 +150,11 @@ const foldRelationships = async (tx: Tx, changes: readonly RelationshipEvent[]):
 export const foldHealth = async (tx: Tx, resource_id: string, status: string): Promise<void> => {
   const row = { resource_id, status }
   await tx.insert(catalog_health).values(row).onConflictDoUpdate({ target: catalog_health.resource_id, set: row })
-  await tx
-    .update(catalog_resources)
-    .set({ health_status: status, change_seq: NEXT_CHANGE, updated_at: NOW })
-    .where(eq(catalog_resources.resource_id, resource_id))
+  await updateRows(tx, { resource_id }, catalog_resources, {
+    health_status: status,
+    change_seq: NEXT_CHANGE,
+    updated_at: NOW,
+  })
 }
 
 /** The catalog's types as they are now. A type that is gone stays: resources of it may still be there. */

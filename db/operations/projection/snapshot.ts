@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Relationship } from '../../../apps/shared/contracts/catalog/relationships.ts'
 import type { ResourceDocument } from '../../../apps/shared/contracts/catalog/resources.ts'
+import { pluck } from '../../../apps/shared/data/pick.ts'
 import type { Tx } from '../../client.ts'
 import { keyedLock } from '../../locks.ts'
 import { CATALOG_CONSUMER } from './rows.ts'
@@ -40,11 +41,7 @@ export const foldSnapshot = async (tx: Tx, items: readonly SnapshotItem[]): Prom
     })
   const newer = items.filter(({ document, version }) => (have.get(`resource ${document.resource_id}`) ?? 0) < version)
   if (healths.length > 0) await saveHealths(tx, healths)
-  if (newer.length > 0)
-    await saveResources(
-      tx,
-      newer.map(({ document }) => document),
-    )
+  if (newer.length > 0) await saveResources(tx, pluck(newer, 'document'))
   const edges = items.flatMap(({ relationships_out }) => relationships_out)
   if (edges.length > 0) await openRelationships(tx, edges)
   const versions = newer.map(({ document, version }) => {
