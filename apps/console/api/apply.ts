@@ -136,7 +136,7 @@ function patch(noun: string, data: unknown, frame: OperationFrame): { data?: unk
 
 type Decided = Pick<Gate | PatchDetail, 'status' | 'decided'> &
   Partial<Pick<Gate, 'gate_id'> & Pick<PatchDetail, 'patch_id' | 'applied_revision'>>
-/** A decision is shown at once; the votes, and what is allowed now, come with the read that follows. */
+/** A decision is shown at once; the votes and the allowed actions come with the read that follows. */
 function patchDecided(data: Decided, change: Record<string, unknown>): Decided | undefined {
   const { gate_id, patch_id, decided_by: by, decided_at: at } = change
   if (by == null || at == null || gate_id !== data.gate_id || patch_id !== data.patch_id) return undefined

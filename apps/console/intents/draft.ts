@@ -79,7 +79,7 @@ const targetsOf = ({ picked, ids, when }: Typed, { type, procedure }: What): obj
 
 /**
  * Machines that manage members of the desired state which a change sets: an importer or a control plane sets its value
- * again. What a person or an operation set is theirs no longer than until the next change.
+ * again. A person or an operation sets a value once.
  */
 export const managersOf = (owners: readonly Readonly<Record<string, string>>[], names: readonly string[]): string[] => {
   const of = (name: string) => {
