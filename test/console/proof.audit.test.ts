@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { csvOf, readable } from '../../apps/console/queries/audit.ts'
+import { actorOf, csvOf, readable } from '../../apps/console/queries/audit.ts'
 
 it('writes rows as RFC 4180, and nothing that a spreadsheet would run', () => {
   const row = {
@@ -24,4 +24,16 @@ it('shows names for the ids of people it knows, and the ends of all other ids', 
   expect(readable(`user:${olga}`, names)).toBe('user:olga')
   expect(readable('gate:01a202a5-366a-756a-87e5-357aa020d966/cutover', names)).toBe('gate:20d966/cutover')
   expect(readable('resource:eu1-web-01', names)).toBe('resource:eu1-web-01')
+})
+
+it('asks each log for a person by the id that it knows, whether a name or an id was typed', () => {
+  const olga = '0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'
+  const names = new Map([[olga, 'olga']])
+  for (const typed of ['olga', 'user:olga', olga, `user:${olga}`]) {
+    expect(actorOf('operations', typed, names)).toBe(`user:${olga}`)
+    expect(actorOf('sign-ins', typed, names)).toBe(olga)
+  }
+  expect(actorOf('catalog', 'svc:worker', names)).toBe('svc:worker')
+  expect(actorOf('catalog', '', names)).toBe('')
+  expect(actorOf('users', 'user:0195f0c2', new Map())).toBe('0195f0c2')
 })

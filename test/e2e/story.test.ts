@@ -323,12 +323,23 @@ describe('the first minute', () => {
 
   it('leads from a region down to what is in it, and from a capability to who provides it', async () => {
     await page.goto(`${stack.gateway_url}/topology`)
-    for (const place of ['eu1', 'eu1-a', 'edge'])
-      await page.getByRole('table').getByRole('link', { name: place, exact: true }).click()
+    // Boxes in boxes: the whole way down is on the first picture.
+    const main = page.getByRole('main')
+    const box = main.getByRole('listitem').filter({ has: page.getByRole('link', { name: 'eu1', exact: true }) })
+    await box.getByRole('listitem').getByRole('link', { name: 'eu1-a', exact: true }).waitFor()
+    expect(await accessibilityOf(page)).toEqual([])
+    for (const place of ['eu1', 'eu1-a', 'edge']) {
+      await main.getByRole('link', { name: place, exact: true }).first().click()
+      await page
+        .getByRole('navigation', { name: 'Location' })
+        .getByRole('link', { name: new RegExp(place) })
+        .waitFor()
+    }
+    await main.getByRole('button', { name: 'Table', exact: true }).click()
     const segment = page.getByRole('row', { name: /^web/ })
     await segment.waitFor()
     expect(await accessibilityOf(page)).toEqual([])
-    await segment.getByRole('link', { name: 'See resources' }).click()
+    await segment.getByRole('link', { name: /resources$/ }).click()
     await page.getByRole('table').getByRole('link', { name: 'eu1-web-01' }).waitFor()
     await page.goto(`${stack.gateway_url}/capabilities`)
     // What is missing comes first, with its reason.

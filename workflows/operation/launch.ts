@@ -14,7 +14,7 @@ const bookkeeping = ({ bookkeeping_queue }: OperationInput) =>
 
 const local = proxyLocalActivities<Local>({ startToCloseTimeout: '10s', retry: patient })
 
-/** Whether search attributes wait for the record of what they show. Such operations know all older changes too. */
+/** Whether search attributes wait for the record that they show. Such operations know all older changes too. */
 export const showsAtRest = (): boolean => patched('show-at-rest')
 
 /** Whether the rows of a refused command are put back before a node starts. */

@@ -19,14 +19,11 @@ export const GroupsPage = () => {
   const groups = rowsOf(list)
   return (
     <AdminPage title={tAdmin.group.title} actions={button(CREATE)}>
-      {groups.length === 0 ? (
-        <Listing list={list} empty={<p className="p-4 text-muted">{tAdmin.group.empty}</p>}>
-          {null}
-        </Listing>
-      ) : null}
-      {groups.map((group) => (
-        <Group key={group.group_key} group={group} button={button} />
-      ))}
+      <Listing list={list} empty={groups.length === 0 ? tAdmin.group.empty : undefined} cards>
+        {groups.map((group) => (
+          <Group key={group.group_key} group={group} button={button} />
+        ))}
+      </Listing>
       {dialog}
     </AdminPage>
   )

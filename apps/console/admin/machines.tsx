@@ -32,14 +32,11 @@ export const MachinesPage = () => {
   }
   return (
     <AdminPage title={words.title} actions={button(create)}>
-      {machines.length === 0 ? (
-        <Listing list={list} empty={<p className="p-4 text-muted">{words.empty}</p>}>
-          {null}
-        </Listing>
-      ) : null}
-      {machines.map((machine) => (
-        <Machine key={machine.id} machine={machine} button={button} />
-      ))}
+      <Listing list={list} empty={machines.length === 0 ? words.empty : undefined} cards>
+        {machines.map((machine) => (
+          <Machine key={machine.id} machine={machine} button={button} />
+        ))}
+      </Listing>
       {dialog}
     </AdminPage>
   )

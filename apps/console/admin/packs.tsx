@@ -20,14 +20,11 @@ export const PacksPage = () => {
       <p className="max-w-text text-muted">
         {words.what} <code>npm run packs:check</code> {words.check}
       </p>
-      {packs.length === 0 ? (
-        <Listing list={list} empty={<p className="p-4 text-muted">{words.empty}</p>}>
-          {null}
-        </Listing>
-      ) : null}
-      {packs.map(([pack, versions]) => (
-        <Pack key={pack} pack={pack} versions={versions} />
-      ))}
+      <Listing list={list} empty={packs.length === 0 ? words.empty : undefined} cards>
+        {packs.map(([pack, versions]) => (
+          <Pack key={pack} pack={pack} versions={versions} />
+        ))}
+      </Listing>
     </AdminPage>
   )
 }

@@ -3,7 +3,7 @@ import { type Frame, placeOf } from '../../shared/contracts/client/frames.ts'
 import { sessionPhase } from '../session/token.ts'
 import { createGather } from './gather.ts'
 import { connectionNow, onConnection, onFrame, onServed, retryNow } from './live.ts'
-import type { Graph, Me, NodeRow, Operation, OperationRow, Page } from './types.ts'
+import type { Gate, Graph, Me, NodeRow, Operation, OperationRow, Page, PatchDetail } from './types.ts'
 
 /** A cached reply: the change its last full read contained, and the newest one applied to it. */
 type Known = { read_at: number; fetched: number; applied: number }
@@ -130,7 +130,19 @@ function patch(noun: string, data: unknown, frame: OperationFrame): { data?: unk
     if (frame.event === 'node') return patchGraphNode(data as Graph, frame.data)
     return frame.event === 'gate' ? patchGraphGate(data as Graph, frame.data) : { read: frame.event === 'patch' }
   }
-  return { read: noun === frame.event }
+  if (noun !== frame.event) return { read: false }
+  return { data: noun === 'node' ? undefined : patchDecided(data as Decided, frame.data), read: true }
+}
+
+type Decided = Pick<Gate | PatchDetail, 'status' | 'decided'> &
+  Partial<Pick<Gate, 'gate_id'> & Pick<PatchDetail, 'patch_id' | 'applied_revision'>>
+/** A decision is shown at once; the votes and the allowed actions come with the read that follows. */
+function patchDecided(data: Decided, change: Record<string, unknown>): Decided | undefined {
+  const { gate_id, patch_id, decided_by: by, decided_at: at } = change
+  if (by == null || at == null || gate_id !== data.gate_id || patch_id !== data.patch_id) return undefined
+  const { status, applied_revision }: Decided = { ...data, ...change }
+  const decided = { by, at, command_id: null } as Decided['decided']
+  return { ...data, status, decided, ...(applied_revision !== undefined && { applied_revision }) }
 }
 
 /** Only members that row and single reply share; the allowed actions come with the read that follows. */

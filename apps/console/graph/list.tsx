@@ -18,6 +18,7 @@ type Props = {
   marked?: (node: GraphNode) => boolean
 }
 const ROW = 'flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line px-4 py-2 last:border-0'
+const NAME = 'min-w-44 font-medium wrap-anywhere'
 const NOTES = 'min-w-0 flex-1 text-table max-sm:basis-full text-muted wrap-anywhere'
 
 /** The drawing as a list in the order of the plan, with the same content. */
@@ -69,14 +70,9 @@ const GateSection = ({ graph, operation_id, only }: Pick<Props, 'graph' | 'opera
         {gates.map(({ gate, look }) => (
           <li key={gate.gate_id} className={ROW}>
             {operation_id === null ? (
-              <span className="min-w-44 font-medium wrap-anywhere">{gate.question}</span>
+              <span className={NAME}>{gate.question}</span>
             ) : (
-              <GateLink
-                operation_id={operation_id}
-                gate_id={gate.gate_id}
-                data-row=""
-                className="min-w-44 font-medium wrap-anywhere"
-              >
+              <GateLink operation_id={operation_id} gate_id={gate.gate_id} data-row="" className={NAME}>
                 {gate.question}
               </GateLink>
             )}
@@ -131,14 +127,9 @@ const Item = ({ node, states, operation_id, after, critical, gates }: ItemProps)
   return (
     <li className={ROW}>
       {operation_id === null ? (
-        <span className="min-w-44 font-medium wrap-anywhere">{node.name}</span>
+        <span className={NAME}>{node.name}</span>
       ) : (
-        <NodeLink
-          operation_id={operation_id}
-          node_id={node.node_id}
-          data-row=""
-          className="min-w-44 font-medium wrap-anywhere"
-        >
+        <NodeLink operation_id={operation_id} node_id={node.node_id} data-row="" className={NAME}>
           {node.name}
         </NodeLink>
       )}

@@ -26,6 +26,8 @@ export type Typed = {
   reason: string
   ticket: string
   limits: Record<string, string>
+  /** Fields of other managers are taken over knowingly. */
+  take_over: boolean
 }
 
 /** Members that the type does not let anyone change. */
@@ -75,8 +77,25 @@ const targetsOf = ({ picked, ids, when }: Typed, { type, procedure }: What): obj
   return type === '' ? [] : [{ selector: { type_key: type, ...(when.trim() && { when: when.trim() }) } }]
 }
 
+/**
+ * Machines that manage members of the desired state which a change sets: an importer or a control plane sets its value
+ * again. A person or an operation sets a value once.
+ */
+export const managersOf = (owners: readonly Readonly<Record<string, string>>[], names: readonly string[]): string[] => {
+  const of = (name: string) => {
+    const path = `/desired_state/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+    return owners.flatMap((all) => [
+      all[path] ?? all['/desired_state'] ?? all[''] ?? '',
+      ...Object.entries(all).flatMap(([at, owner]) => (at.startsWith(`${path}/`) ? [owner] : [])),
+    ])
+  }
+  return [...new Set(names.flatMap(of))].filter((owner) => owner !== '' && !/^(user|operation):/.test(owner))
+}
+
 /** The intent as far as it is typed; `faults` keep it from being sent, `unready` from being previewed. */
-export const intentOf = (typed: Typed, what: What, fields: readonly SchemaField[], now: Values) => {
+type Known = { fields: readonly SchemaField[]; now: Values; owners: readonly Readonly<Record<string, string>>[] }
+
+export const intentOf = (typed: Typed, what: What, { fields, now, owners }: Known) => {
   const words = tPlan.intent
   const targets = targetsOf(typed, what)
   const values = { ...changedOf(fields, typed.values, now), ...(objectIn(typed.more) ?? {}) }
@@ -90,8 +109,10 @@ export const intentOf = (typed: Typed, what: What, fields: readonly SchemaField[
     ...(objectIn(typed.parameters) === undefined ? [`${words.parameters}: ${tChange.intervene.an_object}`] : []),
     ...(what.kind === 'change' && Object.keys(values).length === 0 ? [words.missing.change] : []),
   ]
+  const managers = what.kind === 'change' ? managersOf(owners, Object.keys(values)) : []
   const faults = [
     ...unready,
+    ...(managers.length > 0 && !typed.take_over ? [words.missing.take_over] : []),
     ...(typed.title.trim() === '' ? [words.missing.title] : []),
     ...(typed.reason.trim() === '' ? [words.missing.reason] : []),
   ]
@@ -110,5 +131,5 @@ export const intentOf = (typed: Typed, what: What, fields: readonly SchemaField[
     ...(Object.keys(constraints).length > 0 && { constraints }),
     ...ticketOf(typed.ticket),
   }
-  return { unready, faults, body }
+  return { unready, faults, body, managers }
 }

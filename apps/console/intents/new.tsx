@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useId, useRef, useState } from 'react'
+import { useEffect, useId, useRef, useState } from 'react'
 import type { Resource } from '../api/types.ts'
 import { Field } from '../forms/field.tsx'
 import { SchemaForm } from '../forms/schema.tsx'
@@ -79,31 +79,34 @@ const Form = ({ choices, what, resource }: FormProps) => {
     reason: '',
     ticket: '',
     limits: {},
+    take_over: false,
   })
   const change = (part: Partial<Typed>) => setTyped((before) => ({ ...before, ...part }))
   const [timing, setTiming] = useState(NOW)
-  const [checked, setChecked] = useState(false)
+  const [tries, setTries] = useState(0)
   const [targets, setTargets] = useState<readonly string[]>(resource ? [resource.resource_id] : [])
   const summary = useRef<HTMLDivElement>(null)
   const { made, busy, problem, send } = useIntent()
-  const { fields, now, mixed } = useFields(what, targets)
-  const { unready, faults: missing, body } = intentOf(typed, what ?? { kind: 'change', type: '' }, fields, now)
+  const known = useFields(what, targets)
+  const { unready, faults: missing, body, managers } = intentOf(typed, what ?? { kind: 'change', type: '' }, known)
   const { when, fault } = scheduleOf(timing, typed, what?.type ?? '')
   const faults = fault ? [...missing, fault] : missing
   const ahead = useAhead(body, unready.length === 0)
   const resolved = ahead.data?.targets_resolved.map(({ resource_id }) => resource_id) ?? []
   if (resolved.length > 0 && resolved.join() !== targets.join()) setTargets(resolved)
+  // A summary that is not drawn yet takes no focus.
+  useEffect(() => {
+    if (tries > 0 || problem) summary.current?.focus()
+  }, [tries, problem])
   const submit = async (event: React.FormEvent) => {
     event.preventDefault()
-    setChecked(true)
-    if (busy) return
-    if (faults.length === 0) await send(body, when && { when, proceed: timing.start ? 'start' : 'plan' })
-    summary.current?.focus()
+    setTries(tries + 1)
+    if (!busy && faults.length === 0) await send(body, when && { when, proceed: timing.start ? 'start' : 'plan' })
   }
   const choose = (value: string) => {
     const chosen = choices.find((one) => one.value === value)?.what
     if (chosen === undefined) return
-    change({ values: {}, more: '', parameters: '' })
+    change({ values: {}, more: '', parameters: '', take_over: false })
     const { kind, type, procedure } = chosen
     const search = {
       kind,
@@ -117,7 +120,7 @@ const Form = ({ choices, what, resource }: FormProps) => {
     <Page>
       <Heading title={tPlan.intent.new_title}>{tPlan.intent.new_title}</Heading>
       <div ref={summary} tabIndex={-1} role="alert" className="empty:hidden">
-        <Summary faults={checked ? faults : []} made={made} problem={problem} />
+        <Summary faults={tries > 0 ? faults : []} made={made} problem={problem} />
       </div>
       <div className="grid items-start gap-4 lg:grid-cols-[minmax(0,1fr)_360px]">
         <form noValidate onSubmit={(event) => void submit(event)} className="flex min-w-0 flex-col gap-4">
@@ -144,7 +147,7 @@ const Form = ({ choices, what, resource }: FormProps) => {
               <Where typed={typed} change={change} />
             </Part>
           )}
-          <Values {...{ what, typed, change, fields, now, mixed }} />
+          <Values {...{ what, typed, change, managers, ...known }} />
           <Part title={tPlan.intent.timing.title}>
             <WhenPart timing={timing} change={setTiming} />
           </Part>
@@ -177,10 +180,13 @@ const Group = ({ label, choices }: { label: string; choices: Choice[] }) =>
     </optgroup>
   )
 
-type ValuesProps = { what: What | undefined; typed: Typed; change: (part: Partial<Typed>) => void } & ReturnType<
-  typeof useFields
->
-const Values = ({ what, typed, change, fields, now, mixed }: ValuesProps) => (
+type ValuesProps = {
+  what: What | undefined
+  typed: Typed
+  change: (part: Partial<Typed>) => void
+  managers: string[]
+} & ReturnType<typeof useFields>
+const Values = ({ what, typed, change, fields, now, mixed, managers }: ValuesProps) => (
   <Part title={tPlan.intent.should}>
     {fields.length === 0 ? <p className="text-muted">{tPlan.intent.no_values}</p> : null}
     <SchemaForm
@@ -191,6 +197,16 @@ const Values = ({ what, typed, change, fields, now, mixed }: ValuesProps) => (
       now={now}
       change={(field, text) => change({ values: { ...typed.values, [field]: text } })}
     />
+    {managers.length > 0 ? (
+      <label className="flex items-start gap-2">
+        <input
+          type="checkbox"
+          checked={typed.take_over}
+          onChange={(event) => change({ take_over: event.target.checked })}
+        />
+        {tPlan.intent.take_over(managers)}
+      </label>
+    ) : null}
     <details>
       <summary>{tPlan.intent.more}</summary>
       <Json label={tPlan.intent.more} value={typed.more} change={(more) => change({ more })} />

@@ -1,12 +1,11 @@
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useRef, useState } from 'react'
 import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
 import type { When } from '../../shared/contracts/operations/schedules.ts'
 import { type Command, sendCommand } from '../api/commands.ts'
 import { fieldsOf } from '../forms/schema.tsx'
-import { rowsOf } from '../queries/pages.ts'
-import { resourcesQuery, resourceTypeQuery } from '../queries/resources.ts'
+import { resourceTypeQuery, targetsQuery } from '../queries/resources.ts'
 import { lockedOf, type What } from './draft.ts'
 
 /** Creates an intent and its plan, or a schedule of it, and opens that. A repeated body is the same command. */
@@ -52,18 +51,27 @@ export const useIntent = () => {
   return { made, busy, problem, send }
 }
 
-/** The fields of a type or procedure, and their values now: those that all targets share, or the schema's defaults. */
+/**
+ * The fields of a type or procedure, and their values now: those that all targets share, or the schema's defaults; with
+ * the managers of each target's fields.
+ */
 export const useFields = (what: What | undefined, targets: readonly string[]) => {
   const key = what?.kind === 'change' ? what.type : ''
   const type = useQuery({ ...resourceTypeQuery(key), enabled: key !== '' }).data
-  const rows = rowsOf(useInfiniteQuery({ ...resourcesQuery({ type: key, states: true }), enabled: key !== '' }))
+  const read = useQuery({ ...targetsQuery(targets), enabled: key !== '' && targets.length > 0 })
   if (key === '') {
     const fields = fieldsOf(what?.procedure?.parameters)
     const members = (what?.procedure?.parameters.properties ?? {}) as Record<string, { default?: unknown } | undefined>
-    return { fields, now: Object.fromEntries(fields.map(({ name }) => [name, members[name]?.default])), mixed: {} }
+    return {
+      fields,
+      now: Object.fromEntries(fields.map(({ name }) => [name, members[name]?.default])),
+      mixed: {},
+      owners: [],
+    }
   }
   const fields = type ? fieldsOf(type.desired_state_schema, lockedOf(type)) : []
-  const states = rows.filter(({ resource_id }) => targets.includes(resource_id)).map((row) => row.desired_state ?? {})
+  const rows = targets.length > 0 ? (read.data?.items ?? []) : []
+  const states = rows.map((row) => row.desired_state ?? {})
   const now: Record<string, unknown> = {}
   const mixed: Record<string, number> = {}
   for (const { name } of fields) {
@@ -71,5 +79,5 @@ export const useFields = (what: What | undefined, targets: readonly string[]) =>
     if (values.size === 1) now[name] = [...values][0]
     else if (values.size > 1) mixed[name] = values.size
   }
-  return { fields, now, mixed }
+  return { fields, now, mixed, owners: rows.map(({ field_owners = {} }) => field_owners) }
 }

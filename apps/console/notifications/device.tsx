@@ -21,7 +21,9 @@ export const ThisDevice = () => {
     act(() => (on ? stopPush() : startPush(public_key ?? '')).catch(problemOf), on ? words.stopped : words.started)
   return (
     <section aria-labelledby="notify-device" className="flex flex-col items-start gap-3">
-      <h2 id="notify-device">{words.title}</h2>
+      <h2 id="notify-device" className="card-title">
+        {words.title}
+      </h2>
       <Told said={said} />
       {why === null ? (
         <button type="button" className="button" aria-disabled={busy} onClick={() => void change()}>

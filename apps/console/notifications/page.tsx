@@ -9,7 +9,7 @@ import { send, Told, useChanges } from '../account/changes.tsx'
 import { Field } from '../forms/field.tsx'
 import { deliveriesQuery, destinationsQuery } from '../queries/me.ts'
 import { Page, PageHead } from '../ui/page.tsx'
-import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { type Column, ListTable } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAccount } from '../words/account.ts'
 import { ThisDevice } from './device.tsx'
@@ -32,14 +32,14 @@ export const NotificationsPage = () => {
       <PageHead title={words.title} note={words.note} />
       <Told said={said} />
       <ThisDevice />
-      <Listing list={list} empty={rows.length === 0 ? words.empty : undefined}>
-        <DataTable
-          caption={words.title}
-          columns={columnsFor(act, busy)}
-          rows={rows}
-          keyOf={({ destination_id }) => destination_id}
-        />
-      </Listing>
+      <ListTable
+        list={list}
+        empty={words.empty}
+        caption={words.title}
+        columns={columnsFor(act, busy)}
+        rows={rows}
+        keyOf={({ destination_id }) => destination_id}
+      />
       {rows
         .filter(({ status }) => status === 'unconfirmed')
         .map((row) => (
@@ -205,15 +205,17 @@ const Log = ({ act, busy }: { act: Act; busy: boolean }) => {
   const rows = list.data?.items ?? []
   return (
     <section aria-labelledby="notify-log" className="flex flex-col gap-3">
-      <h2 id="notify-log">{words.log}</h2>
-      <Listing list={list} empty={rows.length === 0 ? words.no_log : undefined}>
-        <DataTable
-          caption={words.log}
-          columns={logColumns(act, busy)}
-          rows={rows}
-          keyOf={({ delivery_id }) => delivery_id}
-        />
-      </Listing>
+      <h2 id="notify-log" className="card-title">
+        {words.log}
+      </h2>
+      <ListTable
+        list={list}
+        empty={words.no_log}
+        caption={words.log}
+        columns={logColumns(act, busy)}
+        rows={rows}
+        keyOf={({ delivery_id }) => delivery_id}
+      />
     </section>
   )
 }

@@ -2,7 +2,6 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { rowsOf } from '../queries/pages.ts'
 import { artifactsQuery } from '../queries/proof.ts'
-import { Empty } from '../ui/page.tsx'
 import { Listing } from '../ui/table.tsx'
 import { tProof } from '../words/proof.ts'
 import { ArtifactTable } from './list.tsx'
@@ -13,7 +12,7 @@ export const OperationArtifactsPage = () => {
   const list = useInfiniteQuery(artifactsQuery(operation_id))
   const rows = rowsOf(list)
   return (
-    <Listing list={list} empty={rows.length > 0 ? undefined : <Empty>{tProof.artifacts.empty}</Empty>}>
+    <Listing list={list} empty={rows.length > 0 ? undefined : tProof.artifacts.empty}>
       <ArtifactTable operation_id={operation_id} rows={rows} />
     </Listing>
   )

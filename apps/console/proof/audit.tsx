@@ -9,6 +9,7 @@ import { Field } from '../forms/field.tsx'
 import { SearchField } from '../forms/search.tsx'
 import {
   type AuditFind,
+  actorOf,
   allRows,
   auditQuery,
   csvOf,
@@ -32,9 +33,10 @@ const NOTHING: AuditFind = { actor: '', action: '', object: '', from: '', to: ''
 export const AuditPage = () => {
   const { source, ...find } = useSearch({ from: '/shell/audit' })
   const navigate = useNavigate({ from: '/audit' })
-  const list = useInfiniteQuery(auditQuery(source, find))
-  const rows = rowsOf(list)
   const names = useQuery(namesQuery()).data ?? NOBODY
+  const asked = { ...find, actor: actorOf(source, find.actor, names) }
+  const list = useInfiniteQuery(auditQuery(source, asked))
+  const rows = rowsOf(list)
   const filtered = Object.values(find).some((value) => value !== '')
   const set = (name: keyof AuditFind) => (value: string) =>
     void navigate({ search: (before) => ({ ...before, [name]: value }), replace: true })
@@ -61,11 +63,7 @@ export const AuditPage = () => {
         ))}
       </nav>
       <div className="flex flex-wrap items-end gap-3">
-        <SearchField
-          label={isOfUsers(source) ? tAudit.audit.actor_of_user : tAudit.audit.actor}
-          value={find.actor}
-          search={set('actor')}
-        />
+        <SearchField label={tAudit.audit.actor} value={find.actor} search={set('actor')} />
         <SearchField label={tAudit.audit.action} value={find.action} search={set('action')} />
         {isOfUsers(source) ? null : (
           <SearchField label={tAudit.audit.object} value={find.object} search={set('object')} />
@@ -83,7 +81,7 @@ export const AuditPage = () => {
         rows={rows}
         keyOf={keyOf}
       />
-      {rows.length > 0 ? <Export /> : null}
+      {rows.length > 0 ? <Export source={source} find={asked} /> : null}
     </Page>
   )
 }
@@ -101,8 +99,7 @@ const Day = ({ label, value, change }: { label: string; value: string; change: (
 }
 
 /** The rows as a file, up to the number that a browser should hold; beyond that it names the command line. */
-const Export = () => {
-  const { source, ...find } = useSearch({ from: '/shell/audit' })
+const Export = ({ source, find }: { source: Source; find: AuditFind }) => {
   const [said, setSaid] = useState<{ words: string } | { problem: Problem }>()
   const [busy, setBusy] = useState(false)
   const save = async (kind: 'csv' | 'jsonl') => {
@@ -135,7 +132,7 @@ const Export = () => {
 
 type At = AuditFind & { source: Source }
 
-/** Ids are short, or names; the tooltip has the whole one, and a link leads to all actions of the same actor. */
+/** Ids are short, or names; the tooltip has the whole one. Links lead to all of the same actor or action. */
 const columnsOf = (at: At, names: ReadonlyMap<string, string>): Column<AuditRow>[] => [
   {
     name: tAudit.audit.columns.at,
@@ -146,11 +143,7 @@ const columnsOf = (at: At, names: ReadonlyMap<string, string>): Column<AuditRow>
     name: tAudit.audit.columns.who,
     className: 'wrap-anywhere',
     cell: ({ actor }) => (
-      <Link
-        to="/audit"
-        search={{ ...at, actor: isOfUsers(at.source) ? actor.replace(/^user:/, '') : actor }}
-        title={actor}
-      >
+      <Link to="/audit" search={{ ...at, actor: names.get(actor.replace(/^user:/, '')) ?? actor }} title={actor}>
         {readable(actor, names)}
       </Link>
     ),
@@ -160,7 +153,11 @@ const columnsOf = (at: At, names: ReadonlyMap<string, string>): Column<AuditRow>
     name: tAudit.audit.columns.action,
     kind: 'lead',
     className: 'wrap-anywhere min-w-32',
-    cell: ({ action }) => action,
+    cell: ({ action }) => (
+      <Link to="/audit" search={{ ...at, action }}>
+        {action}
+      </Link>
+    ),
   },
   {
     name: tAudit.audit.columns.object,

@@ -66,6 +66,14 @@ const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 export const readable = (text: string, names: ReadonlyMap<string, string>): string =>
   text.replace(UUID, (id) => names.get(id) ?? id.slice(-6))
 
+/** A typed name as its log knows the person; any other text is taken as it is. */
+export const actorOf = (source: Source, typed: string, names: ReadonlyMap<string, string>): string => {
+  const name = typed.replace(/^user:/, '')
+  const id = [...names].find(([id, username]) => username === name || id === name)?.[0]
+  if (isOfUsers(source)) return id ?? name
+  return id === undefined ? typed : `user:${id}`
+}
+
 const PAGE = 500
 const MAX_ROWS = 10_000
 

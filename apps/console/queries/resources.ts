@@ -19,7 +19,6 @@ type ResourceFind = {
   sort?: string | undefined
   /** Also how many match. */
   counted?: boolean
-  states?: boolean
 }
 
 /** Every type that a resource may have. */
@@ -42,12 +41,21 @@ export const resourcesQuery = (find: ResourceFind) =>
         ...(find.region ? { region_id: find.region } : {}),
         ...(find.health?.length ? { health_status: [...find.health] } : {}),
         ...(find.q ? { filter: find.q } : {}),
-        ...(find.states ? { include: ['state'] } : {}),
         ...(find.lifecycle ? { lifecycle_status: [find.lifecycle] } : {}),
         ...(find.drift ? { drift: find.drift as 'drifted' } : {}),
         ...(find.sort ? { sort: `${find.sort},resource_id` } : {}),
         ...(find.counted ? { count: 'capped' as const } : {}),
       },
+    }),
+  })
+
+/** Resources with their states and the managers of their fields: the first of many, since addresses have an end. */
+export const targetsQuery = (ids: readonly string[]) =>
+  queryOptions({
+    queryKey: ['resources', 'of', ids],
+    placeholderData: keepPreviousData,
+    queryFn: reading('/v1/resources', {
+      query: { ids: ids.slice(0, 100), page_size: 100, include: ['state', 'owners'] },
     }),
   })
 

@@ -14,6 +14,14 @@ export const placesQuery = (level: PlaceLevel, within: Within) =>
     ...paging(`/v1/topology/${level}`, { query: { page_size: 100, ...within } }),
   })
 
+/** All places from the regions down, of one region or of all; the first of very many. */
+export const placeGraphQuery = (region_id: string | undefined) =>
+  queryOptions({
+    queryKey: ['places', 'graph', region_id ?? ''],
+    placeholderData: keepPreviousData,
+    queryFn: reading('/v1/topology/graph', { query: { max_nodes: 500, ...(region_id ? { region_id } : {}) } }),
+  })
+
 /** Unmet needs, with the resources that have them. */
 export const gapsQuery = () =>
   infiniteQueryOptions({

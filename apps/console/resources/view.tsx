@@ -9,13 +9,13 @@ export type PictureOrTable = 'picture' | 'table' | undefined
 export const usePicture = (view: PictureOrTable): boolean => (view ?? (isNarrow() ? 'table' : 'picture')) === 'picture'
 
 export const PictureChoice = ({ drawn }: { drawn: boolean }) => {
-  const navigate = useNavigate({ from: '/resources/$resource_id' })
+  const navigate = useNavigate()
   return (
     <Choices
       label={tCatalog.picture.view}
       choices={tCatalog.picture.views}
       chosen={drawn ? 'picture' : 'table'}
-      choose={(view) => void navigate({ search: (before) => ({ ...before, view }), replace: true })}
+      choose={(view) => void navigate({ to: '.', search: (before: object) => ({ ...before, view }), replace: true })}
     />
   )
 }

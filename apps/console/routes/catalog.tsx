@@ -5,9 +5,13 @@ import { oneOf, text, texts, whole } from './search.ts'
 
 const RESOURCE_TABS = ['overview', 'relations', 'impact', 'capabilities', 'operations', 'versions'] as const
 
+type Shown = 'picture' | 'table'
+/** Whether a picture or its table is shown; as there is room, unless it says. */
+const viewOf = (view: unknown): { view?: Shown } => (view === 'picture' || view === 'table' ? { view } : {})
+
 type ResourceSearch = {
   tab: (typeof RESOURCE_TABS)[number]
-  view?: 'picture' | 'table'
+  view?: Shown
   /** The resource as it was at this version, and beside which other one. */
   version?: number
   against?: number
@@ -33,7 +37,7 @@ const resource = createRoute({
     const [version, against] = [whole(search.version), whole(search.against)]
     return {
       tab: oneOf(search.tab, RESOURCE_TABS, 'overview'),
-      ...(search.view === 'picture' || search.view === 'table' ? { view: search.view } : {}),
+      ...viewOf(search.view),
       ...(version ? { version } : {}),
       ...(version && against ? { against } : {}),
     }
@@ -44,7 +48,7 @@ const resource = createRoute({
 const topology = createRoute({
   getParentRoute: () => shell,
   path: '/topology',
-  validateSearch: (search) => texts(search, 'region', 'datacenter', 'layer'),
+  validateSearch: (search) => ({ ...texts(search, 'region', 'datacenter', 'layer'), ...viewOf(search.view) }),
   component: lazyPage(() => import('../topology/page.tsx'), 'TopologyPage'),
 })
 

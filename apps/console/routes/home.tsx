@@ -1,5 +1,5 @@
 import { createRoute, redirect } from '@tanstack/react-router'
-import { lazyPage } from '../frame/lazy-page.tsx'
+import { lazyPage, NotFound } from '../frame/lazy-page.tsx'
 import type { OverviewDays } from '../queries/overview.ts'
 import { root, shell } from './root.tsx'
 import { oneOf, text } from './search.ts'
@@ -43,5 +43,9 @@ const audit = createRoute({
 })
 
 export { home }
+
+/** Any other address: who is signed in keeps the navigation. */
+const elsewhere = createRoute({ getParentRoute: () => shell, path: '$', component: NotFound })
+
 /** What waits, what runs, and what was done. */
-export const homeRoutes = [inbox, overview, audit] as const
+export const homeRoutes = [inbox, overview, audit, elsewhere] as const

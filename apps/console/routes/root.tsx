@@ -1,6 +1,5 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { createRootRouteWithContext, createRoute, Outlet, redirect } from '@tanstack/react-router'
-import { NotFound } from '../frame/lazy-page.tsx'
 import { Shell } from '../frame/shell.tsx'
 import { Unreachable } from '../frame/unreachable.tsx'
 import { isEnrolling, SessionAway, sessionPhase, startSession } from '../session/token.ts'
@@ -9,10 +8,7 @@ import { lazyPart } from '../ui/lazy.ts'
 /** The list below the go-to field knows pages of every area. */
 const Palette = lazyPart(() => import('../palette/list.tsx').then((part) => ({ default: part.Palette })))
 
-export const root = createRootRouteWithContext<{ client: QueryClient }>()({
-  component: Outlet,
-  notFoundComponent: NotFound,
-})
+export const root = createRootRouteWithContext<{ client: QueryClient }>()({ component: Outlet })
 
 /** Before each page that needs a session. */
 export const resumeSession = async ({ location }: { location: { href: string } }): Promise<void> => {
@@ -34,5 +30,4 @@ export const shell = createRoute({
   },
   component: () => <Shell Palette={Palette} />,
   errorComponent: Unreachable,
-  notFoundComponent: NotFound,
 })

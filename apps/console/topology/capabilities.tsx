@@ -6,7 +6,7 @@ import { rowsOf } from '../queries/pages.ts'
 import { definitionsQuery, gapsQuery, providersQuery } from '../queries/topology.ts'
 import { NEED, OFFER, WHY_NOT } from '../resources/capabilities.tsx'
 import { PLACE } from '../resources/columns.tsx'
-import { Empty, Heading, Page } from '../ui/page.tsx'
+import { Heading, Page } from '../ui/page.tsx'
 import { type Column, DataTable, Listing, ListTable } from '../ui/table.tsx'
 import { ResourceLink } from '../values/links.tsx'
 import { tCatalog } from '../words/catalog.ts'
@@ -44,10 +44,7 @@ const Gaps = () => {
   return (
     <>
       <h2 className="card-title">{tCatalog.capabilities.gaps}</h2>
-      <Listing
-        list={list}
-        empty={rows.length === 0 && !list.hasNextPage ? <Empty>{tCatalog.capabilities.no_gaps}</Empty> : undefined}
-      >
+      <Listing list={list} empty={rows.length === 0 && !list.hasNextPage ? tCatalog.capabilities.no_gaps : undefined}>
         <DataTable caption={tCatalog.capabilities.gaps} columns={GAPS} rows={rows} keyOf={({ id }) => id} />
       </Listing>
     </>

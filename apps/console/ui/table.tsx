@@ -44,8 +44,8 @@ export const DataTable = <Row,>({ className = '', caption, columns, rows, keyOf 
 )
 
 export const Heads = <Row,>({ columns }: { columns: Column<Row>[] }) =>
-  columns.map(({ name, kind, sort }) => (
-    <th key={name} scope="col" className={kind === 'number' ? 'number' : undefined} aria-sort={sort?.now}>
+  columns.map(({ name, kind, className, sort }) => (
+    <th key={name} scope="col" className={classOf(kind, className)} aria-sort={sort?.now}>
       {sort ? (
         <button type="button" onClick={sort.press}>
           {name}
@@ -59,10 +59,12 @@ export const Heads = <Row,>({ columns }: { columns: Column<Row>[] }) =>
 
 export const Cells = <Row,>({ columns, row }: { columns: Column<Row>[]; row: Row }) =>
   columns.map(({ name, cell, kind, className }) => (
-    <td key={name} data-label={name} className={[kind, className].filter(Boolean).join(' ') || undefined}>
+    <td key={name} data-label={name} className={classOf(kind, className)}>
       {cell(row)}
     </td>
   ))
+
+const classOf = (...names: (string | undefined)[]) => names.filter(Boolean).join(' ') || undefined
 
 /** The state of any list query; pages are optional. */
 type List = {
@@ -77,17 +79,24 @@ type List = {
 
 type ListingProps = {
   list: List
-  /** The text of an empty table; `undefined` while it has rows. */
+  /** The words in place of an empty table, and the next step; `undefined` while it has rows. */
   empty: React.ReactNode | undefined
+  next?: React.ReactNode
+  /** Its parts are cards of their own. */
+  cards?: boolean
   children: React.ReactNode
 }
 
 /** A list in each of its states: loading, failed, empty, its table, and a button if it has more pages. */
-export const Listing = ({ list, empty, children }: ListingProps) => (
+export const Listing = ({ list, empty, next, cards = false, children }: ListingProps) => (
   <>
     {list.isPending ? <Loading /> : null}
     {list.isError ? <Failure error={list.error} retry={() => void list.refetch()} /> : null}
-    {list.isPending || (list.isError && empty !== undefined) ? null : <div className="card">{empty ?? children}</div>}
+    {list.isPending || (list.isError && empty !== undefined) ? null : cards && empty === undefined ? (
+      children
+    ) : (
+      <div className="card">{empty === undefined ? children : <Empty next={next}>{empty}</Empty>}</div>
+    )}
     {list.hasNextPage ? (
       <p className="text-center">
         <button
@@ -117,7 +126,7 @@ export const ListTable = <Row,>({
   /** A long table is drawn in another way. */
   draw?: (table: Table<Row>) => React.ReactNode
 }) => (
-  <Listing list={list} empty={table.rows.length === 0 ? <Empty next={next}>{empty}</Empty> : undefined}>
+  <Listing list={list} empty={table.rows.length === 0 ? empty : undefined} next={next}>
     <Draw {...table} />
   </Listing>
 )

@@ -2,9 +2,12 @@ import { Fragment } from 'react'
 import { type CustomContainerComponentProps, type CustomItemComponentProps, WindowVirtualizer } from 'virtua'
 import { Cells, Heads, type Table } from './table.tsx'
 
-/** The body of a table whose virtualizer draws only the rows near the view. Its head is one row. */
+/**
+ * The body of a table whose virtualizer draws only the rows near the view. Its head is one row. It stays open to the
+ * pointer while it scrolls: closing and opening it has the browser style every cell twice for each scroll.
+ */
 export const WindowBody = ({ ref, style, children }: CustomContainerComponentProps) => (
-  <tbody ref={ref} style={style}>
+  <tbody ref={ref} style={{ ...style, pointerEvents: undefined }}>
     {children}
   </tbody>
 )
@@ -37,7 +40,8 @@ export const LongTable = <Row,>({ className = '', caption, columns, rows, keyOf 
 const ROW_PX = 40
 
 /** Columns keep their widths, whichever rows are drawn: the lead has most of the room. */
-const tracksOf = <Row,>(columns: Table<Row>['columns']) =>
-  ({
-    '--tracks': columns.map(({ kind }) => `minmax(0, ${kind === 'lead' ? 3 : 1}fr)`).join(' '),
-  }) as React.CSSProperties
+const tracksOf = <Row,>(columns: Table<Row>['columns']) => {
+  const tracks = (shown: typeof columns) => shown.map(({ kind }) => `minmax(0, ${kind === 'lead' ? 3 : 1}fr)`).join(' ')
+  const fewer = columns.filter(({ className }) => !className?.includes('more'))
+  return { '--tracks': tracks(columns), '--fewer-tracks': tracks(fewer) } as React.CSSProperties
+}

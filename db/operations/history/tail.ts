@@ -99,6 +99,8 @@ export const listLivePatches = async (db: Queryable, keys: Keyed[]) => {
   return db
     .select({
       ...pick(patches, 'operation_id', 'patch_id', 'status', 'status_reason', 'base_revision', 'applied_revision'),
+      decided_at: iso(patches.decided_at),
+      decided_by: patches.decided_by,
     })
     .from(patches)
     .where(among(patches.operation_id, sql`${patches.patch_id}::text`, keys))

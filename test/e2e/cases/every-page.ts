@@ -9,8 +9,8 @@ import { PATIENCE_MS, people, sitDown, stack, start, takePictures } from '../des
 const ROUTES = join(ROOT, 'apps/console/routes')
 const ROUTE = /getParentRoute: \(\) => (\w+),\s+path: '([^']+)'/g
 const BELOW: Record<string, string> = { admin: '/admin', operation: '/operations/$operation_id' }
-/** They lead elsewhere at once. */
-const REDIRECTS = new Set(['/', '/admin/', '/operations/$operation_id/', '/admin', '/operations/$operation_id'])
+/** They lead elsewhere at once, or stand for all other addresses. */
+const REDIRECTS = new Set(['$', '/', '/admin/', '/operations/$operation_id/', '/admin', '/operations/$operation_id'])
 
 /** The paths of all pages, as the router has them. */
 const paths = (): string[] =>
@@ -70,6 +70,7 @@ describe('every page', () => {
         await page.getByRole('heading', { level: 1 }).first().waitFor()
         await until(async () => (await page.locator('.late').count()) === 0, { what: address, timeout_ms: 30_000 })
         faults.push(...(await accessibilityOf(page)))
+        if (address.startsWith('/no/')) await page.getByRole('navigation', { name: 'Main' }).waitFor()
         await takePictures(page, `page-${String(index).padStart(2, '0')}`)
         await page.setViewportSize({ width: 320, height: 640 })
         const wide = await page.evaluate<number>('document.documentElement.scrollWidth')

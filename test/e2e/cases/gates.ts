@@ -148,7 +148,14 @@ describe('deciding a gate', () => {
       await confirm(eva, 'Reject')
       await dialogOf(eva).getByText('Enter a comment.').waitFor()
       await dialogOf(eva).getByLabel('Comment').fill('not on a Friday')
+      // The frame alone puts a decision on the screen: no read is answered before.
+      await otto.route(`**/api/v1/operations/${operation_id}/gates/go`, () => undefined)
       await confirm(eva, 'Reject')
+      await otto
+        .getByText(/^Rejected by eva, /)
+        .first()
+        .waitFor()
+      await otto.unrouteAll()
       for (const page of [eva, otto]) {
         await page
           .getByText(/^Rejected by eva, /)

@@ -71,6 +71,20 @@ describe('the page of a resource', () => {
       expect(await table.getByRole('row').nth(1).textContent()).toMatch(/All other fields(manager:)?netbox.*\d\d:\d\d/)
       expect(await accessibilityOf(page)).toEqual([])
       await page.close()
+
+      // Another manager's field is changed knowingly or not at all.
+      const form = await tabOf('olga')
+      await form.goto(`${stack.gateway_url}/new?kind=change&resource=managed`)
+      await until(async () => (await form.getByLabel('kind', { exact: true }).inputValue()) === 'thing')
+      await form.getByLabel('kind', { exact: true }).fill('other')
+      const faults = form.getByRole('alert').filter({ hasText: 'This cannot be planned yet' })
+      await press(form, 'Create plan')
+      await faults.getByText('confirm that you take them over').waitFor()
+      expect(await form.locator('[role=alert]:focus').count()).toBe(1)
+      await form.getByLabel('Take over the changed fields from netbox').check()
+      await until(async () => (await faults.textContent()) === 'This cannot be planned yet:Enter a reason.')
+      expect(await accessibilityOf(form)).toEqual([])
+      await form.close()
     },
     PATIENCE_MS,
   )

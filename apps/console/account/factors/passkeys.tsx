@@ -7,7 +7,7 @@ import { passkeysQuery } from '../../queries/me.ts'
 import { makeKey } from '../../session/passkeys.ts'
 import { currentUser } from '../../session/token.ts'
 import { Page, PageHead } from '../../ui/page.tsx'
-import { type Column, DataTable, Listing } from '../../ui/table.tsx'
+import { type Column, ListTable } from '../../ui/table.tsx'
 import { TimeText } from '../../values/time.tsx'
 import { tAccount } from '../../words/account.ts'
 import { t } from '../../words/index.ts'
@@ -66,9 +66,14 @@ export const PasskeysPage = () => {
       <PageHead title={t.nav.passkeys} note={words.note} />
       <Told said={stale ? null : said} />
       {stale ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
-      <Listing list={list} empty={rows.length === 0 ? words.empty : undefined}>
-        <DataTable caption={words.title} columns={columns} rows={rows} keyOf={({ id }) => id} />
-      </Listing>
+      <ListTable
+        list={list}
+        empty={words.empty}
+        caption={words.title}
+        columns={columns}
+        rows={rows}
+        keyOf={({ id }) => id}
+      />
       <form noValidate onSubmit={submit} className="flex max-w-96 flex-col gap-3">
         <Field id="passkey-name" label={words.name} error={missing ? words.missing_name : null}>
           <input

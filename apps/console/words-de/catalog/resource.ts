@@ -13,7 +13,6 @@ const MATCHES = {
 export const resources: typeof en.resources = {
   title: 'Ressourcen',
   search: 'Ressourcen suchen oder filtern',
-  search_hint: 'Wörter eingeben oder einen Filter wie health_status=degraded oder type_key=fleet.host.',
   caption: 'Ressourcen nach Namen',
   name: 'Name',
   type: 'Typ',

@@ -1,4 +1,5 @@
 import type * as en from '../../words/catalog/topology.ts'
+import { count } from '../frame/plural.ts'
 
 /** German words of places. */
 export const topology: typeof en.topology = {
@@ -9,12 +10,14 @@ export const topology: typeof en.topology = {
   inside: 'Ressourcen',
   counts: 'Zustand der Ressourcen',
   nothing_inside: 'noch keine',
-  see: 'Ressourcen ansehen',
+  count: (n: number) => count(n, '{n} Ressource', '{n} Ressourcen'),
+  partial: 'Gezeichnet sind die ersten 500 Orte. Die Tabelle hat alle.',
   empty: {
     regions: 'Noch keine Regionen.',
     datacenters: 'Hier gibt es keine Rechenzentren.',
     layers: 'Hier gibt es keine Ebenen.',
     segments: 'Hier gibt es keine Segmente.',
+    places: 'Hier gibt es keine Orte.',
   },
   empty_hint: 'Über die Befehlszeile importieren oder registrieren.',
 }

@@ -1,7 +1,5 @@
 import type * as en from '../../words/frame/frame.ts'
-import { count } from './plural.ts'
-
-const list = new Intl.ListFormat('de', { type: 'conjunction' })
+import { count, list } from './plural.ts'
 
 const CHANGED = { create: 'hinzugefügt', update: 'geändert', replace: 'ersetzt', delete: 'entfernt' }
 /** German words of the frame around every page, and those that all pages share. */

@@ -1,7 +1,5 @@
 import type * as en from '../../words/frame/inbox.ts'
-import { count } from './plural.ts'
-
-const list = new Intl.ListFormat('de')
+import { count, list } from './plural.ts'
 
 /** A gate, a patch, or some of both: as the subject, as the object, as many, and the verb of an approval. */
 const ONE = { gate: 'Eine Freigabe', patch: 'Eine Planänderung', item: 'Ein Eintrag' }

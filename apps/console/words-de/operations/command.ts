@@ -1,12 +1,10 @@
 import type * as en from '../../words/operations/command.ts'
-import { count } from '../frame/plural.ts'
+import { count, list } from '../frame/plural.ts'
 
 const finishing = (running: number): string =>
   running === 0
     ? 'Kein Schritt läuft'
     : count(running, 'Ein laufender Schritt endet noch', '{n} laufende Schritte enden noch')
-const list = new Intl.ListFormat('de', { type: 'conjunction' })
-
 /** German words of the dialogs of commands. */
 export const command: typeof en.command = {
   reason: 'Begründung',

@@ -1,7 +1,5 @@
 import type * as en from '../../words/operations/gate.ts'
-import { count } from '../frame/plural.ts'
-
-const list = new Intl.ListFormat('de', { type: 'conjunction' })
+import { count, list } from '../frame/plural.ts'
 
 const FACTORS: Record<string, string> = {
   environment: 'Umgebung',
@@ -25,7 +23,6 @@ const ENDS: Record<string, string> = {
 /** German words of gates and votes. */
 export const gate: typeof en.gate = {
   page: 'Freigabe',
-  in_operation: 'Im Vorgang',
   waiting: (needed: string) => `Wartet auf ${needed}.`,
   not_reached: 'Der Vorgang hat diese Freigabe noch nicht erreicht.',
   approved: (who: string, at: string) => `Freigegeben von ${who}, ${at}.`,

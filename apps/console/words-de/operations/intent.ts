@@ -1,5 +1,5 @@
 import type * as en from '../../words/operations/intent.ts'
-import { count } from '../frame/plural.ts'
+import { count, list } from '../frame/plural.ts'
 
 /** German words of intents: the desired state, and why. */
 export const intent: typeof en.intent = {
@@ -51,6 +51,8 @@ export const intent: typeof en.intent = {
   },
   no_values: 'Hier sind keine Werte zu setzen.',
   mixed: (n: number) => `derzeit ${n} verschiedene Werte`,
+  take_over: (managers: string[]) =>
+    `Geänderte Felder von ${list.format(managers)} übernehmen, auch wenn dessen Werte wiederkehren können`,
   why: 'Warum',
   timing: {
     title: 'Wann',
@@ -113,6 +115,7 @@ export const intent: typeof en.intent = {
     targets: 'Mindestens eine Ressource eingeben.',
     reason: 'Begründung eingeben.',
     change: 'Mindestens einen Wert ändern.',
+    take_over: 'Felder gehören einem anderen Verwalter: Übernahme bestätigen.',
   },
   summary: 'Das lässt sich noch nicht planen:',
   made: 'Das Vorhaben wurde angelegt, aber die Planung schlug fehl:',

@@ -1,7 +1,6 @@
 import type * as en from '../../words/operations/intervene.ts'
-import { count } from '../frame/plural.ts'
+import { count, list } from '../frame/plural.ts'
 
-const list = new Intl.ListFormat('de', { type: 'conjunction' })
 const EXCEPTION = ' Der Vorgang kann dann bestenfalls mit Ausnahmen erfolgreich enden.'
 
 /** German words of interventions: changes to a node by a person, outside its plan. */

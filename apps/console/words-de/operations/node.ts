@@ -31,7 +31,6 @@ export const node: typeof en.node = {
   started: 'Begonnen',
   ended: 'Beendet',
   duration: 'Dauer',
-  waited: 'Gewartet',
   error: 'Fehler',
   error_class: 'Klasse',
   retryable: 'Wiederholbar',
@@ -42,11 +41,8 @@ export const node: typeof en.node = {
   spec: 'Spezifikation',
   no_outputs: 'Noch keine Ausgaben.',
   catalog: 'Katalog',
-  catalog_version: (status: string, version: number | null) =>
-    version === null ? status : `${status}, Version ${version}`,
   retry: 'Schritt wiederholen',
   gates: 'Freigaben',
-  log_lines: (n: number) => count(n, '{n} Zeile', '{n} Zeilen'),
   see_logs: 'Log ansehen',
 }
 

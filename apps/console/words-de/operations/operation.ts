@@ -118,5 +118,4 @@ export const operation: typeof en.operation = {
   actions: 'Aktionen',
   action: { pause: 'Anhalten', resume: 'Fortsetzen', cancel: 'Abbrechen' },
   review_gate: 'Freigabe prüfen',
-  see_failure: 'Fehlschlag ansehen',
 }

@@ -1,7 +1,6 @@
 import type * as en from '../../words/operations/patch.ts'
-import { count } from '../frame/plural.ts'
+import { count, list } from '../frame/plural.ts'
 
-const list = new Intl.ListFormat('de', { type: 'conjunction' })
 const from = (groups: string[]): string => (groups.length > 0 ? `aus ${list.format(groups)}` : 'von Freigebenden')
 
 /** German words of patches: changes to the graph of a running operation. */
@@ -32,8 +31,6 @@ export const patch: typeof en.patch = {
       ...(removed > 0 ? [`${removed} entfernt`] : []),
       ...(gates > 0 ? [count(gates, 'eine Freigabe', '{n} Freigaben')] : []),
     ].join(', '),
-  proposed: (who: string, at: string, base: number) =>
-    `Vorgeschlagen von ${who}, ${at}, für Revision ${base} des Graphen.`,
   rule: (quorum: number, groups: string[], fourEyes: boolean) => {
     const not = fourEyes ? ', nicht von der vorschlagenden Person' : ''
     return `${count(quorum, 'eine Stimme', '{n} Stimmen')} ${from(groups)}${not}`
@@ -92,7 +89,6 @@ export const patch: typeof en.patch = {
   risk: 'Risiko des Vorgangs',
   nothing: 'Der Graph ändert sich nicht.',
   held: 'Bis zur Entscheidung aufgehalten',
-  held_none: 'Kein Schritt wird aufgehalten: Kein vorhandener ist betroffen.',
   rearmed: (gates: string[]) => `Diese Freigaben sind erneut nötig: ${list.format(gates)}.`,
   required: 'Nötige Stimmen',
   policies: (keys: string[]) => `Verlangt von ${list.format(keys)}.`,

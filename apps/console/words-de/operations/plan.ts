@@ -1,7 +1,5 @@
 import type * as en from '../../words/operations/plan.ts'
-import { count } from '../frame/plural.ts'
-
-const list = new Intl.ListFormat('de', { type: 'conjunction' })
+import { count, list } from '../frame/plural.ts'
 
 /** German words of plans: the changes of an intent, and how they are carried out. */
 export const plan: typeof en.plan = {

@@ -13,7 +13,6 @@ type Match = keyof typeof MATCHES
 export const resources = {
   title: 'Resources',
   search: 'Search resources, or filter',
-  search_hint: 'Enter words, or a filter such as health_status=degraded or type_key=fleet.host.',
   caption: 'Resources by name',
   name: 'Name',
   type: 'Type',

@@ -1,3 +1,5 @@
+import { count } from '../frame/plural.ts'
+
 /** Words of places and capabilities. */
 export const topology = {
   title: 'Topology',
@@ -7,12 +9,14 @@ export const topology = {
   inside: 'Resources',
   counts: 'Health of its resources',
   nothing_inside: 'none yet',
-  see: 'See resources',
+  count: (n: number) => count(n, '{n} resource', '{n} resources'),
+  partial: 'Only the first 500 places are drawn. The table has all.',
   empty: {
     regions: 'No regions yet.',
     datacenters: 'No data centers here.',
     layers: 'No layers here.',
     segments: 'No segments here.',
+    places: 'No places here.',
   },
   empty_hint: 'Import or register some on the command line.',
 }

@@ -1,6 +1,4 @@
-import { count } from './plural.ts'
-
-const list = new Intl.ListFormat('en', { type: 'conjunction' })
+import { count, list } from './plural.ts'
 
 const CHANGED = { create: 'added', update: 'changed', replace: 'replaced', delete: 'removed' }
 

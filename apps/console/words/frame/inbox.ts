@@ -1,4 +1,4 @@
-import { count } from './plural.ts'
+import { count, list } from './plural.ts'
 
 type Counts = { gates_mine: number; gates_all: number; patches_mine: number; failures_mine: number }
 
@@ -15,9 +15,9 @@ export const inbox = {
       failures_mine > 0 && count(failures_mine, 'one failure', '{n} failures'),
     ].filter((part) => part !== false)
     if (mine.length > 0) {
-      const list = new Intl.ListFormat('en').format(mine)
+      const all = list.format(mine)
       const one = gates_mine + patches_mine + failures_mine === 1
-      return `${list.charAt(0).toUpperCase()}${list.slice(1)} ${one ? 'waits' : 'wait'} for you.`
+      return `${all.charAt(0).toUpperCase()}${all.slice(1)} ${one ? 'waits' : 'wait'} for you.`
     }
     return gates_all > 0
       ? count(

@@ -1,9 +1,7 @@
-import { count } from '../frame/plural.ts'
+import { count, list } from '../frame/plural.ts'
 
 const finishing = (running: number): string =>
   running === 0 ? 'No node is running' : count(running, 'One running node finishes', '{n} running nodes finish')
-const list = new Intl.ListFormat('en', { type: 'conjunction' })
-
 /** Words of the dialogs of commands. */
 export const command = {
   reason: 'Reason',

@@ -1,11 +1,8 @@
-import { count } from '../frame/plural.ts'
-
-const list = new Intl.ListFormat('en', { type: 'conjunction' })
+import { count, list } from '../frame/plural.ts'
 
 /** Words of gates and votes. */
 export const gate = {
   page: 'Gate',
-  in_operation: 'In operation',
   waiting: (needed: string) => `Waiting for ${needed}.`,
   not_reached: 'The operation has not reached this gate yet.',
   approved: (who: string, at: string) => `Approved by ${who}, ${at}.`,

@@ -1,4 +1,4 @@
-import { count } from '../frame/plural.ts'
+import { count, list } from '../frame/plural.ts'
 
 /** Words of intents: the desired state, and why. */
 export const intent = {
@@ -56,6 +56,8 @@ export const intent = {
   },
   no_values: 'This has no values to set.',
   mixed: (n: number) => `${n} different values now`,
+  take_over: (managers: string[]) =>
+    `Take over the changed fields from ${list.format(managers)}, which may set its own values again`,
   why: 'Why',
   timing: {
     title: 'When',
@@ -118,6 +120,7 @@ export const intent = {
     targets: 'Enter at least one resource.',
     reason: 'Enter a reason.',
     change: 'Change at least one value.',
+    take_over: 'Fields of another manager: confirm that you take them over.',
   },
   summary: 'This cannot be planned yet:',
   made: 'The intent was created, but planning failed:',

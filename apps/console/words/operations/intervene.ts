@@ -1,6 +1,5 @@
-import { count } from '../frame/plural.ts'
+import { count, list } from '../frame/plural.ts'
 
-const list = new Intl.ListFormat('en', { type: 'conjunction' })
 const EXCEPTION = ' The operation can then at best succeed with exceptions.'
 
 /** Words of interventions: changes to a node by a person, outside its plan. */

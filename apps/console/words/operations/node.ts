@@ -29,7 +29,6 @@ export const node = {
   started: 'Started',
   ended: 'Ended',
   duration: 'Duration',
-  waited: 'Waited',
   error: 'Error',
   error_class: 'Class',
   retryable: 'Retryable',
@@ -40,11 +39,8 @@ export const node = {
   spec: 'Specification',
   no_outputs: 'No outputs yet.',
   catalog: 'Catalog',
-  catalog_version: (status: string, version: number | null) =>
-    version === null ? status : `${status}, version ${version}`,
   retry: 'Retry node',
   gates: 'Gates',
-  log_lines: (n: number) => count(n, '{n} line', '{n} lines'),
   see_logs: 'See the log',
 }
 

@@ -94,5 +94,4 @@ export const operation = {
   actions: 'Actions',
   action: { pause: 'Pause', resume: 'Resume', cancel: 'Cancel' },
   review_gate: 'Review the gate',
-  see_failure: 'See the failure',
 }

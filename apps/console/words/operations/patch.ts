@@ -1,6 +1,4 @@
-import { count } from '../frame/plural.ts'
-
-const list = new Intl.ListFormat('en', { type: 'conjunction' })
+import { count, list } from '../frame/plural.ts'
 
 /** Words of patches: changes to the graph of a running operation. */
 export const patch = {
@@ -21,7 +19,6 @@ export const patch = {
       ...(removed > 0 ? [`${removed} removed`] : []),
       ...(gates > 0 ? [count(gates, 'one gate', '{n} gates')] : []),
     ].join(', '),
-  proposed: (who: string, at: string, base: number) => `Proposed by ${who}, ${at}, for revision ${base} of the graph.`,
   rule: (quorum: number, groups: string[], fourEyes: boolean) =>
     `${count(quorum, 'one vote', '{n} votes')} from ${groups.length > 0 ? list.format(groups) : 'anyone who may decide'}${fourEyes ? ', excluding the proposer' : ''}`,
   approved: (who: string, at: string) => `Approved by ${who}, ${at}; the engine is applying it.`,
@@ -73,7 +70,6 @@ export const patch = {
   risk: 'Risk of the operation',
   nothing: 'The graph does not change.',
   held: 'Held until it is decided',
-  held_none: 'No steps are held: it affects no existing step.',
   rearmed: (gates: string[]) => `These gates will ask again: ${list.format(gates)}.`,
   required: 'Required votes',
   policies: (keys: string[]) => `Required by ${list.format(keys)}.`,

@@ -1,6 +1,4 @@
-import { count } from '../frame/plural.ts'
-
-const list = new Intl.ListFormat('en', { type: 'conjunction' })
+import { count, list } from '../frame/plural.ts'
 
 /** Words of plans: the changes of an intent, and how they are carried out. */
 export const plan = {

@@ -1,0 +1,105 @@
+import '../styles/places.css'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { HEALTH_LOOKS } from '../../shared/contracts/client/status.ts'
+import { placeGraphQuery } from '../queries/topology.ts'
+import { Failure } from '../ui/failure.tsx'
+import { Empty, Loading } from '../ui/page.tsx'
+import { ResourceLink } from '../values/links.tsx'
+import { Health } from '../values/status.tsx'
+import { tCatalog } from '../words/catalog.ts'
+
+export type Way = { region?: string; datacenter?: string; layer?: string; view?: 'picture' | 'table' }
+export const STEPS = ['region', 'datacenter', 'layer'] as const
+
+type Place = { resource_id: string; type_key: string; name: string; counts: Counts }
+type Counts = { resources: number; by_health: Record<string, number> }
+/** The places directly in a place, and those in none under the empty name. */
+type Inner = ReadonlyMap<string, Place[]>
+
+/** Boxes in boxes: the places below all regions or below the nearest place of the way, with the health inside. */
+export const PlaceMap = ({ way }: { way: Way }) => {
+  const { data, error, refetch } = useQuery(placeGraphQuery(way.region))
+  if (data === undefined) return error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />
+  const outer = new Map(data.edges.map(({ from, to }) => [from, to]))
+  const inner: Inner = Map.groupBy(data.nodes, ({ resource_id }) => outer.get(resource_id) ?? '')
+  const top = inner.get(way.layer ?? way.datacenter ?? way.region ?? '') ?? []
+  if (top.length === 0)
+    return <Empty next={<p>{tCatalog.topology.empty_hint}</p>}>{tCatalog.topology.empty.places}</Empty>
+  return (
+    <>
+      {data.truncated.nodes ? <p className="text-wait">{tCatalog.topology.partial}</p> : null}
+      <Boxes places={top} inner={inner} way={way} />
+    </>
+  )
+}
+
+const Boxes = ({ places, inner, way }: { places: Place[]; inner: Inner; way: Way }) => (
+  <ul className="places">
+    {places.map((place) => {
+      const below = inner.get(place.resource_id)
+      return (
+        <li key={place.resource_id}>
+          <p className="flex flex-wrap justify-between gap-x-3">
+            <PlaceLink way={way} place={place}>
+              <bdi>{place.name}</bdi>
+            </PlaceLink>
+            <Inside place={place} />
+          </p>
+          <div className="health-bar" aria-hidden="true">
+            {presentIn(place.counts).map(([health, n]) => (
+              <span key={health} className={`tone-${HEALTH_LOOKS[health]?.tone ?? 'idle'}`} style={{ flexGrow: n }} />
+            ))}
+          </div>
+          <HealthCounts counts={place.counts} />
+          {below ? <Boxes places={below} inner={inner} way={wayTo(way, place)} /> : null}
+        </li>
+      )
+    })}
+  </ul>
+)
+
+const levelOf = ({ type_key }: Pick<Place, 'type_key'>): string => type_key.split('.')[1] ?? ''
+const wayTo = (way: Way, place: Omit<Place, 'name'>): Way => ({ ...way, [levelOf(place)]: place.resource_id })
+
+type LinkProps = { way: Way; place: Omit<Place, 'name'>; children: React.ReactNode; 'data-row'?: '' }
+
+/** A place opens with its places; the innermost one is a resource like others. */
+export const PlaceLink = ({ way, place, children, ...row }: LinkProps) =>
+  STEPS.some((step) => step === levelOf(place)) ? (
+    <Link to="/topology" search={wayTo(way, place)} {...row}>
+      {children}
+    </Link>
+  ) : (
+    <ResourceLink id={place.resource_id} {...row}>
+      {children}
+    </ResourceLink>
+  )
+
+/** To the resources in a place. */
+export const Inside = ({ place }: Pick<LinkProps, 'place'>) => (
+  <Link
+    to="/resources"
+    search={{ type: '', region: '', health: '', q: `scope.${levelOf(place)}_id="${place.resource_id}"` }}
+  >
+    {tCatalog.topology.count(place.counts.resources)}
+  </Link>
+)
+
+const WORST_FIRST = ['unhealthy', 'degraded', 'unknown', 'maintenance', 'healthy']
+const presentIn = ({ by_health }: Counts) =>
+  WORST_FIRST.map((health) => [health, by_health[health] ?? 0] as const).filter(([, n]) => n > 0)
+
+export const HealthCounts = ({ counts }: { counts: Counts }) => {
+  const present = presentIn(counts)
+  if (present.length === 0) return <span className="text-muted">{tCatalog.topology.nothing_inside}</span>
+  return (
+    <ul className="flex flex-wrap gap-x-4 gap-y-1">
+      {present.map(([health, n]) => (
+        <li key={health} className="flex items-center gap-1">
+          <Health health={health} /> {n}
+        </li>
+      ))}
+    </ul>
+  )
+}
