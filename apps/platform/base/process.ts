@@ -286,15 +286,11 @@ const crash = async (one: Supervised, signal: NodeJS.Signals): Promise<void> => 
 }
 
 const within = async (ms: number, work: Promise<void>): Promise<void> => {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ms / 1000} s`)), ms)
+  const over = new AbortController()
+  const late = delay(ms, undefined, { signal: over.signal }).then(() => {
+    throw new Error(`no answer within ${ms / 1000} s`)
   })
-  try {
-    await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
+  await Promise.race([work, late]).finally(() => over.abort())
 }
 
 const hasEnded = (child: ChildProcess | undefined) =>
@@ -302,22 +298,14 @@ const hasEnded = (child: ChildProcess | undefined) =>
 
 /** What an app itself says about why it cannot start: its last words, from the line that begins with its name. */
 const ownWords = (name: string, log: string): string | undefined => {
-  const text = readIfThere(log)
+  const text = wordsFrom(log)
   const from = text.lastIndexOf(`\n${name}: `) + 1
   const words = text.slice(from).trim()
   return words.startsWith(`${name}: `) && !/\n( {4}at |\{)/.test(words) ? words : undefined
 }
 
-const readIfThere = (file: string): string => {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return ''
-  }
-}
-
-/** What was written to a log from a place on. */
-const wordsFrom = (log: string, from: number): string => {
+/** What was written to a log, from a place on. */
+const wordsFrom = (log: string, from = 0): string => {
   try {
     return readFileSync(log).subarray(from).toString()
   } catch {
@@ -325,4 +313,4 @@ const wordsFrom = (log: string, from: number): string => {
   }
 }
 
-const lastWords = (log: string): string => readIfThere(log).trim().split('\n').slice(-6).join('\n  ')
+const lastWords = (log: string): string => wordsFrom(log).trim().split('\n').slice(-6).join('\n  ')

@@ -82,6 +82,10 @@ export type AppContext = {
   overrides?: NodeJS.ProcessEnv
 }
 
+/** Each app's ports of the table. */
+export const tablePorts = (): AppContext['ports'] =>
+  Object.fromEntries(APPS.map(({ name, http, internal }) => [name, { http: http?.[1], internal: internal[1] }]))
+
 /** Takes the ports of these apps: those of the environment or the table, or the next free ones. */
 export const takePorts = async (apps: readonly App[], ports: Ports, any = false): Promise<AppContext['ports']> => {
   const taken: AppContext['ports'] = {}
