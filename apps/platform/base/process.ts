@@ -3,6 +3,7 @@ import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readFileSync, re
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { PORT_TAKEN } from '../../shared/http/lifecycle.ts'
+import { within } from '../../shared/process/sleep.ts'
 import { signalGroup } from './pids.ts'
 
 /** How to run a process. */
@@ -131,7 +132,8 @@ const launch = (one: Supervised): Promise<string> => {
 }
 
 const served = async (one: Supervised, launched: ChildProcess): Promise<void> => {
-  await within(PROBE_MS, one.unit.probe(launched.pid as number))
+  const late = () => new Error(`no answer within ${PROBE_MS / 1000} s`)
+  await within(one.unit.probe(launched.pid as number), PROBE_MS, late)
   if (hasEnded(launched)) throw new Error('it has ended')
 }
 
@@ -283,14 +285,6 @@ const crash = async (one: Supervised, signal: NodeJS.Signals): Promise<void> => 
   one.run = 0
   kill(one, signal)
   await one.exited
-}
-
-const within = async (ms: number, work: Promise<void>): Promise<void> => {
-  const over = new AbortController()
-  const late = delay(ms, undefined, { signal: over.signal }).then(() => {
-    throw new Error(`no answer within ${ms / 1000} s`)
-  })
-  await Promise.race([work, late]).finally(() => over.abort())
 }
 
 const hasEnded = (child: ChildProcess | undefined) =>
