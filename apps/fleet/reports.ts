@@ -1,5 +1,5 @@
 import { uuidv7 } from '../shared/ids.ts'
-import { createSleeper } from '../shared/process/sleep.ts'
+import { createSleeper } from '../shared/sleep.ts'
 import type { Logger } from '../shared/telemetry.ts'
 import { healthOf } from './host.ts'
 import type { Host, Store } from './store.ts'

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { sessionLock } from '../../db/locks.ts'
 import { wakeChannel } from '../../db/outbox.ts'
-import { createSleeper } from '../shared/process/sleep.ts'
+import { createSleeper } from '../shared/sleep.ts'
 import type { Logger } from '../shared/telemetry.ts'
 
 /** How one schema's work is started when this process leads it; returns how it is stopped, and woken after a commit. */

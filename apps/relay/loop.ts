@@ -1,4 +1,4 @@
-import { createSleeper } from '../shared/process/sleep.ts'
+import { createSleeper } from '../shared/sleep.ts'
 import type { Logger } from '../shared/telemetry.ts'
 import { forgetLoop, noteTurn } from '../shared/turns.ts'
 

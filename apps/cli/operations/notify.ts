@@ -22,7 +22,7 @@ const pathOf = (part: string, values: Values): string => {
 const destinationsOf = async ({ api }: Context, values: Values): Promise<DestinationView[]> =>
   (await api.get<{ items: DestinationView[] }>(pathOf('destinations', values))).items
 
-/** The path of a destination, whose id ends so, and of what is done with it. */
+/** The path of a destination, whose id ends so, or of an act on it. */
 const pathAt = async (context: Context, given: string, values: Values, part = ''): Promise<string> => {
   const ids = async () => (await destinationsOf(context, values)).map(({ destination_id }) => destination_id)
   return pathOf(`destinations/${isWholeId(given) ? given : idAmong(await ids(), given)}${part}`, values)

@@ -1,5 +1,5 @@
 import { AppError } from '../../shared/errors.ts'
-import { within } from '../../shared/process/sleep.ts'
+import { within } from '../../shared/sleep.ts'
 
 export type SlotSettings = {
   concurrency: number

@@ -3,7 +3,7 @@ import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readFileSync, re
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { PORT_TAKEN } from '../../shared/http/lifecycle.ts'
-import { within } from '../../shared/process/sleep.ts'
+import { within } from '../../shared/sleep.ts'
 import { signalGroup } from './pids.ts'
 
 /** How to run a process. */
