@@ -60,7 +60,7 @@ const ROOMS = {
   'apps/platform': [
     ['base'],
     ['servers'],
-    ['run', 'tests', 'proving'],
+    ['run', 'proving'],
     ['check/openapi', 'check/text', 'demo', 'deploy', 'packs'],
     ['check', 'deploy/doctor', 'ops'],
     ['restore'],

@@ -86,6 +86,12 @@ export const needed = (values: Values, name: string): string => {
   return value
 }
 
+/** The number that an option was given as. */
+export const whole = (given: string, name: string): number => {
+  if (!/^\d{1,9}$/.test(given)) throw usageError(`--${name} takes a whole number, not ${given}.`)
+  return Number(given)
+}
+
 /** A YAML or JSON document from a file, or from stdin as `-`. */
 export const readDocument = (file: string): unknown => {
   const source = readText(file)

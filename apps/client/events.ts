@@ -1,7 +1,7 @@
 import { createParser } from 'eventsource-parser'
 import { type Frame, frameFrom } from '../shared/contracts/client/frames.ts'
 import { ProblemError, problemOf } from './problem.ts'
-import type { Send } from './send.ts'
+import { pause, type Send } from './send.ts'
 
 export type EventsOptions = {
   /** What to follow, as of GET /api/v1/events: `inbox`, `operations`, `operation:{id}` and others. */
@@ -44,7 +44,7 @@ export async function* events(
     } finally {
       lost.abort()
     }
-    await pause(wait_ms, signal)
+    await pause(wait_ms, signal).catch(() => {})
     wait_ms = Math.min(wait_ms * 2, LONGEST_WAIT_MS)
   }
 }
@@ -69,15 +69,3 @@ async function* framesOf(answer: Response, lost: AbortController): AsyncGenerato
     yield* frames.splice(0)
   }
 }
-
-/** Ends after this time, or with the signal. */
-const pause = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
-  new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = setTimeout(end, ms)
-    signal?.addEventListener('abort', end, { once: true })
-  })

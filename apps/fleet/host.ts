@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pick } from '../shared/data/pick.ts'
+import { objectIn } from '../shared/data/pointer.ts'
 import { certificateOf } from './certificate.ts'
 import type { Effect, Host, Store } from './store.ts'
 
@@ -174,13 +175,7 @@ const bodyOf = async (req: IncomingMessage): Promise<Record<string, unknown> | u
     if (size > BODY_BYTES) return undefined
     chunks.push(chunk)
   }
-  if (size === 0) return {}
-  try {
-    const value: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
-    return value && typeof value === 'object' && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined
-  } catch {
-    return undefined
-  }
+  return size === 0 ? {} : objectIn(Buffer.concat(chunks).toString('utf8'))
 }
 
 const send = (res: ServerResponse, { status, body }: Reply): void => {

@@ -1,4 +1,5 @@
 import { uuidv7 } from '../shared/ids.ts'
+import { createSleeper } from '../shared/sleep.ts'
 import type { Logger } from '../shared/telemetry.ts'
 import { healthOf } from './host.ts'
 import type { Host, Store } from './store.ts'
@@ -13,7 +14,7 @@ type ReportsDeps = { store: Store; catalog_url: string; token: () => Promise<str
  */
 export const startReports = ({ store, catalog_url, token, every_s, log }: ReportsDeps) => {
   let stopped = false
-  let wake: (() => void) | undefined
+  const { sleep, wake } = createSleeper()
   let failing = false
   let told_all = Number.NEGATIVE_INFINITY
   const told = new Map<string, string>()
@@ -43,20 +44,14 @@ export const startReports = ({ store, catalog_url, token, every_s, log }: Report
         if (!failing) log.warn({ err: error }, 'health reports do not reach the catalog')
         failing = true
       }
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, LOOK_MS)
-        wake = () => {
-          clearTimeout(timer)
-          resolve()
-        }
-      })
+      await sleep(LOOK_MS)
     }
   }
   const done = run()
   return {
     stop: async () => {
       stopped = true
-      wake?.()
+      wake()
       await done
     },
   }
@@ -81,15 +76,10 @@ const post = async (
     ttl_s: Math.max(60, every_s * 3),
     summary: reason,
   }
-  const reply = await fetch(
-    `${catalog_url}/internal/v1/resources/${encodeURIComponent(resource_id)}/health-observations`,
-    {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${bearer}` },
-      body: JSON.stringify(body),
-      signal: AbortSignal.timeout(5000),
-    },
-  )
+  const url = `${catalog_url}/internal/v1/resources/${encodeURIComponent(resource_id)}/health-observations`
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${bearer}` }
+  const init = { method: 'POST', headers, body: JSON.stringify(body), signal: AbortSignal.timeout(5000) }
+  const reply = await fetch(url, init)
   await reply.body?.cancel()
   if (!reply.ok && reply.status !== 404) throw new Error(`catalog answers ${reply.status}`)
 }

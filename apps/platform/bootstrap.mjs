@@ -15,7 +15,7 @@ const NODE_MAJOR = 24
 /** The command line client: a person's own command, so it runs in the folder where it was typed. */
 const CLI = 'signalbox'
 /** Where the file of a verb stands. */
-const VERBS = ['', 'check/', 'deploy/', 'tests/'].map((room) => `apps/platform/${room}`)
+const VERBS = ['apps/platform', 'apps/platform/check', 'apps/platform/deploy', 'test/run']
 const PASS_ON_MS = 500
 const LOOK_MS = 1000
 

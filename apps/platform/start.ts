@@ -102,23 +102,11 @@ const refreshRun = () => {
 const reset = () => {
   screen.line('platform', `dropping the data in ${dir}`)
   ensureInstallation(dir)
-  rmSync(dataFolder(dir), { recursive: true, force: true })
-  for (const name of [
-    'postgres',
-    'redis',
-    'nats',
-    'temporal',
-    'keys',
-    'secrets',
-    'artifacts',
-    'logs',
-    'demo.json',
-    'audit-anchors.jsonl',
-  ]) {
-    rmSync(join(dir, name), { recursive: true, force: true })
-  }
+  const folders = ['postgres', 'redis', 'nats', 'temporal', 'keys', 'secrets', 'artifacts', 'logs']
+  const files = ['demo.json', 'audit-anchors.jsonl', 'fleet.sqlite', 'fleet.sqlite-wal', 'fleet.sqlite-shm']
+  const paths = [dataFolder(dir), ...[...folders, ...files].map((name) => join(dir, name))]
+  for (const path of paths) rmSync(path, { recursive: true, force: true })
   renewNames(dir)
-  for (const suffix of ['', '-wal', '-shm']) rmSync(join(dir, `fleet.sqlite${suffix}`), { force: true })
 }
 
 const bold = (text: string) => paint('bold', text)

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { sessionLock } from '../../db/locks.ts'
 import { wakeChannel } from '../../db/outbox.ts'
+import { createSleeper } from '../shared/sleep.ts'
 import type { Logger } from '../shared/telemetry.ts'
 
 /** How one schema's work is started when this process leads it; returns how it is stopped, and woken after a commit. */
@@ -19,6 +20,7 @@ export const startLeadership = (url: string, schema: string, log: Logger, lead: 
   let stopped = false
   let leading = false
   let release: (() => void) | undefined
+  const { sleep, wake } = createSleeper()
 
   const holdOnce = async () => {
     const client = new pg.Client({
@@ -61,15 +63,7 @@ export const startLeadership = (url: string, schema: string, log: Logger, lead: 
   const run = async () => {
     while (!stopped) {
       await holdOnce().catch((error: Error) => log.warn({ schema, err: error }, 'cannot lead'))
-      if (!stopped) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, RETRY_MS)
-          release = () => {
-            clearTimeout(timer)
-            resolve()
-          }
-        })
-      }
+      if (!stopped) await sleep(RETRY_MS)
     }
   }
   const done = run()
@@ -78,6 +72,7 @@ export const startLeadership = (url: string, schema: string, log: Logger, lead: 
     stop: async () => {
       stopped = true
       release?.()
+      wake()
       await done
     },
   }

@@ -1,3 +1,4 @@
+import { createSleeper } from '../shared/sleep.ts'
 import type { Logger } from '../shared/telemetry.ts'
 import { forgetLoop, noteTurn } from '../shared/turns.ts'
 
@@ -10,17 +11,9 @@ export type Loop = { wake: () => void; stop: () => Promise<void> }
 export const startLoop = (name: string, log: Logger, idle_ms: number, turn: () => Promise<boolean>): Loop => {
   let stopped = false
   let woken = false
-  let sleeper: (() => void) | undefined
+  const { sleep, wake } = createSleeper()
   let backoff = 0
   let lastError = ''
-  const sleep = (ms: number) =>
-    new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms)
-      sleeper = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
   noteTurn(name)
   const run = async () => {
     while (!stopped) {
@@ -46,11 +39,11 @@ export const startLoop = (name: string, log: Logger, idle_ms: number, turn: () =
   return {
     wake: () => {
       woken = true
-      if (backoff === 0) sleeper?.()
+      if (backoff === 0) wake()
     },
     stop: async () => {
       stopped = true
-      sleeper?.()
+      wake()
       await done
       forgetLoop(name)
     },

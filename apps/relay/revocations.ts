@@ -45,6 +45,19 @@ const read = async (reader: Redis, stream: string, wait_ms?: number): Promise<En
   return fresh?.[0]?.[1] ?? []
 }
 
+/** Reads a stream batch by batch; its group is made at first, and again when Redis has lost it. */
+const readerOf = (redis: Redis, stream: string, wait_ms?: number) => {
+  let ready = false
+  return async (): Promise<Entry[]> => {
+    if (!ready) await ensureGroup(redis, stream)
+    ready = true
+    return read(redis, stream, wait_ms).catch((error: Error) => {
+      if (/NOGROUP/.test(error.message)) ready = false
+      throw error
+    })
+  }
+}
+
 /** A row that is not JSON, or that Postgres refuses for its content: a repeat would be refused too. */
 const isPoison = (error: unknown): boolean =>
   error instanceof SyntaxError || /^2[23]/.test((error as { code?: string }).code ?? '')
@@ -81,22 +94,18 @@ const publish = async (nc: NatsConnection, prefix: string, event: Fields) => {
     .publish(prefixed(prefix, SUBJECT), JSON.stringify(body), { msgID: event.event_id ?? '', timeout: 2000 })
 }
 
-const keep = (pool: pg.Pool, event: Fields) =>
+/** Adds the row once, of these columns. */
+const insert = (pool: pg.Pool, table: string, columns: readonly string[], row: Record<string, unknown>) =>
   pool.query(
-    `insert into session.revocations (event_id, session_id, user_id, reason, access_valid_until, occurred_at, request_id, actor_type, actor_id)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing`,
-    [
-      event.event_id,
-      event.session_id,
-      event.user_id,
-      event.reason,
-      event.access_valid_until,
-      event.occurred_at,
-      event.request_id || null,
-      event.actor_type,
-      event.actor_id,
-    ],
+    `insert into ${table} (${columns.join(', ')})
+     values (${columns.map((_, at) => `$${at + 1}`).join(', ')}) on conflict do nothing`,
+    columns.map((name) => row[name] ?? null),
   )
+
+const REVOCATION = ['event_id', 'session_id', 'user_id', 'reason', 'access_valid_until', 'occurred_at', 'request_id']
+const COLUMNS = [...REVOCATION, 'actor_type', 'actor_id']
+const keep = (pool: pg.Pool, event: Fields) =>
+  insert(pool, 'session.revocations', COLUMNS, { ...event, request_id: event.request_id || null })
 
 /** Access tokens of sessions that were revoked before are past their end: no gateway needs to hear of it again. */
 const RECENT = '16 minutes'
@@ -104,7 +113,7 @@ const RECENT = '16 minutes'
 /** Publishes the recent revocations again, from Postgres: for a broker that lost them (reliability.md 4.9). */
 export const republishRevocations = async (pool: pg.Pool, nc: NatsConnection, prefix: string): Promise<number> => {
   const { rows } = await pool.query<Fields & { occurred_at: Date; access_valid_until: Date }>(
-    `select event_id, session_id, user_id, reason, access_valid_until, occurred_at, request_id, actor_type, actor_id
+    `select ${COLUMNS.join(', ')}
      from session.revocations where occurred_at > clock_timestamp() - interval '${RECENT}'`,
   )
   for (const { occurred_at, access_valid_until, ...row } of rows) {
@@ -124,7 +133,6 @@ export const startRevocations = (deps: RelayDeps): { stop: () => Promise<void> }
   const { log } = telemetry
   const revoked = `${config.AUTH__REDIS__PREFIX}auth:revoked`
   const audited = `${config.AUTH__REDIS__PREFIX}auth:audit`
-  let ready = false
   let streams = false
 
   const announce = async (event: Fields) => {
@@ -141,26 +149,17 @@ export const startRevocations = (deps: RelayDeps): { stop: () => Promise<void> }
     for (const part of done) if (part.status === 'rejected') return park(redis, revoked, entry, part.reason, log)
     return forget(redis, revoked, [id])
   }
+  const readRevoked = readerOf(redisReader, revoked, WAIT_MS)
   const revocations = startLoop('revocations', log, 0, async () => {
-    if (!ready) await ensureGroup(redisReader, revoked)
-    ready = true
-    const entries = await read(redisReader, revoked, WAIT_MS).catch(async (error: Error) => {
-      if (/NOGROUP/.test(error.message)) ready = false
-      throw error
-    })
+    const entries = await readRevoked()
     const carried = await Promise.allSettled(entries.map(carry))
     for (const one of carried) if (one.status === 'rejected') throw one.reason
     return entries.length > 0
   })
 
-  let auditReady = false
+  const readAudited = readerOf(redis, audited)
   const audit: Loop = startLoop('auth audit', log, 250, async () => {
-    if (!auditReady) await ensureGroup(redis, audited)
-    auditReady = true
-    const entries = await read(redis, audited).catch((error: Error) => {
-      if (/NOGROUP/.test(error.message)) auditReady = false
-      throw error
-    })
+    const entries = await readAudited()
     for (const entry of entries) {
       const [id, flat] = entry
       const { row } = fieldsOf(flat ?? [])
@@ -177,21 +176,7 @@ export const startRevocations = (deps: RelayDeps): { stop: () => Promise<void> }
   return { stop: () => Promise.all([revocations.stop(), audit.stop()]).then(() => undefined) }
 }
 
+const EVENT = ['event_id', 'at', 'actor', 'action', 'object', 'outcome', 'reason', 'request_id', 'body', 'mac']
 /** The row of one entry of the stream, stored once. */
 export const storeAudit = (pool: pg.Pool, row: Record<string, unknown>) =>
-  pool.query(
-    `insert into session.auth_events (event_id, at, actor, action, object, outcome, reason, request_id, body, mac)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict do nothing`,
-    [
-      row.event_id,
-      row.at,
-      row.actor,
-      row.action,
-      row.object,
-      row.outcome,
-      row.reason ?? null,
-      row.request_id ?? null,
-      row.body,
-      row.mac,
-    ],
-  )
+  insert(pool, 'session.auth_events', EVENT, row)

@@ -1,4 +1,4 @@
-import { entryOf, STATUS, TITLES } from './contracts/categories.ts'
+import { describeCategory, entryOf } from './contracts/categories.ts'
 import type { Category, Code, CodeOf } from './contracts/codes.ts'
 import type { RefusalCode } from './contracts/operations/graph.ts'
 
@@ -34,7 +34,7 @@ export class AppError<C extends Category = Category> extends Error {
     this.category = category
     this.code = code
     const [own, ...others] = entryOf(category, code).statuses
-    this.status = options.status ?? (others.length === 0 && own !== undefined ? own : STATUS[category])
+    this.status = options.status ?? (others.length === 0 && own !== undefined ? own : describeCategory(category).status)
     this.options = options
   }
 }
@@ -125,7 +125,7 @@ export type Problem = {
 /** Maps any AppError to its problem document. */
 export const problemOf = (error: AppError, request_id: string, instance: string): Problem => ({
   type: `/docs/errors/${error.category}`,
-  title: TITLES[error.category],
+  title: describeCategory(error.category).title,
   status: error.status,
   detail: error.message,
   instance,

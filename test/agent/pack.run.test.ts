@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { run } from '../../apps/cli/run.ts'
 import { createScreen } from '../../apps/platform/base/screen.ts'
 import { initPack } from '../../apps/platform/packs/main.ts'
-import { locateTofu } from '../../apps/platform/servers/tofu.ts'
 import { scratchFolder } from '../support/servers.ts'
+import { locateTofu } from '../support/tofu.ts'
 
 /** `signalbox pack test --run`: a new pack's plan, carried out here by the real tool, without a server. */
 const folder = scratchFolder()

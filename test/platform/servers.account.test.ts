@@ -14,7 +14,7 @@ import { running } from './support/verb.ts'
 const nobody = unprivileged()
 
 const SCRIPT = `
-const { withTestServers } = await import('${join(ROOT, 'apps/platform/tests/test-servers.ts')}')
+const { withTestServers } = await import('${join(ROOT, 'test/run/test-servers.ts')}')
 const { createScreen } = await import('${join(ROOT, 'apps/platform/base/screen.ts')}')
 await withTestServers(createScreen(), async (env) => console.log(process.getuid(), Object.keys(env).length))
 `

@@ -2,7 +2,7 @@ import { AxeBuilder } from '@axe-core/playwright'
 import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core'
 import { createScreen } from '../../apps/platform/base/screen.ts'
 import type { Account } from '../../apps/platform/demo/client.ts'
-import { locateChromium } from '../../apps/platform/servers/chromium.ts'
+import { locateChromium } from './chromium.ts'
 
 /** Chromium reaches for the network by itself; in tests it talks to this machine only. */
 const ARGS = [

@@ -1,6 +1,7 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ExecutionResult, Work } from '../../shared/contracts/engine/executions.ts'
+import { sha256Hex } from '../../shared/data/digest.ts'
 
 type Phase = ExecutionResult['phase']
 type More = Partial<Pick<ExecutionResult, 'outputs' | 'error' | 'artifacts' | 'lines'>>
@@ -45,7 +46,7 @@ export const createReporter = (work: Work) => {
     report,
     /** Announces what the job has made, then brings its bytes. */
     keep: async (about: { name: string; kind: string; media_type: string }, bytes: Buffer) => {
-      const sha256 = createHash('sha256').update(bytes).digest('hex')
+      const sha256 = sha256Hex(bytes)
       const said = await report('progress', { artifacts: [{ ...about, size: bytes.length, sha256 }] })
       const headers = { 'content-type': 'application/octet-stream' }
       const init = { method: 'PUT', headers, body: new Uint8Array(bytes) }
@@ -59,8 +60,7 @@ export const createReporter = (work: Work) => {
       if (answer?.status !== 200)
         throw new Error(`The artifact ${sha256} is not there: ${answer?.status ?? 'no answer'}. ${UNTOUCHED}`)
       const bytes = Buffer.from(await answer.arrayBuffer())
-      if (createHash('sha256').update(bytes).digest('hex') !== sha256)
-        throw new Error(`The artifact ${sha256} holds other bytes. ${UNTOUCHED}`)
+      if (sha256Hex(bytes) !== sha256) throw new Error(`The artifact ${sha256} holds other bytes. ${UNTOUCHED}`)
       return bytes
     },
   }

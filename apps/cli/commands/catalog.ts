@@ -4,7 +4,6 @@ import type { CapabilityDefinition } from '../../shared/contracts/catalog/capabi
 import type { ResourceType } from '../../shared/contracts/catalog/types.ts'
 import type { TopologyGraph, TopologyList } from '../../shared/contracts/topology/topology.ts'
 import { type Command, text } from '../command.ts'
-import { usageError } from '../errors.ts'
 import { withQuery } from '../session/api.ts'
 import { word } from '../terminal/output.ts'
 
@@ -41,13 +40,12 @@ export const catalogCommands: Command[] = [
     about: 'Lists the places of one --level (default: region), with their resources.',
     examples: ['topology list', 'topology list --level segment --region eu1'],
     options: {
-      level: { type: 'string', choices: ['region', 'datacenter', 'layer', 'segment'], about: 'the level of places' },
+      level: { type: 'string', choices: LEVELS, about: 'the level of places' },
       region: { type: 'string', about: 'places of this region only' },
       datacenter: { type: 'string', about: 'places of this datacenter only' },
     },
     run: async ({ api, out, all }, _, values) => {
       const level = text(values, 'level') ?? 'region'
-      if (!LEVELS.includes(level)) throw usageError(`--level takes one of ${LEVELS.join(', ')}, not ${level}.`)
       const within = { region_id: text(values, 'region'), datacenter_id: text(values, 'datacenter') }
       out.list(await api.list<Place>(`/api/v1/topology/${level}s`, within, all), 'resource_id', [
         [level, ({ resource_id }) => resource_id],

@@ -2,13 +2,10 @@ import type { DifferenceItem } from '../../shared/contracts/topology/difference.
 import type { Impact } from '../../shared/contracts/topology/impact.ts'
 import type { SearchResult } from '../../shared/contracts/topology/search.ts'
 import { type Command, needed, text } from '../command.ts'
+import { withQuery } from '../session/api.ts'
 import { minute, short, word, zoned } from '../terminal/output.ts'
 
 const pathOf = (id: string, what: string) => `/api/v1/resources/${encodeURIComponent(id)}/${what}`
-const queryOf = (values: Record<string, string | undefined>) =>
-  new URLSearchParams(
-    Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  ).toString()
 
 /** Questions about many resources at once: what is found, what depends on one, and what differs between two times. */
 export const exploreCommands: Command[] = [
@@ -23,13 +20,8 @@ export const exploreCommands: Command[] = [
       limit: { type: 'string', value: 'N', about: 'how many at most (20, up to 100)' },
     },
     run: async ({ api, out }, [q = ''], values) => {
-      const query = queryOf({
-        q,
-        type_key: text(values, 'type'),
-        owned_by: text(values, 'owned-by'),
-        limit: text(values, 'limit'),
-      })
-      const { items, more } = await api.get<SearchResult>(`/api/v1/search?${query}`)
+      const [type_key, owned_by, limit] = ['type', 'owned-by', 'limit'].map((name) => text(values, name))
+      const { items, more } = await api.get<SearchResult>(withQuery('/api/v1/search', { q, type_key, owned_by, limit }))
       out.list(items, 'resource_id', [
         ['id', ({ resource_id }) => resource_id],
         ['name', ({ display_name }) => display_name],
@@ -51,8 +43,8 @@ export const exploreCommands: Command[] = [
       limit: { type: 'string', value: 'N', about: 'how many at most (100, up to 1000)' },
     },
     run: async ({ api, out }, [id = ''], values) => {
-      const query = queryOf({ max_distance: text(values, 'distance'), limit: text(values, 'limit') })
-      const { items, counts, truncated } = await api.get<Impact>(`${pathOf(id, 'impact')}?${query}`)
+      const query = { max_distance: text(values, 'distance'), limit: text(values, 'limit') }
+      const { items, counts, truncated } = await api.get<Impact>(withQuery(pathOf(id, 'impact'), query))
       out.list(items, 'resource_id', [
         ['effect', ({ effect }) => word(effect)],
         ['distance', ({ distance }) => distance],

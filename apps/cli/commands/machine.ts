@@ -1,10 +1,11 @@
 import type { Static } from 'typebox'
 import type { MachineView, MadeCredential } from '../../shared/contracts/identity/machines.ts'
-import { type Command, type Context, needed, text, type Values } from '../command.ts'
+import { type Command, type Context, needed, text, type Values, whole } from '../command.ts'
 import { usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { minute, short, word } from '../terminal/output.ts'
 import { isPending, type Pending, tellControl, waiting } from './change.ts'
+import { find } from './user.ts'
 
 type Machine = MachineView
 type Credential = Machine['credentials'][number]
@@ -33,11 +34,11 @@ export const machineCommands: Command[] = [
     about: 'Makes a machine without rights; grant it a role with signalbox user grant machine:NAME ROLE.',
     examples: ['machine create ci-deploy --owner olga,eva'],
     options: { owner: { type: 'string', value: 'NAMES', about: 'the people who answer for it, by comma' } },
-    run: async ({ api, out }, [name = ''], values) => {
+    run: async (context, [name = ''], values) => {
       const owners: string[] = []
-      for (const given of needed(values, 'owner').split(',')) owners.push(await personNamed(api, given.trim()))
-      const made = await api.post<Machine>(PATH, { name: name.replace(/^machine:/, ''), owners })
-      out.one(made, 'id', ({ username, id }) => [`${username}   ${id}`])
+      for (const given of needed(values, 'owner').split(',')) owners.push((await find(context, given.trim())).id)
+      const made = await context.api.post<Machine>(PATH, { name: name.replace(/^machine:/, ''), owners })
+      context.out.one(made, 'id', ({ username, id }) => [`${username}   ${id}`])
     },
   },
   {
@@ -80,28 +81,21 @@ export const machineCommands: Command[] = [
 
 const numberOf = (values: Values, name: string): number | undefined => {
   const given = text(values, name)
-  if (given === undefined || /^\d+$/.test(given)) return given === undefined ? undefined : Number(given)
-  throw usageError(`--${name} takes a whole number, not ${given}.`)
+  return given === undefined ? undefined : whole(given, name)
 }
 
 type Act = (context: Context, machine: Machine, key: string, values: Values) => Promise<void>
 const ACTIONS: Record<string, Act> = {
   add: async (context, { id, username }, _key, values) => {
-    const days = numberOf(values, 'days')
+    const expires_in_days = numberOf(values, 'days') || undefined
     const permissions = needed(values, 'permissions').split(',')
     const networks = text(values, 'networks')?.split(',')
-    const body = {
-      ...{ kind: 'key', name: 'cli', permissions },
-      ...(days && { expires_in_days: days }),
-      ...(networks && { networks }),
-    }
+    const body = { kind: 'key', name: 'cli', permissions, expires_in_days, networks }
     await show(context, username, await context.api.post<Made | Pending>(`${PATH}/${id}/credentials`, body))
   },
   rotate: async (context, machine, key, values) => {
-    const overlap_s = numberOf(values, 'overlap')
-    const days = numberOf(values, 'days')
     const path = `${pathOf(machine, key)}/rotate`
-    const body = { ...(overlap_s !== undefined && { overlap_s }), ...(days && { expires_in_days: days }) }
+    const body = { overlap_s: numberOf(values, 'overlap'), expires_in_days: numberOf(values, 'days') || undefined }
     await show(context, machine.username, await context.api.post<Made | Pending>(path, body))
   },
   revoke: async (context, machine, key) => {
@@ -147,15 +141,4 @@ const machineNamed = async ({ api }: Context, given: string): Promise<Machine> =
   )
   if (found) return found
   throw usageError(`No machine is called ${JSON.stringify(given)}.`)
-}
-
-const personNamed = async (api: Context['api'], given: string): Promise<string> => {
-  const users = await api.list<{ id: string; username: string }>(
-    '/api/v1/admin/users',
-    { q: given, page_size: '500' },
-    true,
-  )
-  const found = users.find(({ id, username }) => id === given || username === given)
-  if (found) return found.id
-  throw usageError(`No account is called ${JSON.stringify(given)}.`)
 }

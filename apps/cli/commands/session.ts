@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import type { Me } from '../../shared/contracts/operations/events.ts'
 import type { SessionView } from '../../shared/contracts/session/sessions.ts'
-import { type Command, readDocument, readText, text, wholeId } from '../command.ts'
+import { type Command, type Context, readDocument, readText, text, type Values, wholeId } from '../command.ts'
 import { usageError } from '../errors.ts'
 import type { Api, AskCode } from '../session/api.ts'
 import { codeByBrowser } from '../session/browser.ts'
@@ -39,6 +39,21 @@ const keyIn = (file: string): string => {
 const askCode: AskCode = (again) =>
   ask(again ? 'The code was refused. Next code:' : 'code of your authenticator app:', 'Sign in at a terminal.')
 
+/** Signs in the way that the options name; answers as whom. */
+const signIn = async ({ api, out }: Context, given: string | undefined, values: Values): Promise<string> => {
+  if (values.sso === true) {
+    const show = (address: string) =>
+      out.note(`Sign in with a browser on this machine:\n${address}\nNo browser here? signalbox login --device`)
+    return api.redeem(await codeByBrowser(api.url, given ?? (await onlyProvider(api)), show))
+  }
+  if (values.device === true) return api.loginDevice((codes) => out.note(invitation(codes)))
+  const file = text(values, 'machine')
+  if (file !== undefined) return api.loginMachine(keyIn(file))
+  const name = given ?? (await ask('name:', 'signalbox login NAME'))
+  await api.login(name, await readPassword(values['password-stdin'] === true), askCode)
+  return name
+}
+
 /** The signed-in person, and a way to every endpoint that has no command of its own. */
 export const sessionCommands: Command[] = [
   {
@@ -60,26 +75,9 @@ export const sessionCommands: Command[] = [
       device: { type: 'boolean', about: 'sign in by a code that you enter in a browser on another machine' },
       machine: { type: 'string', value: 'FILE', about: 'sign in as the machine whose API key is in this file' },
     },
-    run: async ({ api, out }, [given], values) => {
-      if (values.sso === true) {
-        const provider = given ?? (await onlyProvider(api))
-        const grant = await codeByBrowser(api.url, provider, (address) =>
-          out.note(`Sign in with a browser on this machine:\n${address}\nNo browser here? signalbox login --device`),
-        )
-        return out.note(`Signed in at ${api.url} as ${await api.redeem(grant)}.`)
-      }
-      if (values.device === true) {
-        const name = await api.loginDevice((codes) => out.note(invitation(codes)))
-        return out.note(`Signed in at ${api.url} as ${name}.`)
-      }
-      const file = text(values, 'machine')
-      if (file !== undefined) {
-        const name = await api.loginMachine(keyIn(file))
-        return out.note(`Signed in at ${api.url} as ${name}.`)
-      }
-      const name = given ?? (await ask('name:', 'signalbox login NAME'))
-      await api.login(name, await readPassword(values['password-stdin'] === true), askCode)
-      out.note(`Signed in at ${api.url} as ${name}.`)
+    run: async (context, [given], values) => {
+      const name = await signIn(context, given, values)
+      context.out.note(`Signed in at ${context.api.url} as ${name}.`)
     },
   },
   {

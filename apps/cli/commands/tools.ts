@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process'
 import type { IntentRow } from '../../shared/contracts/operations/intents.ts'
 import type { OperationSummary } from '../../shared/contracts/operations/operations.ts'
 import { paint } from '../../shared/data/print.ts'
 import type { Command, Context } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
+import { openBrowser } from '../session/browser.ts'
 import { examine } from '../session/doctor.ts'
 import { SHELLS, wordsAfter } from '../terminal/completion.ts'
 
@@ -36,7 +36,9 @@ export const toolCommands = (commands: () => readonly Command[]): Command[] => [
     run: async (context, [given = '']) => {
       const page = { url: `${context.api.url}${await pathOf(context, given)}` }
       context.out.one(page, 'url', ({ url }) => [url])
-      if (process.stdout.isTTY) browse(page.url, context)
+      const { BROWSER } = context.env
+      if (process.stdout.isTTY)
+        openBrowser(page.url, BROWSER, () => context.out.note('No browser could be started; BROWSER names one.'))
     },
   },
   {
@@ -87,12 +89,4 @@ const pathOf = async ({ api }: Context, given: string): Promise<string> => {
     if (there) return page
   }
   throw usageError(`No operation, plan, intent or resource has the id ${JSON.stringify(given)}, or you may not see it.`)
-}
-
-/** A convenience: the address is printed in any case. */
-const browse = (url: string, { env, out }: Context): void => {
-  const system = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open'
-  const child = spawn(env.BROWSER || system, [url], { detached: true, stdio: 'ignore' })
-  child.on('error', () => out.note('No browser could be started; BROWSER names one.'))
-  child.unref()
 }

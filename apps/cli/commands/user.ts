@@ -132,7 +132,7 @@ function acting(verb: 'disable' | 'enable', about: string): Command {
 }
 
 /** The account of this very name or id. */
-const find = async ({ api }: Context, given: string): Promise<User> => {
+export const find = async ({ api }: Context, given: string): Promise<User> => {
   const users = await api.list<User>('/api/v1/admin/users', { q: given, page_size: '500' }, true)
   const found = users.find(({ id, username }) => id === given || username === given)
   if (found) return found

@@ -76,8 +76,7 @@ export const gateCommands: Command[] = [
       const { gate, path } = await readGate(context, gate_id, values)
       const subject = { noun: 'gate', digest: gate.digest, subject: gate.subject, lines: gateLines(gate) }
       const reviewed_digest = await reviewed(context, subject, text(values, 'digest'))
-      const comment = text(values, 'comment')
-      const body = { reviewed_digest, round: gate.round, ...(comment !== undefined && { comment }) }
+      const body = { reviewed_digest, round: gate.round, comment: text(values, 'comment') }
       tell(context, await approve<Decided>(context, path, body))
     },
   },
@@ -91,10 +90,8 @@ export const gateCommands: Command[] = [
       const comment = needed(values, 'comment')
       const { gate, path } = await readGate(context, gate_id, values)
       if (!context.yes && !context.dry_run) await confirm(`Reject ${gate_id} of "${gate.operation_title}"?`)
-      tell(
-        context,
-        await context.api.post<Decided>(`${path}/reject`, withDryRun(context, { round: gate.round, comment })),
-      )
+      const body = withDryRun(context, { round: gate.round, comment })
+      tell(context, await context.api.post<Decided>(`${path}/reject`, body))
     },
   },
 ]

@@ -22,22 +22,18 @@ const pathOf = (part: string, values: Values): string => {
 const destinationsOf = async ({ api }: Context, values: Values): Promise<DestinationView[]> =>
   (await api.get<{ items: DestinationView[] }>(pathOf('destinations', values))).items
 
-const destinationId = async (context: Context, given: string, values: Values): Promise<string> =>
-  isWholeId(given)
-    ? given
-    : idAmong(
-        (await destinationsOf(context, values)).map(({ destination_id }) => destination_id),
-        given,
-      )
+/** The path of a destination, whose id ends so, or of an act on it. */
+const pathAt = async (context: Context, given: string, values: Values, part = ''): Promise<string> => {
+  const ids = async () => (await destinationsOf(context, values)).map(({ destination_id }) => destination_id)
+  return pathOf(`destinations/${isWholeId(given) ? given : idAmong(await ids(), given)}${part}`, values)
+}
 
 const deliveryId = async ({ api }: Context, given: string, values: Values): Promise<string> => {
   if (isWholeId(given)) return given
   const query = { group: text(values, 'group'), state: 'dead' }
   const dead = await api.list<DeliveryView>(`${BASE}/deliveries`, query, true)
-  return idAmong(
-    dead.map(({ delivery_id }) => delivery_id),
-    given,
-  )
+  const ids = dead.map(({ delivery_id }) => delivery_id)
+  return idAmong(ids, given)
 }
 
 const trial = ({ dry_run }: Context) => (dry_run ? { dry_run: true } : {})
@@ -106,7 +102,7 @@ export const notifyCommands: Command[] = [
     examples: ['notify confirm 77b0aa 48201733'],
     options: GROUP,
     run: async (context, [given = '', code = ''], values) => {
-      const path = pathOf(`destinations/${await destinationId(context, given, values)}/confirm`, values)
+      const path = await pathAt(context, given, values, '/confirm')
       context.out.one(await context.api.post<Reply>(path, { code, ...trial(context) }), 'destination_id', linesOf)
     },
   },
@@ -117,7 +113,7 @@ export const notifyCommands: Command[] = [
     examples: ['notify test 77b0aa'],
     options: GROUP,
     run: async (context, [given = ''], values) => {
-      const path = pathOf(`destinations/${await destinationId(context, given, values)}/test`, values)
+      const path = await pathAt(context, given, values, '/test')
       context.out.one(await context.api.post<Reply>(path, trial(context)), 'destination_id', linesOf)
     },
   },
@@ -128,7 +124,7 @@ export const notifyCommands: Command[] = [
     examples: ['notify secret 77b0aa'],
     options: GROUP,
     run: async (context, [given = ''], values) => {
-      const path = pathOf(`destinations/${await destinationId(context, given, values)}/secret`, values)
+      const path = await pathAt(context, given, values, '/secret')
       context.out.one(await context.api.get<{ secret: string }>(path), 'secret', ({ secret }) => [secret])
     },
   },
@@ -139,7 +135,7 @@ export const notifyCommands: Command[] = [
     examples: ['notify remove 77b0aa --yes'],
     options: GROUP,
     run: async (context, [given = ''], values) => {
-      const path = pathOf(`destinations/${await destinationId(context, given, values)}`, values)
+      const path = await pathAt(context, given, values)
       if (!context.yes && !context.dry_run) await confirm('Remove this destination?')
       await context.api.send('DELETE', path)
     },

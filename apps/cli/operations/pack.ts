@@ -1,6 +1,6 @@
 import type { Rehearsal } from '../../shared/contracts/operations/plans.ts'
 import { paint, stateColour } from '../../shared/data/print.ts'
-import { type Command, type Context, needed, text, type Values } from '../command.ts'
+import { type Command, type Context, needed, text, type Values, whole } from '../command.ts'
 import { EXIT, type ExitCode, failure, usageError } from '../errors.ts'
 
 /** The planner and the checks are as large as the rest of the client, so they are loaded by these commands alone. */
@@ -20,11 +20,6 @@ const opened = async (context: Context, dir: string) => {
   const folder = tools.openFolder(dir)
   for (const fault of folder.faults) context.out.print(fault)
   return { tools, folder: folder.faults.length === 0 ? folder : undefined }
-}
-
-const whole = (given: string, name: string): number => {
-  if (!/^\d{1,9}$/.test(given)) throw usageError(`--${name} takes a whole number, not ${given}.`)
-  return Number(given)
 }
 
 /** Packs of procedures, for their authors. No command needs a server. */
@@ -163,20 +158,16 @@ const runIt = async (
 /** The course of one rehearsal: each run of a node and each gate, then the end. */
 const rowsOf = (test: string, { lanes, gates, ends, duration_s }: Rehearsal) => [
   ...[
-    ...lanes.map(({ node_id, from_s, to_s, failure: fault }) => ({
+    ...lanes.map(({ node_id, from_s, to_s, failure }) => ({
       test,
       node_id,
       from_s,
       to_s,
-      ends: fault ?? 'succeeded',
+      ends: failure ?? 'succeeded',
     })),
-    ...gates.map(({ gate_id, at, decided_at, status }) => ({
-      test,
-      node_id: `gate ${gate_id}`,
-      from_s: at ?? 0,
-      to_s: decided_at ?? 0,
-      ends: status as string,
-    })),
+    ...gates.map(({ gate_id, at, decided_at, status: ends }) => {
+      return { test, node_id: `gate ${gate_id}`, from_s: at ?? 0, to_s: decided_at ?? 0, ends: ends as string }
+    }),
   ].sort((a, b) => a.from_s - b.from_s),
   { test, node_id: 'all', from_s: 0, to_s: duration_s, ends },
 ]

@@ -54,9 +54,8 @@ export const patchCommands: Command[] = [
       const { api, out, yes, dry_run } = context
       const path = await patchesOf(context, values)
       const reason = needed(values, 'reason')
-      const ticket = text(values, 'ticket')
-      const { base_revision, changes } = await proposalOf(context, path, readDocument(needed(values, 'file')))
-      const body = { base_revision, changes, reason, ...(ticket !== undefined && { ticket }) }
+      const proposal = await proposalOf(context, path, readDocument(needed(values, 'file')))
+      const body = { ...proposal, reason, ticket: text(values, 'ticket') }
       const { effect } = await api.post<{ effect: Patch }>(path, { ...body, dry_run: true })
       if (dry_run) return out.one(effect, () => '', effectLines)
       for (const line of effectLines(effect)) out.note(line)
@@ -76,8 +75,7 @@ export const patchCommands: Command[] = [
     run: async (context, [given = ''], values) => {
       const { patch, path } = await readPatch(context, given, values)
       const reviewed_digest = await reviewed(context, subjectOf(patch), text(values, 'digest'))
-      const comment = text(values, 'comment')
-      const body = { reviewed_digest, ...(comment !== undefined && { comment }) }
+      const body = { reviewed_digest, comment: text(values, 'comment') }
       tell(context, await approve<Decided>(context, path, body))
     },
   },

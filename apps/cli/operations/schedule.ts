@@ -2,6 +2,7 @@ import type { HookSecretView, ScheduleRow, ScheduleView } from '../../shared/con
 import { type Command, type Context, needed, readDocument, wholeId } from '../command.ts'
 import { confirm } from '../terminal/ask.ts'
 import { minute, short, word, zoned } from '../terminal/output.ts'
+import { withDryRun } from './gate.ts'
 
 type Act = 'pause' | 'resume' | 'run' | 'end'
 
@@ -49,8 +50,7 @@ const act = (name: Act, about: string): Command => ({
   run: async (context, [given = ''], { reason }) => {
     const id = await scheduleId(context, given)
     if (name === 'end' && !context.yes && !context.dry_run) await confirm('End this schedule for good?')
-    const body = { ...(typeof reason === 'string' && { reason }), ...(context.dry_run && { dry_run: true }) }
-    const reply = await context.api.post<Reply>(`/api/v1/schedules/${id}/${name}`, body)
+    const reply = await context.api.post<Reply>(`/api/v1/schedules/${id}/${name}`, withDryRun(context, { reason }))
     context.out.one(reply, 'schedule_id', toldOf)
   },
 })
@@ -62,10 +62,9 @@ export const scheduleCommands: Command[] = [
     about: 'Schedules an intent from a file of YAML or JSON with `when`, `intent` and `proceed`; - is stdin.',
     examples: ['schedule create -f nightly.yaml'],
     options: { file: { type: 'string', short: 'f', value: 'FILE', about: 'a file of YAML or JSON; - is stdin' } },
-    run: async ({ api, out, dry_run }, _, values) => {
-      const document = readDocument(needed(values, 'file')) as Record<string, unknown>
-      const body = dry_run ? { ...document, dry_run } : document
-      out.one(await api.post<Reply>('/api/v1/schedules', body), 'schedule_id', toldOf)
+    run: async (context, _, values) => {
+      const body = withDryRun(context, readDocument(needed(values, 'file')) as Record<string, unknown>)
+      context.out.one(await context.api.post<Reply>('/api/v1/schedules', body), 'schedule_id', toldOf)
     },
   },
   {
@@ -103,11 +102,8 @@ export const scheduleCommands: Command[] = [
     },
     run: async (context, [given = ''], { overlap }) => {
       const id = await scheduleId(context, given)
-      const body = {
-        ...(typeof overlap === 'string' && { overlap_s: Number(overlap) }),
-        ...(context.dry_run && { dry_run: true }),
-      }
-      const made = await context.api.post<HookSecretView & { effect?: Record<string, unknown> }>(
+      const body = withDryRun(context, typeof overlap === 'string' ? { overlap_s: Number(overlap) } : {})
+      const made = await context.api.post<HookSecretView & Pick<Reply, 'effect'>>(
         `/api/v1/schedules/${id}/secret`,
         body,
       )

@@ -4,6 +4,7 @@ import { type Command, needed, readDocument, text, type Values } from '../comman
 import { usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { word } from '../terminal/output.ts'
+import { withDryRun } from './gate.ts'
 import { operationId, operationLines, readOperation } from './operation.ts'
 
 const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the node' } } as const
@@ -19,17 +20,9 @@ const steering = (verb: 'pause' | 'resume' | 'cancel', about: string, options: C
     const reason = needed(values, 'reason')
     const { operation_id, title } = await readOperation(context, given)
     if (!context.yes && !context.dry_run) await confirm(`${verb} "${title}"?`)
-    const mode = text(values, 'mode')
-    const body = {
-      reason,
-      ...(mode !== undefined && { mode }),
-      ...(values['acknowledge-drift'] === true && { acknowledge_drift: true }),
-      ...(context.dry_run && { dry_run: true }),
-    }
-    const reply = await context.api.post<OperationReply & { effect?: unknown }>(
-      `/api/v1/operations/${operation_id}/${verb}`,
-      body,
-    )
+    const body = { reason, mode: text(values, 'mode'), acknowledge_drift: values['acknowledge-drift'] }
+    const path = `/api/v1/operations/${operation_id}/${verb}`
+    const reply = await context.api.post<OperationReply & { effect?: unknown }>(path, withDryRun(context, body))
     context.out.one(
       reply,
       () => operation_id,
@@ -44,13 +37,12 @@ const signalOf = (values: Values) => {
   const given = KINDS.filter((kind) => text(values, kind) !== undefined)
   if (given.length !== 1)
     throw usageError('Say what happened: one of --check, --node and --drift.', 'See: signalbox signal --help')
-  const summary = text(values, 'summary')
   const file = text(values, 'payload')
   const round = Number(text(values, 'round') ?? '1')
   if (!Number.isInteger(round) || round < 1) throw usageError('--round takes a whole number from 1 on.')
   if (given[0] === 'check') {
-    const body = { gate_id: needed(values, 'gate'), round, verdict: needed(values, 'check') }
-    return { type: 'external_check_result', body: { ...body, ...(summary !== undefined && { summary }) } }
+    const [gate_id, verdict] = [needed(values, 'gate'), needed(values, 'check')]
+    return { type: 'external_check_result', body: { gate_id, round, verdict, summary: text(values, 'summary') } }
   }
   if (given[0] === 'drift') return { type: 'catalog_drift', body: { resource_ids: needed(values, 'drift').split(',') } }
   const payload = file === undefined ? {} : { payload: readDocument(file) }
@@ -78,12 +70,7 @@ const signalCommand: Command = {
     reason: { type: 'string', value: 'TEXT', about: 'why; recorded' },
   },
   run: async (context, [given = ''], values) => {
-    const reason = text(values, 'reason')
-    const signal = {
-      ...signalOf(values),
-      ...(reason !== undefined && { reason }),
-      ...(context.dry_run && { dry_run: true }),
-    }
+    const signal = withDryRun(context, { ...signalOf(values), reason: text(values, 'reason') })
     const path = `/api/v1/operations/${await operationId(context, given)}/signals`
     const { command } = await context.api.post<{ command?: { command_id: string; status: string } }>(path, signal)
     context.out.note(command ? `Sent: ${command.command_id}, ${word(command.status)}.` : 'Would be taken.')
@@ -113,8 +100,7 @@ export const steerCommands: Command[] = [
     run: async (context, [node_id = ''], values) => {
       const { api, out, yes, dry_run } = context
       const path = `/api/v1/operations/${await operationId(context, needed(values, 'op'))}/nodes/${encodeURIComponent(node_id)}/retry`
-      const scope = text(values, 'scope')
-      const body = { reason: needed(values, 'reason'), ...(scope !== undefined && { scope }) }
+      const body = { reason: needed(values, 'reason'), scope: text(values, 'scope') }
       const { effect } = await api.post<{ effect: { reset_cone?: string[] } }>(path, { ...body, dry_run: true })
       out.note(`Runs again: ${(effect.reset_cone ?? [node_id]).join(', ')}`)
       if (dry_run) return
@@ -163,11 +149,6 @@ export const steerCommands: Command[] = [
 
 const interventionOf = (node_id: string, values: Values) => {
   const [note, message, ticket, outputs] = ['note', 'message', 'ticket', 'outputs'].map((name) => text(values, name))
-  const payload = {
-    ...(note !== undefined && { note }),
-    ...(message !== undefined && { message }),
-    ...(outputs !== undefined && { outputs: readDocument(outputs) }),
-  }
-  const type = needed(values, 'type')
-  return { type, node_id, payload, reason: needed(values, 'reason'), ...(ticket !== undefined && { ticket }) }
+  const payload = { note, message, outputs: outputs === undefined ? undefined : readDocument(outputs) }
+  return { type: needed(values, 'type'), node_id, payload, reason: needed(values, 'reason'), ticket }
 }

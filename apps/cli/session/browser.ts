@@ -7,7 +7,7 @@ import { EXIT, failure } from '../errors.ts'
 
 const WAIT_MS = 600_000
 const random = () => randomBytes(32).toString('base64url')
-const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: 'open', linux: 'xdg-open', win32: 'explorer' }
+const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: 'open', win32: 'explorer' }
 
 /** What redeems the code that the browser brought. */
 export type BrowserCode = { code: string; code_verifier: string; redirect_uri: string }
@@ -20,7 +20,9 @@ export const codeByBrowser = async (
   url: string,
   provider: string,
   show: (address: string) => void,
-  open: (address: string) => void = openBrowser,
+  open: (address: string) => void = (address) => {
+    if (process.stderr.isTTY) openBrowser(address)
+  },
 ): Promise<BrowserCode> => {
   const code_verifier = random()
   const state = random()
@@ -56,11 +58,8 @@ export const codeByBrowser = async (
   }
 }
 
-/** Without a browser here the person opens the address that was shown. */
-const openBrowser = (address: string): void => {
-  const opener = OPENERS[process.platform]
-  if (!opener || !process.stderr.isTTY) return
-  spawn(opener, [address], { stdio: 'ignore', detached: true })
-    .on('error', () => {})
+/** A convenience: the address is shown in any case. */
+export const openBrowser = (address: string, program?: string, failed: () => void = () => {}): void =>
+  spawn(program || (OPENERS[process.platform] ?? 'xdg-open'), [address], { stdio: 'ignore', detached: true })
+    .on('error', failed)
     .unref()
-}

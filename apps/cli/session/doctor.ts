@@ -12,13 +12,13 @@ const MAX_SKEW_MS = 5000
 
 /** Checks what can keep this client from its server, in the order in which a person would notice it. */
 export const examine = async (context: Context): Promise<Finding[]> => {
-  const { api, credentials, env } = context
+  const { api, env } = context
   const address = await reachable(api.url)
-  if (!('date' in address)) return [address.finding]
+  if (address.date === undefined) return [address.finding]
   const findings = [address.finding, clock(address.date, address.took_ms)]
   if (env.SIGNALBOX_TOKEN) findings.push(good('credentials', 'from SIGNALBOX_TOKEN, which is never refreshed'))
   else {
-    const kept = signIn(credentials, api.url)
+    const kept = await signIn(context)
     findings.push(kept)
     if (!kept.ok) return findings
   }
@@ -41,31 +41,22 @@ const refusal = (check: string, error: unknown): Finding => {
   )
 }
 
-const reachable = async (
-  url: string,
-): Promise<{ finding: Finding; date: string; took_ms: number } | { finding: Finding }> => {
+type Reached = { finding: Finding; date?: string; took_ms: number }
+const reachable = async (url: string): Promise<Reached> => {
   const began = performance.now()
   try {
     const reply = await fetch(`${url}/health/ready`, { redirect: 'error', signal: AbortSignal.timeout(PATIENCE_MS) })
     const took_ms = Math.round(performance.now() - began)
     await reply.body?.cancel()
+    const remedy = 'It is not ready yet, or not a Signalbox. On its machine, npm run doctor names the fault'
     const finding = reply.ok
       ? good('server', `${url} answers after ${took_ms} ms`)
-      : bad(
-          'server',
-          `${url} answers ${reply.status}`,
-          'It is not ready yet, or not a Signalbox. On its machine, npm run doctor names the fault',
-        )
+      : bad('server', `${url} answers ${reply.status}`, remedy)
     return { finding, date: reply.headers.get('date') ?? '', took_ms }
   } catch (error) {
     const why = ((error as Error).cause as Error | undefined)?.message || (error as Error).message
-    return {
-      finding: bad(
-        'server',
-        `${url} did not answer: ${why}`,
-        'Is it running? --url or SIGNALBOX_URL name another address',
-      ),
-    }
+    const said = `${url} did not answer: ${why}`
+    return { finding: bad('server', said, 'Is it running? --url or SIGNALBOX_URL name another address'), took_ms: 0 }
   }
 }
 
@@ -78,43 +69,37 @@ const clock = (date: string, took_ms: number): Finding => {
   return skew_ms <= MAX_SKEW_MS ? good('clock', said) : bad('clock', said, 'Set the clocks by NTP')
 }
 
-const signIn = (credentials: Context['credentials'], url: string): Finding => {
-  try {
+/** What an attempt finds, or its refusal. */
+const tried = (check: string, act: () => Promise<Finding>): Promise<Finding> =>
+  act().catch((error: unknown) => refusal(check, error))
+
+const signIn = ({ credentials, api: { url } }: Context): Promise<Finding> =>
+  tried('credentials', async () => {
     const entry = credentials.get(url)
     return entry
       ? good('credentials', `of ${entry.username} in ${credentials.file}, which only you may read`)
       : bad('credentials', 'you are not signed in', 'signalbox login NAME')
-  } catch (error) {
-    return refusal('credentials', error)
-  }
-}
+  })
 
-const version = async ({ api }: Context): Promise<Finding> => {
-  const ours = versionOfClient()
-  try {
+const version = ({ api }: Context): Promise<Finding> =>
+  tried('version', async () => {
+    const ours = versionOfClient()
     const { version: theirs, degraded } = await api.get<{ version: string; degraded: string[] }>('/api/v1/me')
     if (degraded.length > 0)
       return bad('version', `${theirs}, but not all of it is ready: ${degraded.join(', ')}`, 'Commands may wait')
     return theirs === ours
       ? good('version', `${theirs} on both sides`)
       : bad('version', `the server is ${theirs}, this client ${ours}`, 'Use the client of the same release')
-  } catch (error) {
-    return refusal('version', error)
-  }
-}
+  })
 
-const session = async ({ api }: Context): Promise<Finding> => {
-  type Session = { current: boolean; expires_at: string }
-  try {
-    const sessions = await api.list<Session>('/api/v1/sessions', {}, true)
+const session = ({ api }: Context): Promise<Finding> =>
+  tried('session', async () => {
+    const sessions = await api.list<{ current: boolean; expires_at: string }>('/api/v1/sessions', {}, true)
     const ends = sessions.find(({ current }) => current)?.expires_at
     return ends
       ? good('session', `ends ${moment(ends)} at the latest`)
       : bad('session', 'it is not one of your sessions', 'signalbox login NAME')
-  } catch (error) {
-    return refusal('session', error)
-  }
-}
+  })
 
 /** The server greets a stream at once: a greeting that does not come is held back by a proxy. */
 const stream = async ({ api }: Context): Promise<Finding> => {
@@ -130,11 +115,8 @@ const stream = async ({ api }: Context): Promise<Finding> => {
       : bad('stream', 'ended at once', 'Something between here and the server ends long answers')
   } catch (error) {
     if (!end.signal.aborted) return refusal('stream', error)
-    return bad(
-      'stream',
-      `no event came within ${PATIENCE_MS / 1000} s`,
-      'A proxy holds answers back: turn its buffering off for /api/v1/events (nginx: proxy_buffering off)',
-    )
+    const remedy = 'A proxy holds answers back: turn its buffering off for /api/v1/events (nginx: proxy_buffering off)'
+    return bad('stream', `no event came within ${PATIENCE_MS / 1000} s`, remedy)
   } finally {
     clearTimeout(timer)
     end.abort()

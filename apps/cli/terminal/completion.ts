@@ -22,44 +22,34 @@ end
 complete -c signalbox -a '(__signalbox_words)'`,
 }
 
+/** The lists whose ids stand for an argument, as people type them: path, member and query; `whole` ids are typed in full. */
+type Ids = { path: string; member: string; query?: Record<string, string>; whole?: true; all?: true }
 const RECENT = { page_size: '20' }
-
-/** The recent ids that stand for an argument, as people type them. */
-const IDS: Record<string, (context: Context, op: string | undefined) => Promise<string[]>> = {
-  OPERATION: async ({ api }) =>
-    (await api.list<{ operation_id: string }>('/api/v1/operations', RECENT, false)).map((row) =>
-      short(row.operation_id),
-    ),
-  INTENT: async ({ api }) =>
-    (await api.list<{ intent_id: string }>('/api/v1/intents', RECENT, false)).map((row) => short(row.intent_id)),
-  PLAN: async ({ api }) =>
-    (await api.list<{ latest_plan_id: string | null }>('/api/v1/intents', RECENT, false)).flatMap((row) =>
-      row.latest_plan_id ? [short(row.latest_plan_id)] : [],
-    ),
-  GATE: async ({ api }) =>
-    (await api.list<{ gate_id: string }>('/api/v1/gates', { for: 'all', ...RECENT }, false)).map((row) => row.gate_id),
-  RESOURCE: async ({ api }) =>
-    (await api.list<{ resource_id: string }>('/api/v1/resources', { page_size: '200' }, false)).map(
-      (row) => row.resource_id,
-    ),
-  TYPE: async ({ api }) =>
-    (await api.list<{ type_key: string }>('/api/v1/resource-types', {}, true)).map((row) => row.type_key),
-  CAPABILITY: async ({ api }) =>
-    (await api.list<{ capability_key: string }>('/api/v1/capabilities/definitions', {}, true)).map(
-      (row) => row.capability_key,
-    ),
-  SESSION: async ({ api }) =>
-    (await api.list<{ id: string }>('/api/v1/sessions', {}, false)).map((row) => short(row.id)),
-  NODE: async ({ api }, op) => {
-    if (op === undefined) return []
-    const found = await api.list<{ operation_id: string }>('/api/v1/operations', { page_size: '500' }, false)
-    const id = found.find(({ operation_id }) => operation_id.endsWith(op))?.operation_id ?? op
-    const nodes = await api.list<{ node_id: string }>(`/api/v1/operations/${id}/nodes`, RECENT, false)
-    return nodes.map(({ node_id }) => node_id)
-  },
+const OPERATIONS: Ids = { path: '/api/v1/operations', member: 'operation_id', query: RECENT }
+const IDS: Record<string, Ids> = {
+  OPERATION: OPERATIONS,
+  OP: OPERATIONS,
+  ID: OPERATIONS,
+  INTENT: { path: '/api/v1/intents', member: 'intent_id', query: RECENT },
+  PLAN: { path: '/api/v1/intents', member: 'latest_plan_id', query: RECENT },
+  GATE: { path: '/api/v1/gates', member: 'gate_id', query: { for: 'all', ...RECENT }, whole: true },
+  RESOURCE: { path: '/api/v1/resources', member: 'resource_id', query: { page_size: '200' }, whole: true },
+  TYPE: { path: '/api/v1/resource-types', member: 'type_key', whole: true, all: true },
+  CAPABILITY: { path: '/api/v1/capabilities/definitions', member: 'capability_key', whole: true, all: true },
+  SESSION: { path: '/api/v1/sessions', member: 'id' },
 }
-IDS.OP = IDS.OPERATION as (typeof IDS)[string]
-IDS.ID = IDS.OPERATION as (typeof IDS)[string]
+
+const idsOf = async ({ api }: Context, { path, member, query = {}, whole, all }: Ids): Promise<string[]> => {
+  const rows = await api.list<Record<string, string | null>>(path, query, all === true)
+  return rows.flatMap(({ [member]: id }) => (id ? [whole ? id : short(id)] : []))
+}
+
+const nodesOf = async (context: Context, op: string | undefined): Promise<string[]> => {
+  if (op === undefined) return []
+  const found = await idsOf(context, { ...OPERATIONS, query: { page_size: '500' }, whole: true })
+  const id = found.find((operation_id) => operation_id.endsWith(op)) ?? op
+  return idsOf(context, { path: `/api/v1/operations/${id}/nodes`, member: 'node_id', query: RECENT, whole: true })
+}
 
 /**
  * The words that may replace the last typed one: nouns, verbs, options, and recent ids that the signed-in person sees.
@@ -85,12 +75,14 @@ const candidates = async (context: Context, commands: readonly Command[], before
   const last = given.at(-1) ?? ''
   const choices = optionOf(options, last)?.choices
   if (choices) return [...choices]
-  if (last === '--op') return IDS.OPERATION?.(context, undefined) ?? []
+  if (last === '--op') return idsOf(context, OPERATIONS)
   if (takesValue(options, last)) return []
   const places = (command.takes ?? '').split(' ').map((name) => name.replace(/[^A-Z]/g, ''))
   const place = given.filter((word, at) => !word.startsWith('-') && !takesValue(options, given[at - 1] ?? '')).length
-  const op = given.includes('--op') ? given[given.indexOf('--op') + 1] : undefined
-  return IDS[places[place] ?? '']?.(context, op) ?? []
+  if (places[place] === 'NODE')
+    return nodesOf(context, given.includes('--op') ? given[given.indexOf('--op') + 1] : undefined)
+  const ids = IDS[places[place] ?? '']
+  return ids ? idsOf(context, ids) : []
 }
 
 /** Nouns first, then the verbs of the noun. */

@@ -1,4 +1,5 @@
 import { AppError } from '../../shared/errors.ts'
+import { within } from '../../shared/sleep.ts'
 
 export type SlotSettings = {
   concurrency: number
@@ -134,9 +135,3 @@ const createHolds = (most: number, full: () => AppError) => {
     },
   }
 }
-
-const within = <T>(outcome: Promise<T>, ms: number, late: () => AppError): Promise<T> =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(late()), ms)
-    outcome.then(resolve, reject).finally(() => clearTimeout(timer))
-  })

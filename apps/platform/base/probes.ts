@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import http2 from 'node:http2'
 import { connect } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import { objectIn } from '../../shared/data/pointer.ts'
 import { INSTANCE_HEADER } from '../../shared/http/health.ts'
 
 const TRY_MS = 2000
@@ -52,13 +53,9 @@ export const healthy = async (url: string, pid?: number): Promise<void> => {
 }
 
 const problemsOf = (text: string): string => {
-  try {
-    const { checks } = JSON.parse(text) as { checks?: Record<string, { ok: boolean; detail?: string }> }
-    const failed = Object.entries(checks ?? {}).filter(([, check]) => !check.ok)
-    return failed.map(([name, check]) => `, ${name}: ${check.detail ?? 'not ok'}`).join('')
-  } catch {
-    return ''
-  }
+  const checks = (objectIn(text)?.checks ?? {}) as Record<string, { ok: boolean; detail?: string }>
+  const failed = Object.entries(checks).filter(([, check]) => !check.ok)
+  return failed.map(([name, check]) => `, ${name}: ${check.detail ?? 'not ok'}`).join('')
 }
 
 /** A Temporal frontend that knows the namespace: one gRPC call by hand, since its client takes long to load. */

@@ -3,6 +3,7 @@ import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readFileSync, re
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { PORT_TAKEN } from '../../shared/http/lifecycle.ts'
+import { within } from '../../shared/sleep.ts'
 import { signalGroup } from './pids.ts'
 
 /** How to run a process. */
@@ -131,7 +132,8 @@ const launch = (one: Supervised): Promise<string> => {
 }
 
 const served = async (one: Supervised, launched: ChildProcess): Promise<void> => {
-  await within(PROBE_MS, one.unit.probe(launched.pid as number))
+  const late = () => new Error(`no answer within ${PROBE_MS / 1000} s`)
+  await within(one.unit.probe(launched.pid as number), PROBE_MS, late)
   if (hasEnded(launched)) throw new Error('it has ended')
 }
 
@@ -285,39 +287,19 @@ const crash = async (one: Supervised, signal: NodeJS.Signals): Promise<void> => 
   await one.exited
 }
 
-const within = async (ms: number, work: Promise<void>): Promise<void> => {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ms / 1000} s`)), ms)
-  })
-  try {
-    await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
 const hasEnded = (child: ChildProcess | undefined) =>
   !child?.pid || child.exitCode !== null || child.signalCode !== null
 
 /** What an app itself says about why it cannot start: its last words, from the line that begins with its name. */
 const ownWords = (name: string, log: string): string | undefined => {
-  const text = readIfThere(log)
+  const text = wordsFrom(log)
   const from = text.lastIndexOf(`\n${name}: `) + 1
   const words = text.slice(from).trim()
   return words.startsWith(`${name}: `) && !/\n( {4}at |\{)/.test(words) ? words : undefined
 }
 
-const readIfThere = (file: string): string => {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return ''
-  }
-}
-
-/** What was written to a log from a place on. */
-const wordsFrom = (log: string, from: number): string => {
+/** What was written to a log, from a place on. */
+const wordsFrom = (log: string, from = 0): string => {
   try {
     return readFileSync(log).subarray(from).toString()
   } catch {
@@ -325,4 +307,4 @@ const wordsFrom = (log: string, from: number): string => {
   }
 }
 
-const lastWords = (log: string): string => readIfThere(log).trim().split('\n').slice(-6).join('\n  ')
+const lastWords = (log: string): string => wordsFrom(log).trim().split('\n').slice(-6).join('\n  ')

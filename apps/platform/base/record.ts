@@ -8,7 +8,8 @@ export type Recorded = { name: string; pid: number; born: string | undefined }
 const lockFile = (dir: string) => join(dir, 'platform.pid')
 const childrenFile = (dir: string) => join(dir, 'children.json')
 
-const read = <T>(file: string): T | undefined => {
+/** The JSON of a file; undefined if it is missing or broken. */
+export const readIfThere = <T>(file: string): T | undefined => {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as T
   } catch {
@@ -21,7 +22,7 @@ export const lives = (process: Recorded | undefined): boolean =>
 
 /** Who serves a folder now, if anybody does. */
 export const holderOf = (dir: string): number | undefined => {
-  const holder = read<Recorded>(lockFile(dir))
+  const holder = readIfThere<Recorded>(lockFile(dir))
   return holder && lives(holder) ? holder.pid : undefined
 }
 
@@ -71,8 +72,9 @@ export const recordChild = (dir: string, name: string, pid: number): void => {
 export const forgetChildren = (dir: string): void => rmSync(childrenFile(dir), { force: true })
 
 /** What a platform has left running on a folder, as far as it is recorded. */
-export const recordedChildren = (dir: string): Recorded[] => (read<Recorded[]>(childrenFile(dir)) ?? []).filter(lives)
+export const recordedChildren = (dir: string): Recorded[] =>
+  (readIfThere<Recorded[]>(childrenFile(dir)) ?? []).filter(lives)
 
 /** What `run.json` says of the platform that serves a folder; none when it was killed and left the file behind. */
 export const readRun = <T>(dir: string): T | undefined =>
-  holderOf(dir) === undefined ? undefined : read<T>(join(dir, 'run.json'))
+  holderOf(dir) === undefined ? undefined : readIfThere<T>(join(dir, 'run.json'))

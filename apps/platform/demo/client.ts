@@ -3,6 +3,12 @@ import { uuidv5, uuidv7 } from '../../shared/ids.ts'
 
 export type Account = { username: string; password: string; roles: string[] }
 
+export const accountOf = (accounts: readonly Account[], username: string, remedy: string): Account => {
+  const account = accounts.find((candidate) => candidate.username === username)
+  if (!account) throw new Error(`the demo account ${username} is missing: ${remedy}`)
+  return account
+}
+
 /** A refusal of the API as an error that says what a person needs: category, code, detail, hint, request id. */
 export class ApiError extends Error {
   readonly status: number

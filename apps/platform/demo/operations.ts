@@ -38,17 +38,12 @@ export const readOperation = (person: Person, operation_id: string) =>
 
 /** Waits until a gate of the operation asks, and returns what the person will read. */
 export const waitForGate = async (person: Person, operation_id: string, timeout_ms = 90_000): Promise<Gate> => {
-  const list = () => person.get<{ items: Gate[] }>(`/v1/operations/${operation_id}/gates`)
-  const { items } = await waitUntil(
-    'a waiting gate',
-    list,
-    (gates) => gates.items.some((gate) => gate.status === 'waiting'),
-    timeout_ms,
-  )
-  const waiting = items.find((gate) => gate.status === 'waiting')
-  if (!waiting) throw new Error('the gate stopped waiting')
-  return person.get<Gate>(`/v1/operations/${operation_id}/gates/${waiting.gate_id}`)
+  const waiting = async () =>
+    (await person.get<{ items: Gate[] }>(`/v1/operations/${operation_id}/gates`)).items.find(isWaiting)
+  const gate = await waitUntil('a waiting gate', waiting, (found) => found !== undefined, timeout_ms)
+  return person.get<Gate>(`/v1/operations/${operation_id}/gates/${gate?.gate_id}`)
 }
+const isWaiting = ({ status }: Gate): boolean => status === 'waiting'
 
 const OPEN = new Set(['armed', 'waiting'])
 
@@ -57,7 +52,7 @@ export const askingGate = async (person: Person, operation_id: string): Promise<
   const look = async () => {
     const operation = await readOperation(person, operation_id)
     const { items } = await person.get<{ items: Gate[] }>(`/v1/operations/${operation_id}/gates`)
-    const waiting = items.find((gate) => gate.status === 'waiting')
+    const waiting = items.find(isWaiting)
     const decided = items.length > 0 && !items.some((gate) => OPEN.has(gate.status))
     return { waiting, over: decided || ENDED.has(operation.status) }
   }
@@ -123,7 +118,13 @@ export const proposeReinstall = (operator: Person, operation_id: string, host: s
   )
 }
 
-const ENDED = new Set(['succeeded', 'succeeded_with_exceptions', 'failed', 'cancelled', 'timed_out'])
+export const ENDED: ReadonlySet<string> = new Set([
+  'succeeded',
+  'succeeded_with_exceptions',
+  'failed',
+  'cancelled',
+  'timed_out',
+])
 export const waitForEnd = (person: Person, operation_id: string, timeout_ms = 180_000) =>
   waitUntil(
     'the end of the operation',

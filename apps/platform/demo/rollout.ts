@@ -6,9 +6,8 @@ import type { Operation, OperationGraph } from '../../shared/contracts/operation
 import { bold, dim, paint, stateColour, table } from '../../shared/data/print.ts'
 import type { Person } from './client.ts'
 import type { FleetClient } from './fleet.ts'
-import { approveGate, releaseIntent, startOperation, waitForGate } from './operations.ts'
+import { approveGate, ENDED, releaseIntent, startOperation, waitForGate } from './operations.ts'
 
-const ENDS = new Set(['succeeded', 'succeeded_with_exceptions', 'failed', 'cancelled', 'timed_out'])
 const PATIENCE_MS = 15 * 60_000
 
 export type Rollout = {
@@ -26,21 +25,13 @@ export type Rollout = {
  * Rolls a release out over the hosts as people would: an operator previews and starts, the approver reads and approves
  * each gate, everyone watches the nodes. Prints each step. Returns the status the operation ended with.
  */
-export const rollOut = async ({
-  operator,
-  approver,
-  fleet,
-  title,
-  hosts,
-  release,
-  name,
-  print,
-}: Rollout): Promise<string> => {
+export const rollOut = async (rollout: Rollout): Promise<string> => {
+  const { operator, approver, fleet, title, hosts, release, name, print } = rollout
   print(bold(`Preview and start "${title}" as ${operator.username}`))
   const { operation_id, plan } = await startOperation(operator, name, releaseIntent(title, hosts, release))
-  print(
-    `  ${plan.counts.update} hosts change, ${plan.counts.nodes} nodes, ${plan.counts.gates} gate, risk ${plan.risk.level}; the plan is ${dim(plan.plan_hash.slice(0, 19))}`,
-  )
+  const { update, nodes, gates } = plan.counts
+  const size = `${update} hosts change, ${nodes} nodes, ${gates} gate, risk ${plan.risk.level}`
+  print(`  ${size}; the plan is ${dim(plan.plan_hash.slice(0, 19))}`)
   const graph = await operator.get<OperationGraph>(`/v1/plans/${plan.plan_id}/graph`)
   print(`  order: ${orderOf(graph).join(dim(' > '))}`)
 
@@ -49,21 +40,19 @@ export const rollOut = async ({
   for (;;) {
     const operation = await approver.get<Operation>(`/v1/operations/${operation_id}`)
     await printChanges(approver, operation_id, seen, print)
-    if (ENDS.has(operation.status)) {
-      print(
-        bold(
-          `  ${paint(operation.status, stateColour(operation.status))}: ${operation.progress.done} of ${operation.progress.total} nodes done, ${operation.progress.failed} failed`,
-        ),
-      )
+    const { status, progress } = operation
+    if (ENDED.has(status)) {
+      const { done, total, failed } = progress
+      print(bold(`  ${paint(status, stateColour(status))}: ${done} of ${total} nodes done, ${failed} failed`))
       await printHosts(fleet, hosts, print)
-      return operation.status
+      return status
     }
-    const gates = await approver.get<GateList>(`/v1/operations/${operation_id}/gates?status=waiting`)
-    if (gates.items.length > 0) {
+    const { items } = await approver.get<GateList>(`/v1/operations/${operation_id}/gates?status=waiting`)
+    if (items.length > 0) {
       const gate = await waitForGate(approver, operation_id)
-      print(
-        `${bold(`Gate "${gate.question}"`)} releases ${(gate.subject as Partial<GateSubject>).releases?.length ?? '?'} nodes; ${approver.username} approves ${dim(gate.digest.slice(0, 19))}`,
-      )
+      const { releases } = gate.subject as Partial<GateSubject>
+      const opens = `${bold(`Gate "${gate.question}"`)} releases ${releases?.length ?? '?'} nodes`
+      print(`${opens}; ${approver.username} approves ${dim(gate.digest.slice(0, 19))}`)
       await approveGate(approver, operation_id, gate, 'Read and approved.')
     }
     if (performance.now() > end) throw new Error(`"${title}" did not end within 15 minutes; see it in the console`)

@@ -1,5 +1,5 @@
 import { hostNames, seedCatalog } from './catalog.ts'
-import { type Account, ENDLESS, type Person, signIn } from './client.ts'
+import { type Account, accountOf, ENDLESS, type Person, signIn } from './client.ts'
 import { createFleetClient } from './fleet.ts'
 import {
   approveGate,
@@ -26,12 +26,6 @@ export type Scenario = {
 
 const NEW_RELEASE = '2.4.0'
 
-const accountOf = (accounts: Account[], username: string): Account => {
-  const account = accounts.find((candidate) => candidate.username === username)
-  if (!account) throw new Error(`the demo account ${username} is missing; start with --reset`)
-  return account
-}
-
 /** The operation of that title, started unless an earlier seed did. */
 const ensureOperation = async (
   operator: Person,
@@ -55,7 +49,7 @@ const passGate = async (approver: Person, operation_id: string, comment: string)
 export const runScenario = async ({ gateway_url, fleet_url, hosts, accounts, progress, at = () => {} }: Scenario) => {
   at('signing in')
   const [ada, olga, eva] = await Promise.all(
-    ['ada', 'olga', 'eva'].map((name) => signIn(gateway_url, accountOf(accounts, name), ENDLESS)),
+    ['ada', 'olga', 'eva'].map((name) => signIn(gateway_url, accountOf(accounts, name, 'start with --reset'), ENDLESS)),
   )
   if (!ada || !olga || !eva) throw new Error('a demo account could not sign in')
   const fleet = createFleetClient(fleet_url)

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { bold, dim, table } from '../../shared/data/print.ts'
 import { placeOf, register } from './catalog.ts'
-import { type Account, type Person, signIn } from './client.ts'
+import { type Account, accountOf, type Person, signIn } from './client.ts'
 import { createFleetClient, type FleetClient } from './fleet.ts'
 import { type Manifest, parseManifest } from './kubernetes.ts'
 import { rollOut } from './rollout.ts'
@@ -11,15 +11,8 @@ export type Story = { gateway_url: string; fleet_url: string; accounts: Account[
 
 const BEFORE = 'none'
 
-const people = async ({
-  gateway_url,
-  accounts,
-}: Story): Promise<{ admin: Person; operator: Person; approver: Person }> => {
-  const account = (username: string) => {
-    const found = accounts.find((candidate) => candidate.username === username)
-    if (!found) throw new Error(`the demo account ${username} is missing: run npm start first`)
-    return signIn(gateway_url, found)
-  }
+const people = async ({ gateway_url, accounts }: Story) => {
+  const account = (username: string) => signIn(gateway_url, accountOf(accounts, username, 'run npm start first'))
   const [admin, operator, approver] = await Promise.all([account('ada'), account('olga'), account('eva')])
   return { admin, operator, approver }
 }
@@ -81,11 +74,9 @@ export const runManifestStory = async (story: Story, file: string): Promise<stri
   const hostOf = (workload: string) => `${source}.${workload}`
 
   print(bold(`Read ${file}`))
-  const rows = manifest.workloads.map((workload) => [
-    workload.name,
-    workload.release,
-    workload.depends_on.join(', ') || dim('nothing'),
-  ])
+  const rows = manifest.workloads.map(({ name, release: tag, depends_on }) => {
+    return [name, tag, depends_on.join(', ') || dim('nothing')]
+  })
   for (const line of table(['deployment', 'release', 'calls'], rows)) print(`  ${line}`)
   for (const note of manifest.notes) print(`  ${dim(note)}`)
 

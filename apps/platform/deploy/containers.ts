@@ -1,4 +1,4 @@
-import { APPS, type AppContext, type AppPorts } from '../run/apps.ts'
+import { type AppContext, tablePorts } from '../run/apps.ts'
 import type { Keys } from '../run/keys.ts'
 import type { Servers } from '../servers/up.ts'
 
@@ -9,9 +9,7 @@ export const containerContext = (dir: string, keys: Keys, servers: Servers, role
   servers,
   roles,
   database: 'signalbox',
-  ports: Object.fromEntries(
-    APPS.map(({ name, http, internal }): [string, AppPorts] => [name, { http: http?.[1], internal: internal[1] }]),
-  ),
+  ports: tablePorts(),
   network: { host: (app) => app, listen: '0.0.0.0' },
   fleet_port_base: 17_200,
   prefix: { nats: '', redis: '', queue: '' },

@@ -100,7 +100,7 @@ const build = async (scratch: string) => {
     const files = join(scratch, 'signalbox-image')
     for (const path of ['signalbox', 'usr/local/bin/node'])
       cpSync(join(mounted, path), join(files, path), { recursive: true, verbatimSymlinks: true })
-    const test = [join(ROOT, 'apps/platform/test.ts'), 'test/platform/secured.test.ts']
+    const test = [join(ROOT, 'test/run/test.ts'), 'test/platform/secured.test.ts']
     execFileSync(process.execPath, test, { stdio: 'inherit', cwd: ROOT, env: { ...process.env, IMAGE_ROOT: files } })
   } finally {
     await buildah('rm', container)

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { allowed, type Setting, type SettingOptions } from '../../shared/config.ts'
 import { DATABASE_ROLES, databaseUrl, roleOf } from '../base/database.ts'
-import { APPS, type App, type AppContext, type AppPorts, settingsFor } from '../run/apps.ts'
+import { APPS, type App, type AppContext, settingsFor, tablePorts } from '../run/apps.ts'
 import { ensureKeys, type Keys } from '../run/keys.ts'
 import { authorizationOf } from '../servers/nats.ts'
 import { userLine } from '../servers/redis.ts'
@@ -71,44 +71,23 @@ export const writeProduction = async (asked: Production): Promise<string[]> => {
   for (const app of PRODUCTION_APPS) {
     const lines = linesFor(app, { ...settingsFor(app, context), ...ownOf(app.name, asked) }, asked)
     for (const secret of [false, true]) {
-      const file = join(out, `env/${app.name}${secret ? '.secret' : ''}.env`)
-      const others = writeEnv(
-        file,
-        lines.filter((line) => line.secret === secret),
-      )
+      const own = lines.filter((line) => line.secret === secret)
+      const others = writeEnv(join(out, `env/${app.name}${secret ? '.secret' : ''}.env`), own)
       kept.push(...others.map((name) => `${app.name}: ${name}`))
     }
   }
   const users = Object.entries(keys.servers.users)
-  write(
-    join(out, 'redis/users.acl'),
-    [
-      'user default off',
-      ...users.map(([name, password]) => userLine({ name, password, rules: redisRules(name) })),
-      '',
-    ].join('\n'),
-  )
-  write(
-    join(out, 'nats/accounts.conf'),
-    authorizationOf(users.map(([name, password]) => ({ name, password, rights: natsRights(name) }))),
-  )
-  for (const [file, text] of Object.entries(serverFiles(asked.at))) write(join(out, file), text)
-  write(
-    join(out, 'NEXT.md'),
-    nextSteps(
-      asked,
-      PRODUCTION_APPS.map(({ name }) => name),
-    ),
-  )
-  if (asked.kubernetes)
-    write(
-      join(out, 'secrets.yaml'),
-      kubernetesSecrets(
-        out,
-        PRODUCTION_APPS.map(({ name }) => name),
-        asked.postgres,
-      ),
-    )
+  const lines = users.map(([name, password]) => userLine({ name, password, rules: redisRules(name) }))
+  const accounts = users.map(([name, password]) => ({ name, password, rights: natsRights(name) }))
+  const names = PRODUCTION_APPS.map(({ name }) => name)
+  const files = {
+    'redis/users.acl': ['user default off', ...lines, ''].join('\n'),
+    'nats/accounts.conf': authorizationOf(accounts),
+    ...serverFiles(asked.at),
+    'NEXT.md': nextSteps(asked, names),
+  }
+  for (const [file, text] of Object.entries(files)) write(join(out, file), text)
+  if (asked.kubernetes) write(join(out, 'secrets.yaml'), kubernetesSecrets(out, names, asked.postgres))
   return kept
 }
 
@@ -146,9 +125,7 @@ const contextOf = (asked: Production, keys: Keys): AppContext => {
     keys,
     roles: true,
     database: DATABASE,
-    ports: Object.fromEntries(
-      APPS.map(({ name, http, internal }): [string, AppPorts] => [name, { http: http?.[1], internal: internal[1] }]),
-    ),
+    ports: tablePorts(),
     network: { host: (app) => asked.hosts.replaceAll('{app}', app), listen: asked.listen, scheme: 'https' },
     fleet_port_base: 0,
     prefix: { nats: '', redis: '', queue: '' },

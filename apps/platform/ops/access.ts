@@ -3,7 +3,12 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { createDb, type Db } from '../../../db/client.ts'
+import { createCatalogClient } from '../../operations/catalog/client.ts'
+import { createCatalogProjection } from '../../operations/catalog/projection.ts'
+import { table } from '../../shared/data/print.ts'
 import { mtlsOfProcess } from '../../shared/process/mtls.ts'
+import { createServiceSigner, type ServiceSigner } from '../../shared/service/tokens.ts'
+import { createTelemetry } from '../../shared/telemetry.ts'
 import { signalboxDir } from '../base/paths.ts'
 import { loadAppEnv } from '../run/app-env.ts'
 import { APP_NAMES } from '../run/apps.ts'
@@ -36,7 +41,7 @@ export const settingOf = (app: string, name: string): string => {
   return value
 }
 
-const LONG_MS = 60_000
+export const LONG_MS = 60_000
 
 /** Works on the database as an app does: with its own role and rights. */
 export const withDb = async <T>(app: string, work: (db: Db) => Promise<T>): Promise<T> => {
@@ -54,6 +59,31 @@ export const withDb = async <T>(app: string, work: (db: Db) => Promise<T>): Prom
 const isAway = (error: unknown): boolean => {
   const { code, cause } = error as { code?: string; cause?: unknown }
   return code === 'ECONNREFUSED' || code === '57P03' || (cause !== undefined && isAway(cause))
+}
+
+/** Signs the calls that are made in the name of an app. */
+export const signerOf = (app: string): ServiceSigner =>
+  createServiceSigner({ name: app, key_file: settingOf(app, 'SERVICE__KEY_FILE') })
+
+/** Operations' projection of the catalog, in this database. */
+export const projectionOf = (
+  db: Db,
+  createIntent: Parameters<typeof createCatalogProjection>[0]['createIntent'] = async () => {},
+) => {
+  const catalog = createCatalogClient(settingOf('operations', 'CATALOG__URL'), signerOf('operations'))
+  const { log } = createTelemetry('ops', { level: 'silent' })
+  return createCatalogProjection({ db, catalog, log, createIntent })
+}
+
+/** What catalog asks operations with. */
+export const indexDeps = (db: Db) => ({
+  db,
+  config: { operations_url: settingOf('catalog', 'OPERATIONS__URL') },
+  trust: { signer: signerOf('catalog') },
+})
+
+export const printTable = (titles: string[], rows: string[][]): void => {
+  if (rows.length > 0) for (const line of table(titles, rows)) console.log(line)
 }
 
 /** The actor that the audit log names for these commands. */

@@ -6,23 +6,16 @@ import { type DeadLetter, type InboxTables, listDeadLetters, releaseLetter } fro
 import { listDead, reviveDelivery } from '../../../db/operations/notifications/deliveries.ts'
 import { audit as operationsAudit, inboxOf as operationsInbox } from '../../../db/operations/tables/index.ts'
 import { followOperation } from '../../catalog/operations/follow.ts'
-import { createCatalogClient } from '../../operations/catalog/client.ts'
-import { createCatalogProjection } from '../../operations/catalog/projection.ts'
 import { createRequestedIntent } from '../../operations/intents/requested.ts'
 import { secretKeysOf } from '../../shared/config.ts'
 import { deriveKey } from '../../shared/data/digest.ts'
-import { table } from '../../shared/data/print.ts'
-import { createServiceSigner } from '../../shared/service/tokens.ts'
-import { createTelemetry } from '../../shared/telemetry.ts'
-import { OpsError, operator, settingOf, withDb } from './access.ts'
+import { indexDeps, OpsError, operator, printTable, projectionOf, settingOf, withDb } from './access.ts'
 
 /**
  * Events that nobody can get past: set aside by a consumer, or parked by the relay because NATS refuses them. And messages
  * to people that were given up.
  */
 type Letter = { app: string; place: string; event_id: string; about: string; at: string; error: string }
-
-const signerOf = (app: string) => createServiceSigner({ name: app, key_file: settingOf(app, 'SERVICE__KEY_FILE') })
 
 /** How a consumer resumes an aggregate that was released. */
 type Consumer = {
@@ -35,22 +28,12 @@ const CONSUMERS: Record<string, Consumer> = {
   operations: {
     tables: operationsInbox,
     audit: operationsAudit,
-    follow: (db, { agg_type, agg_id }) => {
-      const catalog = createCatalogClient(settingOf('operations', 'CATALOG__URL'), signerOf('operations'))
-      const { log } = createTelemetry('ops', { level: 'silent' })
-      return createCatalogProjection({ db, catalog, log, createIntent: createRequestedIntent }).followOne(
-        agg_type,
-        agg_id,
-      )
-    },
+    follow: (db, { agg_type, agg_id }) => projectionOf(db, createRequestedIntent).followOne(agg_type, agg_id),
   },
   catalog: {
     tables: catalogInbox,
     audit: catalogAudit,
-    follow: (db, { agg_id }) => {
-      const config = { operations_url: settingOf('catalog', 'OPERATIONS__URL') }
-      return followOperation({ db, config, trust: { signer: signerOf('catalog') } }, agg_id)
-    },
+    follow: (db, { agg_id }) => followOperation(indexDeps(db), agg_id),
   },
 }
 const MESSAGE = 'operations, message'
@@ -68,15 +51,10 @@ const listAll = async (): Promise<Letter[]> => {
   const letters: Letter[] = []
   for (const [app, { tables }] of Object.entries(CONSUMERS)) {
     const found = await withDb(app, (db) => listDeadLetters(db, tables))
-    for (const { consumer, event_id, agg_type, agg_id, agg_version, error, parked_at } of found)
-      letters.push({
-        app,
-        place: `${app}, consumer ${consumer}`,
-        event_id,
-        about: `${agg_type} ${agg_id} v${agg_version}`,
-        at: parked_at,
-        error,
-      })
+    for (const { consumer, event_id, agg_type, agg_id, agg_version, error, parked_at: at } of found) {
+      const about = `${agg_type} ${agg_id} v${agg_version}`
+      letters.push({ app, place: `${app}, consumer ${consumer}`, event_id, about, at, error })
+    }
   }
   for (const app of PUBLISHERS)
     for (const row of await withDb(app, (db) => parkedRows(db, app)))
@@ -99,14 +77,16 @@ const list = async (): Promise<number> => {
     console.log('No event is set aside, and no message was given up.')
     return 0
   }
-  const rows = letters.map(({ event_id, place, about, at, error }) => [
-    event_id,
-    place,
-    about,
-    at.slice(0, 19),
-    error.slice(0, 80),
-  ])
-  for (const line of table(['ID', 'WHERE', 'ABOUT', 'SINCE', 'WHY'], rows)) console.log(line)
+  printTable(
+    ['ID', 'WHERE', 'ABOUT', 'SINCE', 'WHY'],
+    letters.map(({ event_id, place, about, at, error }) => [
+      event_id,
+      place,
+      about,
+      at.slice(0, 19),
+      error.slice(0, 80),
+    ]),
+  )
   return 3
 }
 
@@ -118,11 +98,7 @@ const find = async (event_id: string | undefined): Promise<Letter> => {
 }
 
 /** Lets a consumer's aggregate resume, and says how far it came. */
-const release = async (
-  app: string,
-  event_id: string,
-  drop?: { reason: string },
-): Promise<'followed' | 'parked again'> =>
+const release = (app: string, event_id: string, drop?: { reason: string }): ReturnType<Consumer['follow']> =>
   withDb(app, async (db) => {
     const { tables, audit, follow } = CONSUMERS[app] as Consumer
     const letter = (await listDeadLetters(db, tables)).find((one) => one.event_id === event_id)

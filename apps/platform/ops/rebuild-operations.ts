@@ -1,12 +1,10 @@
-import { createDb } from '../../../db/client.ts'
 import {
   type Difference,
   findDifferences,
   listOperationIds,
   repairTimeline,
 } from '../../../db/operations/projection/rebuild.ts'
-import { table } from '../../shared/data/print.ts'
-import { settingOf } from './access.ts'
+import { printTable, withDb } from './access.ts'
 
 const PAGE = 200
 const SHOWN = 50
@@ -17,13 +15,8 @@ const FIRST = '00000000-0000-0000-0000-000000000000'
  * --apply timeline rows that are missing or otherwise are written again from the outbox. What else differs is a row of
  * record that was edited by hand: it is told and never guessed at. Exits 3 when something differs.
  */
-export const rebuildOperations = async (apply: boolean): Promise<number> => {
-  const { db, close } = createDb(settingOf('operations', 'DATABASE__URL'), {
-    app: 'ops',
-    max: 2,
-    statement_timeout_ms: 60_000,
-  })
-  try {
+export const rebuildOperations = (apply: boolean): Promise<number> => {
+  return withDb('operations', async (db) => {
     const found: Difference[] = []
     let count = 0
     for (let ids = await listOperationIds(db, FIRST, PAGE); ids.length > 0; ) {
@@ -37,13 +30,11 @@ export const rebuildOperations = async (apply: boolean): Promise<number> => {
       ids = await listOperationIds(db, ids.at(-1) ?? FIRST, PAGE)
     }
     const rows = found.slice(0, SHOWN).map(({ operation_id, model, what }) => [operation_id, model, what])
-    if (rows.length > 0) for (const line of table(['OPERATION', 'READ MODEL', 'DIFFERENCE'], rows)) console.log(line)
+    printTable(['OPERATION', 'READ MODEL', 'DIFFERENCE'], rows)
     if (found.length > SHOWN) console.log(`… and ${found.length - SHOWN} more`)
     if (found.length === 0) console.log(`The read models of ${count} operations are what their events say.`)
     else if (!apply)
       console.log('With --apply the timeline is written again from the outbox; all else is for a person.')
     return found.length === 0 ? 0 : 3
-  } finally {
-    await close()
-  }
+  })
 }

@@ -1,19 +1,15 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { createDb } from '../../../db/client.ts'
 import { withConnection } from '../../../db/connection.ts'
 import { migrate } from '../../../db/migrate.ts'
-import { createCatalogClient } from '../../operations/catalog/client.ts'
-import { type CatalogProjection, createCatalogProjection } from '../../operations/catalog/projection.ts'
+import type { CatalogProjection } from '../../operations/catalog/projection.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
-import { table } from '../../shared/data/print.ts'
-import { createServiceSigner } from '../../shared/service/tokens.ts'
-import { createTelemetry } from '../../shared/telemetry.ts'
 import { databaseUrl } from '../base/database.ts'
 import { signalboxDir } from '../base/paths.ts'
-import { OpsError, settingOf } from './access.ts'
+import { readIfThere } from '../base/record.ts'
+import { LONG_MS, OpsError, printTable, projectionOf, settingOf } from './access.ts'
 
 /** The tables of the projection: what of a row must be equal, and which rows count. */
 type Projected = { name: string; key: string; columns: string[]; where?: string; keeps_more?: true; on_copy?: string }
@@ -123,12 +119,9 @@ const copy = async (live: pg.Client, rebuilt: pg.Pool, name: string, where: stri
 
 /** An account that may create the database in which the projection is built beside the one that is read. */
 const adminUrl = (): string => {
-  if (process.env.DATABASE_URL) return process.env.DATABASE_URL
-  try {
-    return (JSON.parse(readFileSync(join(signalboxDir(), 'run.json'), 'utf8')) as { postgres: string }).postgres
-  } catch {
-    throw new OpsError('The platform does not run; elsewhere set DATABASE_URL to an account that may create databases.')
-  }
+  const url = process.env.DATABASE_URL ?? readIfThere<{ postgres: string }>(join(signalboxDir(), 'run.json'))?.postgres
+  if (url) return url
+  throw new OpsError('The platform does not run; elsewhere set DATABASE_URL to an account that may create databases.')
 }
 
 const withClient = <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> =>
@@ -142,8 +135,7 @@ const print = (found: Compared[]) => {
     different.length === 0 ? 'none' : `${different.length}: ${different.slice(0, 3).join(', ')}`,
     ...digests,
   ])
-  for (const line of table(['TABLE', 'LIVE', 'REBUILT', 'DIFFERENT', 'DIGEST LIVE', 'DIGEST REBUILT'], rows))
-    console.log(line)
+  printTable(['TABLE', 'LIVE', 'REBUILT', 'DIFFERENT', 'DIGEST LIVE', 'DIGEST REBUILT'], rows)
 }
 
 /**
@@ -154,9 +146,6 @@ const print = (found: Compared[]) => {
 export const rebuild = async (name: string | undefined, apply: boolean): Promise<number> => {
   if (name !== 'catalog')
     throw new OpsError("rebuild what? There are catalog (operations' copy of it) and operations (read models).")
-  const key_file = settingOf('operations', 'SERVICE__KEY_FILE')
-  const signer = createServiceSigner({ name: 'operations', key_file })
-  const catalog = createCatalogClient(settingOf('operations', 'CATALOG__URL'), signer)
   const live_name = new URL(settingOf('operations', 'DATABASE__URL')).pathname.slice(1)
   const admin = adminUrl()
   const scratch = `signalbox_rebuild_${process.pid}`
@@ -165,12 +154,11 @@ export const rebuild = async (name: string | undefined, apply: boolean): Promise
     const { db, pool, close } = createDb(databaseUrl(admin, scratch), {
       app: 'ops',
       max: 4,
-      statement_timeout_ms: 60_000,
+      statement_timeout_ms: LONG_MS,
     })
     try {
       await migrate(databaseUrl(admin, scratch), ['operations'])
-      const { log } = createTelemetry('ops', { level: 'silent' })
-      const projection = createCatalogProjection({ db, catalog, log, createIntent: async () => {} })
+      const projection = projectionOf(db)
       const found = await settled(live, pool, projection)
       print(found)
       const differ = found.some(({ different }) => different.length > 0)

@@ -6,9 +6,8 @@ import type { Db } from '../../../db/client.ts'
 import { createInspection, type Inspection } from '../../relay/commands/inspect.ts'
 import { createEngine, type Engine } from '../../relay/commands/temporal.ts'
 import { loadRelayConfig } from '../../relay/config.ts'
-import { table } from '../../shared/data/print.ts'
 import { signalboxDir } from '../base/paths.ts'
-import { OpsError, settingOf, withDb } from './access.ts'
+import { OpsError, printTable, settingOf, withDb } from './access.ts'
 
 type Open = Record<string, unknown> & {
   operation_id: string
@@ -39,8 +38,7 @@ export const reconcile = async (apply: boolean): Promise<number> => {
     return await withDb('relay', async (db) => {
       const { open, found } = await compare(db, engine, inspection)
       const lines = found.map(({ operation_id, title, status, found }) => [operation_id, title, status, found])
-      if (lines.length > 0)
-        for (const line of table(['OPERATION', 'TITLE', 'STATUS', 'ENGINE'], lines)) console.log(line)
+      printTable(['OPERATION', 'TITLE', 'STATUS', 'ENGINE'], lines)
       console.log(`${open} operations are open; ${found.length} of them and of the workflows do not agree.`)
       if (found.length === 0) return 0
       if (!apply) console.log('With --apply rows are paused as engine_lost; workflows are saved and terminated.')

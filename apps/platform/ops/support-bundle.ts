@@ -10,6 +10,7 @@ import type { Setting, SettingOptions } from '../../shared/config.ts'
 import { MASK, maskerOf } from '../../shared/data/mask.ts'
 import { ROOT, signalboxDir } from '../base/paths.ts'
 import { EVERY_APP, SCHEMAS } from '../deploy/reference.ts'
+import { readAppEnv } from '../run/app-env.ts'
 import { APPS } from '../run/apps.ts'
 import { OpsError, productionEnv, settingOf, withDb } from './access.ts'
 
@@ -37,7 +38,7 @@ export const supportBundle = async (options: BundleOptions): Promise<number> => 
   const hours = Number(options.hours)
   if (!(hours > 0)) throw new OpsError(`--hours is a number of hours, not ${options.hours}.`)
   const envs = APPS.flatMap(({ name }): [string, Env][] => {
-    const env = envOf(name, options.env)
+    const env = options.env ? productionEnv(options.env, name) : readAppEnv(signalboxDir(), name)
     return env ? [[name, env]] : []
   })
   if (envs.length === 0)
@@ -68,12 +69,6 @@ export const supportBundle = async (options: BundleOptions): Promise<number> => 
   }
   console.log(`${to} has the state of ${envs.length} apps without their secrets. Read it before you send it.`)
   return 0
-}
-
-const envOf = (app: string, dir: string | undefined): Env | undefined => {
-  if (dir) return productionEnv(dir, app)
-  const file = join(signalboxDir(), 'keys/env', `${app}.json`)
-  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined
 }
 
 const schemaOf = (app: string): Record<string, Setting & SettingOptions> => ({

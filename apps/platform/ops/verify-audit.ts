@@ -4,8 +4,7 @@ import { AUDIT_LOGS, SEAL_START } from '../../../db/audit.ts'
 import type { Db } from '../../../db/client.ts'
 import { secretKeysOf } from '../../shared/config.ts'
 import { deriveKey } from '../../shared/data/digest.ts'
-import { table } from '../../shared/data/print.ts'
-import { settingOf, withDb } from './access.ts'
+import { printTable, settingOf, withDb } from './access.ts'
 import { type Anchors, anchorsOfFile, anchorsOfStream, distinct } from './audit-anchors.ts'
 import { bearsId, breakOf, faultOf, isWhole, type Row, type Sealed } from './audit-rows.ts'
 
@@ -116,7 +115,7 @@ export const verifyAudit = async (): Promise<number> => {
     fault ? '' : String(version_1),
     fault ?? 'as written',
   ])
-  for (const line of table(['LOG', 'ROWS', 'NOT YET SEALED', 'VERSION 1', 'VERDICT'], rows)) console.log(line)
+  printTable(['LOG', 'ROWS', 'NOT YET SEALED', 'VERSION 1', 'VERDICT'], rows)
   console.log('')
   if (verdicts.some(({ fault, version_1 }) => !fault && version_1 > 0))
     console.log(

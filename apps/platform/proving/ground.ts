@@ -1,10 +1,12 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Work } from '../../shared/contracts/engine/executions.ts'
+import { sha256Hex } from '../../shared/data/digest.ts'
+import { objectIn } from '../../shared/data/pointer.ts'
 import { type Attempt, type Reply, takeMessage } from './rules.ts'
 
 export type Job = { job: string; inputs: Record<string, unknown> }
@@ -70,8 +72,7 @@ export const openGround = async (pool: string) => {
     const sha256 = req.url?.split('/').at(-1) ?? ''
     const kept = artifacts.get(sha256)
     if (req.method === 'GET') return kept ? res.writeHead(200).end(kept) : say(res, 404, { code: 'not_found' })
-    if (createHash('sha256').update(bytes).digest('hex') !== sha256)
-      return say(res, 422, { code: 'artifact_digest_mismatch' })
+    if (sha256Hex(bytes) !== sha256) return say(res, 422, { code: 'artifact_digest_mismatch' })
     artifacts.set(sha256, bytes)
     say(res, 200, { sha256, size: bytes.length, duplicate: kept !== undefined })
   }
@@ -136,12 +137,6 @@ export const openGround = async (pool: string) => {
 }
 export type Ground = Awaited<ReturnType<typeof openGround>>
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return {}
-  }
-}
+const parsed = (text: string): unknown => objectIn(text) ?? {}
 const say = (res: ServerResponse, status: number, body: Reply['body'] | Work) =>
   void res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))

@@ -9,11 +9,10 @@ import { appendAnchor, readHeads } from '../../relay/audit/anchors.ts'
 import { loadRelayConfig } from '../../relay/config.ts'
 import { findLost, type LostEvent, type Teller, TOLD } from '../../relay/events/lost.ts'
 import { isRestoreHeld, raiseEpoch, renewStreams } from '../../relay/events/restore.ts'
-import { table } from '../../shared/data/print.ts'
 import { connectNats, ensureStreams, prefixed } from '../../shared/events/events.ts'
 import { readKeyFile } from '../../shared/service/keys.ts'
 import { signalboxDir } from '../base/paths.ts'
-import { OpsError, operator, settingOf, withDb } from '../ops/access.ts'
+import { OpsError, operator, printTable, settingOf, withDb } from '../ops/access.ts'
 import { anchorsOfFile, anchorsOfStream, distinct } from '../ops/audit-anchors.ts'
 import { auditKeysOf } from '../ops/verify-audit.ts'
 import { closeAccessAgain } from './access.ts'
@@ -80,7 +79,7 @@ export const acceptRestores = async (dry_run: boolean, keep_access: boolean): Pr
 const print = (lost: readonly LostEvent[]) => {
   console.log(`NATS knows ${lost.length} events that the database does not:`)
   const rows = lost.slice(0, SHOWN).map((event) => [event.schema, aboutOf(event), whatOf(event), event.occurred_at])
-  if (rows.length > 0) for (const line of table(['WHERE', 'ABOUT', 'WHAT', 'AT'], rows)) console.log(line)
+  printTable(['WHERE', 'ABOUT', 'WHAT', 'AT'], rows)
   if (lost.length > SHOWN) console.log(`… and ${lost.length - SHOWN} more`)
 }
 

@@ -57,6 +57,9 @@ export const restoreDrill = async (into: string | undefined): Promise<number> =>
   return failed === 0 ? 0 : 3
 }
 
+const soonIs = <T>(what: string, read: () => Promise<T>, done: (value: T) => boolean) =>
+  waitUntil(what, read, done, SOON_MS)
+
 class Stopped extends Error {}
 const ignoreStopped = (error: unknown) => {
   if (!(error instanceof Stopped)) throw error
@@ -105,11 +108,10 @@ type Told = {
 /** The lost future is not believed, before a person accepts the restore and after. */
 const acceptance = async ({ world, people, paused, lost, step, check }: Told, before: Belief): Promise<void> => {
   await check('everyone sees it: health says restored', () =>
-    waitUntil(
+    soonIs(
       'health',
       () => restoredIn(world),
       (all) => all,
-      SOON_MS,
     ),
   )
   await check('a start is refused, a stop is taken', () => refusesStart(world, people, paused))
@@ -123,10 +125,7 @@ const acceptance = async ({ world, people, paused, lost, step, check }: Told, be
   await step('accept-restore', () => exits(world, 0, 'accept-restore'))
   await check('nothing of it is believed afterwards', () => believes(world, before))
   await check('who was disabled stays out', async () => {
-    const refused = await signIn(world.gateway_url, people.accounts.olga).then(
-      () => undefined,
-      (error: unknown) => error,
-    )
+    const refused = await refusalOf(signIn(world.gateway_url, people.accounts.olga))
     expect(refused instanceof ApiError && refused.status === 401, `olga signs in: ${String(refused)}`)
   })
   await check('a key that was killed is killed', async () => {
@@ -150,33 +149,30 @@ const reconciliation = async ({ world, people, paused, ended, lost, check }: Tol
   await check('reconcile --apply settles them', async () => {
     await exits(world, 3, 'reconcile', '--apply')
     for (const id of [paused, ended])
-      await waitUntil('paused as engine_lost', () => readOperation(people.eva, id), isEngineLost, SOON_MS)
-    await waitUntil(
+      await soonIs('paused as engine_lost', () => readOperation(people.eva, id), isEngineLost)
+    await soonIs(
       'nothing left over',
       () => world.ops('reconcile'),
       ({ code }) => code === 0,
-      SOON_MS,
     )
   })
   await check('events go out again: what is made now reaches operations', async () => {
     await register(people.ada, placeOf('region', 'after', { code: 'after' }))
-    await waitUntil(
+    await soonIs(
       'the projection',
       () => world.query(`select 1 from operations.catalog_resources where resource_id = 'after'`),
       (rows) => rows.length === 1,
-      SOON_MS,
     )
   })
   await check('a relay that begins anew finds nothing lost', async () => {
     await world.app('relay').stop()
     await world.app('relay').start()
-    await waitUntil(
+    const active = /^signalbox_relay_active\{schema="operations"[^}]*\} 1$/m
+    const ahead = /^signalbox_broker_ahead\{[^}]*\} 1$/m
+    await soonIs(
       'the relay',
       () => metricsOf(world, 'relay'),
-      (text) =>
-        /^signalbox_relay_active\{schema="operations"[^}]*\} 1$/m.test(text) &&
-        !/^signalbox_broker_ahead\{[^}]*\} 1$/m.test(text),
-      SOON_MS,
+      (text) => active.test(text) && !ahead.test(text),
     )
     expect(!(await restoredIn(world)), 'health still says restored')
   })
@@ -185,6 +181,11 @@ const reconciliation = async ({ world, people, paused, ended, lost, check }: Tol
 const expect = (holds: boolean, otherwise: string): void => {
   if (!holds) throw new Error(otherwise)
 }
+const refusalOf = (asked: Promise<unknown>): Promise<unknown> =>
+  asked.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
 const exits = async (world: World, wanted: number, ...args: string[]) => {
   const { code, text } = await world.ops(...args)
   expect(code === wanted, `exit code ${code}:\n${text}`)
@@ -215,11 +216,8 @@ const prepare = async (world: World, dir: string) => {
 const goOn = async (world: World, { ada, olga, eva }: People, paused: string, ended: string) => {
   const eu1 = hostNames('eu1', HOSTS)
   const host = eu1[0] ?? ''
-  const { operation_id: released } = await startOperation(
-    olga,
-    'release eu1',
-    releaseIntent('web 2.4.0 on eu1', eu1, '2.4.0'),
-  )
+  const release = releaseIntent('web 2.4.0 on eu1', eu1, '2.4.0')
+  const { operation_id: released } = await startOperation(olga, 'release eu1', release)
   await approveGate(eva, released, await waitForGate(eva, released), 'The canary looks good.')
   const { status } = await waitForEnd(eva, released)
   expect(status === 'succeeded', `the release ended ${status}`)
@@ -228,11 +226,10 @@ const goOn = async (world: World, { ada, olga, eva }: People, paused: string, en
   await approveGate(eva, ended, await waitForGate(eva, ended), 'It ends soon.')
   await waitForEnd(eva, ended)
   await olga.post(`/v1/operations/${paused}/pause`, { reason: 'looking at something' })
-  await waitUntil(
+  await soonIs(
     'the pause',
     () => readOperation(eva, paused),
     ({ status }) => status === 'paused',
-    SOON_MS,
   )
   const { items } = await ada.get<{ items: { id: string; username: string }[] }>('/v1/admin/users?q=olga')
   const id = items.find(({ username }) => username === 'olga')?.id ?? ''
@@ -243,17 +240,15 @@ const goOn = async (world: World, { ada, olga, eva }: People, paused: string, en
   expect(killed.code === 0, killed.text)
   await world.app('operations').stop()
   for (const id of LOST) await register(ada, placeOf('region', id, { code: id }))
-  await waitUntil(
+  await soonIs(
     'all events out',
     () => world.query('select 1 from catalog.outbox where published_at is null'),
     (rows) => rows.length === 0,
-    SOON_MS,
   )
-  await waitUntil(
+  await soonIs(
     'an anchor of it all',
     () => world.query('select 1 from identity.user_events where seal_seq is null'),
     (rows) => rows.length === 0,
-    SOON_MS,
   )
   await world.forgetConsumer('CATALOG', 'operations-catalog')
   return { released, begun, host, olga: id, kid }
@@ -271,11 +266,10 @@ const beliefOf = async (world: World): Promise<Belief> => {
 
 /** The consumers have had the lost events before them for some time; what they believe is as it was. */
 const believes = async (world: World, before: Belief) => {
-  await waitUntil(
+  await soonIs(
     'dead letters',
     () => world.ops('dead-letters'),
     ({ code }) => code === 0,
-    SOON_MS,
   )
   const now = await beliefOf(world)
   const wrong = [...new Set([...before.keys(), ...now.keys()])]
@@ -298,14 +292,8 @@ const restoredIn = async (world: World): Promise<boolean> => {
 
 const refusesStart = async (world: World, { accounts }: People, waiting: string) => {
   const olga = await signIn(world.gateway_url, accounts.olga)
-  const refused = await startOperation(
-    olga,
-    'while restored',
-    releaseIntent('web 2.4.1 on eu1', hostNames('eu1', HOSTS), '2.4.1'),
-  ).then(
-    () => undefined,
-    (error: unknown) => error,
-  )
+  const intent = releaseIntent('web 2.4.1 on eu1', hostNames('eu1', HOSTS), '2.4.1')
+  const refused = await refusalOf(startOperation(olga, 'while restored', intent))
   expect(refused instanceof ApiError && refused.body.code === 'restored', `the start came to ${String(refused)}`)
   const { status } = await olga.post(`/v1/operations/${waiting}/pause`, { reason: 'the database was restored' })
   expect(status < 300, `the pause came to ${status}`)

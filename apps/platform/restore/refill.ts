@@ -1,14 +1,7 @@
 import type { Db } from '../../../db/client.ts'
 import type { Truth } from '../../../db/operations/projection/refill.ts'
 import { refillIndex } from '../../catalog/operations/compare.ts'
-import { createCatalogClient } from '../../operations/catalog/client.ts'
-import { createCatalogProjection } from '../../operations/catalog/projection.ts'
-import { createServiceSigner } from '../../shared/service/tokens.ts'
-import { createTelemetry } from '../../shared/telemetry.ts'
-import { settingOf, withDb } from '../ops/access.ts'
-
-export const signerOf = (app: string) =>
-  createServiceSigner({ name: app, key_file: settingOf(app, 'SERVICE__KEY_FILE') })
+import { indexDeps, projectionOf, withDb } from '../ops/access.ts'
 
 /** Aggregates of which operations believes a later version than the catalog has told. */
 const AHEAD = `
@@ -21,14 +14,7 @@ const AHEAD = `
 /** Clears and refills the copy that each app has of the other, from the current state. `relay`: reads both. */
 export const refillProjections = async (relay: Db): Promise<void> => {
   const { rows } = await relay.$client.query<Truth>(AHEAD)
-  const { log } = createTelemetry('ops', { level: 'silent' })
-  const resources = await withDb('operations', (db) => {
-    const catalog = createCatalogClient(settingOf('operations', 'CATALOG__URL'), signerOf('operations'))
-    return createCatalogProjection({ db, catalog, log, createIntent: async () => {} }).refill(rows)
-  })
-  const operations = await withDb('catalog', (db) => {
-    const config = { operations_url: settingOf('catalog', 'OPERATIONS__URL') }
-    return refillIndex({ db, config, trust: { signer: signerOf('catalog') } })
-  })
+  const resources = await withDb('operations', (db) => projectionOf(db).refill(rows))
+  const operations = await withDb('catalog', (db) => refillIndex(indexDeps(db)))
   console.log(`Filled again: ${resources} resources in operations, ${operations} operations in the catalog.`)
 }

@@ -1,5 +1,6 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readIfThere } from '../base/record.ts'
 import { type App, type AppContext, envFor } from './apps.ts'
 
 const fileOf = (dir: string, app: string) => join(dir, 'keys/env', `${app}.json`)
@@ -15,11 +16,11 @@ export const writeAppEnv = (apps: readonly App[], context: AppContext): void => 
 
 /** Lays the kept environment of an app under this process's own, which wins. Answers false where there is none. */
 export const loadAppEnv = (dir: string, app: string): boolean => {
-  try {
-    const kept = JSON.parse(readFileSync(fileOf(dir, app), 'utf8')) as Record<string, string>
-    for (const [name, value] of Object.entries(kept)) process.env[name] ??= value
-    return true
-  } catch {
-    return false
-  }
+  const kept = readAppEnv(dir, app)
+  for (const [name, value] of Object.entries(kept ?? {})) process.env[name] ??= value
+  return kept !== undefined
 }
+
+/** The kept environment of an app, if there is one. */
+export const readAppEnv = (dir: string, app: string): Record<string, string> | undefined =>
+  readIfThere(fileOf(dir, app))

@@ -23,43 +23,28 @@ export type App = {
 const STORES = ['postgres', 'redis'] as const
 const STORES_AND_EVENTS = [...STORES, 'nats'] as const
 
+/** An app behind the gateway: the ports of its public and its internal listener, and how the latter is called. */
+const behind = (name: string, http: number, inside: 'RPC' | 'INTERNAL', internal: number, uses: App['uses']): App => ({
+  ...inner(name, inside, internal, uses),
+  http: [`${name.toUpperCase()}__HTTP__PORT`, http],
+})
+const inner = (name: string, inside: 'RPC' | 'INTERNAL' | 'HTTP', internal: number, uses: App['uses']): App => ({
+  ...{ name, uses },
+  internal: [`${name.toUpperCase()}__${inside}__PORT`, internal],
+})
+
 /** Every app in the order in which they are shown; they start side by side. */
 export const APPS: readonly App[] = [
-  { name: 'token', http: ['TOKEN__HTTP__PORT', 7131], internal: ['TOKEN__RPC__PORT', 7132], uses: STORES },
-  { name: 'credential', internal: ['CREDENTIAL__RPC__PORT', 7122], uses: STORES },
-  {
-    name: 'identity',
-    http: ['IDENTITY__HTTP__PORT', 7111],
-    internal: ['IDENTITY__RPC__PORT', 7112],
-    uses: STORES_AND_EVENTS,
-  },
-  {
-    name: 'session',
-    http: ['SESSION__HTTP__PORT', 7101],
-    internal: ['SESSION__RPC__PORT', 7102],
-    uses: STORES_AND_EVENTS,
-  },
-  {
-    name: 'catalog',
-    http: ['CATALOG__HTTP__PORT', 7141],
-    internal: ['CATALOG__INTERNAL__PORT', 7142],
-    uses: STORES_AND_EVENTS,
-  },
-  {
-    name: 'operations',
-    http: ['OPERATIONS__HTTP__PORT', 7151],
-    internal: ['OPERATIONS__INTERNAL__PORT', 7152],
-    uses: STORES_AND_EVENTS,
-  },
-  { name: 'worker', internal: ['WORKER__INTERNAL__PORT', 7161], uses: [...STORES_AND_EVENTS, 'temporal'] },
-  { name: 'relay', internal: ['RELAY__INTERNAL__PORT', 7171], uses: [...STORES_AND_EVENTS, 'temporal'] },
-  { name: 'fleet', internal: ['FLEET__HTTP__PORT', 7181], uses: [] },
-  {
-    name: 'gateway',
-    http: ['GATEWAY__HTTP__PORT', 8080],
-    internal: ['GATEWAY__INTERNAL__PORT', 7091],
-    uses: ['redis', 'nats'],
-  },
+  behind('token', 7131, 'RPC', 7132, STORES),
+  inner('credential', 'RPC', 7122, STORES),
+  behind('identity', 7111, 'RPC', 7112, STORES_AND_EVENTS),
+  behind('session', 7101, 'RPC', 7102, STORES_AND_EVENTS),
+  behind('catalog', 7141, 'INTERNAL', 7142, STORES_AND_EVENTS),
+  behind('operations', 7151, 'INTERNAL', 7152, STORES_AND_EVENTS),
+  inner('worker', 'INTERNAL', 7161, [...STORES_AND_EVENTS, 'temporal']),
+  inner('relay', 'INTERNAL', 7171, [...STORES_AND_EVENTS, 'temporal']),
+  inner('fleet', 'HTTP', 7181, []),
+  behind('gateway', 8080, 'INTERNAL', 7091, ['redis', 'nats']),
 ]
 export const APP_NAMES = APPS.map(({ name }) => name)
 
@@ -81,6 +66,10 @@ export type AppContext = {
   prefix: { nats: string; redis: string; queue: string }
   overrides?: NodeJS.ProcessEnv
 }
+
+/** Each app's ports of the table. */
+export const tablePorts = (): AppContext['ports'] =>
+  Object.fromEntries(APPS.map(({ name, http, internal }) => [name, { http: http?.[1], internal: internal[1] }]))
 
 /** Takes the ports of these apps: those of the environment or the table, or the next free ones. */
 export const takePorts = async (apps: readonly App[], ports: Ports, any = false): Promise<AppContext['ports']> => {

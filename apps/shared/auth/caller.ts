@@ -66,7 +66,7 @@ export const actorOfCaller = ({ user_id, username, roles, behind }: Caller) => (
   ...(behind.length > 0 && { behind }),
 })
 
-/** The refusal of what only people can do; undefined for a person. */
+/** The refusal of an act that only people may do; undefined for a person. */
 export const refuseMachine = ({ kind }: Pick<Caller, 'kind'>): AppError | undefined =>
   kind === 'person' ? undefined : new AppError('policy_denied', 'person_required', 'Only a person can do this.')
 

@@ -1,9 +1,9 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import type { DataConverter, Payload, PayloadCodec } from '@temporalio/common'
 import Type from 'typebox'
 import { Value } from 'typebox/value'
 import { ConfigError, readJsonFile } from '../config.ts'
+import { seal, unseal } from './seal.ts'
 
 export type { Payload }
 
@@ -20,9 +20,6 @@ const KeyFile = Type.Object(
 )
 
 const ENCODING = 'binary/encrypted'
-const CIPHER = 'aes-256-gcm'
-const IV_BYTES = 12
-const TAG_BYTES = 16
 
 const text = (bytes: Uint8Array | null | undefined): string => Buffer.from(bytes ?? []).toString('utf8')
 
@@ -57,18 +54,14 @@ export class EncryptingCodec implements PayloadCodec {
   }
 
   #encrypt({ metadata, data }: Payload, workflow_id: string): Payload {
-    const iv = randomBytes(IV_BYTES)
-    const cipher = createCipheriv(CIPHER, this.#key(this.#current), iv)
-    cipher.setAAD(bound(this.#current, workflow_id))
     const plain = Buffer.concat([header(metadata), data ?? Buffer.alloc(0)])
-    const sealed = Buffer.concat([cipher.update(plain), cipher.final()])
     return {
       metadata: {
         encoding: Buffer.from(ENCODING),
         'encryption-key-id': Buffer.from(this.#current),
         'workflow-id': Buffer.from(workflow_id),
       },
-      data: Buffer.concat([iv, cipher.getAuthTag(), sealed]),
+      data: seal(this.#key(this.#current), bound(this.#current, workflow_id), plain),
     }
   }
 
@@ -78,19 +71,13 @@ export class EncryptingCodec implements PayloadCodec {
     if (expected !== undefined && workflow_id !== expected)
       throw new Error(`A payload of workflow ${workflow_id} was found in ${expected}.`)
     const key_id = text(payload.metadata?.['encryption-key-id'])
-    const data = Buffer.from(payload.data ?? [])
-    const decipher = createDecipheriv(CIPHER, this.#key(key_id), data.subarray(0, IV_BYTES), {
-      authTagLength: TAG_BYTES,
-    })
-    decipher.setAAD(bound(key_id, workflow_id))
-    decipher.setAuthTag(data.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
-    const plain = Buffer.concat([decipher.update(data.subarray(IV_BYTES + TAG_BYTES)), decipher.final()])
+    const plain = unseal(this.#key(key_id), bound(key_id, workflow_id), Buffer.from(payload.data ?? []))
     const end = plain.indexOf('\n')
     return { metadata: metadataOf(plain.subarray(0, end)), data: plain.subarray(end + 1) }
   }
 }
 
-const bound = (key_id: string, workflow_id: string) => Buffer.from(JSON.stringify([key_id, workflow_id]))
+const bound = (key_id: string, workflow_id: string) => JSON.stringify([key_id, workflow_id])
 
 /** The metadata of the plain payload, as one line before its data. */
 const header = (metadata: Payload['metadata']): Buffer =>

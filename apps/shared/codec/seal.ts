@@ -14,7 +14,7 @@ export const seal = (key: Uint8Array, about: string, bytes: string | Buffer): Bu
 /** Opens what `seal` made. Throws for another key or subject, and for changed bytes. */
 export const unseal = (key: Uint8Array, about: string, sealed: Buffer): Buffer => {
   const tag = sealed.subarray(IV_BYTES, IV_BYTES + TAG_BYTES)
-  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, IV_BYTES))
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
     .setAAD(Buffer.from(about))
     .setAuthTag(tag)
   return Buffer.concat([decipher.update(sealed.subarray(IV_BYTES + TAG_BYTES)), decipher.final()])

@@ -4,6 +4,16 @@ type Members = Record<string, unknown>
 export const isObject = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** The JSON object that a text is; undefined if it is none. */
+export const objectIn = (text: string): Members | undefined => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
 export const pointerOf = (...tokens: (string | number)[]): string =>
   tokens.map((token) => `/${String(token).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 

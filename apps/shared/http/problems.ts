@@ -92,7 +92,7 @@ const ofItsKind = (errors: readonly ErrorObject[]): ErrorObject[] => {
   return errors.filter((error) => !dropped.has(error))
 }
 
-/** The refusal of what does not fit its schema, with a pointer to every violation. */
+/** The refusal of a value that does not fit its schema, with a pointer to every violation. */
 export const invalid = (all: ErrorObject[], context: string, codes: EdgeCodes): AppError => {
   const errors = ofItsKind(all)
   const violations = errors.map((error): Violation => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Value } from 'typebox/value'
 import { CheckRun, type PreviewChange } from '../../../shared/contracts/client/preview.ts'
 import { digest } from '../../../shared/data/digest.ts'
-import { isObject } from '../../../shared/data/pointer.ts'
+import { objectIn } from '../../../shared/data/pointer.ts'
 import { createDiff } from '../tools/diff.ts'
 import { sshOptions, writeOwn } from '../tools/host.ts'
 import { pictureOf } from '../tools/picture.ts'
@@ -97,12 +97,8 @@ const play = async (job: Job, { args, dir, env }: Ready, more: string[] = []) =>
 }
 
 const eventOf = (text: string): Record<string, unknown> | undefined => {
-  try {
-    const value: unknown = text.startsWith('{') && JSON.parse(text)
-    return isObject(value) && 'signalbox' in value ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = text.startsWith('{') ? objectIn(text) : undefined
+  return value && 'signalbox' in value ? value : undefined
 }
 
 const take = (
@@ -159,8 +155,8 @@ export const previewPlaybook: Tool = async (job) => {
   const ready = prepare(job)
   if ('status' in ready) return ready
   const { end, told } = await play(job, ready, ['--check', '--diff'])
-  const other = stopped(end, 'ansible-playbook', ' No change was made.')
-  if (other) return other.status === 'unknown' ? { ...other, status: 'failed' } : other
+  const other = stopped(end, 'ansible-playbook', true)
+  if (other) return other
   const bad = hostsFailed(told)
   if (bad !== undefined) return failed('hosts_failed', `${bad} No change was made.`)
   if (end.how === 'not_begun' || end.code !== 0 || Object.keys(told.hosts).length === 0)

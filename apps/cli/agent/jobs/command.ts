@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isObject } from '../../../shared/data/pointer.ts'
+import { objectIn } from '../../../shared/data/pointer.ts'
 import { failed, refusedBy, runTool, stopped, type Tool } from '../tools/types.ts'
 
 const MAX_OUTPUTS = 64 * 1024
@@ -34,12 +34,8 @@ export const command: Tool = async (job) => {
 
 const collect = (path: string) => {
   if (!existsSync(path)) return { status: 'succeeded' as const, outputs: {} }
-  const { size } = lstatSync(path)
-  try {
-    const value: unknown = lstatSync(path).isFile() && size <= MAX_OUTPUTS && JSON.parse(readFileSync(path, 'utf8'))
-    if (isObject(value)) return { status: 'succeeded' as const, outputs: value }
-  } catch {
-    // no JSON
-  }
+  const found = lstatSync(path)
+  const outputs = found.isFile() && found.size <= MAX_OUTPUTS ? objectIn(readFileSync(path, 'utf8')) : undefined
+  if (outputs) return { status: 'succeeded' as const, outputs }
   return failed('outputs_invalid', `The outputs are no JSON object of at most ${MAX_OUTPUTS} B.`)
 }

@@ -4,7 +4,7 @@ import { digest } from '../../../shared/data/digest.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
 import { createDiff } from '../tools/diff.ts'
 import { pictureOf } from '../tools/picture.ts'
-import { Ended, failed, type Job, refusedBy, stale, type Tool, type Verdict } from '../tools/types.ts'
+import { failed, type Job, refusal, refusedBy, stale, type Tool, type Verdict } from '../tools/types.ts'
 import { branchOf, openRepo, type Repo } from './repo.ts'
 
 const AUTHOR = 'Signalbox <signalbox@localhost>'
@@ -20,13 +20,12 @@ const askedOf = (job: Job): Asked => {
   const { repo, files, message } = job.work.inputs as Record<string, unknown>
   const base = branchOf(job, 'base')
   const branch = branchOf(job, 'branch', 'push')
-  if (typeof message !== 'string' || message.trim() === '') throw new Ended(refusedBy('"message" is a text.'))
+  if (typeof message !== 'string' || message.trim() === '') throw refusal('"message" is a text.')
   if (!isObject(files) || Object.keys(files).length > MAX_FILES || Object.keys(files).length === 0)
-    throw new Ended(refusedBy(`"files" is an object of 1 to ${MAX_FILES} files.`))
+    throw refusal(`"files" is an object of 1 to ${MAX_FILES} files.`)
   for (const [path, text] of Object.entries(files)) {
-    if (!PATH.test(path)) throw new Ended(refusedBy(`"${path}" is no path inside a repository.`))
-    if (typeof text !== 'string' && text !== null)
-      throw new Ended(refusedBy(`The file "${path}" is a text, or null to delete it.`))
+    if (!PATH.test(path)) throw refusal(`"${path}" is no path inside a repository.`)
+    if (typeof text !== 'string' && text !== null) throw refusal(`The file "${path}" is a text, or null to delete it.`)
   }
   const asked = { base, branch, files: files as Asked['files'], message }
   return { ...asked, digest: digest({ repo, ...asked }) }
@@ -39,7 +38,7 @@ const commitOn = async (job: Job, { must }: Repo, head: string, { files, message
   const modes = new Map<string, string>()
   for (const line of (await must(['ls-tree', '-r', head, '--', ...Object.keys(files)])).split('\n').filter(Boolean)) {
     const [, mode = '', path = ''] = /^(\d+) .*?\t(.*)$/.exec(line) ?? []
-    if (!mode.startsWith('100')) throw new Ended(refusedBy(`"${path}" is a link or a submodule.`))
+    if (!mode.startsWith('100')) throw refusal(`"${path}" is a link or a submodule.`)
     modes.set(path, mode)
   }
   const data = (text: string) => `data ${Buffer.byteLength(text)}\n${text}\n`

@@ -1,6 +1,6 @@
 import { isObject } from '../../../shared/data/pointer.ts'
 import { ADDRESS, hostKeysOf } from '../tools/host.ts'
-import { Ended, type Job, refusedBy } from '../tools/types.ts'
+import { type Job, refusal } from '../tools/types.ts'
 
 const HOST = /^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/
@@ -8,7 +8,7 @@ const USER = /^[a-z_][a-z0-9_-]{0,31}$/
 const MAX_HOSTS = 10_000
 
 const refuse = (message: string): never => {
-  throw new Ended(refusedBy(message))
+  throw refusal(message)
 }
 
 /** Variables of a step. Those that say how ansible reaches a host or what it runs there are for the agent's file alone. */

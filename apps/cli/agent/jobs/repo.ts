@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path'
 import { fits } from '../tools/file.ts'
 import { hostKeyFault, hostKeysOf, sshOptions } from '../tools/host.ts'
-import { Ended, failed, type Job, refusedBy, runTool, stopped } from '../tools/types.ts'
+import { Ended, failed, type Job, refusal, runTool, stopped } from '../tools/types.ts'
 
 type Options = {
   stdin?: string
@@ -28,19 +28,18 @@ const repoOf = (job: Job) => {
   const { git: rules } = job.file
   const name = String((job.work.inputs as Record<string, unknown>).repo)
   const repo = rules?.repos[name]
-  if (!rules || !repo) throw new Ended(refusedBy(`The agent's file names no repository "${name}".`))
+  if (!rules || !repo) throw refusal(`The agent's file names no repository "${name}".`)
   return { rules, name, repo }
 }
 
 /** The name of a branch that the agent's file allows, or the end of the job. */
 export const branchOf = (job: Job, name: string, allowed?: 'push' | 'merge'): string => {
   const branch = (job.work.inputs as Record<string, unknown>)[name]
-  if (typeof branch !== 'string' || !BRANCH.test(branch))
-    throw new Ended(refusedBy(`"${name}" is the name of a branch.`))
+  if (typeof branch !== 'string' || !BRANCH.test(branch)) throw refusal(`"${name}" is the name of a branch.`)
   const { repo } = repoOf(job)
   if (allowed && !repo[allowed]?.some((pattern) => fits(pattern, branch))) {
     const does = allowed === 'push' ? 'push' : 'merge into'
-    throw new Ended(refusedBy(`The agent's file does not let jobs ${does} "${branch}".`))
+    throw refusal(`The agent's file does not let jobs ${does} "${branch}".`)
   }
   return branch
 }
@@ -80,8 +79,8 @@ export const openRepo = async (job: Job): Promise<Repo> => {
       ...{ path: rules.program, args, cwd: job.folder, env, grace_s: GRACE_S, log, max_line: MAX_LINE },
       ...(stdin !== undefined && { stdin }),
     })
-    const other = stopped(end, `${basename(rules.program)} ${args[0]}`, acts ? '' : ' No change was made.')
-    if (other) throw new Ended(other.status === 'unknown' && !acts ? { ...other, status: 'failed' } : other)
+    const other = stopped(end, `${basename(rules.program)} ${args[0]}`, !acts)
+    if (other) throw new Ended(other)
     return { code: end.how === 'not_begun' ? 1 : (end.code ?? 1), out, said }
   }
   const must: Repo['must'] = async (args, options) => {

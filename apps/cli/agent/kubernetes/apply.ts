@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Tool } from '../tools/types.ts'
 import { broughtOf, type Checked, check, movedFrom, type Rules } from './check.ts'
-import { deleteAt, type Entry, joined, readInventory, writeInventory } from './inventory.ts'
+import { type Entry, joined, readInventory } from './inventory.ts'
 import { type Saved, withCluster } from './preview.ts'
 import { rulesOf } from './ready.ts'
-import { type Basis, fault, heed, openSaved, type Run, waitFor, wavesOf, write } from './run.ts'
+import { type Basis, basisOf, fault, heed, list, openSaved, type Run, remove, waitFor, wavesOf, write } from './run.ts'
 import { eachOf, keyOf, liveAt } from './set.ts'
 
 type Item = Saved['objects'][number]
@@ -52,10 +52,7 @@ const recheck = async (run: Run, item: Item, rules: Rules): Promise<Checked> => 
   return now
 }
 
-const basisOf = ({ live, taken }: Checked): Basis => ({
-  version: live ? String(live.metadata.resourceVersion) : '1',
-  force: taken.length > 0,
-})
+const basisFor = ({ live, taken }: Checked): Basis => basisOf(live, taken.length > 0)
 
 /** Applies all waves; the list of the set is written before the first object that it could lose. */
 const applyAll = async (run: Run, basis: Map<Item, Checked>, before: Entry[], rules: Rules): Promise<Entry[]> => {
@@ -76,8 +73,8 @@ const applyAll = async (run: Run, basis: Map<Item, Checked>, before: Entry[], ru
       await eachOf(part, async (item) => {
         const seen = basis.get(item)
         const now = seen?.action === 'unseen' ? await firstCheck(run, item, rules) : (seen as Checked)
-        const renew = async () => basisOf(await recheck(run, item, rules))
-        const { metadata } = await write(run, item, basisOf(now), renew)
+        const renew = async () => basisFor(await recheck(run, item, rules))
+        const { metadata } = await write(run, item, basisFor(now), renew)
         made.push({ ...item.ref, uid: String(metadata.uid) })
       })
       if (part[0]?.ref.kind === 'CustomResourceDefinition') await waitFor(run, part)
@@ -87,11 +84,6 @@ const applyAll = async (run: Run, basis: Map<Item, Checked>, before: Entry[], ru
   const entries = joined(before, made)
   await list(run, entries)
   return entries
-}
-
-const list = async (run: Run, entries: Entry[]) => {
-  const words = await writeInventory(run.cluster, run.saved.namespace, run.saved.set, entries)
-  if (words !== undefined) throw fault(run, 'refused', `The server refuses the list of the set: ${words}`)
 }
 
 /** The first check of an object whose namespace or kind has come with the set: it must be new there. */
@@ -107,13 +99,10 @@ const firstCheck = async (run: Run, item: Item, rules: Rules): Promise<Checked> 
   }
 }
 
-const prune = async (run: Run, { id, path, uid }: Saved['prune'][number]) => {
-  const live = await liveAt(run.cluster, path)
+const prune = async (run: Run, one: Saved['prune'][number]) => {
+  const live = await liveAt(run.cluster, one.path)
   if (!live) return
-  if (live.metadata.uid !== uid) throw fault(run, 'conflict', `${id} is another object than the one to be deleted.`)
-  run.begun = true
-  const words = await deleteAt(run.cluster, path, live)
-  if (words !== undefined) throw fault(run, 'refused', `The server does not delete ${id}: ${words}`)
-  run.done.push(`${id} deleted`)
-  run.job.log(`${id}: deleted`)
+  if (live.metadata.uid !== one.uid)
+    throw fault(run, 'conflict', `${one.id} is another object than the one to be deleted.`)
+  await remove(run, one, live)
 }

@@ -3,9 +3,9 @@ import { Agent, request as ask } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { matcherOf } from '../../../shared/data/pattern.ts'
-import { isObject } from '../../../shared/data/pointer.ts'
+import { isObject, objectIn } from '../../../shared/data/pointer.ts'
 import { writeOwn } from '../tools/host.ts'
-import { Ended, failed, type Job, refusedBy, runTool, type Verdict } from '../tools/types.ts'
+import { Ended, failed, type Job, refusal, runTool, type Verdict } from '../tools/types.ts'
 
 export type Answer = { code: number; body: Record<string, unknown> }
 export type Call = { body?: object; patch?: boolean; query?: Record<string, string> }
@@ -48,7 +48,7 @@ export const openCluster = async (job: Job): Promise<Cluster> => {
   const name = String(cluster)
   const rules = job.file.kubernetes
   const found = rules?.clusters[name]
-  if (!rules || !found) throw new Ended(refusedBy(`The agent's file names no cluster "${name}".`))
+  if (!rules || !found) throw refusal(`The agent's file names no cluster "${name}".`)
   const config = writeOwn(job, 'kubeconfig', readConfig(name, found.kubeconfig))
   const place = join(job.folder, 'kube')
   mkdirSync(place, { mode: 0o700 })
@@ -125,7 +125,7 @@ const readConfig = (name: string, path: string): string => {
     return readFileSync(path, 'utf8')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw new Ended(refusedBy(`The kubeconfig of the cluster "${name}" cannot be read: ${code}.`))
+    throw refusal(`The kubeconfig of the cluster "${name}" cannot be read: ${code}.`)
   }
 }
 
@@ -147,7 +147,7 @@ const send = (by: { agent: Agent; socketPath: string }, method: string, path: st
       res.on('error', fail)
       res.on('end', () => {
         const said = Buffer.concat(chunks).toString()
-        const parsed = parse(said)
+        const parsed = objectIn(said)
         const code = res.statusCode ?? 0
         // What is no object is a word of kubectl, which could not reach the cluster.
         if (!parsed && code >= 500) return fail(new Error(said.trim().slice(0, 300) || `HTTP ${code}.`))
@@ -158,15 +158,6 @@ const send = (by: { agent: Agent; socketPath: string }, method: string, path: st
     req.on('timeout', () => req.destroy(new Error('it took too long.')))
     req.end(text)
   })
-
-const parse = (text: string): Record<string, unknown> | undefined => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
 
 /** What the server said of a refused request. */
 export const wordsOf = ({ code, body }: Answer): string =>

@@ -1,9 +1,9 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { ObjectSet, PreviewChange, PreviewField } from '../../../shared/contracts/client/preview.ts'
 import { matcherOf } from '../../../shared/data/pattern.ts'
 import { pictureOf } from '../tools/picture.ts'
-import { seal } from '../tools/seal.ts'
-import { Ended, failed, type Job, refusedBy, type Tool, type Verdict } from '../tools/types.ts'
+import { keepSealed } from '../tools/seal.ts'
+import { failed, type Job, refusal, refusedBy, type Tool, type Verdict } from '../tools/types.ts'
 import { broughtOf, type Checked, check, type Found, type Refused, type Rules } from './check.ts'
 import { type Cluster, NoAnswer, openCluster } from './cluster.ts'
 import { eitherOf, type KubeObject, ownedBy, partOf } from './fields.ts'
@@ -34,7 +34,7 @@ const MAX_PATTERNS = 100
 const textsOf = (job: Job, member: string): string[] => {
   const value = (job.work.inputs as Record<string, unknown>)[member] ?? []
   if (!Array.isArray(value) || value.length > MAX_PATTERNS || value.some((one) => typeof one !== 'string'))
-    throw new Ended(refusedBy(`"${member}" is a list of texts.`))
+    throw refusal(`"${member}" is a list of texts.`)
   return value as string[]
 }
 
@@ -82,10 +82,7 @@ export const previewSet: Tool = (job) =>
       ...{ noise: [...rules.noise], take: rules.take, prune: gone, inventory },
       objects: placed.map((one, i) => savedOf(one, checked[i] as Checked)),
     }
-    const bytes = Buffer.from(JSON.stringify(saved))
-    const sealed = seal(job.file.state_dir, job.work.operation_id, bytes)
-    const about = { name: 'objects.sealed', kind: 'saved_plan', media_type: 'application/octet-stream' }
-    const { sha256 } = await job.keep(about, sealed)
+    const plan = await keepSealed(job, 'objects', 'saved_plan', Buffer.from(JSON.stringify(saved)))
     const sensitive = textsOf(job, 'sensitive').map(matcherOf)
     const isSensitive = (kind: string, path: string) =>
       (kind === 'Secret' && (path.startsWith('/data') || path.includes(LAST_APPLIED))) ||
@@ -96,8 +93,7 @@ export const previewSet: Tool = (job) =>
     ]
     const made: ObjectSet = {
       ...{ format: 'signalbox/preview@1', binding: 'checked', tool: `kubernetes ${cluster.version}`, drift: 0 },
-      ...{ source_digest, cluster: cluster.name, set, ...pictureOf(changes) },
-      plan: { sha256, content_sha256: createHash('sha256').update(bytes).digest('hex') },
+      ...{ source_digest, cluster: cluster.name, set, ...pictureOf(changes), plan },
       unforeseen: saved.objects
         .filter(({ action }) => action === 'unseen')
         .map(({ id }) => `${id}: the server can check it once its namespace or kind exists`)

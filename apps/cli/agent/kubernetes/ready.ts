@@ -1,6 +1,6 @@
 import { isObject } from '../../../shared/data/pointer.ts'
 import { type CelProgram, compileCel } from '../../../shared/expressions/cel.ts'
-import { Ended, refusedBy } from '../tools/types.ts'
+import { refusal } from '../tools/types.ts'
 import type { KubeObject } from './fields.ts'
 
 /** `failed`: it will not get ready by waiting. */
@@ -107,13 +107,13 @@ const ownRule = (object: KubeObject, program: CelProgram): Readiness => {
 
 /** The rules of the step for other kinds. */
 export const rulesOf = (ready_if: unknown = {}): Map<string, CelProgram> => {
-  if (!isObject(ready_if)) throw new Ended(refusedBy('"wait.ready_if" has an expression for each kind.'))
+  if (!isObject(ready_if)) throw refusal('"wait.ready_if" has an expression for each kind.')
   return new Map(
     Object.entries(ready_if).map(([kind, source]) => {
       try {
         return [kind, compileCel(String(source), ['object'])]
       } catch (error) {
-        throw new Ended(refusedBy(`"wait.ready_if" of ${kind}: ${(error as Error).message}`))
+        throw refusal(`"wait.ready_if" of ${kind}: ${(error as Error).message}`)
       }
     }),
   )

@@ -5,7 +5,7 @@ import { digest } from '../../../shared/data/digest.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
 import { writeOwn } from '../tools/host.ts'
 import { copySource, filesOf } from '../tools/source.ts'
-import { Ended, failed, type Job, refusedBy, runTool, stopped } from '../tools/types.ts'
+import { Ended, failed, type Job, refusal, runTool, stopped } from '../tools/types.ts'
 import { bare, type KubeObject } from './fields.ts'
 
 const INSIDE = /^(?!.*(^|\/)\.{1,2}(\/|$))[A-Za-z0-9._/-]{1,200}$/
@@ -20,7 +20,6 @@ const MAX_TEXT = 64 * 1024 * 1024
 /** Manifests, as a source or the step itself gives them. */
 export type Rendered = { objects: KubeObject[]; source_digest: string; namespace: string; set: string }
 
-const refuse = (message: string) => new Ended(refusedBy(message))
 const broken = (message: string) => new Ended(failed('render_failed', `${message} No change was made.`, false))
 
 /** Renders the objects of the step: plain files, a kustomization, a Helm chart, or those that the step lists. */
@@ -28,18 +27,18 @@ export const render = async (job: Job, server: string): Promise<Rendered> => {
   const inputs = job.work.inputs as Record<string, unknown>
   const { source, path = '.', render: how = 'none', namespace, set, values = {}, objects } = inputs
   for (const [member, value] of Object.entries({ namespace, set }))
-    if (typeof value !== 'string' || !NAME.test(value)) throw refuse(`"${member}" is a name of Kubernetes.`)
+    if (typeof value !== 'string' || !NAME.test(value)) throw refusal(`"${member}" is a name of Kubernetes.`)
   const names = { namespace: String(namespace), set: String(set) }
   if (objects !== undefined) {
-    if (source !== undefined || !Array.isArray(objects)) throw refuse('"objects" is a list, without a "source".')
+    if (source !== undefined || !Array.isArray(objects)) throw refusal('"objects" is a list, without a "source".')
     const own = objects.flatMap((object) => unfold(object, '"objects"'))
     if (own.some(({ kind }) => kind === 'Secret'))
-      throw refuse('A Secret comes from a source of the agent, never from the inputs of a step.')
+      throw refusal('A Secret comes from a source of the agent, never from the inputs of a step.')
     return { ...names, objects: own, source_digest: digest(own) }
   }
   const found = job.file.kubernetes?.sources?.[String(source)]
-  if (!found) throw refuse(`The agent's file names no source "${source}" of manifests.`)
-  if (typeof path !== 'string' || (path !== '.' && !INSIDE.test(path))) throw refuse('"path" is a path in the source.')
+  if (!found) throw refusal(`The agent's file names no source "${source}" of manifests.`)
+  if (typeof path !== 'string' || (path !== '.' && !INSIDE.test(path))) throw refusal('"path" is a path in the source.')
   const root = join(job.folder, 'source')
   const source_digest = copySource(job, String(source), found.path, root, SKIPPED)
   const dir = join(root, path)
@@ -52,7 +51,7 @@ export const render = async (job: Job, server: string): Promise<Rendered> => {
         : how === 'helm' && isObject(values)
           ? await helm(job, { dir, server, values, ...names })
           : undefined
-  if (!made) throw refuse('"render" is none, kustomize or helm, and "values" an object.')
+  if (!made) throw refusal('"render" is none, kustomize or helm, and "values" an object.')
   if (made.length === 0 || made.length > MAX_OBJECTS)
     throw broken(`The source "${source}" has ${made.length} objects; a set has 1 to ${MAX_OBJECTS}.`)
   return { ...names, objects: made, source_digest: digest({ source_digest, path, how, values }) }
@@ -66,7 +65,7 @@ const plain = (dir: string): KubeObject[] =>
 type Chart = { dir: string; server: string; values: object; namespace: string; set: string }
 const helm = async (job: Job, { dir, server, values, namespace, set }: Chart): Promise<KubeObject[]> => {
   const program = job.file.kubernetes?.helm
-  if (!program) throw refuse('The agent\'s file names no program "helm".')
+  if (!program) throw refusal('The agent\'s file names no program "helm".')
   const file = writeOwn(job, 'values.json', JSON.stringify(values))
   const options = ['--namespace', namespace, '--values', file, '--include-crds', '--skip-tests']
   const text = await outputOf(job, program, ['template', set, dir, ...options, '--kube-version', server])
@@ -97,8 +96,8 @@ const outputOf = async (job: Job, program: string | undefined, args: string[]): 
       else if (text.trim() !== '') said = text
     },
   })
-  const other = stopped(end, args[0] ?? '', ' No change was made.')
-  if (other) throw new Ended(other.status === 'unknown' ? { ...other, status: 'failed' } : other)
+  const other = stopped(end, args[0] ?? '', true)
+  if (other) throw new Ended(other)
   if (end.how === 'not_begun' || end.code !== 0) throw broken(`${args[0]} failed: ${said.slice(0, 500)}`)
   return lines.join('\n')
 }

@@ -1,13 +1,14 @@
-import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Value } from 'typebox/value'
 import { ObjectSet } from '../../../shared/contracts/client/preview.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
-import { unseal } from '../tools/seal.ts'
-import { Ended, failed, type Job, refusedBy, stale } from '../tools/types.ts'
+import type { CelProgram } from '../../../shared/expressions/cel.ts'
+import { fetchSealed } from '../tools/seal.ts'
+import { Ended, failed, type Job, refusal, stale } from '../tools/types.ts'
 import { ownedWords } from './check.ts'
 import { type Cluster, NoAnswer, wordsOf } from './cluster.ts'
 import type { KubeObject } from './fields.ts'
+import { deleteAt, type Entry, writeInventory } from './inventory.ts'
 import type { Saved } from './preview.ts'
 import { type Readiness, readinessOf, rulesOf } from './ready.ts'
 import { applyAt, conflictsOf, eachOf, liveAt, type Placed, secretsMask } from './set.ts'
@@ -36,25 +37,15 @@ const MAX_NAMED = 20
 export const openSaved = async (job: Job, cluster: Cluster): Promise<Run> => {
   const given = (job.work.inputs as Record<string, unknown>).preview
   if (!Value.Check(ObjectSet, given))
-    throw new Ended(refusedBy('"preview" is no preview of kubernetes: pass the output of its node.'))
-  const { sha256, content_sha256 } = given.plan
-  const bytes = unseal(job.file.state_dir, job.work.operation_id, await job.fetch(sha256))
-  if (!bytes)
-    throw new Ended(
-      refusedBy('The saved objects do not open: another key sealed them, or they were changed. No change was made.'),
-    )
-  if (createHash('sha256').update(bytes).digest('hex') !== content_sha256)
-    throw new Ended(
-      refusedBy('The saved objects have another digest than the one that was approved. No change was made.'),
-    )
-  const saved = JSON.parse(bytes.toString()) as Saved
+    throw refusal('"preview" is no preview of kubernetes: pass the output of its node.')
+  const saved = JSON.parse((await fetchSealed(job, 'objects', given.plan)).toString()) as Saved
   if (saved.cluster_uid !== cluster.uid)
     throw new Ended(stale(`The cluster "${cluster.name}" is another one than the preview was made with.`))
   for (const { ref, id } of [...saved.objects, ...saved.prune]) {
     const refused = cluster.refuse(ref.kind, ref.namespace)
-    if (refused !== undefined) throw new Ended(refusedBy(`${refused} ${id} was not touched.`))
+    if (refused !== undefined) throw refusal(`${refused} ${id} was not touched.`)
   }
-  const secrets = [...saved.objects.flatMap(({ object, previous }) => [object, previous])]
+  const secrets = saved.objects.flatMap(({ object, previous }) => [object, previous])
   return { job, cluster, saved, mask: secretsMask(job, secrets), done: [], begun: false }
 }
 
@@ -81,6 +72,25 @@ export const heed = (run: Run): void => {
 
 /** What a write is made of: the version that was read ("1" makes an object only where none is), or why there is none. */
 export type Basis = { version: string; force: boolean }
+export const basisOf = (live: KubeObject | undefined, force = false): Basis => ({
+  version: live ? String(live.metadata.resourceVersion) : '1',
+  force,
+})
+
+/** Deletes an object as it was read. */
+export const remove = async (run: Run, { id, path }: { id: string; path: string }, live: KubeObject) => {
+  run.begun = true
+  const words = await deleteAt(run.cluster, path, live)
+  if (words !== undefined) throw fault(run, 'refused', `The server does not delete ${id}: ${words}`)
+  run.done.push(`${id} deleted`)
+  run.job.log(`${id}: deleted`)
+}
+
+/** Writes the list of the objects of the set. */
+export const list = async (run: Run, entries: Entry[]) => {
+  const words = await writeInventory(run.cluster, run.saved.namespace, run.saved.set, entries)
+  if (words !== undefined) throw fault(run, 'refused', `The server refuses the list of the set: ${words}`)
+}
 
 /**
  * Applies one object of the version that was checked. If it moved meanwhile it is checked again by `renew`. Returns the
@@ -96,10 +106,7 @@ export const write = async (
   for (let turn = 1; ; turn += 1) {
     heed(run)
     run.begun = true
-    const answer = await applyAt(run.cluster, placed, basis).catch((error: unknown) => {
-      if (error instanceof NoAnswer) return error
-      throw error
-    })
+    const answer = await orNoAnswer(applyAt(run.cluster, placed, basis))
     if (!(answer instanceof NoAnswer) && (answer.code === 200 || answer.code === 201)) {
       const made = answer.body as KubeObject
       const verb =
@@ -120,12 +127,16 @@ export const write = async (
       const words = owned ? ownedWords(placed.id, owned) : `${placed.id} keeps moving: ${wordsOf(answer)}`
       throw fault(run, 'conflict', words)
     }
-    basis = await renew().catch((error: unknown) => {
-      if (error instanceof NoAnswer) return basis
-      throw error
-    })
+    const renewed = await orNoAnswer(renew())
+    if (!(renewed instanceof NoAnswer)) basis = renewed
   }
 }
+
+const orNoAnswer = <T>(asked: Promise<T>): Promise<T | NoAnswer> =>
+  asked.catch((error: unknown) => {
+    if (error instanceof NoAnswer) return error
+    throw error
+  })
 
 const PRIORITY: [RegExp, number][] = [
   [/^Namespace$/, 0],
@@ -181,15 +192,8 @@ export const waitFor = async (run: Run, placed: readonly Placed[]): Promise<void
 }
 
 /** A cluster that does not answer for a while is waited for, too. */
-const stateOf = async (
-  { cluster }: Run,
-  { path, ref }: Placed,
-  rules: ReturnType<typeof rulesOf>,
-): Promise<Readiness> => {
-  const live = await liveAt(cluster, path).catch((error: unknown) => {
-    if (error instanceof NoAnswer) return error
-    throw error
-  })
+const stateOf = async ({ cluster }: Run, { path, ref }: Placed, rules: Map<string, CelProgram>): Promise<Readiness> => {
+  const live = await orNoAnswer(liveAt(cluster, path))
   if (live instanceof NoAnswer) return { ready: false, words: 'the cluster does not answer' }
   return live ? readinessOf(live, rules.get(ref.kind)) : { ready: false, failed: true, words: 'it is gone' }
 }

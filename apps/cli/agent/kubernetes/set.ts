@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { maskerOf } from '../../../shared/data/mask.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
-import { Ended, failed, type Job, refusedBy } from '../tools/types.ts'
+import { Ended, failed, type Job, refusal } from '../tools/types.ts'
 import { type Answer, type Cluster, rootOf, wordsOf } from './cluster.ts'
 import type { KubeObject } from './fields.ts'
 
@@ -34,7 +34,7 @@ const broughtBy = (objects: KubeObject[], { apiVersion, kind }: KubeObject) => {
 /** Gives each object its place at the cluster, within the rules of the agent's file. */
 export const placeAll = async (cluster: Cluster, objects: KubeObject[], namespace: string, set: string) => {
   const outside = cluster.refuse('ConfigMap', namespace)
-  if (outside !== undefined) throw new Ended(refusedBy(outside))
+  if (outside !== undefined) throw refusal(outside)
   const placed: Placed[] = []
   const seen = new Set<string>()
   for (const object of objects) {
@@ -45,8 +45,8 @@ export const placeAll = async (cluster: Cluster, objects: KubeObject[], namespac
     const where = found.namespaced ? (metadata.namespace ?? namespace) : undefined
     const ref = { apiVersion, kind, ...(where !== undefined && { namespace: where }), name: metadata.name }
     const refused = cluster.refuse(kind, where)
-    if (refused !== undefined) throw new Ended(refusedBy(`${refused} ${idOf(ref)} was not touched.`))
-    if (seen.has(keyOf(ref))) throw new Ended(refusedBy(`The set has ${idOf(ref)} twice.`))
+    if (refused !== undefined) throw refusal(`${refused} ${idOf(ref)} was not touched.`)
+    if (seen.has(keyOf(ref))) throw refusal(`The set has ${idOf(ref)} twice.`)
     seen.add(keyOf(ref))
     const { namespace: _, ...own } = metadata
     const full = { ...object, metadata: { ...own, ...(where !== undefined && { namespace: where }) } } as KubeObject

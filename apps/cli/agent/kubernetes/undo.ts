@@ -1,8 +1,8 @@
 import type { Tool } from '../tools/types.ts'
-import { type KubeObject, ownedBy } from './fields.ts'
-import { deleteAt, type Entry, isOurs, readInventory, writeInventory } from './inventory.ts'
+import { ownedBy } from './fields.ts'
+import { type Entry, isOurs, readInventory } from './inventory.ts'
 import { withCluster } from './preview.ts'
-import { type Basis, fault, heed, openSaved, type Run, waitFor, wavesOf, write } from './run.ts'
+import { basisOf, heed, list, openSaved, remove, waitFor, wavesOf, write } from './run.ts'
 import { eachOf, keyOf, liveAt, managerOf, type Placed } from './set.ts'
 
 /**
@@ -40,20 +40,6 @@ export const undoSet: Tool = (job) =>
     await waitFor(run, restored)
     const old = new Map(made.map((entry) => [keyOf(entry), entry]))
     const entries = saved.inventory.map((entry) => old.get(keyOf(entry)) ?? entry)
-    const words = await writeInventory(cluster, saved.namespace, saved.set, entries)
-    if (words !== undefined) throw fault(run, 'refused', `The server refuses the list of the set: ${words}`)
+    await list(run, entries)
     return { status: 'succeeded', outputs: { undone: run.done.slice(0, 500) } }
   })
-
-const basisOf = (live: KubeObject | undefined): Basis => ({
-  version: live ? String(live.metadata.resourceVersion) : '1',
-  force: false,
-})
-
-const remove = async (run: Run, { id, path }: Placed, live: KubeObject) => {
-  run.begun = true
-  const words = await deleteAt(run.cluster, path, live)
-  if (words !== undefined) throw fault(run, 'refused', `The server does not delete ${id}: ${words}`)
-  run.done.push(`${id} deleted`)
-  run.job.log(`${id}: deleted`)
-}

@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto'
 import { chownSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Value } from 'typebox/value'
 import { SavedPlan } from '../../../shared/contracts/client/preview.ts'
-import { isObject } from '../../../shared/data/pointer.ts'
-import { seal, unseal } from '../tools/seal.ts'
+import { isObject, objectIn } from '../../../shared/data/pointer.ts'
+import { fetchSealed, keepSealed } from '../tools/seal.ts'
 import { Ended, failed, type Job, refusedBy, stale, type Tool, type Verdict } from '../tools/types.ts'
 import { lockIn, lockWords } from './lock.ts'
 import { baseOf, type Module, openModule } from './module.ts'
@@ -20,8 +19,7 @@ export const apply: Tool = async (job) => {
   if (!Value.Check(SavedPlan, given)) return refusedBy('"preview" is no preview: pass the output of its node.')
   if (!Number.isInteger(lock_wait_s) || Number(lock_wait_s) < 0 || Number(lock_wait_s) > MAX_LOCK_WAIT_S)
     return refusedBy(`"lock_wait_s" is a number of seconds from 0 to ${MAX_LOCK_WAIT_S}.`)
-  const plan = await planOf(job, given)
-  if (!Buffer.isBuffer(plan)) return plan
+  const plan = await fetchSealed(job, 'plan', given.plan)
   const module = await openModule(job)
   if (module.source_digest !== given.source_digest)
     return stale('The files of the source changed since this plan was made.')
@@ -36,24 +34,13 @@ export const apply: Tool = async (job) => {
   return await carryOut(job, module, path)
 }
 
-/** The file that was approved, byte for byte; otherwise why it is not. */
-const planOf = async (job: Job, { plan }: SavedPlan): Promise<Buffer | Verdict> => {
-  const opened = unseal(job.file.state_dir, job.work.operation_id, await job.fetch(plan.sha256))
-  if (!opened)
-    return refusedBy('The saved plan does not open: another key sealed it, or it was changed. No change was made.')
-  const digest = createHash('sha256').update(opened).digest('hex')
-  if (digest !== plan.content_sha256)
-    return refusedBy('The saved plan has another digest than the one that was approved. No change was made.')
-  return opened
-}
-
 type Said = { errors: string[]; begun: Set<string>; done: string[]; outputs: Record<string, unknown> }
 
 /** What `apply -json` tells, line by line; its messages are the log. */
 const reader = (job: Job, said: Said): Job['log'] => {
   return (text, line) => {
-    const event = parse(text)
-    if (!event) return job.log(text, line)
+    const event = objectIn(text)
+    if (!event || !('@message' in event)) return job.log(text, line)
     const { type } = event
     const hook = isObject(event.hook) && isObject(event.hook.resource) ? String(event.hook.resource.addr) : ''
     if (type === 'apply_start') said.begun.add(hook)
@@ -68,15 +55,6 @@ const reader = (job: Job, said: Said): Job['log'] => {
   }
 }
 
-const parse = (text: string): Record<string, unknown> | undefined => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) && '@message' in value ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
 const carryOut = async (job: Job, module: Module, plan: string): Promise<Verdict> => {
   const said: Said = { errors: [], begun: new Set(), done: [], outputs: {} }
   const { lock_wait_s = LOCK_WAIT_S } = job.work.inputs as { lock_wait_s?: number }
@@ -88,9 +66,7 @@ const carryOut = async (job: Job, module: Module, plan: string): Promise<Verdict
   const progress = `${said.done.length} of ${said.begun.size} begun changes are done${said.done.length > 0 ? `: ${said.done.slice(0, 20).join(', ')}` : ''}.`
   const unsaved = join(module.dir, 'errored.tfstate')
   if (existsSync(unsaved)) {
-    const sealed = seal(job.file.state_dir, job.work.operation_id, readFileSync(unsaved))
-    const about = { name: 'errored.tfstate.sealed', kind: 'unsaved_state', media_type: 'application/octet-stream' }
-    await job.keep(about, sealed)
+    await keepSealed(job, 'errored.tfstate', 'unsaved_state', readFileSync(unsaved))
     const message = `The state could not be written. Push the kept state before anything else. ${progress}`
     return { status: 'unknown', class: 'unsaved_state', message }
   }

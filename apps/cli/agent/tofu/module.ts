@@ -1,8 +1,8 @@
 import { chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { isObject } from '../../../shared/data/pointer.ts'
+import { objectIn } from '../../../shared/data/pointer.ts'
 import { copySource, filesOf } from '../tools/source.ts'
-import { Ended, failed, type Job, refusedBy, runTool, stopped } from '../tools/types.ts'
+import { Ended, failed, type Job, refusal, runTool, stopped } from '../tools/types.ts'
 
 /** A root module of OpenTofu or Terraform in the sandbox of one attempt, and the tool to run in it. */
 export type Module = {
@@ -36,9 +36,9 @@ export const openModule = async (job: Job): Promise<Module> => {
   const { tofu: rules, state_dir, uid } = job.file
   const { source, workspace = 'default' } = job.work.inputs as Record<string, unknown>
   const found = rules?.sources[String(source)]
-  if (!rules || !found) throw new Ended(refusedBy(`The agent's file names no source "${source}".`))
+  if (!rules || !found) throw refusal(`The agent's file names no source "${source}".`)
   if (typeof workspace !== 'string' || !WORKSPACE.test(workspace))
-    throw new Ended(refusedBy('"workspace" is a name of letters, digits and ._-.'))
+    throw refusal('"workspace" is a name of letters, digits and ._-.')
   const dir = join(job.folder, 'module')
   const source_digest = copySource(job, String(source), found.path, dir, SKIPPED)
   const state_file = found.state === undefined ? undefined : join(found.state, `${workspace}.tfstate`)
@@ -61,14 +61,12 @@ export const openModule = async (job: Job): Promise<Module> => {
       if (line?.stream === 'stdout') out += `${text}\n`
       if (!quiet || line?.stream === 'stderr') log(text, line)
     }
-    const grace_s = rules.grace_s ?? GRACE_S
     const end = await runTool(job, {
-      ...{ path: rules.program, args, cwd: dir, env, grace_s, log: take },
+      ...{ path: rules.program, args, cwd: dir, env, grace_s: rules.grace_s ?? GRACE_S, log: take },
       ...(quiet && { max_line: MAX_JSON }),
     })
-    const acts = ACTING.has(String(args[0]))
-    const other = stopped(end, `${basename(rules.program)} ${args[0]}`, acts ? '' : ' No change was made.')
-    if (other) throw new Ended(other.status === 'unknown' && !acts ? { ...other, status: 'failed' } : other)
+    const other = stopped(end, `${basename(rules.program)} ${args[0]}`, !ACTING.has(String(args[0])))
+    if (other) throw new Ended(other)
     return { code: end.how === 'not_begun' ? 1 : (end.code ?? 1), out }
   }
   const lock = existsSync(join(dir, '.terraform.lock.hcl')) ? ['-lockfile=readonly'] : []
@@ -106,12 +104,8 @@ export const stateOf = async ({ tofu, state_file }: Module): Promise<Record<stri
 
 /** Only the tool reads one that is encrypted, or that is written at this moment. */
 const stateIn = (text: string): Record<string, unknown> | undefined => {
-  try {
-    const state: unknown = JSON.parse(text)
-    return isObject(state) && typeof state.serial === 'number' ? state : undefined
-  } catch {
-    return undefined
-  }
+  const state = objectIn(text)
+  return typeof state?.serial === 'number' ? state : undefined
 }
 
 export type Base = { lineage: string | null; serial: number }

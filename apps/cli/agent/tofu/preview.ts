@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SavedPlan } from '../../../shared/contracts/client/preview.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
-import { seal } from '../tools/seal.ts'
+import { keepSealed } from '../tools/seal.ts'
 import { failed, refusedBy, type Tool } from '../tools/types.ts'
 import { changesOf } from './changes.ts'
 import { baseOf, openModule } from './module.ts'
@@ -25,16 +24,12 @@ export const preview: Tool = async (job) => {
   if (code !== 0 && code !== 2) return failed('tool_failed', 'plan failed: see the log. No change was made.')
   const shown = await module.tofu(['show', '-json', path], { quiet: true })
   if (shown.code !== 0) return failed('tool_failed', 'The saved plan cannot be read. No change was made.')
-  const bytes = readFileSync(path)
-  const content_sha256 = createHash('sha256').update(bytes).digest('hex')
-  const sealed = seal(job.file.state_dir, job.work.operation_id, bytes)
-  const about = { name: 'plan.sealed', kind: 'saved_plan', media_type: 'application/octet-stream' }
-  const { sha256 } = await job.keep(about, sealed)
+  const plan = await keepSealed(job, 'plan', 'saved_plan', readFileSync(path))
   const told = JSON.parse(shown.out) as Parameters<typeof changesOf>[0] & { terraform_version?: string }
   const changes = changesOf(told, job.mask)
   const made: SavedPlan = {
     ...{ format: 'signalbox/preview@1', binding: 'exact', tool: String(told.terraform_version), base },
-    ...{ source_digest: module.source_digest, plan: { sha256, content_sha256 }, ...changes },
+    ...{ source_digest: module.source_digest, plan, ...changes },
   }
   return { status: 'succeeded', outputs: { preview: made } }
 }

@@ -1,11 +1,12 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { seal as sealBy, unseal as unsealBy } from '../../../shared/codec/seal.ts'
+import { sha256Hex } from '../../../shared/data/digest.ts'
+import { type Job, refusal } from './types.ts'
 
 /** Saved plans hold secrets in clear: they leave the agent sealed, by a key that agents of one pool share as a file. */
 const MAGIC = Buffer.from('sbx1')
-const IV = 12
-const TAG = 16
 
 const keyOf = (state_dir: string): Buffer => {
   const path = join(state_dir, 'seal.key')
@@ -19,23 +20,34 @@ const keyOf = (state_dir: string): Buffer => {
 }
 
 /** Sealed for one operation: in another one it does not open. */
-export const seal = (state_dir: string, operation_id: string, bytes: Buffer): Buffer => {
-  const iv = randomBytes(IV)
-  const cipher = createCipheriv('aes-256-gcm', keyOf(state_dir), iv).setAAD(Buffer.from(operation_id))
-  const body = Buffer.concat([cipher.update(bytes), cipher.final()])
-  return Buffer.concat([MAGIC, iv, cipher.getAuthTag(), body])
-}
+export const seal = (state_dir: string, operation_id: string, bytes: Buffer): Buffer =>
+  Buffer.concat([MAGIC, sealBy(keyOf(state_dir), operation_id, bytes)])
 
 /** The bytes, or undefined when another key sealed them, for another operation, or they were changed. */
 export const unseal = (state_dir: string, operation_id: string, sealed: Buffer): Buffer | undefined => {
   if (!sealed.subarray(0, MAGIC.length).equals(MAGIC)) return undefined
-  const at = (from: number, length?: number) =>
-    sealed.subarray(MAGIC.length + from, length === undefined ? undefined : MAGIC.length + from + length)
-  const decipher = createDecipheriv('aes-256-gcm', keyOf(state_dir), at(0, IV), { authTagLength: TAG })
-  decipher.setAAD(Buffer.from(operation_id)).setAuthTag(at(IV, TAG))
   try {
-    return Buffer.concat([decipher.update(at(IV + TAG)), decipher.final()])
+    return unsealBy(keyOf(state_dir), operation_id, sealed.subarray(MAGIC.length))
   } catch {
     return undefined
   }
+}
+
+/** Keeps bytes sealed as an artifact. Answers its digest and that of the bytes. */
+export const keepSealed = async ({ file, work, keep }: Job, name: string, kind: string, bytes: Buffer) => {
+  const about = { name: `${name}.sealed`, kind, media_type: 'application/octet-stream' }
+  const { sha256 } = await keep(about, seal(file.state_dir, work.operation_id, bytes))
+  return { sha256, content_sha256: sha256Hex(bytes) }
+}
+
+type Kept = { sha256: string; content_sha256: string }
+/** What was approved, byte for byte; otherwise the job ends. */
+export const fetchSealed = async (job: Job, what: 'plan' | 'objects', kept: Kept): Promise<Buffer> => {
+  const [does, them, has] = what === 'plan' ? ['does', 'it, or it was', 'has'] : ['do', 'them, or they were', 'have']
+  const bytes = unseal(job.file.state_dir, job.work.operation_id, await job.fetch(kept.sha256))
+  if (!bytes)
+    throw refusal(`The saved ${what} ${does} not open: another key sealed ${them} changed. No change was made.`)
+  if (sha256Hex(bytes) !== kept.content_sha256)
+    throw refusal(`The saved ${what} ${has} another digest than the one that was approved. No change was made.`)
+  return bytes
 }

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import { chownSync, cpSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
-import { Ended, type Job, refusedBy } from './types.ts'
+import { type Job, refusal } from './types.ts'
 
 /** Copies a folder of the agent's file into the attempt; answers the digest of its files. */
 export const copySource = (job: Job, name: string, from: string, dir: string, skipped: RegExp): string => {
   try {
     cpSync(from, dir, { recursive: true, verbatimSymlinks: true, filter: (path) => !skipped.test(basename(path)) })
   } catch (error) {
-    throw new Ended(refusedBy(`The source "${name}" cannot be read: ${(error as NodeJS.ErrnoException).code}.`))
+    throw refusal(`The source "${name}" cannot be read: ${(error as NodeJS.ErrnoException).code}.`)
   }
   const { uid } = job.file
   if (uid) for (const path of [...filesOf(dir, true), dir]) chownSync(path, uid, uid)

@@ -45,6 +45,8 @@ export class Ended extends Error {
     this.verdict = verdict
   }
 }
+/** The end by a rule of the agent. */
+export const refusal = (message: string): Ended => new Ended(refusedBy(message))
 const STALE = 'No change was made. Retry the preview: the gate asks with the new plan.'
 /** The preview that was approved is no longer true. */
 export const stale = (moved: string): Verdict => failed('preview_stale', `${moved} ${STALE}`, false)
@@ -91,12 +93,13 @@ export const runTool = (
   })
 }
 
-/** An end that is not the program's own: it was asked to stop, or something killed it. */
-export const stopped = (end: ProcessEnd, name: string, done = ''): Verdict | undefined => {
+/** An end that is not the program's own: it was asked to stop, or something killed it. `reads`: it changes no target. */
+export const stopped = (end: ProcessEnd, name: string, reads = false): Verdict | undefined => {
+  const done = reads ? ' No change was made.' : ''
   if (end.how === 'not_begun') return failed('refused', `${name} could not be begun: ${end.message}`)
   if (end.code === null) {
     const message = `${name} was ended by ${end.signal}.${done}`
-    return { status: 'unknown', class: end.how === 'timeout' ? 'timeout' : 'cancelled', message }
+    return { status: reads ? 'failed' : 'unknown', class: end.how === 'timeout' ? 'timeout' : 'cancelled', message }
   }
   if (end.how === 'timeout') return failed('timeout', `${name} ran out of time and ended when asked to.${done}`, false)
   if (end.how === 'told') return failed('cancelled', `${name} ended when it was told to stop.${done}`)

@@ -6,4 +6,4 @@ import { findHelm, findPromtool } from './cluster-tools.ts'
  */
 Object.assign(process.env, { CHART_HELM: await findHelm(), CHART_PROMTOOL: await findPromtool() })
 if (process.argv.length < 3) process.argv.push('test/deploy')
-await import('../test.ts')
+await import('./test.ts')

@@ -1,13 +1,13 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { chromium, type Page } from 'playwright-core'
-import { ROOT, signalboxDir } from './base/paths.ts'
-import { readRun } from './base/record.ts'
-import { createScreen } from './base/screen.ts'
-import { readDemo } from './demo/accounts.ts'
-import type { Account } from './demo/client.ts'
-import type { Run } from './run/supervisor.ts'
-import { locateChromium } from './servers/chromium.ts'
+import { ROOT, signalboxDir } from '../../apps/platform/base/paths.ts'
+import { readRun } from '../../apps/platform/base/record.ts'
+import { createScreen } from '../../apps/platform/base/screen.ts'
+import { readDemo } from '../../apps/platform/demo/accounts.ts'
+import type { Account } from '../../apps/platform/demo/client.ts'
+import type { Run } from '../../apps/platform/run/supervisor.ts'
+import { locateChromium } from '../support/chromium.ts'
 
 /** `npm run screenshot`: the pictures of the README, taken from the running platform by a real browser. */
 const FOLDER = join(ROOT, '.github/images')

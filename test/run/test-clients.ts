@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { cacheDir } from '../base/paths.ts'
-import { createScreen } from '../base/screen.ts'
-import { run } from '../servers/sources.ts'
+import { cacheDir } from '../../apps/platform/base/paths.ts'
+import { createScreen } from '../../apps/platform/base/screen.ts'
+import { run } from '../../apps/platform/servers/sources.ts'
 import { prove } from './prove.ts'
 
 /**

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { elapsed } from '../base/screen.ts'
-import { cachePath } from '../servers/cache.ts'
-import { run, type Source, which } from '../servers/sources.ts'
+import { elapsed } from '../../apps/platform/base/screen.ts'
+import { cachePath } from '../../apps/platform/servers/cache.ts'
+import { run, type Source, which } from '../../apps/platform/servers/sources.ts'
 import { findTool, inScratch, moveIn } from './cluster-tools.ts'
 
 /**
@@ -48,4 +48,4 @@ const built = (target: string): Source => ({
 const target = cachePath('otelcol', VERSION)
 process.env.OTEL_COLLECTOR = await findTool('otelcol', target, [built(target)])
 if (process.argv.length < 3) process.argv.push('test/collector')
-await import('../test.ts')
+await import('./test.ts')

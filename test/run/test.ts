@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { bin, QUICK_IMPORTS, ROOT } from './base/paths.ts'
-import { createScreen, elapsed } from './base/screen.ts'
-import { fillCompileCache } from './run/compile-cache.ts'
-import { locateChromium } from './servers/chromium.ts'
-import { FAST_POSTGRES, type TestEnv, withTestServers } from './tests/test-servers.ts'
+import { bin, QUICK_IMPORTS, ROOT } from '../../apps/platform/base/paths.ts'
+import { createScreen, elapsed } from '../../apps/platform/base/screen.ts'
+import { fillCompileCache } from '../../apps/platform/run/compile-cache.ts'
+import { locateChromium } from '../support/chromium.ts'
+import { FAST_POSTGRES, type TestEnv, withTestServers } from './test-servers.ts'
 
 /**
  * `npm test [-- vitest arguments]`: every test against real servers of its own, on free ports with temporary data. The

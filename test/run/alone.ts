@@ -1,4 +1,4 @@
-import { runChild } from '../base/run-child.ts'
+import { runChild } from '../../apps/platform/base/run-child.ts'
 import { withRunFolder } from './run-folder.ts'
 
 /** `npm run test:chaos` and its kin: the script of a folder of tests, in a run folder of its own, with the arguments given. */

@@ -1,10 +1,10 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { bin } from '../base/paths.ts'
-import type { Screen } from '../base/screen.ts'
-import { systemPackage } from './packages.ts'
-import { locate, run, type Source, which } from './sources.ts'
+import { bin } from '../../apps/platform/base/paths.ts'
+import type { Screen } from '../../apps/platform/base/screen.ts'
+import { systemPackage } from '../../apps/platform/servers/packages.ts'
+import { locate, run, type Source, which } from '../../apps/platform/servers/sources.ts'
 
 const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome']
 const INSTALLED = [

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { elapsed } from '../base/screen.ts'
-import { cachePath } from '../servers/cache.ts'
-import { onPath, run, type Source, which } from '../servers/sources.ts'
+import { elapsed } from '../../apps/platform/base/screen.ts'
+import { cachePath } from '../../apps/platform/servers/cache.ts'
+import { onPath, run, type Source, which } from '../../apps/platform/servers/sources.ts'
 import { findEtcd, findHelm, findKubectl, findTool, inScratch, moveIn } from './cluster-tools.ts'
 
 /**
@@ -50,4 +50,4 @@ Object.assign(process.env, {
   KUBE_APISERVER: await findTool('kube-apiserver', server, [onPath(['kube-apiserver'], '1.32.0'), built(server)]),
 })
 if (process.argv.length < 3) process.argv.push('test/kubernetes')
-await import('../test.ts')
+await import('./test.ts')

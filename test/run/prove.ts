@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { QUICK_IMPORTS, ROOT } from '../base/paths.ts'
-import type { Screen } from '../base/screen.ts'
+import { QUICK_IMPORTS, ROOT } from '../../apps/platform/base/paths.ts'
+import type { Screen } from '../../apps/platform/base/screen.ts'
 import { FAST_POSTGRES, withTestServers } from './test-servers.ts'
 
 const runFile = (file: string, env: NodeJS.ProcessEnv): Promise<number> =>

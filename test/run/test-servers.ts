@@ -1,7 +1,7 @@
-import { ensureInstallation } from '../base/installation.ts'
-import type { Managed } from '../base/process.ts'
-import type { Screen } from '../base/screen.ts'
-import { createServerSecrets, ensureServers, startServers } from '../servers/up.ts'
+import { ensureInstallation } from '../../apps/platform/base/installation.ts'
+import type { Managed } from '../../apps/platform/base/process.ts'
+import type { Screen } from '../../apps/platform/base/screen.ts'
+import { createServerSecrets, ensureServers, startServers } from '../../apps/platform/servers/up.ts'
 import { withRunFolder } from './run-folder.ts'
 
 /** Where the servers of a test run are, in the variables that tests and the stack read. */

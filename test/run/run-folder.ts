@@ -11,8 +11,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { watchDoor } from '../base/door.ts'
-import { bornAt, processesWith, signalGroup } from '../base/pids.ts'
+import { watchDoor } from '../../apps/platform/base/door.ts'
+import { bornAt, processesWith, signalGroup } from '../../apps/platform/base/pids.ts'
 
 const PREFIX = 'signalbox-test-'
 const GRACE_MS = 5000

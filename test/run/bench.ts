@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { ROOT } from '../base/paths.ts'
-import { runChild } from '../base/run-child.ts'
-import { createScreen } from '../base/screen.ts'
+import { ROOT } from '../../apps/platform/base/paths.ts'
+import { runChild } from '../../apps/platform/base/run-child.ts'
+import { createScreen } from '../../apps/platform/base/screen.ts'
 import { withTestServers } from './test-servers.ts'
 
 /** `npm run bench:<area>`: one benchmark, on servers of its own with the settings of `npm start`. Never a pass or a fail. */
