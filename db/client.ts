@@ -21,6 +21,12 @@ export type DbOptions = {
   connect_timeout_ms?: number
 }
 
+/**
+ * In a transaction rows are found by their keys: a plan without the values is as good, and is made once a connection
+ * instead of five times. Lists are read outside of transactions, where the values decide how.
+ */
+const PLAN_ONCE = 'set local plan_cache_mode = force_generic_plan'
+
 /** For what a person runs once: on a busy machine a connection may take longer than a request may wait. */
 export const ONE_ACT = { connect_timeout_ms: 30_000, statement_timeout_ms: 30_000 } as const
 
@@ -149,7 +155,8 @@ export class PreparingClient extends pg.Client {
   private begin(config: pg.QueryConfig): Promise<object> {
     const deadline = deadlineNow()
     if (deadline?.over) return refused(deadline) as Promise<object>
-    let { text } = config
+    // Only a bare `begin` writes; one with an isolation level reads.
+    let text = config.text === 'begin' ? `begin; ${PLAN_ONCE}` : config.text
     if (deadline) {
       const bounded: Bounded = {
         deadline,

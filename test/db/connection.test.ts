@@ -1,4 +1,6 @@
+import { sql } from 'drizzle-orm'
 import { expect, it } from 'vitest'
+import { createDb, type Queryable } from '../../db/client.ts'
 import { withConnection } from '../../db/connection.ts'
 import { serverUrl } from '../support/database.ts'
 
@@ -15,4 +17,19 @@ it('a connection that the server ends between two statements fails the next one,
     return client.query('select 1')
   })
   await expect(work).rejects.toThrow()
+})
+
+it('a transaction that writes plans its statements once; what reads is planned for its values', async () => {
+  const { db, close } = createDb(config.connectionString, { app: 'test' })
+  const mode = async (on: Queryable) => {
+    const { rows } = await on.execute<{ mode: string }>(sql`select current_setting('plan_cache_mode') as mode`)
+    return rows[0]?.mode
+  }
+  try {
+    expect(await db.transaction(mode)).toBe('force_generic_plan')
+    expect(await db.transaction(mode, { isolationLevel: 'repeatable read', accessMode: 'read only' })).toBe('auto')
+    expect(await mode(db)).toBe('auto')
+  } finally {
+    await close()
+  }
 })

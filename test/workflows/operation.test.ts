@@ -430,8 +430,21 @@ describe('gates', () => {
     expect(await engine.read.gate(operation_id, 'go')).toMatchObject({ status: 'waiting', round: 1, consumed_at: null })
     expect(await engine.read.states(operation_id)).toEqual({ a: 'succeeded', b: 'gated' })
     expect(target.paths()).toEqual(['/a'])
+    const shows = (OpStatus: string, WaitingGates: string[]) =>
+      until(
+        async () => {
+          const { searchAttributes } = await engine.client.workflow.getHandle(operation_id).describe()
+          return (
+            JSON.stringify([searchAttributes.OpStatus, searchAttributes.WaitingGates ?? []]) ===
+            JSON.stringify([[OpStatus], WaitingGates])
+          )
+        },
+        { what: `the engine shows ${OpStatus}` },
+      )
+    await shows('blocked', ['go'])
     await approve(operation_id, 'go')
     expect((await engine.ends(operation_id)).status).toBe('succeeded')
+    await shows('succeeded', [])
     expect((await engine.read.gate(operation_id, 'go')).consumed_at).not.toBeNull()
   })
 

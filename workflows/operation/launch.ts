@@ -14,8 +14,11 @@ const bookkeeping = ({ bookkeeping_queue }: OperationInput) =>
 
 const local = proxyLocalActivities<Local>({ startToCloseTimeout: '10s', retry: patient })
 
-/** Whether the rows of a refused command are put back before a node starts. Such operations know all older changes too. */
-export const undoesFirst = (): boolean => patched('undo-first')
+/** Whether search attributes wait for the record of what they show. Such operations know all older changes too. */
+export const showsAtRest = (): boolean => patched('show-at-rest')
+
+/** Whether the rows of a refused command are put back before a node starts. */
+export const undoesFirst = (): boolean => showsAtRest() || patched('undo-first')
 
 /** Whether the last facts are recorded with the end. */
 export const closesWithRecord = (): boolean => undoesFirst() || patched('close-with-record')

@@ -48,29 +48,34 @@ const FAILED_NODES = defineSearchAttributeKey(key('FailedNodes'), 'INT')
 
 /**
  * What engineers see of the workflow: search attributes, written only when the operation as a whole has changed, and
- * the current details as markdown.
+ * the current details as markdown. With `at_rest` a change is written only when its record is back: a crowd of decisions
+ * moves gates many times a second, and each write costs the engine as much as a signal.
  */
-export const createFace = ({ operation_id, title, plan_id, search_attributes }: OperationInput) => {
+export const createFace = ({ operation_id, title, plan_id, search_attributes }: OperationInput, at_rest: boolean) => {
   let shown = ''
+  let next: { status: string; waiting: string[]; failed: number } | undefined
   const last: string[] = []
   let details = `**${title}** is being loaded`
   return (s: State, effects: readonly Effect[]): string => {
     const batch = effects.find((effect) => effect.type === 'record')?.batch
-    if (!batch && s.end === null) return details
-    for (const change of batch?.changes ?? []) last.push(lineOf(change))
-    last.splice(0, last.length - LAST_EVENTS)
-    const status = s.end?.status ?? statusOf(s.control, s.reported?.engine_status ?? 'queued')
-    const waiting = s.gates.filter((gate) => gate.status === 'waiting').map(({ gate_id }) => gate_id)
-    const failed = s.reported?.failed ?? 0
-    const now = JSON.stringify([status, waiting, failed])
+    if (batch || s.end !== null) {
+      for (const change of batch?.changes ?? []) last.push(lineOf(change))
+      last.splice(0, last.length - LAST_EVENTS)
+      const status = s.end?.status ?? statusOf(s.control, s.reported?.engine_status ?? 'queued')
+      const waiting = s.gates.filter((gate) => gate.status === 'waiting').map(({ gate_id }) => gate_id)
+      next = { status, waiting, failed: s.reported?.failed ?? 0 }
+      details = markdown({ operation_id, title, plan_id, status, report: s.reported, waiting, last })
+    }
+    if (!next || (at_rest && s.recording)) return details
+    const now = JSON.stringify(next)
     if (search_attributes && now !== shown)
       upsertSearchAttributes([
-        { key: OP_STATUS, value: status },
-        { key: WAITING_GATES, value: waiting },
-        { key: FAILED_NODES, value: failed },
+        { key: OP_STATUS, value: next.status },
+        { key: WAITING_GATES, value: next.waiting },
+        { key: FAILED_NODES, value: next.failed },
       ])
     shown = now
-    details = markdown({ operation_id, title, plan_id, status, report: s.reported, waiting, last })
+    next = undefined
     return details
   }
 }

@@ -11,7 +11,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import { brokenInvariant } from './invariants.ts'
-import { closesWithRecord, createLauncher, loadPages, undoesFirst } from './launch.ts'
+import { closesWithRecord, createLauncher, loadPages, showsAtRest, undoesFirst } from './launch.ts'
 import {
   COMMAND_SIGNAL,
   type CommandMessage,
@@ -81,7 +81,7 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
       (event) => void inbox.push(event),
       () => (trace ? { trace } : {}),
     )
-    const face = createFace(input)
+    const face = createFace(input, showsAtRest())
     inbox.push({ type: 'due', at: Date.now() })
     if (isVersioned()) void lookDaily((event) => void inbox.push(event))
 
