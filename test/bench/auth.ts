@@ -12,6 +12,7 @@ import { benchRefresh, forkChain } from './auth/refresh.ts'
 import { benchRevocation } from './auth/revocation.ts'
 import { benchSso, startCorp } from './auth/sso.ts'
 import { benchTiming } from './auth/timing.ts'
+import { chosen } from './lib/chosen.ts'
 import { forkBare } from './lib/fork.ts'
 
 /**
@@ -25,9 +26,6 @@ import { forkBare } from './lib/fork.ts'
 const LIMIT = '1000000/1/1000000'
 type Figure = (bench: Bench, sessions: Tokens[], access_token: string) => Promise<Row[]>
 
-const option = (name: string) =>
-  process.argv.find((argument) => argument.startsWith(`--${name}=`))?.slice(name.length + 3)
-
 const corp = await startCorp()
 
 /** In the order in which they are taken: the last ones leave keys and users changed. */
@@ -39,18 +37,18 @@ const FIGURES: Record<string, Figure> = {
   flood: benchFlood,
   revocation: benchRevocation,
   keys: benchKeys,
-  timing: (bench) => benchTiming(bench, Number(option('samples') ?? 200)),
+  timing: (bench) => benchTiming(bench, Number(values.samples ?? 200)),
 }
+const { wanted, values } = chosen(FIGURES, 'samples', 'profile')
 
-const run = async (bench: Bench, wanted: string[]) => {
+const run = async (bench: Bench) => {
   const sessions: Tokens[] = []
   while (sessions.length < REFRESHERS)
     sessions.push(...(await Promise.all([0, 1, 2, 3].map((at) => signIn(bench, at)))))
   const { access_token } = await signIn(bench, 0)
-  if (wanted.includes('refresh') || wanted.includes('sso') || wanted.includes('flood'))
-    await warmUp(refresher(bench, sessions))
+  if (wanted.some(([name]) => ['refresh', 'sso', 'flood'].includes(name))) await warmUp(refresher(bench, sessions))
   const rows: Row[] = []
-  for (const name of wanted) rows.push(...((await FIGURES[name]?.(bench, sessions, access_token)) ?? []))
+  for (const [, measure] of wanted) rows.push(...(await measure(bench, sessions, access_token)))
   console.log(`\n${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)}, medians of ${ROUNDS} rounds\n`)
   for (const line of table(['figure', 'ours', 'baseline', 'ratio'], rows)) console.log(line)
 }
@@ -61,7 +59,7 @@ const redis_url = process.env.REDIS_URL ?? ''
 const counting = await forkBare<number>('proxy', [`http://127.0.0.1:${upstream.first}`, redis_url])
 const chain = await forkChain(redis_url)
 const crypto = await forkBare<string>('crypto', [], { UV_THREADPOOL_SIZE: '14' })
-const profile = option('profile')
+const profile = values.profile
 const stack = await startStack({
   apps: ['token', 'credential', 'identity', 'session', 'gateway', 'relay'],
   env_overrides: {
@@ -96,8 +94,7 @@ try {
     chain: open(`http://127.0.0.1:${chain.gateway?.first}`),
     users: readDemo(stack.context.dir)?.users ?? [],
   }
-  const wanted = Object.keys(FIGURES).filter((name) => process.argv.includes(name))
-  await run(bench, wanted.length > 0 ? wanted : Object.keys(FIGURES))
+  await run(bench)
   await Promise.all([bench.gateway, bench.proxy, bench.counting, bench.chain].map((pool) => pool.close()))
 } finally {
   for (const bare of [upstream, proxy, counting, crypto, ...Object.values(chain)]) bare.stop()

@@ -5,6 +5,7 @@ import { table } from '../../apps/shared/data/print.ts'
 import { closeDesk, openDesk } from '../e2e/desk.ts'
 import { SCREENS, scriptsOf } from '../support/console-bytes.ts'
 import { benchGraph, benchIdle, benchInbox, benchLog, benchNews, type Figure } from './console/figures.ts'
+import { chosen } from './lib/chosen.ts'
 import { printFigure } from './lib/print.ts'
 
 /**
@@ -27,8 +28,7 @@ const rowOf = ({ name, value, most, unit }: Figure): string[] => [
   value <= most ? 'met' : 'missed',
 ]
 
-const asked = Object.entries(FIGURES).filter(([name]) => process.argv.includes(name))
-const wanted = asked.length > 0 ? asked : Object.entries(FIGURES)
+const { wanted } = chosen(FIGURES)
 await openDesk()
 try {
   const rows: string[][] = []

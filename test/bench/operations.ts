@@ -3,6 +3,7 @@ import { Client, Connection } from '@temporalio/client'
 import { table } from '../../apps/shared/data/print.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
 import { type Stack, startStack } from '../support/stack.ts'
+import { chosen } from './lib/chosen.ts'
 import { forkBare } from './lib/fork.ts'
 import { benchGates, benchPeople, decideAlone } from './operations/gates.ts'
 import { benchCost, benchGraphs } from './operations/graphs.ts'
@@ -28,7 +29,9 @@ const FIGURES: Record<string, (bench: Bench) => Promise<Row[]>> = {
   idle: benchIdle,
 }
 
-const run = async (stack: Stack, wanted: string[]) => {
+const { wanted, values } = chosen(FIGURES, 'profile')
+
+const run = async (stack: Stack) => {
   const { ada: admin, olga: operator, eva: approver } = await stack.people()
   const { address, namespace } = stack.servers.temporal
   const connection = await Connection.connect({ address })
@@ -42,7 +45,7 @@ const run = async (stack: Stack, wanted: string[]) => {
     await runGraph(bench, WARM_UP)
     await decideAlone(bench, 'idle')
     const rows: Row[] = []
-    for (const name of wanted) rows.push(...((await FIGURES[name]?.(bench)) ?? []))
+    for (const [, measure] of wanted) rows.push(...(await measure(bench)))
     console.log(`\n${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)}, medians of all rounds\n`)
     for (const line of table(['figure', 'ours', 'bare Temporal', 'ratio'], rows)) console.log(line)
   } finally {
@@ -51,16 +54,14 @@ const run = async (stack: Stack, wanted: string[]) => {
   }
 }
 
-const profile = process.argv.find((given) => given.startsWith('--profile='))?.slice('--profile='.length)
 const stack = await startStack({
   env_overrides: {
     OPERATIONS__PACKS__DIR: packFolder(),
-    ...(profile && { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profile}` }),
+    ...(values.profile && { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${values.profile}` }),
   },
 })
 try {
-  const wanted = Object.keys(FIGURES).filter((name) => process.argv.includes(name))
-  await run(stack, wanted.length > 0 ? wanted : Object.keys(FIGURES))
+  await run(stack)
 } finally {
   await stack.stop()
 }
