@@ -140,7 +140,7 @@ describe('what was at a time', () => {
     expect(new Set(told.values()).size).toBeGreaterThan(5)
   }, 60_000)
 
-  it('is told alike by every view: 404 before the resource was there, and no count of today', async () => {
+  it('is told alike by every view: 404 before the resource existed, and no count of today', async () => {
     // Moves the clock of one process: after the test that has two.
     const before = new Date(Date.parse(now()) - 1000).toISOString()
     const id = await box()

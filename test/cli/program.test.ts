@@ -154,7 +154,7 @@ describe('a file of YAML', () => {
       `${'abcdefghij'.split('').reduce((text, key, i, keys) => `${text}${key}: &${key} [${Array(9).fill(i === 0 ? 'x' : `*${keys[i - 1]}`)}]\n`, '')}`,
       'alias',
     ],
-  ])('with %s is refused, and nothing is sent', async (_, document, said) => {
+  ])('with %s is refused before a request', async (_, document, said) => {
     const file = join(home, 'document.yaml')
     writeFileSync(file, document)
     const { code, err } = await spawned(['intent', 'create', '-f', file], { SIGNALBOX_TOKEN: 'none' })

@@ -61,7 +61,7 @@ const noVersion = (resource_id: string, version: string) =>
 
 const pruned = (what: string) => new AppError('not_found', 'history_pruned', `${what} is no longer kept.`)
 
-/** 404 for a time before the resource was there. */
+/** 404 for a time before the resource existed. */
 export const refuseBefore = ({ resource_id, created_at }: ResourceRow, at: string | undefined): void => {
   if (at !== undefined && new Date(at) < new Date(created_at)) throw noVersion(resource_id, `at ${at}`)
 }

@@ -36,7 +36,7 @@ export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void =
         expectKey = false
         keys += 1
         const name = spelledOnce(text.slice(start, at + 1))
-        if (open.has(name)) throw refuse('schema_violation', `The member ${name} is there twice.`)
+        if (open.has(name)) throw refuse('schema_violation', `The member ${name} stands twice.`)
         open.add(name)
       }
     } else if (char === 0x7b || char === 0x5b) {
