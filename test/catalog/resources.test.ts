@@ -258,7 +258,7 @@ describe('patching', () => {
         status: 409,
         body: { category: 'version_conflict', code: 'test_failed' },
       })
-    expect(await tried({ op: 'add', path: '/desired_state/__proto__', value: 1 })).toMatchObject({
+    expect(await tried({ op: 'add', path: '/annotations/__proto__', value: 'x' })).toMatchObject({
       status: 422,
       body: { code: 'schema_violation', detail: expect.stringContaining('__proto__') },
     })
