@@ -335,6 +335,8 @@ describe('private_key_jwt', () => {
     ['algorithm', () => ({ alg: 'RS256', key: ci.key })],
     ['unknown', () => ({ iss: 'machine:nobody' })],
     ['claims', () => ({ jti: undefined })],
+    ['malformed', () => ({ jti: 'a\0b' })],
+    ['malformed', () => ({ iss: 'machine:\0' })],
   ])('is refused by its %s', async (cause, wrong) => {
     await expectRefused(present(await assertion(name, wrong())), 'invalid_client', cause)
   })
@@ -394,9 +396,14 @@ describe('the token endpoint', () => {
     [{ grant_type: 'client_credentials' }, 'schema_violation'],
     [{ grant_type: 'client_credentials', client_secret: 'x', client_assertion: 'y' }, 'schema_violation'],
     [{ grant_type: EXCHANGE, subject_token: 'x' }, 'schema_violation'],
-  ])('refuses %j', async (fields, code) => {
+    [{ grant_type: EXCHANGE, subject_token: 'x.y.z', client_id: 'machine:\0' }, 'schema_violation'],
+    [{ client_secret: 'x' }, 'schema_violation'],
+    [{ grant_type: 'client_credentials', client_secret: 'x', resource: 'y' }, 'schema_violation'],
+  ])('refuses %j, also in the words of RFC 6749', async (fields, code) => {
     const answer = await form(fields as Record<string, string>)
     expect([answer.status, answer.body.code]).toEqual([400, code])
+    const error = code === 'unsupported_grant_type' ? code : 'invalid_request'
+    expect(answer.body).toMatchObject({ error, error_description: answer.body.detail })
   })
 
   it('tells an address with too many refusals to wait, and charges people apart', async () => {

@@ -39,6 +39,7 @@ describe('bodies of two lengths', () => {
     ['a hexadecimal length', () => `${post('Content-Length: 0x2')}\r\n\r\n{}`],
     ['a coding beside chunked', () => post('Transfer-Encoding: chunked, identity') + chunked],
     ['an unknown coding', () => post('Transfer-Encoding: xchunked') + chunked],
+    ['a coding before chunked', () => post('Transfer-Encoding: gzip, chunked') + chunked],
     ['two codings', () => post('Transfer-Encoding: chunked', 'Transfer-Encoding: identity') + chunked],
     ['a blank before the colon', () => post('Transfer-Encoding : chunked') + chunked],
     ['a tab in front of the coding', () => post('Transfer-Encoding: \x0bchunked') + chunked],
@@ -63,6 +64,7 @@ describe('request lines', () => {
     ['NUL in a value', () => `${start('GET /api/v1/resources', 'X-A: a\0b')}\r\n\r\n`],
     ['a header without a colon', () => `${start('GET /api/v1/resources', 'broken')}\r\n\r\n`],
     ['no host', () => 'GET /api/v1/resources HTTP/1.1\r\n\r\n'],
+    ['an expectation', () => `${start('GET /api/v1/resources', 'Expect: 200-ok')}\r\n\r\n`],
     ['the preface of HTTP/2', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['another protocol version', () => 'GET /api/v1/resources HTTP/3.1\r\nHost: x\r\n\r\n'],
     ['TLS in the clear', () => `\x16\x03\x01${randomBytes(16).toString('latin1')}\r\n\r\n`],
@@ -72,7 +74,9 @@ describe('request lines', () => {
   ]
   it.each(cases)('with %s: 400', async (_name, bytes) => {
     const count = upstream.seen.length
-    expect(await raw(url, bytes(), /never|\}$/)).toMatch(/^HTTP\/1\.1 400 /)
+    const answer = await raw(url, bytes(), /never|\}$/)
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+    expect(answer).toMatch(/problem\+json[\s\S]*"code":"(bad_path|forbidden_header)"/)
     expect(upstream.seen.length).toBe(count)
   })
 

@@ -73,6 +73,19 @@ it('rotating waits too, and leaves the old key as it is until then', async () =>
   expect([await causeOf(early.key), await causeOf(asked.body.key)]).toEqual(['expired', 'accepted'])
 })
 
+it('the overlap of a rotation begins with its confirmation, however late that comes', async () => {
+  const id = await machine()
+  const first = await addKey(id)
+  expect((await p.confirm(bob, (first.body.change as { id: string }).id)).status).toBe(200)
+  const [{ id: credential_id } = { id: '' }] = (await p.deps.db.select().from(machine_credentials)).filter(
+    ({ machine_id }) => machine_id === id,
+  )
+  const asked = await ada.post(`/v1/admin/machines/${id}/credentials/${credential_id}/rotate`, { overlap_s: 1 })
+  await new Promise((resolve) => setTimeout(resolve, 1100))
+  expect((await p.confirm(bob, (asked.body.change as { id: string }).id)).status).toBe(200)
+  expect([await causeOf(first.body.key), await causeOf(asked.body.key)]).toEqual(['accepted', 'accepted'])
+})
+
 it('a machine whose key one administrator made alone gets no sensitive role until that key is gone', async () => {
   const id = await machine()
   const asked = await addKey(id)

@@ -14,6 +14,7 @@ import {
   group_members,
   groups,
   outbox,
+  scim_members,
   scim_resources,
   user_events,
   users,
@@ -156,7 +157,15 @@ describe('the door', () => {
       name: 'x',
       permissions: ['audit:read'],
     })
-    expect(await scim('GET', '/Users', undefined, bearer(weak.body.key))).toMatchObject(failed(403))
+    const refused = await scim('GET', '/Users', undefined, bearer(weak.body.key))
+    expect(refused).toMatchObject(failed(403))
+    expect(refused.body.detail).toContain('file of providers')
+    expect(await find('/Users', 'userName eq "a\tb"')).toMatchObject({ status: 200, body: { totalResults: 0 } })
+    const far = { kind: 'key', name: 'far', permissions: ['scim:write'], networks: ['203.0.113.0/24'] }
+    const elsewhere = await admin(`/machines/${machine}/credentials`, far)
+    const network = await scim('GET', '/Users', undefined, bearer(elsewhere.body.key))
+    expect(network).toMatchObject(failed(403))
+    expect(network.body.detail).toContain('may not be used from this address')
     expect(await actionsOf('route:GET /scim/v2/Users')).toContain('request.denied')
     sso.configure({ ...SCIM, enabled: false })
     expect(await scim('GET', '/Users')).toMatchObject(failed(403))
@@ -466,12 +475,15 @@ describe('a change', () => {
       scim('PUT', `/Users/${id}`, { userName: `v-${nameless()}` }, { 'if-match': String(version) })
     expect((await put(headers.etag)).status).toBe(200)
     expect(await put(headers.etag)).toMatchObject(failed(412))
+    const { headers: now } = await scim('GET', `/Users/${id}`)
+    expect((await put(`${headers.etag}, ${now.etag}`)).status).toBe(200)
     expect((await put('*')).status).toBe(200)
   })
 
   it.each<[string, () => Promise<unknown>, ReturnType<typeof failed>]>([
     ['a filter of another kind', () => find('/Users', 'userName co "a"'), failed(400, 'invalidFilter')],
     ['a filter on what is not kept', () => find('/Users', 'title eq "a"'), failed(400, 'invalidFilter')],
+    ['a filter of two lines', () => find('/Users', 'userName eq "a\nb" and'), failed(400, 'invalidFilter')],
     ['half a filter', () => find('/Users', 'userName eq "a" and '), failed(400, 'invalidFilter')],
     ['a filter with or', () => find('/Groups', 'id eq "a" or id eq "b"'), failed(400, 'invalidFilter')],
     ['a page that is none', () => scim('GET', '/Users?count=many'), failed(400, 'invalidValue')],
@@ -510,6 +522,35 @@ describe('a change', () => {
     ],
   ])('with %s is refused in the words of SCIM', async (_what, act, answer) => {
     expect(await act()).toMatchObject(answer)
+  })
+
+  it('by the URN of our schema as path is one of the whole person', async () => {
+    const id = await hire()
+    const done = await patch(`/Users/${id}`, { op: 'replace', path: USER, value: { active: false } })
+    expect(done.body.active).toBe(false)
+    expect(await patch(`/Users/${id}`, { op: 'remove', path: USER })).toMatchObject(failed(400, 'noTarget'))
+  })
+
+  it('that deletes a group takes as many members as it has', async () => {
+    const id = await team(`g-${nameless()}`)
+    const { db } = sso.identity_deps
+    const one = (await db.select().from(scim_resources).where(eq(scim_resources.id, id)))[0] as never
+    const people = Array.from({ length: 1001 }, (_, n) => ({ id: randomUUID(), name: `many-${id}-${n}` }))
+    await db
+      .insert(users)
+      .values(people.map((person) => ({ id: person.id, username: person.name, folded: person.name, provider: 'corp' })))
+    await db
+      .insert(scim_resources)
+      .values(
+        people.map(
+          (person) =>
+            ({ ...(one as object), ...person, folded: person.name, type: 'User', external_id: null }) as never,
+        ),
+      )
+    await db.insert(scim_members).values(people.map(({ id: user_id }) => ({ group_id: id, user_id })))
+    expect(await patch(`/Groups/${id}`, { op: 'replace', path: 'members', value: [] })).toMatchObject(failed(400))
+    expect((await scim('DELETE', `/Groups/${id}`)).status).toBe(204)
+    expect((await scim('GET', `/Groups/${id}`)).status).toBe(404)
   })
 
   it('leaves its rows in the audit log', async () => {

@@ -278,6 +278,9 @@ describe('quiet hours', () => {
     expect(until('2026-10-25T05:59:00Z')).toBe('2026-10-25T06:00:00.000Z')
     expect(until('2026-10-25T06:00:00Z')).toBeUndefined()
     expect(quietUntil(null, 0)).toBeUndefined()
+    const night = { ...quiet, to: '02:30' }
+    for (let now = Date.parse('2026-10-24T19:00:00Z'); now < Date.parse('2026-10-25T04:00:00Z'); now += 60_000)
+      expect(quietUntil(night, now) ?? Number.POSITIVE_INFINITY).toBeGreaterThan(now)
   })
 
   it('hold messages back, but for high risk', async () => {

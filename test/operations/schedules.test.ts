@@ -34,6 +34,13 @@ describe('the next time', () => {
     expect(times).toEqual(['2026-10-23T20:00', '2026-10-24T20:00', '2026-10-25T21:00', '2026-10-26T21:00'])
   })
 
+  it('lies ahead in the hour that a clock repeats, and comes once', () => {
+    const when = { cron: '*/15 * * * *', timezone: 'Europe/Berlin' }
+    for (let after = at('2026-10-24T23:00:00Z'); after < at('2026-10-25T03:00:00Z'); after += 60_000)
+      expect(nextTime(when, 0, after)).toBeGreaterThan(after)
+    expect(nextTime({ ...when, cron: '30 2 * * *' }, 0, at('2026-10-25T01:05:00Z'))).toBe(at('2026-10-26T01:30:00Z'))
+  })
+
   it('comes no more when it is over', () => {
     expect(nextTime({ at: '2026-01-01T00:00:00Z' }, 0, at('2026-01-01T00:00:00Z'))).toBeUndefined()
     expect(nextTimes({ cron: '0 0 30 2 *', timezone: 'UTC' }, 0, 0, 3)).toEqual([])

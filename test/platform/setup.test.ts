@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, rmSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import { createInstallation, filesBelow, ORIGIN } from './support/installation.ts'
 
@@ -29,6 +30,10 @@ describe('the set-up of production', () => {
     expect(envText()).not.toContain('TO_FILL')
     expect(envText()).toContain(`@db.example:5432/signalbox?sslmode=verify-full&sslrootcert=${out}/tls/ca.pem`)
     expect(envText()).toContain('RELAY__TEMPORAL__ADDRESS=tls://temporal.example:7233')
+    // An older Node, which the commands of npm hand over from, cannot run these files.
+    const next = readFileSync(`${out}/NEXT.md`, 'utf8')
+    expect(next.split('apps/<app>/main.ts')[0]).toContain(`export PATH=${dirname(process.execPath)}:$PATH`)
+    expect(next.split('apps/<app>/main.ts')[1]).not.toMatch(/\.ts\b/)
   })
 
   it('writes once: a second run changes no byte, whatever was edited by hand', async () => {

@@ -78,7 +78,7 @@ describe('a sign-in through a provider', () => {
   })
 
   it('leads back into the console only', async () => {
-    for (const path of ['https://evil.test/', '//evil.test', '/\\evil.test']) {
+    for (const path of ['https://evil.test/', '//evil.test', '/\\evil.test', '/.//evil.test', '/a/..//evil.test']) {
       const done = await sso.browser().signIn('s-mia', `?return_to=${encodeURIComponent(path)}`)
       expect([path, done.location]).toEqual([path, '/inbox'])
     }
@@ -89,6 +89,15 @@ describe('a sign-in through a provider', () => {
     const back = await browser.choose('s-out')
     const done = await browser.go(back, { headers: { accept: 'text/html' } })
     expect(done).toMatchObject({ status: 303, location: '/login?error=no_account' })
+  })
+
+  it('takes the time of a provider that counts fractions of seconds', async () => {
+    const auth_time = Math.floor(Date.now() / 1000) - 20
+    sso.state.amend = (claims) => ({ ...claims, auth_time: auth_time + 0.5 })
+    const browser = sso.browser()
+    await browser.signIn('s-mia')
+    const me = await browser.go('/api/v1/users/me', { headers: await bearerOf(browser) })
+    expect(me.body.session).toMatchObject({ auth_time })
   })
 
   it('proves no fresh sign-in when the provider does not say when', async () => {
@@ -216,6 +225,8 @@ describe('an answer that must not count', () => {
     ['a start in the future', () => ({ nbf: ago(-900) }), 401, 'id_token_time'],
     ['the hash of another access token', () => ({ at_hash: 'AAAAAAAAAAAAAAAAAAAAAA' }), 401, 'id_token_invalid'],
     ['a subject that is too long', () => ({ sub: 'x'.repeat(256) }), 401, 'id_token_invalid'],
+    ['a subject that cannot be stored', () => ({ sub: 's\0x' }), 401, 'id_token_invalid'],
+    ['a subject that would be stored as another', () => ({ sub: 's\ud800' }), 401, 'id_token_invalid'],
   ])('is an ID token with %s', async (_what, changes, status, code) => {
     claims(changes())
     expect(await refusal()).toEqual([status, code])
@@ -417,6 +428,23 @@ describe('unlinking an identity', () => {
     sso.state.amend = ({ auth_time: _, ...claims }) => claims
     expect((await unlink(await signedIn('s-mia'))).body.code).toBe('reauth_required')
     expect(await countOf()).toEqual(before)
+  })
+
+  it('leaves one of two providers, and none that is no longer in the file', async () => {
+    sso.state.amend = (claims) => ({ ...claims, sub: 's-two', preferred_username: 'two' })
+    const two = await signedIn('s-mia')
+    const user_id = (await userNamed('two'))?.id ?? ''
+    await sso.identity_deps.db.insert(external_identities).values({ provider: 'gone', subject: 'x', user_id })
+    expect((await unlink(two)).body.code).toBe('last_way_in')
+    const list = vi.spyOn(sso.identity_deps.providers, 'get').mockImplementation((id) => ({ id }) as never)
+    const other = '/api/v1/users/me/identities/gone'
+    const last = () => two.browser.go(other, { method: 'DELETE', headers: keyed(two.headers) })
+    try {
+      expect((await unlink(two)).status).toBe(204)
+      expect((await last()).body.code).toBe('last_way_in')
+    } finally {
+      list.mockRestore()
+    }
   })
 
   it('takes what the provider gave, ends the other sessions, and tells the person; the account stays', async () => {
@@ -625,7 +653,8 @@ describe('an app outside the browser', () => {
   it('is told of a refusal, and begins only at an address of an app of ours', async () => {
     const done = await sso.browser().signIn('s-out', await start())
     expect(new URL(done.location).searchParams.get('error')).toBe('no_account')
-    for (const uri of ['http://localhost:7777/callback', 'http://127.0.0.1:7777/x', 'https://evil.test/callback'])
+    const elsewhere = ['http://localhost:7777/callback', 'http://127.0.0.1:7777/x', 'https://evil.test/callback']
+    for (const uri of [...elsewhere, 'http://127.0.0.1:65536/callback'])
       expect((await sso.browser().go(`/v1/sso/corp/start${await start(uri)}`)).body.code).toBe('schema_violation')
     expect((await sso.browser().go(`/v1/sso/corp/start?redirect_uri=${REDIRECT}`)).body.code).toBe('schema_violation')
   })
@@ -652,6 +681,44 @@ describe('a provider that is away', () => {
     const liar = createServer((_req, res) => {
       const { issuer } = sso.provider
       res.end(JSON.stringify({ issuer, authorization_endpoint: issuer, token_endpoint: issuer, jwks_uri: issuer }))
+    }).listen(0, '127.0.0.1')
+    await once(liar, 'listening')
+    sso.configure({ issuer: `http://localhost:${(liar.address() as AddressInfo).port}` })
+    const started = await sso.browser().go('/v1/sso/corp/start')
+    expect([started.status, started.body.code]).toEqual([503, 'provider_unavailable'])
+    liar.close()
+  })
+
+  it('is one whose keys cannot be read: what it signed is no fault of whoever brings it', async () => {
+    const liar = createServer((req, res) => {
+      const { issuer } = sso.provider
+      const own = `http://localhost:${(liar.address() as AddressInfo).port}`
+      if (req.url === '/jwks') return void res.writeHead(500).end('<html>')
+      const ends = { authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token` }
+      const methods = { token_endpoint_auth_methods_supported: ['client_secret_post'] }
+      res.end(JSON.stringify({ issuer: own, ...ends, ...methods, jwks_uri: `${own}/jwks` }))
+    }).listen(0, '127.0.0.1')
+    await once(liar, 'listening')
+    const iss = `http://localhost:${(liar.address() as AddressInfo).port}`
+    sso.configure({ issuer: iss })
+    sso.state.amend = (claims) => ({ ...claims, iss })
+    const browser = sso.browser()
+    const back = new URL(await browser.choose('s-mia'))
+    back.searchParams.set('iss', iss)
+    expect(await browser.go(back.href)).toMatchObject({ status: 503, body: { code: 'provider_unavailable' } })
+    const now = Math.floor(Date.now() / 1000)
+    const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+    const claims = { iss, aud: 'signalbox', iat: now, exp: now + 60, jti: randomUUID(), sub: 's-mia', events }
+    const logout_token = await sso.provider.sign(claims, { typ: 'logout+jwt' })
+    const told = await send(`${sso.gateway.url}/v1/sso/corp/backchannel-logout`, { body: { logout_token } })
+    expect(told).toMatchObject({ status: 503, body: { code: 'provider_unavailable' } })
+    liar.close()
+  })
+
+  it.each(['javascript:alert(1)', 'nowhere', 5])('is one whose sign-in page is %s', async (authorization_endpoint) => {
+    const liar = createServer((_req, res) => {
+      const issuer = `http://localhost:${(liar.address() as AddressInfo).port}`
+      res.end(JSON.stringify({ issuer, authorization_endpoint, token_endpoint: issuer, jwks_uri: issuer }))
     }).listen(0, '127.0.0.1')
     await once(liar, 'listening')
     sso.configure({ issuer: `http://localhost:${(liar.address() as AddressInfo).port}` })

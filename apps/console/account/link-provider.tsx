@@ -1,27 +1,51 @@
+import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
+import { PasswordAgain } from '../command/fields.tsx'
+import { identitiesQuery } from '../queries/me.ts'
 import { listProviders, type Provider, proveAt } from '../session/providers.ts'
+import { tAccount } from '../words/account.ts'
 import { tLogin, tSession } from '../words/frame/login.ts'
+import { send, Told, useChanges } from './changes.tsx'
 
-/** Links one's identity at a provider; a linked one stays linked. A refusal comes back to the sign-in page. */
+const words = tAccount.password
+
+/** Links one's identity at a provider, or unlinks it. A refusal of the provider comes back to the sign-in page. */
 export const LinkProvider = () => {
   const [providers, setProviders] = useState<Provider[]>([])
-  const [error, setError] = useState<string | null>(null)
+  const linked = useQuery(identitiesQuery()).data?.items.map(({ provider }) => provider)
+  const { busy, said, setSaid, act } = useChanges('identities')
   useEffect(() => void listProviders().then(setProviders), [])
   if (providers.length === 0) return null
   const link = async (provider: Provider) => {
     const status = await proveAt(provider, 'link')
-    if (status !== 200) setError(status === 403 ? tSession.link_stale : tLogin.failed)
+    if (status !== 200) setSaid(status === 403 ? tSession.link_stale : tLogin.failed)
   }
+  const unlink = ({ id, title }: Provider) =>
+    act(() => send('DELETE', `/api/v1/users/me/identities/${id}`), words.unlinked(title))
+  const stale = typeof said === 'object' && said?.code === 'reauth_required'
   return (
     <section className="card flex w-full max-w-96 flex-col gap-4 p-6">
       <h2 className="font-medium">{tSession.link_title}</h2>
       <p className="text-muted">{tSession.link_text}</p>
-      {providers.map((provider) => (
-        <button key={provider.id} type="button" className="button" onClick={() => void link(provider)}>
-          {tSession.link(provider.title)}
-        </button>
-      ))}
-      <p role="alert">{error}</p>
+      {providers.map((provider) =>
+        linked?.includes(provider.id) ? (
+          <button
+            key={provider.id}
+            type="button"
+            className="button"
+            aria-disabled={busy}
+            onClick={() => void unlink(provider)}
+          >
+            {words.unlink(provider.title)}
+          </button>
+        ) : (
+          <button key={provider.id} type="button" className="button" onClick={() => void link(provider)}>
+            {tSession.link(provider.title)}
+          </button>
+        ),
+      )}
+      <Told said={stale ? null : said} />
+      {stale ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
     </section>
   )
 }

@@ -19,6 +19,10 @@ type Counts = { gates_mine: number; patches_mine: number; failures_mine: number 
 /** The passkeys of the person. */
 export const passkeysQuery = () => queryOptions({ queryKey: ['passkeys'], queryFn: reading('/v1/users/me/passkeys') })
 
+/** By which identities of providers the person may sign in. */
+export const identitiesQuery = () =>
+  queryOptions({ queryKey: ['identities'], queryFn: reading('/v1/users/me/identities') })
+
 /** Whether the person has an authenticator app. */
 export const totpQuery = () => queryOptions({ queryKey: ['totp'], queryFn: reading('/v1/users/me/totp') })
 

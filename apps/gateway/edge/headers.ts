@@ -23,8 +23,12 @@ export const checkHeaders = (req: IncomingMessage, token_route: boolean): void =
     seen.add(name)
   }
   const { method = '' } = req
-  const length = req.headers['content-length']
-  const has_body = req.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
+  const { 'content-length': length, 'transfer-encoding': coding, expect } = req.headers
+  if (expect !== undefined && expect.toLowerCase() !== '100-continue')
+    throw refused('forbidden_header', 'The only expectation that is met is 100-continue.')
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked')
+    throw refused('forbidden_header', 'The only transfer coding is chunked.', { connection: 'close' })
+  const has_body = coding !== undefined || (length !== undefined && length !== '0')
   if (has_body && (method === 'GET' || method === 'HEAD' || method === 'OPTIONS')) {
     throw refused('forbidden_header', `A ${method} request has no body.`)
   }
@@ -34,8 +38,8 @@ export const checkHeaders = (req: IncomingMessage, token_route: boolean): void =
   }
 }
 
-const refused = (code: CodeOf<'validation_error'>, detail: string) =>
-  new AppError('validation_error', code, detail, { hint: 'Send the request without it.' })
+const refused = (code: CodeOf<'validation_error'>, detail: string, headers: Record<string, string> = {}) =>
+  new AppError('validation_error', code, detail, { hint: 'Send the request without it.', headers })
 
 const FORWARDED = [
   'accept',

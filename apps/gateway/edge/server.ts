@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { AppError, type CodeOf, overloaded, problemOf } from '../../shared/errors.ts'
 import { requestId } from '../../shared/ids.ts'
@@ -45,6 +45,25 @@ export const createGateway = (deps: GatewayDeps) => {
     telemetry.access({ request_id, route: endpoint, method: req.method ?? '', status: res.statusCode, ms })
   }
 
+  const begin = (req: IncomingMessage, res: ServerResponse) => {
+    const given = req.headers['x-request-id']
+    const request_id = typeof given === 'string' && REQUEST_ID.test(given) ? given : requestId()
+    const exchange: Exchange = {
+      req,
+      res,
+      request_id,
+      started: performance.now(),
+      endpoint: 'unknown',
+      priority: undefined,
+      upstream_ms: 0,
+      counted: true,
+      span: undefined,
+    }
+    pressure.enter()
+    res.on('close', () => done(exchange))
+    handle(deps, exchange).catch((error: unknown) => answerError(deps, exchange, error))
+  }
+
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADERS,
@@ -53,28 +72,14 @@ export const createGateway = (deps: GatewayDeps) => {
       keepAliveTimeout: 75_000,
       connectionsCheckingInterval: 5000,
       insecureHTTPParser: false,
-      requireHostHeader: true,
+      // Asked below, so that its lack is answered in our words.
+      requireHostHeader: false,
       rejectNonStandardBodyWrites: false,
     },
-    (req, res) => {
-      const given = req.headers['x-request-id']
-      const request_id = typeof given === 'string' && REQUEST_ID.test(given) ? given : requestId()
-      const exchange: Exchange = {
-        req,
-        res,
-        request_id,
-        started: performance.now(),
-        endpoint: 'unknown',
-        priority: undefined,
-        upstream_ms: 0,
-        counted: true,
-        span: undefined,
-      }
-      pressure.enter()
-      res.on('close', () => done(exchange))
-      handle(deps, exchange).catch((error: unknown) => answerError(deps, exchange, error))
-    },
+    begin,
   )
+  // Node would answer what else is expected than `100-continue` in words of its own.
+  server.on('checkExpectation', begin)
   server.on('clientError', refuseMalformed)
   return server
 }
@@ -105,6 +110,7 @@ const handle = async (deps: GatewayDeps, exchange: Exchange): Promise<void> => {
   const { req } = exchange
   // What is older knows neither hosts nor the lengths by which two parsers agree where a request ends.
   if (req.httpVersion !== '1.1') throw otherVersion()
+  if (!req.headers.host) throw hostMissing()
   const target = parseTarget(req.url ?? '')
   checkHeaders(req, target.path.startsWith('/v1/token'))
   if (req.method === 'OPTIONS' && isPreflightPath(target.path)) return answerPreflight(deps, exchange)
@@ -121,6 +127,12 @@ const otherVersion = () =>
   new AppError('validation_error', 'bad_path', 'Only HTTP/1.1 is served here.', {
     status: 505,
     hint: 'Send the request as HTTP/1.1 with a Host header.',
+    headers: { connection: 'close' },
+  })
+
+const hostMissing = () =>
+  new AppError('validation_error', 'bad_path', 'The header Host is missing.', {
+    hint: 'Send the request with a Host header.',
     headers: { connection: 'close' },
   })
 

@@ -42,14 +42,18 @@ export const unlinkExternal = async (deps: Deps, unlink: UnlinkExternalRequest, 
     const identities = await identitiesOf(tx, user_id)
     const gone = identities.find(({ provider }) => provider === id)
     if (!user || !gone) return {}
-    if (by === user_id && !(await hasAnotherWay(tx, user, identities))) return { refused: 'last_way_in' }
+    // A provider that is no longer in the file signs nobody in.
+    const others = identities.filter(({ provider }) => provider !== id && deps.providers.get(provider))
+    if (by === user_id && !(await hasAnotherWay(tx, user, others))) return { refused: 'last_way_in' }
     await tx
       .delete(external_identities)
       .where(and(eq(external_identities.provider, id), eq(external_identities.subject, gone.subject)))
     const provider = deps.providers.get(id)
     if (!provider?.scim) {
       await alignIn(deps, tx, provider ?? ({ id } as Provider), user_id, [], request_id)
-      if (user.provider === id) await tx.update(users).set({ provider: null }).where(eq(users.id, user_id))
+      // The account still has no password: without the last provider it may get one.
+      const next = others[0]?.provider ?? null
+      if (user.provider === id) await tx.update(users).set({ provider: next }).where(eq(users.id, user_id))
     }
     await appendAuditTo(tx, user_events, deps.keys.audit, {
       actor: `user:${by}`,
@@ -64,7 +68,7 @@ export const unlinkExternal = async (deps: Deps, unlink: UnlinkExternalRequest, 
 }
 
 /** A password (no provider made the account), a passkey, or an identity elsewhere. */
-const hasAnotherWay = async (tx: Tx, { id, provider }: UserRow, identities: Identity[]): Promise<boolean> =>
+const hasAnotherWay = async (tx: Tx, { id, provider }: UserRow, others: Identity[]): Promise<boolean> =>
   provider === null ||
-  identities.length > 1 ||
+  others.length > 0 ||
   (await tx.select({ id: passkeys.id }).from(passkeys).where(eq(passkeys.user_id, id)).limit(1)).length > 0

@@ -75,7 +75,7 @@ export const rotateKey = async (
     expires_at: new Date(now + expires_in_days * DAY_MS).toISOString(),
     jwk: null,
     trust: null,
-    replaces: { credential_id, until: new Date(now + overlap_s * 1000).toISOString() },
+    replaces: { credential_id, overlap_s },
   })
 }
 

@@ -11,6 +11,7 @@ import {
 } from 'jose'
 import type { Clock } from '../../shared/clock.ts'
 import { unavailable } from '../../shared/errors.ts'
+import { pointerToUnstorable } from '../../shared/http/json-body.ts'
 
 /** Why a credential of a machine was refused: for the audit log, never for the caller. */
 export type MachineCause =
@@ -50,7 +51,9 @@ export const claimedBy = (token: string): { iss: string; kid: string } => {
   if (token.length > MAX_BYTES) throw new MachineRefused('malformed')
   try {
     const header = decodeProtectedHeader(token)
-    const { iss } = decodeJwt(token)
+    const claims = decodeJwt(token)
+    const { iss } = claims
+    if (pointerToUnstorable(claims) !== undefined) throw new MachineRefused('malformed')
     if (FORBIDDEN.some((member) => member in header)) throw new MachineRefused('malformed')
     if (typeof header.kid !== 'string') throw new MachineRefused('key')
     if (typeof iss !== 'string') throw new MachineRefused('issuer')

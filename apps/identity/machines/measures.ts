@@ -65,7 +65,8 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ tx, req
         await tx
           .update(machine_credentials)
           .set({
-            expires_at: sql`least(${machine_credentials.expires_at}, ${replaces.until}::timestamptz)` as never,
+            expires_at:
+              sql`least(${machine_credentials.expires_at}, clock_timestamp() + make_interval(secs => ${replaces.overlap_s}))` as never,
             // Its end is wanted: no one needs to hear of it.
             told: 99,
           })

@@ -87,8 +87,10 @@ const operationsOf = (body: unknown) => {
     if (!['add', 'replace', 'remove'].includes(op))
       throw scimError(400, 'invalidSyntax', 'An operation is add, replace or remove.')
     if (path !== undefined && typeof path !== 'string') throw scimError(400, 'invalidPath', 'A path is text.')
-    if (path === undefined && op === 'remove') throw scimError(400, 'noTarget', 'A removal needs a path.')
-    return { op, path: path && nameOf(path), value: given.get('value') }
+    // Nothing but the URN of our schema leads to the person or group itself, as no path does.
+    const inside = path && nameOf(`${path}:`) !== '' ? nameOf(path) : undefined
+    if (inside === undefined && op === 'remove') throw scimError(400, 'noTarget', 'A removal needs a path.')
+    return { op, path: inside, value: given.get('value') }
   })
 }
 
@@ -99,7 +101,7 @@ export const readPatch = (type: ScimType, body: unknown, before: readonly string
   const members = new Set(before)
   const change = (op: Op, value: unknown) => {
     const ids = idsOf(value)
-    if (op === 'replace' || (op === 'remove' && value === undefined)) members.clear()
+    if (op === 'replace' || (op === 'remove' && value == null)) members.clear()
     for (const id of ids) op === 'remove' ? members.delete(id) : members.add(id)
   }
   for (const { op, path, value } of operationsOf(body)) {
@@ -127,7 +129,7 @@ const termsOf = (type: ScimType, filter: unknown): [string, string][] => {
     const name = nameOf(path)
     if (!Object.hasOwn(FILTERS[type], name) || terms.length > 3)
       throw scimError(400, 'invalidFilter', `Send ${Object.keys(FILTERS[type]).join(', ')} eq "value", joined by and.`)
-    terms.push([name, JSON.parse(quoted) as string])
+    terms.push([name, quoted.slice(1, -1).replaceAll(/\\(.)/g, '$1')])
   }
   return terms
 }

@@ -90,7 +90,7 @@ export const removeScim = async (one: Sync, type: ScimType, given: string) => {
   const { deps, tx, req } = one
   const known = await findRead(one, type, given)
   const { id } = known.row
-  await move(one, known, { active: false, members: new Set() })
+  await move(one, known, { active: false, members: new Set() }, Number.POSITIVE_INFINITY)
   if (type === 'Group') await tx.delete(scim_resources).where(eq(scim_resources.id, id))
   else {
     await tx.delete(scim_members).where(eq(scim_members.user_id, id))
@@ -104,12 +104,15 @@ export const removeScim = async (one: Sync, type: ScimType, given: string) => {
 const findRead = async ({ tx, req }: Sync, type: ScimType, id: string): Promise<Known> => {
   const known = await findScim(tx, req.directory.id, type, id)
   const version = versionOf(known)
-  if (![undefined, '*', version].includes(req.headers['if-match']))
+  const named = req.headers['if-match']?.split(',').map((one) => one.trim()) ?? ['*']
+  if (!named.includes('*') && !named.includes(version))
     throw new AppError('version_conflict', 'version_mismatch', `The current version is ${version}.`, { status: 412 })
   return known
 }
 
-const move = async (one: Sync, known: Known, wanted: Wanted): Promise<Known> => {
+const MOST_MOVED = 1000
+
+const move = async (one: Sync, known: Known, wanted: Wanted, most_moved = MOST_MOVED): Promise<Known> => {
   const { tx } = one
   const { row, user } = known
   const set: Partial<ScimRow> = {}
@@ -130,6 +133,8 @@ const move = async (one: Sync, known: Known, wanted: Wanted): Promise<Known> => 
   const status = user && active !== undefined ? await moveStatus(one, known, user, active) : undefined
   if (status) set.disabled_at = status.disabled_at
   const moves = user ? undefined : await movesOf(one, row, members)
+  if (moves && moves.joined.length + moves.left.length > most_moved)
+    throw scimError(400, 'invalidValue', `One request moves at most ${most_moved} members.`)
   if (!moves?.changed && Object.keys(set).length === 0) return known
   await updateScim(tx, row.id, set)
   const after = await findScim(tx, row.provider, row.type, row.id)
@@ -152,15 +157,11 @@ const refuseTaken = async ({ tx, req }: Sync, type: ScimType, by: By, own?: stri
     throw scimError(409, 'uniqueness', `This ${by.folded === undefined ? 'externalId' : 'name'} is taken.`)
 }
 
-const MOST_MOVED = 1000
-
 /** Who joins and who leaves. Members are people whom the same directory keeps: it gives rights to no others. */
 const movesOf = async ({ tx, req }: Sync, { id }: ScimRow, wanted: ReadonlySet<string> | undefined) => {
   const members = await membersOf(tx, id)
   const joined = [...(wanted ?? [])].filter((one) => !members.includes(one))
   const left = wanted ? members.filter((one) => !wanted.has(one)) : []
-  if (joined.length + left.length > MOST_MOVED)
-    throw scimError(400, 'invalidValue', `One request moves at most ${MOST_MOVED} members.`)
   const own = and(eq(scim_resources.provider, req.directory.id), eq(scim_resources.type, 'User'))
   const kept = and(own, eq(scim_resources.removed, false), inArray(scim_resources.id, joined))
   if ((await tx.select({ id: scim_resources.id }).from(scim_resources).where(kept)).length < joined.length)

@@ -5,7 +5,6 @@ import type { Tx } from '../../../db/client.ts'
 import { getCredential } from '../../../db/identity/machines.ts'
 import { user_events } from '../../../db/identity/tables.ts'
 import { wakeRelay } from '../../../db/outbox.ts'
-import { permissionMissing } from '../../shared/auth/http.ts'
 import { giverOf, type Provider } from '../../shared/auth/providers.ts'
 import { AuthenticateMachineRequestSchema } from '../../shared/contracts/gen/auth_pb.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -45,7 +44,9 @@ export const admit = async (deps: IdentityDeps, req: FastifyRequest): Promise<vo
   Object.assign(req, { caller: { user_id: user.id, roles: [] } })
   const provider = deps.providers.list().find(({ scim }) => scim?.machine === user.username)
   if (!provider || !permissions.includes('scim:write')) {
-    const error = permissionMissing(['scim:write'])
+    const error = new AppError('policy_denied', 'permission_missing', 'This API key keeps no directory.', {
+      hint: 'Send the key of the machine that the file of providers names, with the permission scim:write.',
+    })
     await recordDenial(deps, req, error)
     throw error
   }

@@ -8,9 +8,19 @@ import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 export const nextTime = (when: When, made: number, after: number): number | undefined => {
   if ('on' in when || 'webhook' in when) return undefined
   if ('at' in when) return Date.parse(when.at) > after ? Date.parse(when.at) : undefined
-  if ('cron' in when) return cronOf(when).nextRun(new Date(after))?.getTime()
+  if ('cron' in when) return nextByCron(when, after)
   const every = when.every_s * 1000
   return made + Math.max(1, Math.floor((after - made) / every) + 1) * every
+}
+
+const QUARTER_MS = 900_000
+/** When clocks go back, croner takes the second pass of the hour for the first, and names times that are over. They come once. */
+const nextByCron = (when: Extract<When, { cron: string }>, after: number): number | undefined => {
+  const cron = cronOf(when)
+  for (let from = after; ; from += QUARTER_MS) {
+    const next = cron.nextRun(new Date(from))?.getTime()
+    if (next === undefined || next > after) return next
+  }
 }
 
 /** The next times after `after`, at most `count`. */

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import { SEARCH_ATTRIBUTES } from '../servers/temporal.ts'
 
 /** What a person does with the files of an installation, and the settings of the servers. */
@@ -66,10 +67,11 @@ export const nextSteps = ({ at, postgres, temporal, namespace }: Asked, apps: re
    \`\`\`
 5. Postgres: \`npm run migrate -- --config ${at} --owner-url ${withAccount(postgres, 'OWNER', 'PASSWORD')}\` makes the database
    "${DATABASE}", its tables, and a role with rights on its own schema for each app. Repeat it before each new version.
-6. Start each of ${apps.join(', ')}: \`node --env-file=${at}/env/<app>.env --env-file=${at}/env/<app>.secret.env apps/<app>/main.ts\`.
+6. With Node 24 first in the path, as by \`export PATH=${dirname(process.execPath)}:$PATH\` on this machine, start each of
+   ${apps.join(', ')}: \`node --env-file=${at}/env/<app>.env --env-file=${at}/env/<app>.secret.env apps/<app>/main.ts\`.
    A start names every setting that is missing or wrong.
 7. The first administrator: \`node --env-file=${at}/env/identity.env --env-file=${at}/env/identity.secret.env
-   apps/platform/admin.ts identity bootstrap-admin --username NAME\`.
+   apps/platform/bootstrap.mjs admin identity bootstrap-admin --username NAME\`.
 8. A proxy with a public certificate before the gateway: it ends TLS. Set GATEWAY__HTTP__TRUSTED_PROXIES to its address.
 9. \`npm run doctor -- --production --env ${at}\` connects as each app and names every weakness. Exit 3 means a finding.
 10. Back-ups of Postgres, Redis and this folder; an alert on the certificates, which live for 90 days: run the set-up again

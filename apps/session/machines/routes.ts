@@ -5,6 +5,9 @@ import { MachineToken } from '../../shared/contracts/session/tokens.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { AppError } from '../../shared/errors.ts'
 import { errorReplies } from '../../shared/http/app.ts'
+import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
+import { acceptForms } from '../../shared/http/json-body.ts'
+import { toAppError } from '../../shared/http/problems.ts'
 import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { type Exchange, exchange } from './exchange.ts'
@@ -12,7 +15,6 @@ import { type Exchange, exchange } from './exchange.ts'
 const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const JWT = 'urn:ietf:params:oauth:token-type:jwt'
-const FORM = 'application/x-www-form-urlencoded'
 
 const secret = (maxLength: number) => Type.Optional(Type.String({ minLength: 1, maxLength }))
 const MachineGrant = Type.Object(
@@ -30,10 +32,9 @@ const MachineGrant = Type.Object(
 )
 /** Where machines get their tokens: RFC 6749 (4.4), RFC 7523 and RFC 8693. */
 export const machineRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
-  app.addContentTypeParser(FORM, { parseAs: 'string' }, (_req, body, done) => {
-    const pairs = [...new URLSearchParams(String(body))]
-    const once = new Map(pairs)
-    done(once.size === pairs.length ? null : refusedForm('A parameter came twice.'), Object.fromEntries(once))
+  acceptForms(app, AUTH_CODES, refusedForm)
+  app.setErrorHandler((raw, req) => {
+    throw inWordsOfOAuth(toAppError(raw, AUTH_CODES, req))
   })
   app.post(
     '/oauth/token',
@@ -44,7 +45,7 @@ export const machineRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = a
         summary: 'Get an access token for a machine',
         tags: ['tokens'],
         'x-errors': [401],
-        consumes: ['application/json', FORM],
+        consumes: ['application/json', 'application/x-www-form-urlencoded'],
         description: 'Swaps an API key, a signed assertion or a trusted CI token for a short access token.',
         body: MachineGrant,
         response: { 200: MachineToken, ...errorReplies },
@@ -61,6 +62,13 @@ const refusedForm = (detail: string, code: 'schema_violation' | 'unsupported_gra
   new AppError('validation_error', code, detail, {
     extra: { error: code === 'schema_violation' ? 'invalid_request' : code, error_description: detail },
   })
+
+/** The fault of a request, also as RFC 6749 (5.2) names it. */
+const inWordsOfOAuth = (error: AppError): AppError => {
+  if (error.category === 'validation_error')
+    error.options.extra ??= { error: 'invalid_request', error_description: error.message }
+  return error
+}
 
 /** The one credential of a request. */
 const proofOf = (body: Type.Static<typeof MachineGrant>): Exchange['proof'] => {

@@ -97,7 +97,7 @@ const finishSignIn = async (
     provider_id: provider.id,
     max_s: provider.session_max_s,
     // A provider that does not say when proves no fresh sign-in.
-    auth_time: typeof claims.auth_time === 'number' ? Math.min(claims.auth_time, nowOf(deps)) : 0,
+    auth_time: typeof claims.auth_time === 'number' ? Math.min(Math.floor(claims.auth_time), nowOf(deps)) : 0,
     indexes: [...sid, indexOf(provider.id, 'sub', claims.sub)],
   }
   if (flow.native) {

@@ -78,9 +78,11 @@ const discover = async (provider: Provider): Promise<Connection> => {
       ...(insecure && { execute: [client.allowInsecureRequests] }),
     },
   )
-  const { jwks_uri, issuer } = found.serverMetadata()
+  const { jwks_uri, issuer, authorization_endpoint } = found.serverMetadata()
   if (issuer !== provider.issuer) throw new Error(`the provider names itself ${issuer}`)
   if (!jwks_uri) throw new Error('the provider names no keys')
+  if (!/^https?:$/.test(URL.parse(String(authorization_endpoint))?.protocol ?? ''))
+    throw new Error('the provider names no page to sign in')
   if (!insecure && !jwks_uri.startsWith('https:')) throw new Error('the keys are not served over TLS')
   const keys = createRemoteJWKSet(new URL(jwks_uri), { ...KEYS, [jwksFetch]: boundedFetch })
   return { client: found, keys }

@@ -3,6 +3,7 @@ import { errors, type JWTPayload, jwtVerify } from 'jose'
 import * as client from 'openid-client'
 import type { Provider } from '../../shared/auth/providers.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
+import { pointerToUnstorable } from '../../shared/http/json-body.ts'
 import { type Connection, providerAway, SKEW_S } from './connections.ts'
 
 /** The claims of a verified token of a provider. */
@@ -47,6 +48,8 @@ const verifyForeign = async (
   const several = Array.isArray(payload.aud) && payload.aud.length > 1
   if (payload.azp === undefined ? several : payload.azp !== provider.client_id)
     throw new errors.JWTClaimValidationFailed('azp names another client', payload, 'azp')
+  // Two subjects with halves of surrogate pairs would be stored as one.
+  if (pointerToUnstorable(payload) !== undefined) throw new errors.JWTInvalid('a claim cannot be stored')
   return payload
 }
 
@@ -118,12 +121,15 @@ const claimOf = (error: unknown): string | undefined => {
     : undefined
 }
 
+/** Codes of the libraries for answers that cannot be read; those of `jose` are about the key set alone. */
+const AWAY = new Set([
+  ...['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON'],
+  ...['ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID', 'ERR_JOSE_GENERIC'],
+])
 const isOutage = (error: unknown): boolean => {
   const { code, cause } = error as { code?: string; cause?: unknown }
-  if (code === 'OAUTH_TIMEOUT' || code === 'OAUTH_RESPONSE_IS_NOT_CONFORM' || code === 'OAUTH_RESPONSE_IS_NOT_JSON')
-    return true
   const inner = error instanceof client.ClientError ? cause : error
-  return inner instanceof TypeError || inner instanceof errors.JWKSTimeout || inner instanceof DOMException
+  return AWAY.has(code ?? '') || inner instanceof TypeError || inner instanceof DOMException
 }
 
 /** Verifies a logout token (OpenID Connect Back-Channel Logout 2.6) but for its `jti`, which counts once. */

@@ -6,6 +6,8 @@ import { allow } from '../../shared/auth/http.ts'
 import { IdentityProviderList, LocationReply, ProviderParams } from '../../shared/contracts/session/sso.ts'
 import { AppError } from '../../shared/errors.ts'
 import { errorReplies } from '../../shared/http/app.ts'
+import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
+import { acceptForms } from '../../shared/http/json-body.ts'
 import type { SessionDeps } from '../deps.ts'
 import { contextOf } from '../token/routes.ts'
 import { finishFlow } from './callback.ts'
@@ -16,7 +18,6 @@ type Routes = FastifyPluginAsyncTypebox<{ deps: SessionDeps }>
 const open = { preHandler: allow('none', { kind: 'R' }) }
 const closed = { additionalProperties: false }
 const tags = ['sso']
-const FORM = 'application/x-www-form-urlencoded'
 const ReturnTo = Type.Optional(Type.String({ maxLength: 2048, description: 'A path of the console.' }))
 const StartQuery = Type.Object(
   {
@@ -188,9 +189,7 @@ const orSignInPage = async (req: FastifyRequest, answer: () => Promise<string>):
 
 /** The one endpoint that takes a form (OpenID Connect Back-Channel Logout 2.5). */
 const logoutRoute: Routes = async (app, { deps }) => {
-  app.addContentTypeParser(FORM, { parseAs: 'string' }, (_req, body, done) => {
-    done(null, Object.fromEntries(new URLSearchParams(String(body))))
-  })
+  acceptForms(app, AUTH_CODES, (detail) => new AppError('validation_error', 'schema_violation', detail))
   app.post(
     '/v1/sso/:provider/backchannel-logout',
     {
@@ -200,7 +199,7 @@ const logoutRoute: Routes = async (app, { deps }) => {
         summary: 'End sessions by a logout token',
         tags,
         'x-errors': [404],
-        consumes: ['application/json', FORM],
+        consumes: ['application/json', 'application/x-www-form-urlencoded'],
         description: 'For the provider: ends the sessions that the logout token names.',
         params: ProviderParams,
         body: Type.Object(

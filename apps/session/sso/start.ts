@@ -73,7 +73,11 @@ export const startFlow = async (deps: StartDeps, start: Start): Promise<{ locati
 const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\]):[1-9]\d{0,4}\/callback$/
 
 const refuseRedirect = ({ config }: Pick<SessionDeps, 'config'>, redirect_uri: string): void => {
-  if (LOOPBACK.test(redirect_uri) || config.SESSION__SSO__REDIRECT_URIS.includes(redirect_uri)) return
+  if (
+    (LOOPBACK.test(redirect_uri) && URL.canParse(redirect_uri)) ||
+    config.SESSION__SSO__REDIRECT_URIS.includes(redirect_uri)
+  )
+    return
   throw new AppError('validation_error', 'schema_violation', 'The redirect_uri is not one of an app of ours.', {
     hint: 'Use http://127.0.0.1:PORT/callback, or an address of SESSION__SSO__REDIRECT_URIS.',
   })

@@ -49,7 +49,7 @@ const Provider = Closed({
 const File = Closed({ format: Type.Literal('signalbox/providers@1'), providers: Type.Array(Provider) })
 export type Provider = Static<typeof Provider> & { secret_file: string }
 
-/** From the least to the most: what a ceiling allows is what stands up to it. */
+/** From the least to the most: a ceiling allows all roles up to it. */
 const LADDER: readonly Role[] = ['viewer', 'auditor', 'engineer', 'planner', 'operator', 'approver', 'admin']
 /** Whether a role is above what this provider may give. */
 export const isAbove = ({ max_role }: Pick<Provider, 'max_role'>, role: string): boolean =>

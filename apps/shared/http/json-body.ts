@@ -6,7 +6,7 @@ import type { EdgeCodes } from './edge-codes.ts'
 const JSON_TYPES = /^application\/(json|merge-patch\+json|json-patch\+json|scim\+json)(\s*;|$)/i
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 const UTF8_ONLY = /^[^;]+(;\s*charset="?utf-8"?\s*)?$/i
-/** Spellings of what cannot be stored: U+0000, surrogates, of which a half may be missing, and infinite numbers. */
+/** Spellings of values that cannot be stored: U+0000, surrogates, of which a half may be missing, and infinite numbers. */
 const SUSPECT = /\\u(0000|[dD][89a-fA-F])|\d[eE]\+?\d{3}|\d{300}/
 
 declare module 'fastify' {
@@ -47,12 +47,29 @@ export const acceptJson = (app: FastifyInstance, limits: JsonLimits, codes: Code
     }
     parse(req, text, (error, value) => {
       if (error) return done(malformed(faultOf(text)))
-      const pointer = SUSPECT.test(text) ? findUnstorable(value) : undefined
+      const pointer = SUSPECT.test(text) ? pointerToUnstorable(value) : undefined
       if (pointer !== undefined) return done(unstorable(codes, pointer))
       done(null, value)
     })
   })
 }
+
+const FORM = 'application/x-www-form-urlencoded'
+
+/** Forms in UTF-8, where a protocol asks for them: each parameter once. `refuse` words a fault as the route does. */
+export const acceptForms = (
+  app: FastifyInstance,
+  codes: Pick<Codes, 'media_type'>,
+  refuse: (detail: string) => AppError,
+) =>
+  app.addContentTypeParser(FORM, { parseAs: 'string' }, (req, body, done) => {
+    if (!UTF8_ONLY.test(req.headers['content-type'] ?? '')) return done(otherMediaType(codes, req))
+    const pairs = [...new URLSearchParams(String(body))]
+    const once = new Map(pairs)
+    if (once.size < pairs.length) return done(refuse('A parameter came twice.'))
+    const form = Object.fromEntries(once)
+    done(pointerToUnstorable(form) === undefined ? null : refuse('A parameter holds what cannot be stored.'), form)
+  })
 
 /** Why the parser does not take a text; none of it is repeated, for it may hold a secret. */
 const faultOf = (text: string): string => {
@@ -85,13 +102,13 @@ export const otherMediaType = ({ media_type }: Pick<Codes, 'media_type'>, req: F
 }
 
 /** Where a value holds text or a number that cannot be stored; undefined if it holds none. */
-const findUnstorable = (value: unknown, pointer = ''): string | undefined => {
+export const pointerToUnstorable = (value: unknown, pointer = ''): string | undefined => {
   if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed() ? pointer : undefined
   if (typeof value === 'number') return Number.isFinite(value) ? undefined : pointer
   if (typeof value !== 'object' || value === null) return undefined
   for (const [key, member] of Object.entries(value)) {
-    if (findUnstorable(key) !== undefined) return `${pointer}/…`
-    const found = findUnstorable(member, `${pointer}/${key}`)
+    if (pointerToUnstorable(key) !== undefined) return `${pointer}/…`
+    const found = pointerToUnstorable(member, `${pointer}/${key}`)
     if (found !== undefined) return found
   }
   return undefined

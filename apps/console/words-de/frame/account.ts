@@ -138,6 +138,8 @@ export const password: typeof en.password = {
   submit: 'Passwort ändern',
   sending: 'Wird geändert …',
   done: 'Passwort geändert.',
+  unlink: (title: string) => `Verknüpfung mit ${title} lösen`,
+  unlinked: (title: string) => `Verknüpfung mit ${title} gelöst. Andere Sitzungen sind beendet.`,
   rules: 'Anforderungen an das Passwort',
   guessing: 'Schwer zu erraten, wie es der Server beurteilt',
   rule: {

@@ -130,6 +130,8 @@ export const password = {
   submit: 'Change password',
   sending: 'Changing …',
   done: 'Password changed.',
+  unlink: (title: string) => `Unlink ${title}`,
+  unlinked: (title: string) => `${title} unlinked. Your other sessions have ended.`,
   rules: 'Password requirements',
   guessing: 'Hard to guess, as judged by the server',
   rule: {

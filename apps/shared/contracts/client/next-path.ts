@@ -11,7 +11,8 @@ export const nextPath = (next: unknown, origin: string): string => {
   } catch {
     return fallback
   }
-  if (url.origin !== origin || url.pathname === '/login') return fallback
+  // `/.//host` is a path of ours to the parser, and the rest of it leads away.
+  if (url.origin !== origin || url.pathname.startsWith('//') || url.pathname === '/login') return fallback
   return `${url.pathname}${url.search}${url.hash}`
 }
 
