@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { parse } from 'yaml'
+import { parseDocument } from 'yaml'
 import { type ExitCode, usageError } from './errors.ts'
 import type { Api } from './session/api.ts'
 import type { Credentials } from './session/credentials.ts'
@@ -96,7 +96,13 @@ export const whole = (given: string, name: string): number => {
 export const readDocument = (file: string): unknown => {
   const source = readText(file)
   try {
-    return parse(source, { merge: true })
+    const parsed = parseDocument(source, { merge: true })
+    const [fault] = [...parsed.errors, ...parsed.warnings]
+    if (fault) throw fault
+    const document: unknown = parsed.toJS()
+    // An anchor that holds itself makes a circle, which no body can hold.
+    JSON.stringify(document)
+    return document
   } catch (error) {
     throw usageError(`${file} is neither YAML nor JSON: ${(error as Error).message.split('\n')[0]}`)
   }
@@ -135,5 +141,6 @@ export const idAmong = (ids: readonly string[], given: string): string => {
     found.length === 0
       ? `No id ends with ${JSON.stringify(given)}.`
       : `${found.length} ids end with ${JSON.stringify(given)}.`,
+    'Lists print whole ids with -o id.',
   )
 }

@@ -26,6 +26,9 @@ const NOUNS: Record<string, string> = {
   type: 'types of resources',
   topology: 'regions and the places inside them',
   capability: 'what resources offer to others',
+  schedule: 'intents that are stated at set times',
+  notify: 'where and when you are told that something waits for you',
+  totp: 'your authenticator app',
   import: 'imports from other systems',
   pack: 'packs of procedures, for their authors',
 }
@@ -101,7 +104,7 @@ export const parseLine = (commands: readonly Command[], argv: readonly string[],
     return 'shown'
   }
   try {
-    root.parse([...argv], { from: 'user' })
+    root.parse(argv[0] === 'help' ? helpOf(commands, argv.slice(1)) : [...argv], { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     if (error.exitCode === 0) return 'shown'
@@ -114,6 +117,14 @@ export const parseLine = (commands: readonly Command[], argv: readonly string[],
     throw usageError(sentenceOf(error.message), `See: signalbox ${path === undefined ? '' : `${path} `}--help`)
   }
   return found ?? 'shown'
+}
+
+/** `help op list` is `op list --help`. */
+const helpOf = (commands: readonly Command[], asked: readonly string[]): string[] => {
+  const path = asked.join(' ')
+  if (path === '' || commands.some(({ name }) => name === path || name.startsWith(`${path} `)))
+    return [...asked, '--help']
+  throw usageError(`There is no command "${path}".`, 'See: signalbox --help')
 }
 
 /** Commander's complaint as a sentence: `Unknown command 'opp'. Did you mean op?` */

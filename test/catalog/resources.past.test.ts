@@ -139,6 +139,27 @@ describe('what was at a time', () => {
     for (const [at, before] of told) expect(facts((await c.as('vic').get(path(at))).body), at).toBe(before)
     expect(new Set(told.values()).size).toBeGreaterThan(5)
   }, 60_000)
+
+  it('is told alike by every view: 404 before the resource existed, and no count of today', async () => {
+    // Moves the clock of one process: after the test that has two.
+    const before = new Date(Date.parse(now()) - 1000).toISOString()
+    const id = await box()
+    for (const view of ['', '/relationships', '/capabilities', '/health'])
+      expect(await read(`/v1/resources/${id}${view}?at=${before}`), view).toMatchObject({
+        status: 404,
+        body: { category: 'not_found', code: 'version' },
+      })
+    const at = now()
+    c.wait(1000)
+    const health = async () => {
+      const { as_of, ...told } = (await read(`/v1/resources/${id}/health?at=${at}`)).body
+      return JSON.stringify(told)
+    }
+    const told = await health()
+    await c.observe(id, { status: 'degraded' })
+    expect((await read(`/v1/resources/${id}/health`)).body).toMatchObject({ health_revision: 1 })
+    expect(await health()).toBe(told)
+  })
 })
 
 describe('a child that its parent takes or lets go', () => {

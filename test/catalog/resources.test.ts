@@ -235,6 +235,43 @@ describe('patching', () => {
     })
   })
 
+  it('reads a JSON patch against the document that it shows: null where it is null, 409 where a tested member is gone', async () => {
+    const { resource_id: id } = await make()
+    const tried = (...patch: object[]) =>
+      c
+        .as('olga')
+        .patch(`/v1/resources/${id}?validate_only=true`, patch, {
+          type: 'application/json-patch+json',
+          headers: { 'if-match': '"1-0"' },
+        })
+    const { owner, type_key, created_by } = (await c.as('olga').get(`/v1/resources/${id}`)).body
+    expect(owner).toBeNull()
+    const taken = await tried(
+      { op: 'test', path: '/owner', value: null },
+      { op: 'test', path: '/type_key', value: type_key },
+      { op: 'test', path: '/created_by', value: created_by },
+      { op: 'replace', path: '/owner', value: 'netops' },
+    )
+    expect(taken).toMatchObject({ status: 200, body: { resource: { owner: 'netops' } } })
+    for (const path of ['/labels/gone', '/desired_state/tier/deeper', '/labels/toString'])
+      expect(await tried({ op: 'test', path, value: 'x' }), path).toMatchObject({
+        status: 409,
+        body: { category: 'version_conflict', code: 'test_failed' },
+      })
+    expect(await tried({ op: 'add', path: '/annotations/__proto__', value: 'x' })).toMatchObject({
+      status: 422,
+      body: { code: 'schema_violation', detail: expect.stringContaining('__proto__') },
+    })
+  })
+
+  it('takes no name, display name or owner that is blank', async () => {
+    for (const member of ['name', 'display_name', 'owner'])
+      expect(await c.as('olga').post('/v1/resources', { ...service(), [member]: ' \u00a0' }), member).toMatchObject({
+        status: 400,
+        body: { code: 'schema_violation', violations: [{ pointer: `/${member}` }] },
+      })
+  })
+
   it('asks for the version it was decided on: 428 without, 412 or 409 when it moved, 400 when two differ', async () => {
     const { resource_id: id } = await make()
     const patch = { labels: { a: '2' } }

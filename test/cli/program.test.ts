@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -91,6 +91,13 @@ describe('help', () => {
     },
   )
 
+  it('of a noun says what it is about, and of one command is the same by either spelling', async () => {
+    const { out } = await signalbox('--help')
+    const nouns = new Set(COMMAND_LIST.map(({ name }) => name.split(' ')[0] ?? ''))
+    for (const noun of nouns) expect(out, noun).toMatch(new RegExp(`^ {2}${noun}( \\S+)* {2,}\\S`, 'm'))
+    expect(await signalbox('help', 'op', 'list')).toEqual(await signalbox('op', 'list', '--help'))
+  })
+
   it('names the version', async () => {
     expect(await signalbox('--version')).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) })
   })
@@ -110,6 +117,9 @@ describe('a line that is wrong', () => {
     ['a time zone that does not exist', ['whoami', '--zone', 'Mars'], '--zone takes a name like Europe/Berlin'],
     ['a context that does not exist', ['whoami', '--context', 'mars'], 'There is no context "mars"'],
     ['a context without an address', ['context', 'set', 'mars'], '--url takes an address such as'],
+    ['help for no command', ['help', 'op', 'lst'], 'There is no command "op lst". See: signalbox --help'],
+    ['a path that is none', ['api', 'GET', 'v1/me'], 'PATH begins with /'],
+    ['a body for a read', ['api', 'GET', '/v1/me', '-d', '-'], 'A GET takes no --data.'],
     [
       'a context whose name is a path',
       ['context', 'set', '../mars', '--url', 'http://127.0.0.1:9'],
@@ -134,6 +144,35 @@ const listening = async (status: number, type: string, body: string, use: (url: 
     server.close()
   }
 }
+
+describe('a file of YAML', () => {
+  it.each([
+    ['an anchor that holds itself', 'a: &a [*a]', 'circular'],
+    ['a tag that nobody knows', '!!js/function x', 'Unresolved tag'],
+    [
+      'anchors that unfold without end',
+      `${'abcdefghij'.split('').reduce((text, key, i, keys) => `${text}${key}: &${key} [${Array(9).fill(i === 0 ? 'x' : `*${keys[i - 1]}`)}]\n`, '')}`,
+      'alias',
+    ],
+  ])('with %s is refused before a request', async (_, document, said) => {
+    const file = join(home, 'document.yaml')
+    writeFileSync(file, document)
+    const { code, err } = await spawned(['intent', 'create', '-f', file], { SIGNALBOX_TOKEN: 'none' })
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(`is neither YAML nor JSON: `) })
+    expect(err).toContain(said)
+    expect(err.trim().split('\n')).toHaveLength(1)
+  })
+})
+
+it('output that cannot be written ends with one line', { skip: !existsSync('/dev/full') }, async () => {
+  const full = openSync('/dev/full', 'w')
+  const child = spawn(process.execPath, [join(ROOT, 'apps/cli/main.ts'), '--help'], { stdio: ['ignore', full, 'pipe'] })
+  let err = ''
+  child.stderr?.on('data', (chunk: Buffer) => (err += chunk))
+  const code = await new Promise((resolve) => child.on('close', resolve))
+  closeSync(full)
+  expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(/^The output cannot be written: ENOSPC.*\n$/) })
+})
 
 describe('a newcomer', () => {
   const inbox = (...more: string[]) => spawned(['inbox', ...more], { SIGNALBOX_TOKEN: 'none' })
@@ -179,6 +218,20 @@ describe('a newcomer', () => {
         expect(await inbox('--url', url)).toMatchObject(told)
         expect(await signalbox('login', 'eva', '--url', url, '--password-stdin')).toMatchObject(told)
       })
+  })
+
+  it('is told so too where the errors of that server look like ours', async () => {
+    const foreign = '{"code":5,"message":"Not Found","details":[],"violations":3}'
+    await listening(404, 'application/json', foreign, async (url) => {
+      const told = expect.stringContaining('answered 404 without an explanation. Is it a Signalbox?')
+      expect(await inbox('--url', url)).toMatchObject({ code: 1, err: told })
+    })
+  })
+
+  it('is told that a token is none, without the token', async () => {
+    const { code, err } = await spawned(['inbox'], { SIGNALBOX_TOKEN: 'geheim\nnis' })
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringMatching(/^SIGNALBOX_TOKEN holds .* Set it anew\.\n$/) })
+    expect(err).not.toMatch(/geheim|nis\b/)
   })
 
   it('whose command got no answer is told how to repeat it without a second effect', async () => {

@@ -70,5 +70,14 @@ describe('answers to commands', () => {
       code: 'rate_limited',
       retry_after_ms: 3000,
     })
+    const foreign = { code: 5, message: 'Not Found', detail: {}, violations: 3 }
+    expect(problemFrom(404, foreign)).toEqual({
+      type: 'about:blank',
+      title: 'Status 404',
+      status: 404,
+      detail: 'The server answered with status 404 and no explanation.',
+      category: 'validation_error',
+      code: 'status_404',
+    })
   })
 })

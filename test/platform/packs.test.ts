@@ -106,6 +106,7 @@ describe('the checks', () => {
     const dir = begin('ssh')
     writeFileSync(join(dir, 'pack.yaml'), 'format: [\n  { a: b }: c\n')
     expect(openFolder(dir).faults.join('\n')).toMatch(/pack\.yaml:\d+:\d+: .* \(yaml\)/)
+    expect(openFolder(join(dir, 'pack.yaml')).faults.join('\n')).toMatch(/pack\.yaml: the folder cannot be read/)
   })
 })
 

@@ -128,7 +128,7 @@ const kindOf = (
   return before.parent_id === after?.parent_id ? 'changed' : 'moved'
 }
 
-/** Members that differ; of what came or went there is no list, since all of it did. */
+/** Members that differ; a resource that came or went has no such list, since all of it did. */
 const changesOf = (before: ResourceDocument | undefined, after: ResourceDocument | undefined) => {
   if (before === undefined || after === undefined) return { changes: [], more_changes: 0 }
   const paths = factsChanged(before, after)

@@ -29,7 +29,8 @@ export const jsonPatch = (document: Json, operations: readonly PatchOperation[])
     const { op } = operation
     if (op === 'test') {
       if (operation.value === undefined) throw refuse(index, '"test" needs a value.')
-      if (!equalJson(get(root, path, index), operation.value)) throw testFailed(index, operation.path)
+      const found = find(root, path)
+      if (found === undefined || !equalJson(found, operation.value)) throw testFailed(index, operation.path)
     } else if (op === 'add' || op === 'replace') {
       if (operation.value === undefined) throw refuse(index, `"${op}" needs a value.`)
       if (op === 'replace') get(root, path, index)
@@ -62,24 +63,33 @@ const testFailed = (index: number, path: string) =>
 const pointerOf = (text: unknown, index: number): string[] => {
   const path = typeof text === 'string' ? parsePointer(text) : undefined
   if (!path) throw refuse(index, 'needs a JSON pointer.')
+  // No body can hold this name (apps/shared/http/json-body.ts), so no patch may make one either.
+  if (path.includes('__proto__')) throw refuse(index, 'a member cannot be called __proto__.')
   return path
 }
 
+const isIndex = (token: string): boolean => /^(0|[1-9]\d{0,6})$/.test(token)
+
 const arrayIndex = (list: readonly Json[], token: string, index: number, append: boolean): number => {
   if (append && token === '-') return list.length
-  const at = /^(0|[1-9]\d{0,6})$/.test(token) ? Number(token) : -1
+  const at = isIndex(token) ? Number(token) : -1
   if (at < 0 || at > list.length - (append ? 0 : 1)) throw refuse(index, `there is no place "${token}" in the array.`)
   return at
 }
 
-const get = (root: Json, path: readonly string[], index: number): Json => {
+const find = (root: Json, path: readonly string[]): Json | undefined => {
   let value: Json | undefined = root
   for (const token of path) {
-    if (Array.isArray(value)) value = value[arrayIndex(value, token, index, false)]
+    if (Array.isArray(value)) value = isIndex(token) ? value[Number(token)] : undefined
     else value = isObject(value) && Object.hasOwn(value, token) ? value[token] : undefined
-    if (value === undefined) throw refuse(index, `there is nothing at "/${path.join('/')}".`)
   }
-  return value as Json
+  return value
+}
+
+const get = (root: Json, path: readonly string[], index: number): Json => {
+  const value = find(root, path)
+  if (value === undefined) throw refuse(index, `there is nothing at "/${path.join('/')}".`)
+  return value
 }
 
 /** Rebuilds the way from the root to the changed place, so that no member name can reach a prototype. */

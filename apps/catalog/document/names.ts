@@ -9,7 +9,7 @@ const ID = /\bres_[a-z2-7]{26}\b/g
 export const asCalled = (text: string, names: Names, spell = (name: string) => name): string =>
   names.size === 0 ? text : text.replace(ID, (id) => (names.has(id) ? spell(names.get(id) as string) : id))
 
-/** A refusal in the words of the request: an id that was made for what is refused leads to nothing. */
+/** A refusal in the words of the request: an id that was made for a refused resource leads nowhere. */
 export const refusedAs = (error: AppError, names: Names): AppError => {
   const { violations, extra, ...options } = error.options
   const { existing_resource_id: existing, ...others } = extra ?? {}

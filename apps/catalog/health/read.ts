@@ -9,7 +9,7 @@ import type { CatalogDeps } from '../deps.ts'
 import { timeOrNull, timeText } from '../read/documents.ts'
 import { awaitChange } from '../read/freshness.ts'
 import { asOf, type Reader } from '../read/lists.ts'
-import { pastTime } from '../read/past.ts'
+import { pastTime, refuseBefore } from '../read/past.ts'
 import { findVisible } from '../read/visible.ts'
 import { readRollUp } from './causes.ts'
 import { healthNow } from './observe.ts'
@@ -19,11 +19,13 @@ export const readHealth = async (deps: CatalogDeps, resource_id: string, query: 
   await awaitChange(deps, query, reader)
   const { row } = await findVisible(deps, resource_id, reader)
   const at = await pastTime(deps, query.at, deps.config.observations_d)
+  refuseBefore(row, at)
   if (query.history_since === undefined && query.page_token !== undefined) throw noHistory()
   return {
     ...(at === undefined ? await healthOfNow(deps, row, reader) : await healthThen(deps, row, at)),
     ...(query.history_since !== undefined && { history: await historyOf(deps, row, query, reader) }),
-    health_revision: row.health_revision,
+    // As in any document of the past: it is not kept over time.
+    health_revision: at === undefined ? row.health_revision : 0,
     as_of: await asOf(deps.db, deps),
   }
 }

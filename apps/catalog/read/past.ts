@@ -61,12 +61,17 @@ const noVersion = (resource_id: string, version: string) =>
 
 const pruned = (what: string) => new AppError('not_found', 'history_pruned', `${what} is no longer kept.`)
 
+/** 404 for a time before the resource existed. */
+export const refuseBefore = ({ resource_id, created_at }: ResourceRow, at: string | undefined): void => {
+  if (at !== undefined && new Date(at) < new Date(created_at)) throw noVersion(resource_id, `at ${at}`)
+}
+
 /** A resource as it was at a time; 404 before it was there, 410 when that is no longer kept. */
 export const readAt = async (deps: CatalogDeps, row: ResourceRow, time: string): Promise<ResourceView> => {
   const at = (await pastTime(deps, time)) as string
   const version = await versionAt(deps.db, row.rid, at)
   if (version !== undefined) return readVersion(deps, row, version, at)
-  if (new Date(at) < new Date(row.created_at)) throw noVersion(row.resource_id, `at ${at}`)
+  refuseBefore(row, at)
   throw pruned(`What ${row.resource_id} was at ${at}`)
 }
 

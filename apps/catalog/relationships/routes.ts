@@ -9,7 +9,7 @@ import type { CatalogDeps } from '../deps.ts'
 import { relationshipId, timeText } from '../read/documents.ts'
 import { awaitChange } from '../read/freshness.ts'
 import { asOf, valuesOf } from '../read/lists.ts'
-import { pastTime } from '../read/past.ts'
+import { pastTime, refuseBefore } from '../read/past.ts'
 import type { Side } from '../read/sides.ts'
 import { findVisible } from '../read/visible.ts'
 
@@ -33,6 +33,7 @@ export const relationshipsRoutes: Routes<CatalogDeps, { side: Side }> = async (a
       const { row } = await findVisible(deps, req.params.resource_id, reader)
       const { page_size, page_token, direction, min_change, max_lag_ms, ...query } = req.query
       const at = await pastTime(deps, query.at, deps.config.history_d)
+      refuseBefore(row, at)
       const list = { route: 'relationships', resource_id: row.resource_id, direction, ...query }
       const relationship_types = valuesOf(query.relationship_types)
       const peer_types = valuesOf(query.peer_types)

@@ -1,7 +1,7 @@
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { Answer, Given } from '../../../db/command/run.ts'
-import type { OperationRef } from '../../shared/contracts/catalog/resources.ts'
+import type { OperationRef, ResourceDocument } from '../../shared/contracts/catalog/resources.ts'
 import { mergeDiff, mergePatch } from '../../shared/data/merge-patch.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError, type Violation } from '../../shared/errors.ts'
@@ -150,7 +150,7 @@ export const changeResource = async (
   if (conflict) throw conflict
   if (!type) throw new AppError('unsupported_resource_type', 'unknown', 'The type of this resource is not known here.')
 
-  const next = changeOf(row, applyPatch(row, patch))
+  const next = changeOf(row, applyPatch(documentOf(row, types), patch))
   const desired = next.desired_state
   const by_intent = write.query.mode !== 'record_only' && type.writes === 'operation'
   if (desired && write.query.mode !== 'record_only') checkReadOnly(type, row.desired_state as JsonObject, desired)
@@ -184,27 +184,10 @@ const lifecycleIn = (patch: JsonObject | PatchOperation[]): string | undefined =
   return typeof value === 'string' ? value : undefined
 }
 
-/** The writable members as they would be after the patch. */
-const applyPatch = (row: ResourceRow, patch: JsonObject | PatchOperation[]): JsonObject => {
-  const { display_name, labels, annotations, desired_state, observed_state, lifecycle_status } = row
-  const target = {
-    display_name,
-    labels,
-    annotations,
-    desired_state,
-    observed_state,
-    lifecycle_status,
-    ...(row.owner !== null && { owner: row.owner }),
-  }
-  if (!Array.isArray(patch)) return asObject(mergePatch(target, patch))
-  const whole = {
-    resource_id: row.resource_id,
-    name: row.name,
-    version: row.version,
-    parent_id: row.parent_id,
-    ...target,
-  }
-  return asObject(jsonPatch(whole as unknown as JsonObject, patch))
+/** The document as it would be after the patch; of it only writable members count, which `refuseMembers` saw to. */
+const applyPatch = (document: ResourceDocument, patch: JsonObject | PatchOperation[]): JsonObject => {
+  if (Array.isArray(patch)) return asObject(jsonPatch(document as unknown as JsonObject, patch))
+  return asObject(mergePatch(document, patch))
 }
 
 const changeOf = (row: ResourceRow, result: JsonObject): Change => {

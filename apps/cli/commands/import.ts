@@ -225,7 +225,8 @@ const usable = <T>(file: string, act: () => T): T => {
   try {
     return act()
   } catch (error) {
-    if (error instanceof SourceError) throw usageError(`${file} cannot be imported: ${error.message}.`)
+    if (error instanceof SourceError)
+      throw usageError(`${file} cannot be imported: ${error.message.replace(/\.$/, '')}.`)
     throw error
   }
 }

@@ -13,14 +13,18 @@ import { minute, short, zoned } from '../terminal/output.ts'
 type Session = Static<typeof SessionView>
 
 /** The provider that a person means who names none. */
-const onlyProvider = async ({ open }: Pick<Api, 'open'>): Promise<string> => {
+/** The provider that was named, or the only one. */
+const providerOf = async ({ open }: Pick<Api, 'open'>, given: string | undefined): Promise<string> => {
   const { items } = await open<{ items: { id: string }[] }>('/v1/providers')
-  const [only, ...others] = items
-  if (only && others.length === 0) return only.id
-  const ids = items.map(({ id }) => id).join(', ')
-  throw only
-    ? usageError('There are several identity providers.', `Name one of: ${ids}`)
-    : usageError('This installation has no identity provider.', 'Run: signalbox login NAME')
+  const ids = items.map(({ id }) => id)
+  const [found, ...others] = given === undefined ? ids : ids.filter((id) => id === given)
+  if (found !== undefined && others.length === 0) return found
+  if (ids.length === 0) throw usageError('This installation has no identity provider.', 'Run: signalbox login NAME')
+  const fault =
+    found === undefined
+      ? `No identity provider is called ${JSON.stringify(given)}.`
+      : 'There are several identity providers.'
+  throw usageError(fault, `Name one of: ${ids.join(', ')}`)
 }
 
 const invitation = ({ user_code, verification_uri, verification_uri_complete, expires_in }: DeviceCodes): string =>
@@ -44,7 +48,7 @@ const signIn = async ({ api, out }: Context, given: string | undefined, values: 
   if (values.sso === true) {
     const show = (address: string) =>
       out.note(`Sign in with a browser on this machine:\n${address}\nNo browser here? signalbox login --device`)
-    return api.redeem(await codeByBrowser(api.url, given ?? (await onlyProvider(api)), show))
+    return api.redeem(await codeByBrowser(api.url, await providerOf(api, given), show))
   }
   if (values.device === true) return api.loginDevice((codes) => out.note(invitation(codes)))
   const file = text(values, 'machine')
@@ -116,6 +120,10 @@ export const sessionCommands: Command[] = [
     },
     run: async ({ api, out }, [method = 'GET', path = ''], values) => {
       const file = text(values, 'data')
+      if (!path.startsWith('/'))
+        throw usageError('PATH begins with /, such as /v1/operations.', 'See: signalbox api --help')
+      if (file !== undefined && /^(get|head)$/i.test(method))
+        throw usageError(`A ${method.toUpperCase()} takes no --data.`, 'See: signalbox api --help')
       const if_match = text(values, 'if-match')
       const { body } = await api.send(
         method.toUpperCase(),

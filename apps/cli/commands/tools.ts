@@ -71,7 +71,8 @@ const pathOf = async ({ api }: Context, given: string): Promise<string> => {
       .filter(({ intent_id, latest_plan_id }) => [intent_id, latest_plan_id].some((id) => id?.endsWith(given)))
       .map(({ latest_plan_id }) => (latest_plan_id ? `/plans/${latest_plan_id}` : '/intents')),
   ]
-  if (found.length > 1) throw usageError(`${found.length} ids end with ${JSON.stringify(given)}.`)
+  if (found.length > 1)
+    throw usageError(`${found.length} ids end with ${JSON.stringify(given)}.`, 'Lists print whole ids with -o id.')
   if (found[0]) return found[0]
   const id = encodeURIComponent(given)
   for (const [read, page] of [

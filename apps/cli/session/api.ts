@@ -46,6 +46,12 @@ export const createApi = ({
   say = () => {},
 }: ApiOptions) => {
   refuseCleartext(url)
+  // The value itself is a secret, and is not repeated.
+  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
+    throw usageError(
+      'SIGNALBOX_TOKEN holds a space, a line break or another character that no token has.',
+      'Set it anew.',
+    )
   const onRepeat = ({ detail }: Problem, wait_ms: number) =>
     say(`${detail.replace(/ Try again.*$/, '')} Trying again in ${Math.ceil(wait_ms / 1000)} s.`)
   const connect = (options: Partial<Repeats>, tokens = {}) =>
@@ -244,7 +250,7 @@ const told = async <T>(
     }
     const why = ((error as Error).cause as Error | undefined)?.message || (error as Error).message
     const fault = error instanceof SyntaxError ? 'gave an answer that cannot be read' : 'did not answer'
-    throw passing(`${url} ${fault}: ${why}.`, remedyOf({ status: 0 }) ?? OTHER_ADDRESS)
+    throw passing(`${url} ${fault}: ${why.replace(/\.$/, '')}.`, remedyOf({ status: 0 }) ?? OTHER_ADDRESS)
   }
 }
 

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import type { TypeModel } from '../../catalog/packs/format.ts'
 import { checkPacks } from '../../catalog/packs/library.ts'
@@ -29,7 +29,7 @@ const EMPTY: Library = { packs: [], policies: new Map(), windows: [], freezes: [
 /** Reads and checks the folder of a pack, without a server. `faults` are lines: `file:line:column`, rule and remedy. */
 export const openFolder = (given: string): PackFolder & { faults: string[] } => {
   const dir = relative('', resolve(given)) || '.'
-  const types = existsSync(join(dir, 'types')) ? [SHIPPED.types, join(dir, 'types')] : [SHIPPED.types]
+  const types = isFolder(join(dir, 'types')) ? [SHIPPED.types, join(dir, 'types')] : [SHIPPED.types]
   const { model, faults: typeFaults } = checkPacks(types)
   const found: PackFault[] = []
   let library = EMPTY
@@ -72,8 +72,10 @@ const refuseTypes = (dir: string, { types }: TypeModel, found: PackFault[]): voi
   }
 }
 
+const isFolder = (at: string): boolean => statSync(at, { throwIfNoEntry: false })?.isDirectory() === true
+
 const yamlOf = (at: string): string[] =>
-  existsSync(at)
+  isFolder(at)
     ? readdirSync(at)
         .filter((name) => /\.ya?ml$/.test(name))
         .sort()

@@ -13,7 +13,7 @@ export type JsonLimits = {
 export const JSON_LIMITS: JsonLimits = { depth: 32, keys: 1000, items: 10_000, string_bytes: 65_536 }
 
 const refuse = (code: CodeOf<'validation_error'>, detail: string, status = 400) =>
-  new AppError('validation_error', code, detail, { status })
+  new AppError('validation_error', code, detail, { status, hint: 'Correct the document as the detail says.' })
 
 /**
  * One linear pass over JSON text before it is parsed: refuses what is too deep, too many, too long, or names a member
@@ -36,7 +36,7 @@ export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void =
         expectKey = false
         keys += 1
         const name = spelledOnce(text.slice(start, at + 1))
-        if (open.has(name)) throw refuse('schema_violation', `The member ${name} is there twice.`)
+        if (open.has(name)) throw refuse('schema_violation', `The member ${name} stands twice.`)
         open.add(name)
       }
     } else if (char === 0x7b || char === 0x5b) {

@@ -210,12 +210,15 @@ export const ResourceListQuery = Closed({
 })
 export type ResourceListQuery = Static<typeof ResourceListQuery>
 
-const Name = Type.String({ minLength: 1, maxLength: 253, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]+$' })
+/** No control characters, and not blank: a person must see it in a list. */
+const VISIBLE =
+  '^[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f][^\\u0000-\\u001f\\u007f-\\u009f]*$'
+const Name = Type.String({ minLength: 1, maxLength: 253, pattern: VISIBLE })
 const writable = {
   display_name: Type.Optional(Name),
   labels: Type.Optional(Labels),
   annotations: Type.Optional(Annotations),
-  owner: Type.Optional(Type.String({ minLength: 1, maxLength: 128, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]+$' })),
+  owner: Type.Optional(Type.String({ minLength: 1, maxLength: 128, pattern: VISIBLE })),
 }
 
 export const RelationshipInput = Closed({

@@ -22,18 +22,20 @@ export type Problem = {
 
 /** Reads whatever a server or a proxy answered as a problem; what is none becomes one that names the status. */
 export const problemFrom = (status: number, body: unknown, retryAfter: string | null = null): Problem => {
-  const given = typeof body === 'object' && body !== null ? (body as Partial<Problem>) : {}
+  const given = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
+  const text = (member: string) => (typeof given[member] === 'string' ? given[member] : undefined)
   const seconds = retryAfter === null ? Number.NaN : Number(retryAfter)
-  const wait = given.retry_after_ms ?? (Number.isFinite(seconds) ? seconds * 1000 : undefined)
+  const wait = Number(given.retry_after_ms ?? seconds * 1000)
+  const code = text('code')
   return {
-    ...given,
-    type: given.type ?? 'about:blank',
-    title: given.title ?? `Status ${status}`,
+    ...(code !== undefined && given),
+    type: text('type') ?? 'about:blank',
+    title: text('title') ?? `Status ${status}`,
     status,
-    detail: given.detail ?? `The server answered with status ${status} and no explanation.`,
-    category: given.category ?? (status >= 500 ? 'internal_error' : 'validation_error'),
-    code: given.code ?? `status_${status}`,
-    ...(wait === undefined ? {} : { retry_after_ms: wait }),
+    detail: text('detail') ?? `The server answered with status ${status} and no explanation.`,
+    category: text('category') ?? (status >= 500 ? 'internal_error' : 'validation_error'),
+    code: code ?? `status_${status}`,
+    ...(Number.isFinite(wait) && { retry_after_ms: wait }),
   }
 }
 
