@@ -61,13 +61,15 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ tx, req
         })
         .returning()
       if (!made) throw new Error('a credential was not written')
-      if (old && replaces)
+      if (old && replaces) {
+        const { overlap_s = 86_400 } = replaces
+        const until = sql`clock_timestamp() + make_interval(secs => ${overlap_s})`
         await updateRows(tx, { id: old.id }, machine_credentials, {
-          expires_at:
-            sql`least(${machine_credentials.expires_at}, clock_timestamp() + make_interval(secs => ${replaces.overlap_s}))` as never,
+          expires_at: sql`least(${machine_credentials.expires_at}, ${until})` as never,
           // Its end is wanted: no one needs to hear of it.
           told: 99,
         })
+      }
       await noteShown(tx, machine.id)
       // Whoever stands behind the machine has changed.
       await rolesChanged(tx, req, [machine.id])

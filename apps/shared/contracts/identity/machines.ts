@@ -142,6 +142,6 @@ export type CredentialRequest = {
   secret_hash: string | null
   jwk: Type.Static<typeof Jwk> | null
   trust: Type.Static<typeof Trust> | null
-  /** The key that this one takes the place of, and for how long both work once this one does. */
-  replaces: { credential_id: string; overlap_s: number } | null
+  /** The key that this one takes the place of, and for how long both work once this one does: a day if an older build asked. */
+  replaces: { credential_id: string; overlap_s?: number } | null
 }
