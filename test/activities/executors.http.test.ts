@@ -108,6 +108,7 @@ describe('a call', () => {
     expect(seen[0]?.headers).toMatchObject({
       'idempotency-key': 'op:n:1',
       'x-fencing-token': '7',
+      'accept-encoding': 'identity',
       authorization: 'Bearer s3cret',
     })
   })

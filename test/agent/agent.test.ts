@@ -87,6 +87,10 @@ it('refuses what its own file does not list, and a machine that the pool does no
   const stranger = lab.startAgent(file, { as: lab.stranger })
   expect(await stranger.ended).toBe(7)
   expect(stranger.said()).toContain('machine:stranger is no agent of the pool "infra"')
+  // Who waits as long as allowed is answered before the time of the request is over: a late answer would be lost work.
+  const bound = { headers: { 'x-request-deadline': '3000' } }
+  const waited = await lab.p.as(lab.runner).post('/v1/pools/infra/work', { wait_s: 8 }, bound)
+  expect(waited.status).toBe(204)
   const person = await lab.p.as('olga').post('/v1/pools/infra/work', {})
   expect([person.status, person.body.code]).toEqual([403, 'not_an_agent'])
 }, 90_000)

@@ -49,6 +49,10 @@ describe('a window', () => {
     expect(opens([window()], '2026-03-29T00:00:00Z')).toBe('2026-03-29T01:00:00.000Z')
   })
 
+  it('that lies in the gap has no minute that night, and names none', () => {
+    expect(opens([window({ from: '02:10', to: '02:50' })], '2026-03-28T12:00:00Z')).toBe('2026-03-30T00:10:00.000Z')
+  })
+
   it('in a night whose clocks go back is never shorter than it says', () => {
     const { opens_at, closes_at } = openingOf(window({ to: '02:45' }), at('2026-10-25T00:00:00Z'))
     expect([opens_at, closes_at]).toEqual([at('2026-10-25T00:30:00Z'), at('2026-10-25T01:45:00Z')])

@@ -355,7 +355,7 @@ describe('artifacts of agents', () => {
        values ($2, $1, 'behind', 1, 1, 7, 'default', 30, now() + interval '1 h', now() + interval '1 h', now(), now())`,
       [operation_id, sha(token)],
     )
-    let sequence = 1
+    let sequence = Date.now()
     const call = async (method: string, path: string, body: string, content_type: string, bearer = token) => {
       const headers = { authorization: `Bearer ${bearer}`, 'content-type': content_type }
       const response = await fetch(`${p.running[0]?.internal_url}/internal/v1/${path}`, { method, headers, body })
@@ -379,6 +379,8 @@ describe('artifacts of agents', () => {
     const { operation_id, says, brings, listed, content } = await atWork()
     const mismatch = { status: 422, body: { category: 'execution_result_rejected', code: 'artifact_digest_mismatch' } }
     expect(await says([artifact('a.txt', 'hello')])).toMatchObject({ status: 200 })
+    const liar = await atWork()
+    expect(await liar.says([artifact('long.txt', 'hello', { size: 6 })])).toMatchObject({ status: 200 })
     const [row] = await listed()
     expect(row).toMatchObject({ name: 'a.txt', status: 'pending' })
     expect(await content(row?.artifact_id)).toMatchObject({ status: 404, body: { code: 'artifact' } })
@@ -388,6 +390,7 @@ describe('artifacts of agents', () => {
     expect(await brings(sha('hello'), 'hello')).toMatchObject({ status: 200, body: { size: 5, duplicate: false } })
     expect(await brings(sha('hello'), 'hello')).toMatchObject({ status: 200, body: { duplicate: true } })
     expect(await listed()).toMatchObject([{ status: 'stored' }])
+    expect(await liar.listed()).toMatchObject([{ name: 'long.txt', status: 'pending' }])
     expect((await content(row?.artifact_id)).text).toBe('hello')
     const { events } = (await p.as('vic').get(`/v1/operations/${operation_id}/timeline?types=artifact.stored`)).body
     expect(events).toMatchObject([{ actor: { kind: 'executor' }, node_id: 'behind', data: { name: 'a.txt' } }])
@@ -418,6 +421,11 @@ describe('artifacts of agents', () => {
     expect(await expireArtifacts(p.deps.db, 90)).toEqual([sha('hello')])
     await p.deps.artifacts.remove(sha('hello'))
     expect(await content(row?.artifact_id)).toMatchObject({ status: 410, body: { code: 'gone' } })
+  })
+
+  it('come in messages whose numbers are as large as a clock of milliseconds', async () => {
+    const { says } = await atWork()
+    for (const _ of [1, 2]) expect(await says([])).toMatchObject({ status: 200 })
   })
 
   it('are taken from the attempt that announced them and from services that may, from nobody else', async () => {

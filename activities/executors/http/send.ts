@@ -82,7 +82,12 @@ const urlOf = (base_url: string | undefined, { url, query = {} }: Request): URL 
 }
 
 const headersOf = (context: Sender, settings: Settings, request: Request, effect: boolean): Record<string, string> => {
-  const headers: Record<string, string> = { accept: 'application/json', 'user-agent': 'signalbox' }
+  // Answers are read as they come, so that a small one cannot unfold into a large one.
+  const headers: Record<string, string> = {
+    accept: 'application/json',
+    'accept-encoding': 'identity',
+    'user-agent': 'signalbox',
+  }
   for (const [name, value] of Object.entries({ ...settings.headers, ...request.headers }))
     headers[name.toLowerCase()] = String(value)
   if (request.body !== undefined) headers['content-type'] ??= 'application/json'
@@ -124,6 +129,7 @@ const follow = async (
 
 const SAFE_HEADERS: ReadonlySet<string> = new Set([
   'accept',
+  'accept-encoding',
   'user-agent',
   'content-type',
   'idempotency-key',

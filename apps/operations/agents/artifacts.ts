@@ -69,7 +69,7 @@ export const takeArtifact = async (
       `These are not the ${size} bytes that were announced.`,
     )
   await deps.db.transaction(async (tx) => {
-    const stored = Map.groupBy(await markStored(tx, sha256), ({ operation_id }) => operation_id)
+    const stored = Map.groupBy(await markStored(tx, sha256, size), ({ operation_id }) => operation_id)
     for (const [operation_id, rows] of stored)
       await stateFacts(tx, operation_id, { request_id, events: rows.map((row) => storedEvent(row, sha256, bringer)) })
   })

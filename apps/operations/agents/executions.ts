@@ -123,7 +123,7 @@ const take = async (
       refusal: rejected('artifact_digest_mismatch', `The artifact "${other}" was announced with other bytes.`, 422),
     }
   if (late || handed.closed)
-    return { refusal: rejected('attempt_closed', `The attempt is ${handed.phase ?? 'closed'}.`) }
+    return { refusal: rejected('attempt_closed', `The attempt is ${late && handed.phase ? handed.phase : 'closed'}.`) }
   const unready = refuseBegin(handed, message.phase === 'started')
   if (unready) return { refusal: rejected('not_dispatched', unready) }
   const terminal = TERMINAL.has(message.phase)

@@ -5,6 +5,9 @@ import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { Uses } from '../deps.ts'
 import { takeWork } from './work.ts'
 
+/** What a wait leaves of a request's time: the last look at the stream takes a second, and the answer is sent. */
+const ANSWER_MS = 1500
+
 /** The door for agents that ask for work (operations.md 7.4): by a machine that the pool names. */
 export const workRoutes: Routes<Uses<'agentsOf' | 'config' | 'nats'>> = async (app, { deps }) => {
   app.post('/v1/pools/:pool/work', {
@@ -21,8 +24,10 @@ export const workRoutes: Routes<Uses<'agentsOf' | 'config' | 'nats'>> = async (a
     preHandler: allow('operation:read', { kind: 'W' }),
     handler: async (req, reply) => {
       const { labels = {}, wait_s = 5 } = req.body
-      const gone = () => req.raw.socket.destroyed
-      const work = await takeWork(deps, req.caller, req.params.pool, { labels, wait_s }, gone)
+      // Whoever was told that the answer took too long has gone, though the connection stays.
+      const gone = () => req.raw.socket.destroyed || reply.sent
+      const wait_ms = Math.min(wait_s * 1000, Math.floor(req.ends_at - performance.now()) - ANSWER_MS)
+      const work = await takeWork(deps, req.caller, req.params.pool, { labels, wait_ms }, gone)
       return work ?? reply.code(204).send(null)
     },
   })

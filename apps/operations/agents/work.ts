@@ -5,7 +5,7 @@ import { AppError } from '../../shared/errors.ts'
 import { EXECUTION_STREAM } from '../../shared/events/execution-stream.ts'
 import type { Uses } from '../deps.ts'
 
-type Asked = { labels: Record<string, string>; wait_s: number }
+type Asked = { labels: Record<string, string>; wait_ms: number }
 type WorkDeps = Uses<'agentsOf' | 'config' | 'nats'>
 
 /** Work that this agent's labels do not fit goes back, for others, and comes again so much later. */
@@ -20,7 +20,7 @@ export const takeWork = async (
   deps: WorkDeps,
   caller: Pick<Caller, 'kind' | 'username'>,
   pool: string,
-  { labels, wait_s }: Asked,
+  { labels, wait_ms }: Asked,
   gone: () => boolean,
 ): Promise<Work | undefined> => {
   // One answer for all: who may not take from a pool does not learn whether it exists.
@@ -29,7 +29,7 @@ export const takeWork = async (
   const nc = deps.nats.get()
   if (!nc) throw new AppError('internal_error', 'unavailable', 'The stream of work is away.')
   const consumer = await consumerOf(nc, `${deps.config.SIGNALBOX__NATS__PREFIX}${EXECUTION_STREAM}`, pool)
-  const end = Date.now() + wait_s * 1000
+  const end = Date.now() + wait_ms
   while (consumer) {
     const message = await consumer.next({ expires: Math.max(end - Date.now(), LEAST_WAIT_MS) })
     if (!message) return undefined

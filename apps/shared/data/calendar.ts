@@ -43,7 +43,8 @@ export const openingOf = (window: WindowHours, at: number): { opens_at: number; 
     if (!window.days.includes(DAYS[(((day + 4) % 7) + 7) % 7] ?? '')) continue
     const opens = instantOf(window.timezone, day * DAY_MS + clock(window.from), 'first')
     const closes_at = instantOf(window.timezone, (day + overnight) * DAY_MS + clock(window.to), 'last')
-    if (closes_at > at) return { opens_at: Math.max(opens, at), closes_at }
+    // In a night whose clocks go forward, a window that lies in the gap has no minute.
+    if (closes_at > Math.max(opens, at)) return { opens_at: Math.max(opens, at), closes_at }
   }
   return { opens_at: Number.POSITIVE_INFINITY, closes_at: Number.POSITIVE_INFINITY }
 }

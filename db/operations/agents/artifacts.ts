@@ -71,9 +71,9 @@ export const sizeReadable = async (
 export type NowStored = { operation_id: string; node_id: string; attempt: number; artifact_id: string; name: string }
 
 /** The bytes are there: everything that waited for them. */
-export const markStored = async (tx: Tx, sha256: string): Promise<NowStored[]> => {
+export const markStored = async (tx: Tx, sha256: string, size: number): Promise<NowStored[]> => {
   const { rows } = await tx.execute<NowStored>(sql`
-    update operations.operation_artifact_index set status = 'stored' where sha256 = ${sha256} and status = 'pending'
+    update operations.operation_artifact_index set status = 'stored' where sha256 = ${sha256} and size = ${size} and status = 'pending'
     returning operation_id, node_id, attempt, artifact_id, name`)
   return rows.toSorted((a, b) => (a.operation_id < b.operation_id ? -1 : 1))
 }
@@ -100,6 +100,6 @@ export const expireArtifacts = (db: Db, days: number): Promise<string[]> =>
     const gone = [...new Set(rows.map(({ sha256 }) => sha256))]
     const { rows: used } = await tx.execute<{ sha256: string }>(sql`
       select distinct sha256 from operations.operation_artifact_index
-      where sha256 = any(${sql.param(gone)}::text[]) and expires_at is null`)
+      where sha256 = any(${sql.param(gone)}::text[]) and status = 'stored' and expires_at is null`)
     return gone.filter((sha256) => !used.some((row) => row.sha256 === sha256))
   })

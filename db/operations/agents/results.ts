@@ -39,7 +39,7 @@ export const lockExecution = async (tx: Tx, token_sha256: string, terminal: bool
       select c.operation_id, c.control, c.cancel_mode from operations.operation_control c
       where c.operation_id = (select operation_id from operations.executions where token_sha256 = ${token_sha256})
       ${terminal ? sql`for update` : sql`for share`})
-    select e.operation_id, e.node_id, e.role, e.attempt, e.generation, e.fence::int as fence, e.pool, e.heartbeat_s, e.sequence::int as sequence,
+    select e.operation_id, e.node_id, e.role, e.attempt, e.generation, e.fence::float8 as fence, e.pool, e.heartbeat_s, e.sequence::float8 as sequence,
       e.started_at is not null as started, e.closed_at is not null as closed, e.start_before <= clock_timestamp() as start_due,
       e.deadline_at + interval '10 min' <= clock_timestamp() as expired,
       not exists (select from operations.executions o where o.operation_id = e.operation_id and o.node_id = e.node_id

@@ -36,7 +36,11 @@ export const ExecutionResult = Closed(
     attempt: Type.Integer({ minimum: 1 }),
     generation: Type.Integer({ minimum: 1 }),
     fence: Type.Integer({ minimum: 0 }),
-    sequence: Type.Integer({ minimum: 1, description: 'Grows by one with each message of an attempt.' }),
+    sequence: Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'Grows by one with each message of an attempt.',
+    }),
     phase: Type.Enum(['started', 'heartbeat', 'progress', 'succeeded', 'failed', 'unknown']),
     progress: Type.Optional(Json),
     outputs: Type.Optional(Json),
