@@ -1,10 +1,12 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { startNotifier } from '../../apps/operations/notifications/loop.ts'
 import { quietUntil } from '../../apps/operations/notifications/messages/quiet.ts'
 import type { NotifyRules } from '../../apps/shared/contracts/notifications/notifications.ts'
 import { find, newcomer, notify, send } from './support/notified.ts'
 import { gated, must, type Person, type Platform, person, type Reply, startPlatform } from './support/platform.ts'
 import { startHooks, startMailServer } from './support/receivers.ts'
+import { until } from '../support/until.ts'
 
 /** People are told what waits for them: by a real mail server and a real receiver of webhooks. */
 const CONSOLE = 'https://console.example.org'
@@ -342,6 +344,23 @@ describe('a message that does not arrive', () => {
     expect(must(await p.as(eva).get(`${NOTIFY}/deliveries?state=dead`), 200).body.items).toMatchObject([
       { state: 'dead', attempts: 3, last_error: 'It answers 503.', notices: [{ gate_id: 'go', round: 1 }] },
     ])
+  })
+
+  it('is held up by no receiver that hangs', async () => {
+    const [hanging, other] = [await hook('webhook', '/hang'), await hook()]
+    const { deps } = p.running[0] as (typeof p.running)[number]
+    const notifier = startNotifier({ ...deps, channels: deps.channels && { ...deps.channels, close: async () => {} } })
+    const arrives = async (destination_id: string, path: string) => {
+      must(await p.as(eva).post(`${NOTIFY}/destinations/${destination_id}/test`, {}), 200)
+      await until(() => hooks.calls.some((call) => call.path.startsWith(`POST ${path}`)), { timeout_ms: 8000 })
+    }
+    try {
+      await arrives(hanging, '/hang')
+      await arrives(other, '/in')
+    } finally {
+      hooks.cut()
+      await notifier.stop()
+    }
   })
 
   it('is followed by another process when the one that sent it died', async () => {

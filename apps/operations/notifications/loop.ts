@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { deleteDevice } from '../../../db/operations/notifications/destinations.ts'
 import { prefixed } from '../../shared/events/events.ts'
 import { type Loop, startLoop } from '../../shared/process/repeat.ts'
@@ -7,6 +8,9 @@ import { queueSecurity } from './security.ts'
 import { countMessages, sendDue } from './send.ts'
 
 type Deps = Uses<'channels' | 'clock' | 'config' | 'db' | 'fence' | 'nats' | 'notifyKeys' | 'telemetry' | 'trust'>
+
+/** A receiver that takes longer holds up no message to others. */
+const PATIENCE_MS = 1000
 
 /** Tells people of decisions that wait for them and of changes to their accounts, until it is stopped; only if NOTIFY__ENABLED. */
 export const startNotifier = (deps: Deps): Loop => {
@@ -20,10 +24,13 @@ export const startNotifier = (deps: Deps): Loop => {
   forgetDevices(deps)
   const finder = startLoop('find notices', () => findNotices(deps), options)
   const security = startLoop('tell of accounts', () => queueSecurity(deps), options)
-  const sender = startLoop('send messages', () => sendDue({ ...deps, channels }), options)
+  const sending = new Set<Promise<void>>()
+  const turn = () => Promise.race([sendDue({ ...deps, channels }, sending), delay(PATIENCE_MS)])
+  const sender = startLoop('send messages', turn, options)
   return {
     stop: async () => {
       await Promise.all([finder.stop(), security.stop(), sender.stop()])
+      await Promise.allSettled(sending)
       await channels.close()
     },
   }

@@ -46,11 +46,16 @@ const OUTAGE_S = 10
 
 /**
  * Sends what is due. Each message is sent by one process; one that died while it sent is followed under the same id.
- * Messages wait while a restored database is held: it tells of the past.
+ * Messages wait while a restored database is held: it tells of the past. `sending` is what this process still sends:
+ * whoever does not wait for all of it may look again meanwhile.
  */
-export const sendDue = async (deps: SendDeps): Promise<void> => {
+export const sendDue = async (deps: SendDeps, sending = new Set<Promise<void>>()): Promise<void> => {
   if ((await deps.fence()).held_since !== null) return
-  await Promise.all((await leaseDeliveries(deps.db, BATCH)).map((delivery) => sendOne(deps, delivery)))
+  for (const delivery of await leaseDeliveries(deps.db, BATCH - sending.size)) {
+    const one = sendOne(deps, delivery).finally(() => sending.delete(one))
+    sending.add(one)
+  }
+  await Promise.all(sending)
 }
 
 const sendOne = async (deps: SendDeps, delivery: Delivery): Promise<void> => {

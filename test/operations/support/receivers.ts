@@ -52,6 +52,7 @@ export const startHooks = async () => {
   const server = createServer((req, res) => {
     void text(req).then((body) => {
       calls.push({ path: `${req.method} ${req.url}`, headers: req.headers, body })
+      if (req.url?.startsWith('/hang')) return
       res.writeHead(state.status, state.location === undefined ? {} : { location: state.location }).end('noted')
     })
   })
@@ -63,6 +64,7 @@ export const startHooks = async () => {
     port,
     calls,
     state,
+    cut: () => server.closeAllConnections(),
     close: () => {
       server.closeAllConnections()
       server.close()
