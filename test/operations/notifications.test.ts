@@ -3,10 +3,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startNotifier } from '../../apps/operations/notifications/loop.ts'
 import { quietUntil } from '../../apps/operations/notifications/messages/quiet.ts'
 import type { NotifyRules } from '../../apps/shared/contracts/notifications/notifications.ts'
+import { until } from '../support/until.ts'
 import { find, newcomer, notify, send } from './support/notified.ts'
 import { gated, must, type Person, type Platform, person, type Reply, startPlatform } from './support/platform.ts'
 import { startHooks, startMailServer } from './support/receivers.ts'
-import { until } from '../support/until.ts'
 
 /** People are told what waits for them: by a real mail server and a real receiver of webhooks. */
 const CONSOLE = 'https://console.example.org'
