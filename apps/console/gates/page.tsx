@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import type { Gate, GateSubject } from '../api/types.ts'
 import { clockTime } from '../kit/format.ts'
@@ -94,16 +94,28 @@ const Brief = ({ gate, subject }: { gate: Gate; subject: GateSubject }) => {
 }
 
 /** The decision; a person whose own dialog was still open learns that another person was first. */
-const Outcome = ({ gate, deciding }: { gate: Gate; deciding: boolean }) => (
-  <section className="card flex flex-col items-start gap-3 p-4" aria-label={tDecide.gate.panel}>
-    <Status state={gate.status} badge />
-    <StatusWords gate={gate} />
-    {deciding && gate.decided && gate.status !== 'expired' && !isMe(gate.decided.by) ? (
-      <p role="alert">{tDecide.gate.too_late(nameOf(gate.decided.by))}</p>
-    ) : null}
-    {gate.decided?.by ? <AfterDecision gate={gate} /> : null}
-  </section>
-)
+const Outcome = ({ gate, deciding }: { gate: Gate; deciding: boolean }) => {
+  const outcome = useRef<HTMLElement>(null)
+  // The dialog and the button that opened it are gone with the focus.
+  useEffect(() => {
+    if (deciding) outcome.current?.focus()
+  }, [deciding])
+  return (
+    <section
+      ref={outcome}
+      tabIndex={-1}
+      className="card flex flex-col items-start gap-3 p-4"
+      aria-label={tDecide.gate.panel}
+    >
+      <Status state={gate.status} badge />
+      <StatusWords gate={gate} />
+      {deciding && gate.decided && gate.status !== 'expired' && !isMe(gate.decided.by) ? (
+        <p role="alert">{tDecide.gate.too_late(nameOf(gate.decided.by))}</p>
+      ) : null}
+      {gate.decided?.by ? <AfterDecision gate={gate} /> : null}
+    </section>
+  )
+}
 
 const StatusWords = ({ gate }: { gate: Gate }) => {
   const words = useTimeWords()
