@@ -32,8 +32,15 @@ export const GatePage = () => {
   })
   const gate = query.data
   const [deciding, setDeciding] = useState<Verdict | null>(null)
+  const waiting = gate?.status === 'waiting'
+  const outcome = useRef<HTMLElement>(null)
+  const waited = useRef(false)
+  useEffect(() => {
+    // The button that had the focus is gone.
+    if (waited.current && !waiting && document.activeElement === document.body) outcome.current?.focus()
+    waited.current = waiting
+  }, [waiting])
   if (gate === undefined) return <UnreadPage title={tDecide.gate.page} query={query} noun={t.noun.gate} />
-  const waiting = gate.status === 'waiting'
   return (
     <Page>
       <p className="text-muted">
@@ -67,7 +74,7 @@ export const GatePage = () => {
           {waiting ? (
             <DecidePanel gate={gate} open={deciding} setOpen={setDeciding} />
           ) : (
-            <Outcome gate={gate} deciding={deciding !== null} />
+            <Outcome gate={gate} deciding={deciding !== null} ref={outcome} />
           )}
         </div>
       </div>
@@ -94,28 +101,17 @@ const Brief = ({ gate, subject }: { gate: Gate; subject: GateSubject }) => {
 }
 
 /** The decision; a person whose own dialog was still open learns that another person was first. */
-const Outcome = ({ gate, deciding }: { gate: Gate; deciding: boolean }) => {
-  const outcome = useRef<HTMLElement>(null)
-  // The dialog and the button that opened it are gone with the focus.
-  useEffect(() => {
-    if (deciding) outcome.current?.focus()
-  }, [deciding])
-  return (
-    <section
-      ref={outcome}
-      tabIndex={-1}
-      className="card flex flex-col items-start gap-3 p-4"
-      aria-label={tDecide.gate.panel}
-    >
-      <Status state={gate.status} badge />
-      <StatusWords gate={gate} />
-      {deciding && gate.decided && gate.status !== 'expired' && !isMe(gate.decided.by) ? (
-        <p role="alert">{tDecide.gate.too_late(nameOf(gate.decided.by))}</p>
-      ) : null}
-      {gate.decided?.by ? <AfterDecision gate={gate} /> : null}
-    </section>
-  )
-}
+const Outcome = ({ gate, deciding, ref }: OutcomeProps) => (
+  <section ref={ref} tabIndex={-1} className="card flex flex-col items-start gap-3 p-4" aria-label={tDecide.gate.panel}>
+    <Status state={gate.status} badge />
+    <StatusWords gate={gate} />
+    {deciding && gate.decided && gate.status !== 'expired' && !isMe(gate.decided.by) ? (
+      <p role="alert">{tDecide.gate.too_late(nameOf(gate.decided.by))}</p>
+    ) : null}
+    {gate.decided?.by ? <AfterDecision gate={gate} /> : null}
+  </section>
+)
+type OutcomeProps = { gate: Gate; deciding: boolean; ref: React.Ref<HTMLElement> }
 
 const StatusWords = ({ gate }: { gate: Gate }) => {
   const words = useTimeWords()

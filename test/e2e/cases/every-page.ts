@@ -63,7 +63,7 @@ describe('every page', () => {
         .flatMap((path) => [path, ...(VIEWS[path] ?? []).map((tab) => `${path}?tab=${tab}`)])
         .concat('/no/such/page', '/operations/no-such-operation/graph', '/plans/no-such-plan', '/schedules/no-such-one')
         // No parameter that a person mistypes takes the page away.
-        .concat('/operations?tab=all&from=then&to=now', '/operations/$operation_id/graph?view=none&node={}')
+        .concat('/operations?tab=all&from=then&to=now', '/operations/$operation_id/graph?view=none')
       const faults: string[] = []
       for (const [index, path] of addresses.entries()) {
         const address = path.replaceAll(/\$(\w+)/g, (_, name: string) => known[name] ?? `no ${name}`)
