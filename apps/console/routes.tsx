@@ -1,5 +1,5 @@
 import type { QueryClient } from '@tanstack/react-query'
-import { createRouter } from '@tanstack/react-router'
+import { type AnyRoute, createRouter } from '@tanstack/react-router'
 import { BrokenPage, NotFound } from './frame/lazy-page.tsx'
 import { accountRoutes, signInRoutes } from './routes/account.tsx'
 import { adminRoutes } from './routes/admin.tsx'
@@ -24,8 +24,8 @@ const routeTree = root.addChildren([
   ]),
 ])
 
-export const createConsoleRouter = (client: QueryClient) =>
-  createRouter({
+export const createConsoleRouter = (client: QueryClient) => {
+  const router = createRouter({
     routeTree,
     context: { client },
     defaultPreload: 'intent',
@@ -40,6 +40,16 @@ export const createConsoleRouter = (client: QueryClient) =>
     defaultNotFoundComponent: NotFound,
     defaultErrorComponent: BrokenPage,
   })
+  for (const { options } of Object.values<AnyRoute>(router.routesById)) {
+    const read = options.validateSearch
+    if (typeof read === 'function')
+      options.validateSearch = (search: object) => ({ ...without(search), ...read(search) })
+  }
+  return router
+}
+
+/** The router keeps a parameter that a reader leaves out; a page sees only those that its reader returns. */
+const without = (search: object) => Object.fromEntries(Object.keys(search).map((name) => [name, undefined]))
 
 declare module '@tanstack/react-router' {
   interface Register {

@@ -76,7 +76,7 @@ const Clock = () => {
   const now = useNow()
   const { zone } = useDisplay()
   return (
-    <span className="text-table text-muted tabular-nums max-md:hidden">
+    <span className="text-table text-muted tabular-nums max-md:hidden print:inline">
       {clockTime(now, zone)} {zoneWord(now, zone)}
     </span>
   )

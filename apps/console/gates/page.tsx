@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import type { Gate, GateSubject } from '../api/types.ts'
 import { clockTime } from '../kit/format.ts'
@@ -32,8 +32,15 @@ export const GatePage = () => {
   })
   const gate = query.data
   const [deciding, setDeciding] = useState<Verdict | null>(null)
+  const waiting = gate?.status === 'waiting'
+  const outcome = useRef<HTMLElement>(null)
+  const waited = useRef(false)
+  useEffect(() => {
+    // The button that had the focus is gone.
+    if (waited.current && !waiting && document.activeElement === document.body) outcome.current?.focus()
+    waited.current = waiting
+  }, [waiting])
   if (gate === undefined) return <UnreadPage title={tDecide.gate.page} query={query} noun={t.noun.gate} />
-  const waiting = gate.status === 'waiting'
   return (
     <Page>
       <p className="text-muted">
@@ -67,7 +74,7 @@ export const GatePage = () => {
           {waiting ? (
             <DecidePanel gate={gate} open={deciding} setOpen={setDeciding} />
           ) : (
-            <Outcome gate={gate} deciding={deciding !== null} />
+            <Outcome gate={gate} deciding={deciding !== null} ref={outcome} />
           )}
         </div>
       </div>
@@ -94,8 +101,8 @@ const Brief = ({ gate, subject }: { gate: Gate; subject: GateSubject }) => {
 }
 
 /** The decision; a person whose own dialog was still open learns that another person was first. */
-const Outcome = ({ gate, deciding }: { gate: Gate; deciding: boolean }) => (
-  <section className="card flex flex-col items-start gap-3 p-4" aria-label={tDecide.gate.panel}>
+const Outcome = ({ gate, deciding, ref }: OutcomeProps) => (
+  <section ref={ref} tabIndex={-1} className="card flex flex-col items-start gap-3 p-4" aria-label={tDecide.gate.panel}>
     <Status state={gate.status} badge />
     <StatusWords gate={gate} />
     {deciding && gate.decided && gate.status !== 'expired' && !isMe(gate.decided.by) ? (
@@ -104,6 +111,7 @@ const Outcome = ({ gate, deciding }: { gate: Gate; deciding: boolean }) => (
     {gate.decided?.by ? <AfterDecision gate={gate} /> : null}
   </section>
 )
+type OutcomeProps = { gate: Gate; deciding: boolean; ref: React.Ref<HTMLElement> }
 
 const StatusWords = ({ gate }: { gate: Gate }) => {
   const words = useTimeWords()

@@ -152,7 +152,7 @@ const columnsOf = (at: At, names: ReadonlyMap<string, string>): Column<AuditRow>
   {
     name: tAudit.audit.columns.action,
     kind: 'lead',
-    className: 'wrap-anywhere min-w-32',
+    className: 'wrap-anywhere',
     cell: ({ action }) => (
       <Link to="/audit" search={{ ...at, action }}>
         {action}

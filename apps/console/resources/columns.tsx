@@ -15,5 +15,6 @@ export const NAME: Column<Pick<ResourceRow, 'resource_id' | 'display_name' | 'na
 }
 export const PLACE: Column<{ scope: { region_id: string | null; datacenter_id: string | null } }> = {
   name: tCatalog.resources.place,
+  className: 'whitespace-nowrap',
   cell: ({ scope }) => [scope.region_id, scope.datacenter_id].filter((place) => place !== null).join(' / '),
 }

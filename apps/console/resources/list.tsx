@@ -112,7 +112,7 @@ const Filters = ({ find, set }: { find: Find; set: (change: Partial<Find>) => vo
       />
       <Filter
         label={words.lifecycle}
-        choices={[any, ...named(LIFECYCLES, find.lifecycle ?? '')]}
+        choices={[any, ...Object.entries(words.lifecycles)]}
         value={find.lifecycle ?? ''}
         change={(lifecycle) => set({ lifecycle })}
       />
@@ -125,7 +125,6 @@ const Filters = ({ find, set }: { find: Find; set: (change: Partial<Find>) => vo
     </div>
   )
 }
-const LIFECYCLES = ['planned', 'active', 'retiring', 'retired']
 
 /** How many match, as far as the catalog counts. */
 const Total = ({
@@ -168,7 +167,10 @@ const FOUND: Column<FoundResource>[] = [
   { name: tCatalog.resources.found_in, cell: ({ matched }) => tCatalog.resources.found_fields(matched) },
   TYPE,
   { name: tCatalog.resources.health, cell: (row) => <Health health={row.health_status} /> },
-  { name: tCatalog.resources.lifecycle, cell: (row) => row.lifecycle_status },
+  {
+    name: tCatalog.resources.lifecycle,
+    cell: (row) => tCatalog.resources.lifecycles[row.lifecycle_status] ?? row.lifecycle_status,
+  },
   { name: tCatalog.resources.owner, cell: (row) => row.owner },
   PLACE,
 ]
@@ -195,7 +197,7 @@ const COLUMNS: (Column<ResourceRow> & { by?: string })[] = [
     name: tCatalog.resources.lifecycle,
     by: 'lifecycle_status',
     className: 'more',
-    cell: (row) => row.lifecycle_status,
+    cell: (row) => tCatalog.resources.lifecycles[row.lifecycle_status] ?? row.lifecycle_status,
   },
   { name: tCatalog.resources.drift, className: 'more', cell: (row) => tCatalog.resources.drifts[row.drift.status] },
   { ...PLACE, className: 'second' },

@@ -56,7 +56,7 @@ export const ResourcePage = () => {
         </div>
         <p>
           {tCatalog.resource.sentence(
-            capital(resource.lifecycle_status),
+            capital(tCatalog.resources.lifecycles[resource.lifecycle_status] ?? resource.lifecycle_status),
             inSentence(t.health[resource.health_status] ?? resource.health_status),
             resource.drift.paths.length,
           )}

@@ -60,14 +60,15 @@ export const Refused = ({ problem }: { problem: Problem | null | undefined }) =>
 /** A part of a page that could not be read: the fault, its reason and the next step. Other parts keep working. */
 export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => void; noun?: string }) => {
   const problem = problemOf(error)
-  const title =
-    problem.status === 404
-      ? t.problem.not_found_title
-      : problem.status === 403
-        ? t.problem.forbidden_title
-        : problem.status === 0
-          ? t.problem.offline
-          : t.problem.failed
+  // No object has an id that breaks the form of ids.
+  const missing = problem.status === 404 || problem.violations?.some(({ pointer }) => pointer.startsWith('/params/'))
+  const title = missing
+    ? t.problem.not_found_title
+    : problem.status === 403
+      ? t.problem.forbidden_title
+      : problem.status === 0
+        ? t.problem.offline
+        : t.problem.failed
   return (
     <div className="card flex gap-3 p-4" role="alert">
       <span className="mt-0.5">
@@ -75,15 +76,12 @@ export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => 
       </span>
       <div className="flex min-w-0 flex-col items-start gap-2">
         <p className="font-semibold">{title}</p>
-        <ProblemText
-          problem={problem}
-          detail={problem.status === 404 && noun ? t.problem.not_found(noun) : undefined}
-        />
-        {problem.status === 404 && noun === t.noun.resource ? (
+        <ProblemText problem={problem} detail={missing && noun ? t.problem.not_found(noun) : undefined} />
+        {missing && noun === t.noun.resource ? (
           <Link to="/resources" search={{ type: '', region: '', health: '', q: '' }} className="button">
             {t.problem.resources}
           </Link>
-        ) : problem.status === 404 ? (
+        ) : missing ? (
           <Link to="/operations" search={{ tab: 'all', q: '' }} className="button">
             {t.problem.operations}
           </Link>

@@ -3,6 +3,7 @@ import { Dialog } from '@base-ui/react/dialog'
 import { Menu } from '@base-ui/react/menu'
 import { Link } from '@tanstack/react-router'
 import { Bell, ChevronDown, KeyRound, LogOut, MonitorSmartphone, Settings2, X } from 'lucide-react'
+import { shown } from '../kit/format.ts'
 import { t } from '../words/index.ts'
 
 /** The one lazy chunk with floating layers: behavior by Base UI, looks by our tokens, no style elements. */
@@ -65,7 +66,9 @@ export const DialogFrame = ({ title, close, children, footer, dismissible = true
         <Dialog.Backdrop className="backdrop" />
         <Dialog.Popup className={wide ? 'dialog wide' : 'dialog'}>
           <div className="flex items-start gap-3 border-b border-line px-6 py-4">
-            <Dialog.Title className="min-w-0 flex-1 text-title font-semibold wrap-anywhere">{title}</Dialog.Title>
+            <Dialog.Title className="min-w-0 flex-1 text-title font-semibold wrap-anywhere">
+              {shown(title)}
+            </Dialog.Title>
             {dismissible ? (
               <button type="button" className="button quiet icon -my-1 -mr-3" onClick={close} aria-label={t.close}>
                 <X size={18} aria-hidden="true" />

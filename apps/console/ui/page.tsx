@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useLocation } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
+import { shown } from '../kit/format.ts'
 import { noteOpened } from '../kit/recent.ts'
 import { meQuery, waitingFor } from '../queries/me.ts'
 import { sessionPhase } from '../session/token.ts'
@@ -27,7 +28,7 @@ export const Heading = ({ children, title }: { children: React.ReactNode; title:
   }, [pathname])
   return (
     <h1 ref={heading} tabIndex={-1} className="min-w-0 text-h1 font-semibold wrap-anywhere">
-      {children}
+      {typeof children === 'string' ? shown(children) : children}
     </h1>
   )
 }

@@ -47,7 +47,7 @@ describe('the display settings', () => {
 
 describe('the evidence on paper', () => {
   it(
-    'is black on white without controls, with every digest in full',
+    'is black on white without controls, with every digest in full and the time; forced colors show the open tab',
     async () => {
       const { context, page } = await sitDown('eva')
       const { operation_id, url } = await start('printed')
@@ -63,6 +63,16 @@ describe('the evidence on paper', () => {
       expect(digests.length).toBeGreaterThan(1)
       for (const digest of digests) expect(digest).toMatch(/^"(sha256:)?[0-9a-f]{64}"$/)
       expect(new Set(await page.evaluate<string[]>(styleOf('color')))).toEqual(new Set(['rgb(0, 0, 0)']))
+      // As wide as the paper: who printed it, and when.
+      await page.setViewportSize({ width: 703, height: 900 })
+      await page
+        .locator('.topbar')
+        .getByText(/^\d\d:\d\d UTC$/)
+        .waitFor()
+      // On a screen whose colors the person has set, one tab still differs from the others.
+      await page.emulateMedia({ media: 'screen', forcedColors: 'active' })
+      const grounds = `[...document.querySelectorAll('.tabs a')].map((tab) => getComputedStyle(tab).backgroundColor)`
+      expect(new Set(await page.evaluate<string[]>(grounds)).size).toBe(2)
       await context.close()
     },
     PATIENCE_MS,

@@ -22,7 +22,8 @@ const paths = (): string[] =>
 
 /** An operation at its gate with a patch, and what else the addresses name. */
 const things = async (): Promise<Record<string, string>> => {
-  const { operation_id } = await start('every page')
+  // As long as a title may be, with no place to break it.
+  const { operation_id } = await start('every-page'.repeat(20))
   const of = `/v1/operations/${operation_id}`
   const gate = async () => (await people.eva.get<{ status: string }>(`${of}/gates/go`)).status
   await until(async () => (await gate()) === 'waiting', { what: 'the gate', timeout_ms: 30_000 })
@@ -60,7 +61,9 @@ describe('every page', () => {
       const addresses = paths()
         .filter((path) => path !== '/login' && path !== '/enrol')
         .flatMap((path) => [path, ...(VIEWS[path] ?? []).map((tab) => `${path}?tab=${tab}`)])
-        .concat('/no/such/page', '/operations/no-such-operation/graph')
+        .concat('/no/such/page', '/operations/no-such-operation/graph', '/plans/no-such-plan', '/schedules/no-such-one')
+        // No parameter that a person mistypes takes the page away.
+        .concat('/operations?tab=all&from=then&to=now', '/operations/$operation_id/graph?view=none')
       const faults: string[] = []
       for (const [index, path] of addresses.entries()) {
         const address = path.replaceAll(/\$(\w+)/g, (_, name: string) => known[name] ?? `no ${name}`)
@@ -70,6 +73,8 @@ describe('every page', () => {
         await page.getByRole('heading', { level: 1 }).first().waitFor()
         await until(async () => (await page.locator('.late').count()) === 0, { what: address, timeout_ms: 30_000 })
         faults.push(...(await accessibilityOf(page)))
+        for (const words of ['This page failed', 'This could not be loaded'])
+          if (await page.getByText(words).count()) faults.push(`${address}: ${words}`)
         if (address.startsWith('/no/')) await page.getByRole('navigation', { name: 'Main' }).waitFor()
         await takePictures(page, `page-${String(index).padStart(2, '0')}`)
         await page.setViewportSize({ width: 320, height: 640 })

@@ -222,6 +222,8 @@ describe('deciding a gate', () => {
         .getByText(/^Rejected by eva, /)
         .first()
         .waitFor()
+      // The button that had the focus is gone: it goes to the outcome, not to the start of the page.
+      await until(() => focused(page.getByRole('region', { name: 'Your decision' })))
       await tabTo(page.getByRole('link', { name: 'Next in inbox' }))
       await page.keyboard.press('Enter')
       await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()

@@ -20,6 +20,10 @@ export const resources: typeof en.resources = {
   region: 'Region',
   total: (n: number, more: boolean) => `${more ? 'mehr als ' : ''}${count(n, 'eine Ressource', '{n} Ressourcen')}`,
   lifecycle: 'Lebenszyklus',
+  lifecycles: { planned: 'geplant', active: 'aktiv', retiring: 'wird stillgelegt', retired: 'stillgelegt' } as Record<
+    string,
+    string
+  >,
   health: 'Zustand',
   last_operation: 'Letzter Vorgang',
   drift: 'Abweichung',

@@ -20,6 +20,10 @@ export const resources = {
   region: 'Region',
   total: (n: number, more: boolean) => `${more ? 'More than ' : ''}${count(n, 'one resource', '{n} resources')}`,
   lifecycle: 'Lifecycle',
+  lifecycles: { planned: 'planned', active: 'active', retiring: 'retiring', retired: 'retired' } as Record<
+    string,
+    string
+  >,
   health: 'Health',
   last_operation: 'Last operation',
   drift: 'Drift',
