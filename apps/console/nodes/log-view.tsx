@@ -167,7 +167,10 @@ type LinesProps = {
 const Lines = ({ lines, scroll, range, wrap, times }: LinesProps) => (
   <div className="relative">
     <div className="log-lines">
-      {/* The box that scrolls is the one that takes the focus: its other keys are the browser's own. */}
+      {/*
+        The box that scrolls is the one that takes the focus. The browser's own scroll by these keys may come after the
+        next one: a late End would follow the end again.
+      */}
       <VList
         ref={scroll.list}
         itemSize={ROW}
@@ -178,11 +181,11 @@ const Lines = ({ lines, scroll, range, wrap, times }: LinesProps) => (
         role="region"
         aria-label={tOperation.logs.lines}
         onKeyDown={(event) => {
-          if (event.key === 'End') scroll.follow()
-          if (event.key === 'Home') void scroll.go(1)
-          if (event.key !== 'PageUp' && event.key !== 'ArrowUp') return
+          if (!['End', 'Home', 'PageUp', 'ArrowUp'].includes(event.key)) return
           event.preventDefault()
-          scroll.leave(event.key === 'PageUp' ? 'page' : 'line')
+          if (event.key === 'End') scroll.follow()
+          else if (event.key === 'Home') void scroll.go(1)
+          else scroll.leave(event.key === 'PageUp' ? 'page' : 'line')
         }}
       >
         {lines.map((line) => (
