@@ -121,7 +121,8 @@ describe('one of many at once wins', () => {
     const guesses = await Promise.all(times(15, (turn) => login('many', turn, WRONG)))
     expect(guesses.filter(({ status }) => status === 401)).toHaveLength(5)
     expect(guesses.filter(({ body }) => body.code === 'login_locked')).toHaveLength(10)
-    await auth.redis.del(...(await auth.redis.keys(`${auth.prefix}lock:name:*`)))
+    // Where the machine is slow the lock is over by itself.
+    for (const lock of await auth.redis.keys(`${auth.prefix}lock:name:*`)) await auth.redis.del(lock)
     const logins = await Promise.all(times(9, (turn) => login('many', turn)))
     expect(won(logins).length).toBeGreaterThanOrEqual(3)
     expect(await auth.redis.zcard(`${auth.prefix}usess:{${user.id}}`)).toBe(3)
