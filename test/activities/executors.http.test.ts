@@ -139,11 +139,18 @@ describe('a call', () => {
     })
   })
 
-  it('honours Retry-After', async () => {
-    answer(503, {}, { 'retry-after': '12' })
-    expect((await run({ base_url: base, request: { method: 'POST', url: '/x' } })).result).toMatchObject({
-      retry_after_s: 12,
-    })
+  it.each([
+    ['seconds', () => '12', 12],
+    ['a date', () => new Date(Date.now() + 90_000).toUTCString(), 90],
+    ['a date of the past', () => 'Sun, 06 Nov 1994 08:49:37 GMT', 0],
+    ['a date of next year', () => new Date(Date.now() + 4e10).toUTCString(), 3600],
+    ['neither', () => 'soon', undefined],
+  ])('honours Retry-After that is %s', async (_, said, waits) => {
+    answer(503, {}, { 'retry-after': said() })
+    const { result } = await run({ base_url: base, request: { method: 'POST', url: '/x' } })
+    const { retry_after_s: found } = result as { retry_after_s?: number }
+    if (waits === undefined) expect(found).toBeUndefined()
+    else expect(Math.abs(Number(found) - waits)).toBeLessThanOrEqual(3)
   })
 
   it('tells why the target refuses where the step names that part of the answer, and nothing else of it', async () => {
@@ -268,6 +275,20 @@ describe('polling', () => {
     const second = (await run(values, { resume: (first as { resume: Record<string, unknown> }).resume })).result
     expect(second).toMatchObject({ status: 'succeeded', raw: { body: { connections: 3 } } })
     expect(seen.map((request) => request.method)).toEqual(['GET'])
+  })
+
+  it('asks no sooner than a busy target lets it', async () => {
+    handler = (req, res) =>
+      void res.writeHead(req.method === 'GET' ? 429 : 200, { 'retry-after': '60' }).end()
+    const poll = {
+      request: { method: 'GET', url: '/status' },
+      until: 'response.status == 200',
+      ...{ interval_s: 1, timeout_s: 300 },
+    }
+    const more = { slice_end: Date.now() + 20_000, deadline: Date.now() + 600_000 }
+    const { result } = await run({ base_url: base, request: { method: 'POST', url: '/drain' }, poll }, more)
+    expect(result).toMatchObject({ status: 'pending', poll_after_s: 60 })
+    expect(seen.map((request) => request.method)).toEqual(['POST', 'GET'])
   })
 
   it('leaves a poll at once when the worker stops, and another goes on without a second call', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { followLog, frameFrom, type LogLine, placeOf } from '../../apps/shared/contracts/client/frames.ts'
-import { answerOf, problemFrom } from '../../apps/shared/contracts/client/problem.ts'
+import { answerOf, problemFrom, retryAfterMs } from '../../apps/shared/contracts/client/problem.ts'
 
 describe('frames of the live stream', () => {
   it('patches the next change, ignores what a read already contained, reads again after a gap', () => {
@@ -70,6 +70,7 @@ describe('answers to commands', () => {
       code: 'rate_limited',
       retry_after_ms: 3000,
     })
+    expect(problemFrom(503, null, new Date(Date.now() + 60_000).toUTCString()).retry_after_ms).toBeGreaterThan(55_000)
     const foreign = { code: 5, message: 'Not Found', detail: {}, violations: 3 }
     expect(problemFrom(404, foreign)).toEqual({
       type: 'about:blank',
@@ -79,5 +80,22 @@ describe('answers to commands', () => {
       category: 'validation_error',
       code: 'status_404',
     })
+  })
+  it.each([
+    ['120', 120_000],
+    ['0', 0],
+    ['Sun, 06 Nov 1994 08:50:37 GMT', 60_000],
+    ['Sunday, 06-Nov-94 08:50:37 GMT', 60_000],
+    ['Sun Nov  6 08:50:37 1994', 60_000],
+    ['Sun, 06 Nov 1994 08:00:00 GMT', 0],
+    ['Sun, 05 Nov 2094 08:50:37 GMT', 3_600_000],
+    ['999999999999', 3_600_000],
+    ['-1', undefined],
+    ['1994', 1_994_000],
+    ['1994-11-06T08:50:37Z', undefined],
+    ['Sunday', undefined],
+    ['', undefined],
+  ])('reads how long Retry-After "%s" asks to wait', (header, ms) => {
+    expect(retryAfterMs(header, Date.UTC(1994, 10, 6, 8, 49, 37))).toBe(ms)
   })
 })

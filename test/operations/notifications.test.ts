@@ -47,7 +47,7 @@ beforeEach(async () => {
   mail.mails.length = 0
   hooks.calls.length = 0
   Object.assign(mail.state, { refuse: undefined, seen: 0 })
-  Object.assign(hooks.state, { status: 200, location: undefined })
+  Object.assign(hooks.state, { status: 200, location: undefined, retry_after: undefined })
 })
 
 const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
@@ -344,6 +344,17 @@ describe('a message that does not arrive', () => {
     expect(must(await p.as(eva).get(`${NOTIFY}/deliveries?state=dead`), 200).body.items).toMatchObject([
       { state: 'dead', attempts: 3, last_error: 'It answers 503.', notices: [{ gate_id: 'go', round: 1 }] },
     ])
+  })
+
+  it('is tried again when its receiver asks for it, by a date too', async () => {
+    await hook()
+    await state({})
+    await opened()
+    Object.assign(hooks.state, { status: 429, retry_after: new Date(Date.now() + 600_000).toUTCString() })
+    await notify(p)
+    const [one] = await deliveries()
+    expect(one).toMatchObject({ state: 'queued', attempts: 1 })
+    expect(Date.parse(one.next_at) - Date.now()).toBeGreaterThan(590_000)
   })
 
   it('is held up by no receiver that hangs', async () => {

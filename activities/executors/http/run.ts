@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Agent } from 'undici'
+import { retryAfterMs } from '../../../apps/shared/contracts/client/problem.ts'
 import { readPointer } from '../../../apps/shared/data/pointer.ts'
 import { CelError, compileCel } from '../../../apps/shared/expressions/cel.ts'
 import type { ExecutorPolicy } from '../policy.ts'
@@ -82,6 +83,7 @@ const poll = async (
   const awake = AbortSignal.any([context.signal, context.leave])
   for (;;) {
     const answer = await send(context, values, request, agent, { effect: false })
+    let wait_s = interval_s
     if (isFailure(answer)) {
       if (answer.status === 'failed' && answer.class !== 'unreachable') return answer
     } else {
@@ -89,14 +91,15 @@ const poll = async (
       if (fail_if && holds(fail_if, answer, broken))
         return failed('condition_failed', `${where(request)} answers ${answer.status}, and fail_if holds: ${fail_if}`)
       if (holds(until, answer, broken)) return succeed(context, values, raw)
+      wait_s = Math.max(wait_s, retryAfter(answer).retry_after_s ?? 0)
     }
     if (context.signal.aborted) return { status: 'unknown', class: 'cancelled', message: 'It was told to stop.' }
-    const next = Date.now() + interval_s * 1000
+    const next = Date.now() + wait_s * 1000
     if (next > Math.min(poll_until, context.deadline))
       return failed('condition_timeout', `${where(request)}: "${until}" did not come true in ${timeout_s} s`)
-    const later: ExecutorResult = { status: 'pending', poll_after_s: interval_s, resume: { raw, poll_until } }
+    const later: ExecutorResult = { status: 'pending', poll_after_s: wait_s, resume: { raw, poll_until } }
     if (next + MIN_SLICE_MS > context.slice_end) return later
-    await delay(interval_s * 1000, undefined, { signal: awake }).catch(() => {})
+    await delay(wait_s * 1000, undefined, { signal: awake }).catch(() => {})
     if (context.leave.aborted) return later
   }
 }
@@ -131,6 +134,6 @@ const reasonOf = (answer: Response, pointer: string | undefined): string => {
 const where = ({ method, url }: Request): string => `${method} ${url.split('?')[0]}`
 
 const retryAfter = ({ headers }: Response): { retry_after_s?: number } => {
-  const seconds = Number(headers['retry-after'])
-  return Number.isFinite(seconds) && seconds >= 0 ? { retry_after_s: Math.min(seconds, 3600) } : {}
+  const wait_ms = retryAfterMs(headers['retry-after'])
+  return wait_ms === undefined ? {} : { retry_after_s: Math.ceil(wait_ms / 1000) }
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { retryAfterMs } from '../../shared/contracts/client/problem.ts'
 import type { ExecutionResult, Work } from '../../shared/contracts/engine/executions.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 
@@ -13,6 +14,8 @@ const LATER = new Set([429, 500, 502, 503, 504])
 const UNTOUCHED = 'No change was made.'
 const ONE_MS = 10_000
 const LONGEST_WAIT_MS = 5000
+/** Silent for longer, it would be taken for lost. */
+const LONGEST_ASKED_MS = 20_000
 
 /** The reports of one piece of work (operations.md 9.1), numbered; a repeat of one is the same message. */
 export const createReporter = (work: Work) => {
@@ -27,7 +30,7 @@ export const createReporter = (work: Work) => {
       const answer = await fetch(url, { ...init, headers, signal: AbortSignal.timeout(ONE_MS) }).catch(() => undefined)
       if (answer && !LATER.has(answer.status)) return answer
       if (once || Date.now() >= end) return undefined
-      await delay(1000 * Number(answer?.headers.get('retry-after')) || wait)
+      await delay(Math.min(retryAfterMs(answer?.headers.get('retry-after')) || wait, LONGEST_ASKED_MS))
     }
   }
 

@@ -1,5 +1,6 @@
 import { createParser } from 'eventsource-parser'
 import { type Frame, frameFrom } from '../../shared/contracts/client/frames.ts'
+import { retryAfterMs } from '../../shared/contracts/client/problem.ts'
 
 /** Why a connection of the stream ended. */
 export type StreamEnd =
@@ -48,7 +49,7 @@ export const connectStream = async (options: {
     })
     if (answer.status === 401) return { cause: 'unauthorised' }
     if (answer.status === 429 || answer.status === 503) {
-      return { cause: 'busy', retry_ms: (Number(answer.headers.get('retry-after')) || 2) * 1000 }
+      return { cause: 'busy', retry_ms: retryAfterMs(answer.headers.get('retry-after')) || 2000 }
     }
     if (!answer.ok || answer.body === null) return { cause: 'lost' }
     return (await readFrames(answer.body, heard, options)) ?? lost()

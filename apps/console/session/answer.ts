@@ -1,10 +1,9 @@
+import { retryAfterMs } from '../../shared/contracts/client/problem.ts'
+
 const SOON_MS = 2000
 
 /** How long to wait before the next try. */
-export const retryAfter = (answer: Response): number => {
-  const seconds = Number(answer.headers.get('retry-after'))
-  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : SOON_MS
-}
+export const retryAfter = (answer: Response): number => retryAfterMs(answer.headers.get('retry-after')) || SOON_MS
 
 /** The code of a refusal; undefined if its body is no problem document. */
 export const codeOf = async (answer: Response): Promise<string | undefined> => {

@@ -97,12 +97,12 @@ const carry = async (deps: SendDeps, delivery: Delivery, destination: Destinatio
 export const countMessages = (telemetry: Telemetry) =>
   telemetry.counter('signalbox_notifications_total', 'Messages to people, by the result of a try.', ['result'])
 
-/** Sent, to be tried again after a time that grows, or given up. */
+/** Sent, to be tried again after a time that grows or that the receiver asks for, or given up. */
 const settle = (
   { db, config, clock, telemetry }: SendDeps,
   delivery: Delivery,
   { kind, message }: { kind: Destination['kind']; message: Message },
-  { error, final, gone }: Sent,
+  { error, final, gone, retry_after_ms = 0 }: Sent,
 ) =>
   db.transaction(async (tx) => {
     const { delivery_id, destination_id, attempts, created_at } = delivery
@@ -113,7 +113,7 @@ const settle = (
         await markShown(tx, delivery_id)
       return count('sent')
     }
-    const wait_s = Math.min(FIRST_S * 4 ** attempts, LONGEST_S)
+    const wait_s = Math.max(Math.min(FIRST_S * 4 ** attempts, LONGEST_S), retry_after_ms / 1000)
     const late = clock.now().getTime() + wait_s * 1000 - Date.parse(created_at) > config.NOTIFY__GIVE_UP_S * 1000
     if (!final && !late) {
       await putOff(tx, delivery_id, wait_s, error)

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { retryAfterMs } from '../../shared/contracts/client/problem.ts'
 import { uuidv5, uuidv7 } from '../../shared/ids.ts'
 
 export type Account = { username: string; password: string; roles: string[] }
@@ -21,9 +22,7 @@ export class ApiError extends Error {
     )
     this.status = status
     this.body = body
-    const seconds = Number(headers?.get('retry-after') ?? Number.NaN)
-    this.retry_after_ms =
-      Number(body.retry_after_ms ?? (Number.isNaN(seconds) ? undefined : seconds * 1000)) || undefined
+    this.retry_after_ms = Number(body.retry_after_ms ?? retryAfterMs(headers?.get('retry-after'))) || undefined
   }
 }
 

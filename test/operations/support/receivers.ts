@@ -48,12 +48,14 @@ export type Call = { path: string; headers: IncomingHttpHeaders; body: string }
 /** A real receiver of webhooks that answers as it is told. */
 export const startHooks = async () => {
   const calls: Call[] = []
-  const state = { status: 200, location: undefined as string | undefined }
+  const state = { status: 200, location: undefined as string | undefined, retry_after: undefined as string | undefined }
   const server = createServer((req, res) => {
     void text(req).then((body) => {
       calls.push({ path: `${req.method} ${req.url}`, headers: req.headers, body })
       if (req.url?.startsWith('/hang')) return
-      res.writeHead(state.status, state.location === undefined ? {} : { location: state.location }).end('noted')
+      if (state.location !== undefined) res.setHeader('location', state.location)
+      if (state.retry_after !== undefined) res.setHeader('retry-after', state.retry_after)
+      res.writeHead(state.status).end('noted')
     })
   })
   server.listen(0, '127.0.0.1')

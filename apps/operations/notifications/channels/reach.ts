@@ -1,11 +1,12 @@
 import { type Agent, request } from 'undici'
 import type { Destination } from '../../../../db/operations/notifications/destinations.ts'
+import { retryAfterMs } from '../../../shared/contracts/client/problem.ts'
 import { Denied } from '../../../shared/web/agent.ts'
 
 export const TIMEOUT_MS = 10_000
 
 /** How a try ended. `final`: it is not tried again; `gone`: nor is anything else sent there. */
-export type Sent = { error?: string; final?: true; gone?: true }
+export type Sent = { error?: string; final?: true; gone?: true; retry_after_ms?: number | undefined }
 /** What is opened of a destination to reach it. */
 export type Reach = { delivery_id: string; kind: Destination['kind']; address: string; secret: string | undefined }
 
@@ -29,7 +30,9 @@ export const post = async (
     await answer.body.dump({ limit: 65_536 })
     const { statusCode: status } = answer
     if (status >= 200 && status < 300) return {}
-    return { error: `It answers ${status}.`, ...(gone.includes(status) && { final: true, gone: true }) }
+    const error = `It answers ${status}.`
+    if (gone.includes(status)) return { error, final: true, gone: true }
+    return { error, retry_after_ms: retryAfterMs([answer.headers['retry-after']].flat()[0]) }
   } catch (error) {
     if (error instanceof Denied) return { error: 'Its address may not be called.', final: true }
     return { error: (error as Error).name === 'TimeoutError' ? 'It does not answer.' : 'It cannot be reached.' }
