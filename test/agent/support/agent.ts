@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ROOT } from '../../../apps/platform/base/paths.ts'
 import { must, type Platform, person, startPlatform } from '../../operations/support/platform.ts'
-import { startWorker } from '../../operations/support/worker.ts'
+import { type spawnWorker, startWorker } from '../../operations/support/worker.ts'
 import { until } from '../../support/until.ts'
 
 /** The public API as a gateway would show it: under /api. */
@@ -35,7 +35,10 @@ const startFront = async (p: Platform) => {
 export type Agent = { child: ChildProcess; said: () => string; ended: Promise<number | null> }
 
 /** Operations, a worker, and agents that are processes of their own, signed in as the machine that the pools name. */
-export const startLab = async (pools: readonly string[]) => {
+export const startLab = async (
+  pools: readonly string[],
+  { bringWorker = startWorker as typeof startWorker | typeof spawnWorker, more = {} } = {},
+) => {
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-lab-'))
   chmodSync(folder, 0o755)
   const policy_file = join(folder, 'policy.yaml')
@@ -43,7 +46,7 @@ export const startLab = async (pools: readonly string[]) => {
   const named = Object.fromEntries(pools.map((pool) => [pool, infra]))
   const document = {
     format: 'signalbox/executor-policy@1',
-    pools: { default: { destinations: [], secrets: [] }, ...named },
+    pools: { default: { destinations: [], secrets: [] }, ...named, ...more },
   }
   writeFileSync(policy_file, JSON.stringify(document))
   const p = await startPlatform({
@@ -57,7 +60,7 @@ export const startLab = async (pools: readonly string[]) => {
   const runner = machine('machine:runner')
   const stranger = machine('machine:stranger')
   Object.assign(p.people, { runner, stranger })
-  const worker = await startWorker(p, policy_file)
+  let worker = await bringWorker(p, policy_file)
   const front = await startFront(p)
   const agents: Agent[] = []
 
@@ -128,6 +131,11 @@ export const startLab = async (pools: readonly string[]) => {
         [path.split('/').at(-1)],
       )
       must(await p.as('both').post(`${path}/cancel`, { reason: 'a test', mode: 'force' }), 200, 202)
+    },
+    /** Ends the worker, by SIGKILL if it is a process of its own, and brings another one. */
+    replaceWorker: async () => {
+      await worker.stop()
+      worker = await bringWorker(p, policy_file)
     },
     waiting,
     approve: async (path: string, gate_id = 'go') => {

@@ -1,4 +1,8 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
 import { Runtime } from '@temporalio/worker'
+import { ROOT } from '../../../apps/platform/base/paths.ts'
 import { createTelemetry } from '../../../apps/shared/telemetry.ts'
 import { loadWorkerConfig } from '../../../apps/worker/config.ts'
 import { createDeps } from '../../../apps/worker/deps.ts'
@@ -7,18 +11,32 @@ import { serverUrl } from '../../support/database.ts'
 import { until } from '../../support/until.ts'
 import type { Platform } from './platform.ts'
 
+const settings = (p: Platform, policy_file: string) => ({
+  WORKER__DATABASE__URL: p.config.OPERATIONS__DATABASE__URL,
+  WORKER__NATS__URL: serverUrl('NATS_URL'),
+  WORKER__TEMPORAL__ADDRESS: serverUrl('TEMPORAL_ADDRESS'),
+  WORKER__TEMPORAL__QUEUE_PREFIX: p.prefix,
+  WORKER__SERVICE__KEY_FILE: p.services.keyFile('worker'),
+  SIGNALBOX__NATS__PREFIX: p.prefix,
+  WORKER__OPERATIONS__URL: p.running[0]?.internal_url,
+  WORKER__EXECUTORS__POLICY_FILE: policy_file,
+})
+
+/** The worker as a process of its own, which a test may kill. */
+export const spawnWorker = (p: Platform, policy_file: string) => {
+  const env = { ...process.env, ...settings(p, policy_file), WORKER__INTERNAL__PORT: '0' }
+  const child = spawn(process.execPath, [join(ROOT, 'apps/worker/main.ts')], { cwd: ROOT, stdio: 'ignore', env })
+  const ended = once(child, 'exit')
+  const stop = async () => {
+    child.kill('SIGKILL')
+    await ended
+  }
+  return { stop, end: stop }
+}
+
 /** The worker as it runs, on the database and the queues of this platform. */
 export const startWorker = async (p: Platform, policy_file: string) => {
-  const config = loadWorkerConfig({
-    WORKER__DATABASE__URL: p.config.OPERATIONS__DATABASE__URL,
-    WORKER__NATS__URL: serverUrl('NATS_URL'),
-    WORKER__TEMPORAL__ADDRESS: serverUrl('TEMPORAL_ADDRESS'),
-    WORKER__TEMPORAL__QUEUE_PREFIX: p.prefix,
-    WORKER__SERVICE__KEY_FILE: p.services.keyFile('worker'),
-    SIGNALBOX__NATS__PREFIX: p.prefix,
-    WORKER__OPERATIONS__URL: p.running[0]?.internal_url,
-    WORKER__EXECUTORS__POLICY_FILE: policy_file,
-  })
+  const config = loadWorkerConfig(settings(p, policy_file))
   const deps = createDeps(config, createTelemetry('worker'))
   const worker = startWorkers(deps)
   await until(() => worker.isPolling(), { timeout_ms: 60_000, what: 'the worker polling' })

@@ -99,7 +99,9 @@ export const stopped = (end: ProcessEnd, name: string, reads = false): Verdict |
   if (end.how === 'not_begun') return failed('refused', `${name} could not be begun: ${end.message}`)
   if (end.code === null) {
     const message = `${name} was ended by ${end.signal}.${done}`
-    return { status: reads ? 'failed' : 'unknown', class: end.how === 'timeout' ? 'timeout' : 'cancelled', message }
+    const kind = { timeout: 'timeout', told: 'cancelled', ended: 'tool_failed' }[end.how]
+    // A stranger's kill, such as for want of memory: what only reads may be tried again.
+    return reads ? failed(kind, message, end.how !== 'told') : { status: 'unknown', class: kind, message }
   }
   if (end.how === 'timeout') return failed('timeout', `${name} ran out of time and ended when asked to.${done}`, false)
   if (end.how === 'told') return failed('cancelled', `${name} ended when it was told to stop.${done}`)
