@@ -1,17 +1,20 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { ROOT } from '../../apps/platform/base/paths.ts'
 import { until } from '../support/until.ts'
-import { type Agent, type Lab, startLab } from './support/agent.ts'
+import { type Lab, startLab } from './support/agent.ts'
+import { startForge } from './support/forge.ts'
 import { locateGit, locateSsh, startSshd } from './support/tools.ts'
 
 /** git against a bare repository behind a real sshd: the commit that was approved is the one that is pushed. */
 let lab: Lab
 let sshd: Awaited<ReturnType<typeof startSshd>>
 let file: Record<string, unknown>
-let agent: Agent
 let bare: string
+let forge: Awaited<ReturnType<typeof startForge>>
 const SECRET = 'hunter2-in-the-diff'
 const root = process.getuid?.() === 0
 const as = root ? { uid: 65_534, gid: 65_534 } : {}
@@ -41,7 +44,11 @@ const commit = (branch: string, files: Record<string, string>, message = 'by han
   return made
 }
 beforeAll(async () => {
-  lab = await startLab(['infra'])
+  process.env.FORGE_TOKEN = `Bearer ${SECRET}`
+  const local = { scheme: 'http', host: '127.0.0.1', networks: ['127.0.0.0/8'], ports: ['1024-65535'] }
+  lab = await startLab(['infra'], {
+    more: { forge: { destinations: [local], secrets: ['secret://env/FORGE_TOKEN#*'] } },
+  })
   const program = await locateGit()
   sshd = await startSshd(lab.folder)
   bare = join(lab.place('repos'), 'web.git')
@@ -63,9 +70,15 @@ beforeAll(async () => {
       },
     },
   }
-  agent = lab.startAgent(file)
+  lab.startAgent(file)
+  const merge = (base: string, with_commit: string) => {
+    const [tree = ''] = git('merge-tree', '--write-tree', base, with_commit).split('\n')
+    git('update-ref', `refs/heads/${base}`, git('commit-tree', tree, '-p', base, '-p', with_commit, '-m', 'merge'))
+  }
+  forge = await startForge({ headOf, merge }, `Bearer ${SECRET}`)
 }, 120_000)
 afterAll(async () => {
+  forge?.stop()
   sshd?.stop()
   await lab.stop()
 })
@@ -220,30 +233,138 @@ it('refuses paths, branches and repositories that are not its own, and a host wi
   expect((await lab.reaches(other, 'failed', 'push')).error_message).toMatch(/is no preview of git/)
 }, 120_000)
 
-it('an agent that is killed at any moment of a push: the repeat makes one commit, the same', async () => {
-  for (const wait of [0, 60, 120, 200, 300]) {
-    const branch = `signalbox/kill${wait}`
-    const pushed = {
-      idempotent: true,
-      retry: { max_attempts: 3 },
-      timeouts: { run_s: 60, start_s: 60, heartbeat_s: 5 },
-    }
-    const path = await lab.startGraph(change(branch, { 'k.txt': `${wait}\n` }, {}, pushed))
-    const gate = await lab.approve(path)
-    await until(() => agent.said().includes('push: git.push begun'), { timeout_ms: 30_000, what: 'the push begun' })
-    await new Promise((resolve) => setTimeout(resolve, wait))
-    agent.child.kill('SIGKILL')
-    await agent.ended
-    agent = lab.startAgent(file)
-    const node = await until(
-      async () => {
-        const now = await lab.nodeOf(path, 'push')
-        return ['succeeded', 'outcome_unknown', 'failed'].includes(now.state) ? now : undefined
-      },
-      { timeout_ms: 120_000, what: `push ${wait}` },
-    )
-    expect(node).toMatchObject({ state: 'succeeded' })
-    expect(headOf(branch)).toBe(boundOf(gate).commit)
-    expect(git('rev-list', '--count', `main..${branch}`)).toBe('1')
+type Node = { node_id: string; with: { base_url: string; request: { url: unknown }; poll?: object }; outputs?: object }
+/** The nodes of the guide for GitHub, in its order: open, request, merge, merged. */
+const githubNodes = (branch: string): Node[] => {
+  const guide = readFileSync(join(ROOT, 'apps/cli/agent/guides.md'), 'utf8')
+  const blocks = [...guide.matchAll(/```yaml\n# github.*\n([\s\S]*?)```/g)].map(([, block]) => block)
+  const nodes = JSON.stringify(parse(blocks.join(''), { merge: true }))
+  return JSON.parse(
+    nodes
+      .replaceAll('https://api.github.com', `${forge.url}/github`)
+      .replaceAll('signalbox/size-20', branch)
+      .replaceAll('"interval_s":30', '"interval_s":1'),
+  )
+}
+/** A change whose branch becomes a pull request. */
+const asked = async (branch: string, nodes: Node[], gates: object[] = []) => {
+  const pushed = change(branch, { 'size.txt': `${branch}\n` }, {}, { idempotent: true })
+  const path = await lab.startGraph({
+    ...pushed,
+    nodes: [...pushed.nodes, ...nodes],
+    gates: [...pushed.gates, ...gates],
+  })
+  await lab.approve(path)
+  return path
+}
+const isMerged = (branch: string) =>
+  git('branch', '--format=%(refname:short)', '--contains', headOf(branch)).split('\n').includes('main')
+
+it('opens a pull request once although the answer is lost, and merges exactly the commit that was approved', async () => {
+  const [open, request, merge] = githubNodes('signalbox/size-20') as [Node, Node, Node]
+  forge.state.cut = true
+  const path = await asked('signalbox/size-20', [open, request, merge])
+  await lab.reaches(path, 'succeeded', 'merge')
+  expect(forge.requests).toMatchObject([{ head: 'signalbox/size-20', merged: true }])
+  expect(isMerged('signalbox/size-20')).toBe(true)
+  expect((await lab.p.as('vic').get(`${path}/nodes/merge/logs`)).text).not.toContain(SECRET)
+}, 120_000)
+
+it('waits for people who merge a pull request, and fails when they close it', async () => {
+  for (const [branch, end] of [
+    ['signalbox/closed', 'failed'],
+    ['signalbox/taken', 'succeeded'],
+  ] as const) {
+    const [open, request, , wait] = githubNodes(branch) as [Node, Node, Node, Node]
+    const path = await asked(branch, [open, request, wait])
+    await lab.reaches(path, 'succeeded', 'request')
+    const one = forge.requests.find(({ head }) => head === branch) as (typeof forge.requests)[number]
+    if (end === 'failed') forge.close(one)
+    else forge.take(one)
+    const node = await lab.reaches(path, end, 'merged')
+    expect(node.error_class).toBe(end === 'failed' ? 'condition_failed' : null)
   }
-}, 300_000)
+}, 120_000)
+
+it.each(['gitea', 'gitlab'])(
+  'does the same at %s, and merges no branch that moved after its commit was approved',
+  async (kind) => {
+    const lab_url = `${forge.url}/${kind}`
+    const at = (url: string, more = '') => ({ $join: [url, { $from: 'nodes/request/outputs/number' }, more] })
+    const commit_of = { $from: 'nodes/push/outputs/commit' }
+    const nodesFor = (branch: string): Node[] => {
+      const [open, request, merge] = githubNodes(branch) as [Node, Node, Node]
+      const calls = {
+        gitea: {
+          open: { method: 'POST', url: '/repos/infra/web/pulls', body: { title: 'a', head: branch, base: 'main' } },
+          request: { method: 'GET', url: `/repos/infra/web/pulls/main/${encodeURIComponent(branch)}` },
+          merge: {
+            method: 'POST',
+            url: at('/repos/infra/web/pulls/', '/merge'),
+            body: { Do: 'merge', head_commit_id: commit_of },
+          },
+          poll: { method: 'GET', url: at('/repos/infra/web/pulls/') },
+          number: '/body/number',
+        },
+        gitlab: {
+          open: {
+            method: 'POST',
+            url: '/projects/infra%2Fweb/merge_requests',
+            body: { title: 'a', source_branch: branch, target_branch: 'main' },
+          },
+          request: {
+            method: 'GET',
+            url: '/projects/infra%2Fweb/merge_requests',
+            query: { source_branch: branch, target_branch: 'main', state: 'opened' },
+          },
+          merge: {
+            method: 'PUT',
+            url: at('/projects/infra%2Fweb/merge_requests/', '/merge'),
+            body: { sha: commit_of },
+          },
+          poll: { method: 'GET', url: at('/projects/infra%2Fweb/merge_requests/') },
+          number: '/body/0/iid',
+        },
+      }[kind as 'gitea' | 'gitlab']
+      const until =
+        kind === 'gitlab'
+          ? { until: "response.body.state == 'merged'", fail_if: "response.body.state == 'closed'" }
+          : {}
+      const more = { base_url: lab_url }
+      return [
+        {
+          ...open,
+          with: { ...open.with, ...more, request: calls.open, expect: 'response.status in [201, 409]' } as never,
+        },
+        {
+          ...request,
+          with: { ...request.with, ...more, request: calls.request, expect: 'response.status == 200' } as never,
+          outputs: { number: calls.number },
+        },
+        {
+          ...merge,
+          with: {
+            ...merge.with,
+            ...more,
+            request: calls.merge,
+            poll: { ...merge.with.poll, ...until, request: calls.poll },
+          } as never,
+        },
+      ]
+    }
+    const branch = `signalbox/${kind}`
+    const path = await asked(branch, nodesFor(branch))
+    await lab.reaches(path, 'succeeded', 'merge')
+    expect(isMerged(branch)).toBe(true)
+
+    const moved = `signalbox/${kind}-moved`
+    const other = await asked(moved, nodesFor(moved), [{ gate_id: 'last', policy, guards: ['merge'] }])
+    await lab.reaches(other, 'succeeded', 'request')
+    commit(moved, { 'a.txt': 'theirs\n' })
+    await lab.approve(other, 'last')
+    const refused = await lab.reaches(other, 'failed', 'merge')
+    expect(refused).toMatchObject({ error_class: 'refused', error_message: expect.stringContaining('answers 409') })
+    expect(isMerged(moved)).toBe(false)
+  },
+  180_000,
+)
