@@ -33,13 +33,35 @@ export const ONE_ACT = { connect_timeout_ms: 30_000, statement_timeout_ms: 30_00
 /** How much later than the server itself a client gives a statement up. */
 const SILENT_MS = 1000
 
+/**
+ * A URL with `?pooler=transaction` leads to PgBouncer in transaction mode. Each transaction may meet another connection of
+ * the server, so no statement has a name, and a client gives no settings at its start: those of the role count.
+ */
+const poolerOf = (url: string): { pooler: boolean; url: string } => {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  const pooler = parsed?.searchParams.get('pooler') === 'transaction'
+  if (!parsed || !pooler) return { pooler, url }
+  parsed.searchParams.delete('pooler')
+  return { pooler, url: parsed.href }
+}
+
 /** Opens a pool with its time-outs: a connection 2 s, a lock 1.8 s, a statement 2 s unless the app says otherwise. */
 export const createDb = (
-  url: string,
+  given_url: string,
   { app, max = 16, statement_timeout_ms = 2000, lock_timeout_ms = 2000, connect_timeout_ms = 2000 }: DbOptions,
 ) => {
+  const { pooler, url } = poolerOf(given_url)
+  const settings = {
+    statement_timeout: statement_timeout_ms,
+    // Earlier than the statement's own time-out: who waits for a lock hears 409 in_progress, not an outage.
+    lock_timeout: Math.min(lock_timeout_ms, statement_timeout_ms - 200),
+    idle_in_transaction_session_timeout: 10_000,
+    // A statement whose client went away, killed or cut off at its deadline, ends and gives its locks back.
+    // Compiling a statement costs far more than any of ours takes.
+    options: '-c timezone=UTC -c client_connection_check_interval=250 -c jit=off',
+  }
   const pool = new pg.Pool({
-    Client: PreparingClient,
+    Client: pooler ? PooledClient : PreparingClient,
     connectionString: url,
     // Statements that do not need one another's answer go out together (`together`): one round trip.
     pipeline: true,
@@ -47,15 +69,9 @@ export const createDb = (
     application_name: app,
     connectionTimeoutMillis: connect_timeout_ms,
     idleTimeoutMillis: 60_000,
-    statement_timeout: statement_timeout_ms,
     // Of this side: a server that is gone without a word ends no statement. The connection is given up with it.
     query_timeout: statement_timeout_ms + SILENT_MS,
-    // Earlier than the statement's own time-out: who waits for a lock hears 409 in_progress, not an outage.
-    lock_timeout: Math.min(lock_timeout_ms, statement_timeout_ms - 200),
-    idle_in_transaction_session_timeout: 10_000,
-    // A statement whose client went away, killed or cut off at its deadline, ends and gives its locks back.
-    // Compiling a statement costs far more than any of ours takes.
-    options: '-c timezone=UTC -c client_connection_check_interval=250 -c jit=off',
+    ...(!pooler && settings),
   })
   shareConnections(pool, max)
   // A server that goes away breaks idle connections; the pool opens new ones, so this needs no handling.
@@ -109,14 +125,16 @@ const PATIENT = new Set<Priority>(['stop', 'enter', 'decide'])
  * deadline of that request: its connection is cut, and the server rolls back.
  */
 export class PreparingClient extends pg.Client {
+  protected readonly names: boolean = true
   private corked = false
   private bounded: Bounded | undefined
 
   // biome-ignore lint/suspicious/noExplicitAny: pg's own overloads, passed through as they are
   override query(config: any, values?: any, callback?: any): any {
     const given = typeof config === 'string' ? { text: config } : config
+    if (!this.names && given.name !== undefined) return this.query({ ...given, name: undefined }, values, callback)
     const bare = given.submit !== undefined || given.name !== undefined || !Array.isArray(given.values ?? values)
-    const name = bare ? undefined : nameOf(given.text)
+    const name = bare || !this.names ? undefined : nameOf(given.text)
     this.writeTogether()
     if (callback === undefined) {
       if (BEGIN.test(given.text)) return this.begin(given)
@@ -223,6 +241,11 @@ export class PreparingClient extends pg.Client {
       stream.uncork()
     })
   }
+}
+
+/** Behind a pooler: what one connection of the server prepared, the next one does not know. */
+class PooledClient extends PreparingClient {
+  protected override readonly names = false
 }
 
 /** What a statement after its deadline gets, in the way in which it was asked. */

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
 import { payloadKeys } from '../shared/codec/payload.ts'
-import { loadConfig, settings } from '../shared/config.ts'
+import { ConfigError, loadConfig, settings } from '../shared/config.ts'
 
 export const schema = Type.Object({
   RELAY__DATABASE__URL: settings.postgres(),
@@ -43,5 +43,11 @@ export const schema = Type.Object({
   RELAY__COMMANDS__IN_FLIGHT: settings.integer(256, 1, 2000),
 })
 
-export const loadRelayConfig = (env: NodeJS.ProcessEnv = process.env) => loadConfig(schema, env)
+export const loadRelayConfig = (env: NodeJS.ProcessEnv = process.env) => {
+  const config = loadConfig(schema, env)
+  // Its lock and its wake-ups belong to a session.
+  if (new URL(config.RELAY__DATABASE__URL).searchParams.has('pooler'))
+    throw new ConfigError('RELAY__DATABASE__URL leads to a pooler: name Postgres itself.')
+  return config
+}
 export type RelayConfig = Type.Static<typeof schema>

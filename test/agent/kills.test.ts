@@ -201,17 +201,21 @@ const endOf = async (pool: string, path: string, name: string, why: string) => {
 }
 
 const strike = async (pool: string, victim: 'runner' | 'tool', name: string, dice: Dice) => {
-  const wait = dice.between(0, LONGEST_MS[pool] ?? 0)
+  const { count, program } = CASES[pool] as Case
+  // At a moment of the whole act, or of the part after its effect, where a wrong word does most harm.
+  const late = pool !== 'git' && dice.between(0, 1) < 0.6
+  const wait = dice.between(0, late ? 800 : (LONGEST_MS[pool] ?? 0))
   const path = await startCase(pool, name)
+  if (late) await until(() => count(name) > 0, { timeout_ms: 60_000, what: `the effect of ${name}` })
   await delay(wait)
   const agent = agentOf(pool)
-  if (victim === 'tool') killTool(agent, (CASES[pool] as Case).program())
+  if (victim === 'tool') killTool(agent, program())
   else {
     agent.child.kill('SIGKILL')
     await agent.ended
     start(pool)
   }
-  return endOf(pool, path, name, `its ${victim} killed after ${Math.round(wait)} ms`)
+  return endOf(pool, path, name, `its ${victim} killed ${Math.round(wait)} ms after ${late ? 'the effect' : 'the start'}`)
 }
 
 it(

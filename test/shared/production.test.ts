@@ -163,6 +163,15 @@ describe('the production profile', () => {
     expect(() => load({ NODE_ENV: 'test' })).not.toThrow()
   })
 
+  it('gives the relay no pooler, which would end its lock with a transaction', () => {
+    const env = {
+      ...production(),
+      NODE_ENV: 'test',
+      RELAY__DATABASE__URL: 'postgres://r:x@127.0.0.1/x?pooler=transaction',
+    }
+    expect(() => loadRelayConfig(env)).toThrow('RELAY__DATABASE__URL leads to a pooler')
+  })
+
   it('takes a key of NATS instead of a password', () => {
     const env = { ...production(), RELAY__NATS__URL: 'tls://nats', SIGNALBOX__NATS__NKEY_FILE: '/run/secrets/nats.nk' }
     expect(() => loadRelayConfig(env)).not.toThrow()

@@ -91,6 +91,7 @@ const createRole = async (admin: pg.Client, app: string, password: string): Prom
     lock_timeout: '2s',
     idle_in_transaction_session_timeout: '10s',
     timezone: 'UTC',
+    jit: 'off',
   }
   for (const [name, value] of Object.entries(settings)) await admin.query(`alter role ${role} set ${name} = '${value}'`)
   // It tells how far replicas are behind. An owner who may not grant this is told by the doctor.

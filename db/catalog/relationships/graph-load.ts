@@ -39,16 +39,12 @@ export const readGraph = async (
   { onHead, onPiece }: { onHead: (head: Head) => void; onPiece: (piece: Piece) => void },
 ): Promise<void> => {
   const open = async () => {
-    const client = new pg.Client({
-      connectionString: url,
-      application_name: 'catalog-graph',
-      statement_timeout: 120_000,
-      query_timeout: 125_000,
-      idle_in_transaction_session_timeout: 120_000,
-    })
+    const client = new pg.Client({ connectionString: url, application_name: 'catalog-graph', query_timeout: 125_000 })
     client.on('error', () => {}) // the statement that meets it fails
     await client.connect()
-    await client.query('begin isolation level repeatable read read only')
+    // Of this transaction alone: behind a pooler the connection is not its own.
+    await client.query(`begin isolation level repeatable read read only;
+      set local statement_timeout = 120000; set local idle_in_transaction_session_timeout = 120000`)
     return client
   }
   const first = await open()

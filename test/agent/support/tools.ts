@@ -9,7 +9,6 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
@@ -21,6 +20,7 @@ import { cacheDir } from '../../../apps/platform/base/paths.ts'
 import { createScreen } from '../../../apps/platform/base/screen.ts'
 import { systemPackage } from '../../../apps/platform/servers/packages.ts'
 import { locate, run, type Source, which } from '../../../apps/platform/servers/sources.ts'
+import { found, unpacked } from '../../support/unpacked.ts'
 import { until } from '../../support/until.ts'
 
 /** The real tools of the executors, as this machine has them or its packages bring them. */
@@ -43,36 +43,8 @@ export const locateSsh = () =>
 export const locateGit = () =>
   locate('git', [present('git'), systemPackage({ apt: 'git', brew: 'git' }, ['git'])], 'install git >= 2.38.', screen)
 
-/** Not installed: a package of a server would start it. Its files alone are taken, with a library that gives it users. */
+/** The server, with a library that gives it users. */
 const PACKAGES = ['openssh-server', 'libwrap0', 'libnss-wrapper']
-const fromPackages = (home: string): Source => ({
-  what: `apt-get download ${PACKAGES.join(' ')}`,
-  run: async () => {
-    const scratch = `${home}.${process.pid}`
-    mkdirSync(scratch, { recursive: true })
-    try {
-      const get = () => run('apt-get', ['download', '-q', ...PACKAGES], { timeout_ms: 120_000, cwd: scratch })
-      await get().catch(async () => {
-        await run('apt-get', ['update', '-q'], { timeout_ms: 300_000 })
-        return get()
-      })
-      for (const name of readdirSync(scratch).filter((one) => one.endsWith('.deb')))
-        await run('dpkg-deb', ['-x', name, 'root'], { timeout_ms: 60_000, cwd: scratch })
-      await run('chmod', ['-R', 'a+rX', scratch], { timeout_ms: 60_000 })
-      if (!existsSync(home)) renameSync(join(scratch, 'root'), home)
-      return join(home, 'usr/sbin/sshd')
-    } finally {
-      rmSync(scratch, { recursive: true, force: true })
-    }
-  },
-})
-const found = (path: string): Source => ({
-  what: path,
-  run: async () => {
-    if (!existsSync(path)) throw new Error('not there')
-    return path
-  },
-})
 const NOBODY = 65_534
 
 /**
@@ -81,7 +53,11 @@ const NOBODY = 65_534
  */
 export const startSshd = async (folder: string, name = 'sshd') => {
   const home = join(cacheDir(), 'openssh-server')
-  const sources = [found('/usr/sbin/sshd'), found(join(home, 'usr/sbin/sshd')), fromPackages(home)]
+  const sources = [
+    found('/usr/sbin/sshd'),
+    found(join(home, 'usr/sbin/sshd')),
+    unpacked(home, PACKAGES, 'usr/sbin/sshd'),
+  ]
   const located = await locate('sshd', sources, 'install the OpenSSH server.', screen)
   const root = process.getuid?.() === 0
   const place = mkdtempSync(join(folder, `${name}-`))

@@ -178,6 +178,8 @@ export type Options = {
   catalog?: Trust['catalog']
   /** The app's way to Postgres can be cut. */
   linked?: boolean
+  /** Where the app finds its database, if another than the relay does: behind a pooler. */
+  behind?: (url: string) => string
 }
 
 /** Operations as it runs: real Postgres, NATS and Temporal, instances of the app on ports of their own, and the relay's loops. */
@@ -188,6 +190,7 @@ export const startPlatform = async ({
   relay = true,
   catalog: given_catalog,
   linked = false,
+  behind = (url) => url,
 }: Options = {}) => {
   const database = await testDatabase('operations')
   const catalog = given_catalog ?? emptyCatalog(database.url)
@@ -212,7 +215,7 @@ export const startPlatform = async ({
   const { passkeys, enrol } = createTestPasskeys()
   const telemetry = () => createTelemetry('operations')
   const config = loadOperationsConfig({
-    OPERATIONS__DATABASE__URL: link?.url ?? database.url,
+    OPERATIONS__DATABASE__URL: link?.url ?? behind(database.url),
     OPERATIONS__NATS__URL: serverUrl('NATS_URL'),
     OPERATIONS__SECRET__KEYS: JSON.stringify([randomBytes(32).toString('base64')]),
     OPERATIONS__PROJECTION__MAX_LAG_MS: '60000',

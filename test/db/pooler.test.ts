@@ -1,0 +1,174 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, chownSync, cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { cacheDir, ROOT } from '../../apps/platform/base/paths.ts'
+import { createScreen } from '../../apps/platform/base/screen.ts'
+import { locate } from '../../apps/platform/servers/sources.ts'
+import { readGraph } from '../../db/catalog/relationships/graph-load.ts'
+import { createDb, ONE_ACT } from '../../db/client.ts'
+import { withConnection } from '../../db/connection.ts'
+import { lockOf } from '../../db/locks.ts'
+import { startPlatform } from '../operations/support/platform.ts'
+import { startWorker } from '../operations/support/worker.ts'
+import { testDatabase } from '../support/database.ts'
+import { found, unpacked } from '../support/unpacked.ts'
+import { until } from '../support/until.ts'
+
+/** A real PgBouncer in transaction mode, with four connections to the server for all that come to a database. */
+let database: Awaited<ReturnType<typeof testDatabase>>
+let bouncer: ChildProcess
+let folder: string
+let url: string
+const NOBODY = 65_534
+const root = process.getuid?.() === 0
+
+beforeAll(async () => {
+  const home = join(cacheDir(), 'pgbouncer')
+  const packages = ['pgbouncer', 'libevent-2.1-7', 'libc-ares2']
+  const sources = [
+    found('/usr/sbin/pgbouncer'),
+    found(join(home, 'usr/sbin/pgbouncer')),
+    unpacked(home, packages, 'usr/sbin/pgbouncer'),
+  ]
+  const located = await locate('pgbouncer', sources, 'install PgBouncer.', createScreen())
+  database = await testDatabase('operations')
+  folder = mkdtempSync(join(tmpdir(), 'pgbouncer-'))
+  chmodSync(folder, 0o755)
+  // The cache of root is closed to others, and PgBouncer refuses to run as root.
+  const near = join(folder, 'root')
+  const ours = located.startsWith(home)
+  if (ours) cpSync(home, near, { recursive: true, verbatimSymlinks: true })
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  const to = new URL(database.url)
+  const name = to.pathname.slice(1)
+  const target = `host=${to.hostname} port=${to.port} user=${to.username} password='${decodeURIComponent(to.password)}'`
+  const settings = ['listen_addr = 127.0.0.1', `listen_port = ${port}`, 'unix_socket_dir =', 'auth_type = any']
+  const pool = ['pool_mode = transaction', 'default_pool_size = 4', 'max_client_conn = 200']
+  writeFileSync(
+    join(folder, 'ini'),
+    ['[databases]', `* = ${target}`, '[pgbouncer]', ...settings, ...pool, ''].join('\n'),
+  )
+  if (root) chownSync(join(folder, 'ini'), NOBODY, NOBODY)
+  const libraries = join(near, 'usr/lib', `${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu`)
+  bouncer = spawn(ours ? located.replace(home, near) : located, [join(folder, 'ini')], {
+    ...{
+      stdio: ['ignore', 'ignore', 'pipe'] as const,
+      env: existsSync(libraries) ? { LD_LIBRARY_PATH: libraries } : {},
+    },
+    ...(root && { uid: NOBODY, gid: NOBODY }),
+  })
+  let said = ''
+  bouncer.stderr?.on('data', (chunk) => (said += chunk))
+  await until(() => /process up/.test(said), { timeout_ms: 20_000, what: `PgBouncer: ${said}` })
+  url = `postgres://${to.username}@127.0.0.1:${port}/${name}`
+}, 300_000)
+afterAll(async () => {
+  bouncer?.kill('SIGKILL')
+  await database?.drop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const behind = (of: string) => `${url.replace(/[^/]*$/, '')}${new URL(of).pathname.slice(1)}?pooler=transaction`
+
+it('a URL that does not name the pooler is refused by it, so that no time-out is lost unseen', async () => {
+  const { db, close } = createDb(url, { app: 'test' })
+  await expect(db.execute(sql`select 1`)).rejects.toThrow()
+  await close()
+})
+
+it('through the pooler each statement, transaction and lock is right, and nothing of one caller stays with the next', async () => {
+  await withConnection({ connectionString: database.url }, (client) =>
+    client.query('create table public.sums (id int, n int)'),
+  )
+  await withConnection({ connectionString: database.url }, (client) =>
+    client.query('insert into public.sums values (1, 0)'),
+  )
+  const { db, close } = createDb(`${url}?pooler=transaction`, { ...ONE_ACT, app: 'test', max: 20 })
+  try {
+    const rounds = Array.from({ length: 300 }, (_, i) => i)
+    const seen = await Promise.all(
+      rounds.map(async (i) => {
+        const { rows } = await db.execute<{ i: number }>(sql`select ${i}::int as i`)
+        await db.transaction(async (tx) => {
+          await tx.execute(sql`select ${lockOf('sweeper')}`)
+          const { rows: sums } = await tx.execute<{ n: number }>(sql`select n from public.sums where id = ${1}`)
+          await tx.execute(sql`update public.sums set n = ${(sums[0]?.n ?? 0) + 1} where id = ${1}`)
+        })
+        return rows[0]?.i
+      }),
+    )
+    expect(seen).toEqual(rounds)
+    const { rows } = await db.execute<{ n: number; mode: string }>(
+      sql`select n, current_setting('plan_cache_mode') as mode from public.sums`,
+    )
+    expect(rows).toEqual([{ n: 300, mode: 'auto' }])
+    const failed = db.transaction(async (tx) => {
+      await tx.execute(sql`update public.sums set n = 0`)
+      throw new Error('no')
+    })
+    await expect(failed).rejects.toThrow('no')
+    expect((await db.execute<{ n: number }>(sql`select n from public.sums`)).rows).toEqual([{ n: 300 }])
+  } finally {
+    await close()
+  }
+}, 60_000)
+
+it('the graph of the catalog is read over two of its connections that see the same', async () => {
+  const catalog = await testDatabase('catalog')
+  const heads: unknown[] = []
+  await readGraph(behind(catalog.url), { onHead: (head) => heads.push(head), onPiece: () => {} })
+  expect(heads).toMatchObject([{ max_rid: 0 }])
+  await catalog.drop()
+})
+
+it('operations and its worker live behind it: one of many votes decides, and the operation ends with its evidence', async () => {
+  const p = await startPlatform({ instances: 2, behind })
+  const worker = await startWorker(p, join(ROOT, 'activities/executors/policy.yaml'))
+  try {
+    const node = (node_id: string, depends_on: string[]) => ({ node_id, executor: 'noop', with: {}, depends_on })
+    const { operation_id } = await p.startOperation({
+      nodes: [node('a', []), ...Array.from({ length: 20 }, (_, i) => node(`b${i}`, ['a']))],
+      gates: [{ gate_id: 'go', guards: ['a'], policy: { approvals: { groups: [{ group: 'netops', min: 1 }] } } }],
+    })
+    const path = `/v1/operations/${operation_id}`
+    const gate = await until(
+      async () => {
+        const { body } = await p.as('eva').get(`${path}/gates/go`)
+        return body.status === 'waiting' ? body : undefined
+      },
+      { timeout_ms: 30_000, what: 'the gate' },
+    )
+    const vote = { reviewed_digest: gate.digest, round: gate.round }
+    const votes = await Promise.all(
+      Array.from({ length: 24 }, (_, i) =>
+        p
+          .as(i % 2 ? 'eva' : 'ada')
+          .post(`${path}/gates/go/${i % 3 ? 'approve' : 'reject'}`, i % 3 ? vote : { ...vote, reason: 'no' }, {
+            instance: i % 2,
+          }),
+      ),
+    )
+    expect(votes.filter(({ status }) => status < 300)).toHaveLength(1)
+    const won = (await p.as('vic').get(`${path}/gates/go`)).body.status
+    const end = await until(
+      async () => {
+        const { body } = await p.as('vic').get(path)
+        return ['succeeded', 'blocked'].includes(body.status) ? body : undefined
+      },
+      { timeout_ms: 60_000, what: 'the end' },
+    )
+    expect(end.status).toBe(won === 'approved' ? 'succeeded' : 'blocked')
+  } finally {
+    await worker.stop()
+    await p.stop()
+    await worker.end()
+  }
+}, 240_000)
