@@ -278,8 +278,7 @@ describe('polling', () => {
   })
 
   it('asks no sooner than a busy target lets it', async () => {
-    handler = (req, res) =>
-      void res.writeHead(req.method === 'GET' ? 429 : 200, { 'retry-after': '60' }).end()
+    handler = (req, res) => void res.writeHead(req.method === 'GET' ? 429 : 200, { 'retry-after': '60' }).end()
     const poll = {
       request: { method: 'GET', url: '/status' },
       until: 'response.status == 200',

@@ -24,7 +24,7 @@ export const unpacked = (home: string, packages: readonly string[], program: str
     }
   },
 })
-/** A program that is there already. */
+/** A program that this machine has. */
 export const found = (path: string): Source => ({
   what: path,
   run: async () => {
