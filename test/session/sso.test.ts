@@ -659,8 +659,10 @@ describe('an app outside the browser', () => {
     return url.searchParams.get('code') ?? ''
   }
 
-  it('gets its tokens for a code and the verifier; the code again ends the session', async () => {
+  it('gets its tokens for a code of one minute and the verifier; the code again ends the session', async () => {
     const code = await codeOf()
+    const lives = await Promise.all((await sso.redis.keys(`${sso.prefix}ocode:*`)).map((one) => sso.redis.ttl(one)))
+    expect(lives).toEqual([expect.toSatisfy((seconds: number) => seconds > 0 && seconds <= 60)])
     const reply = await redeem(code)
     expect(reply).toMatchObject({ status: 200, body: { token_type: 'Bearer', refresh_token: expect.any(String) } })
     const me = () => send(`${sso.gateway.url}/api/v1/users/me`, { headers: bearer(String(reply.body.access_token)) })

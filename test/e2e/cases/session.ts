@@ -64,6 +64,15 @@ describe('a session in the browser', () => {
         await field.fill(password)
         await press(page, 'Set password')
       }
+      const shape = () => field.evaluate((input: HTMLInputElement) => [input.type, input.autocomplete])
+      expect(await shape()).toEqual(['password', 'new-password'])
+      await press(page, 'Show password')
+      expect(await shape()).toEqual(['text', 'new-password'])
+      await press(page, 'Hide password')
+      expect(await shape()).toEqual(['password', 'new-password'])
+      const pastes = (input: HTMLElement) =>
+        input.dispatchEvent(new ClipboardEvent('paste', { bubbles: true, cancelable: true }))
+      expect(await field.evaluate(pastes), 'no script holds a paste back').toBe(true)
       await field.fill('enno')
       await missing.filter({ hasText: 'An uppercase letter' }).waitFor()
       expect(await missing.count()).toBe(4)
