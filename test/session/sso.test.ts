@@ -478,7 +478,11 @@ describe('unlinking an identity', () => {
       const challenge = String((await pia.browser.go('/v1/token/passkey-options', asked)).body.challenge)
       const key = createAuthenticator({ origin: ORIGIN, rp_id: new URL(ORIGIN).hostname })
       const body = JSON.stringify({ name: 'pia', attestation: key.attest(challenge, id) })
-      const made = await pia.browser.go('/api/v1/users/me/passkeys', { method: 'POST', headers: keyed(pia.headers), body })
+      const made = await pia.browser.go('/api/v1/users/me/passkeys', {
+        method: 'POST',
+        headers: keyed(pia.headers),
+        body,
+      })
       expect(made.status).toBe(201)
       return String(made.body.id)
     }

@@ -1,7 +1,7 @@
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { and, asc, eq } from 'drizzle-orm'
 import { appendAuditTo } from '../../../db/audit.ts'
-import type { Queryable, Tx } from '../../../db/client.ts'
+import type { Queryable } from '../../../db/client.ts'
 import { lockUser } from '../../../db/identity/queries.ts'
 import { external_identities, user_events, users } from '../../../db/identity/tables.ts'
 import type { Provider } from '../../shared/auth/providers.ts'
