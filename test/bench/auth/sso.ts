@@ -52,13 +52,14 @@ const arrive = async (gateway: Pool, corp: Dispatcher, person: number): Promise<
   return go(gateway, `${back.pathname}${back.search}`, { cookie: started.cookie })
 }
 
-/** Sign-ins of all people in turn. */
+/** Sign-ins of all people in turn, so that no two are of one person at a time; answers who has signed in. */
 const signInAt = (gateway: Pool, corp: Dispatcher) => {
   let turn = 0
-  return async (): Promise<boolean> => {
+  return async (): Promise<number | undefined> => {
     turn += 1
-    const done = await arrive(gateway, corp, turn % PEOPLE)
-    return done?.status === 303 && done.location === '/inbox'
+    const person = turn % PEOPLE
+    const done = await arrive(gateway, corp, person)
+    return done?.status === 303 && done.location === '/inbox' ? person : undefined
   }
 }
 
@@ -111,18 +112,16 @@ const passkeysAt = async ({ gateway, stack }: Bench, corp: Dispatcher) => {
   return { question: async () => (await question()).length > 0, signIn }
 }
 
-/** Tells that the person whom `signIn` has just signed in is out at the provider. */
-const logoutAt = ({ gateway }: Bench, { issuer, client_id, sign }: DemoProvider) => {
-  const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
-  let turn = 0
-  return async () => {
-    turn += 1
+/** Tells that this person is out at the provider. */
+const logoutAt =
+  ({ gateway }: Bench, { issuer, client_id, sign }: DemoProvider) =>
+  async (person: number) => {
     const iat = Math.floor(Date.now() / 1000)
-    const claims = { iss: issuer, aud: client_id, sid: `sid-s-${turn % PEOPLE}`, jti: randomUUID(), iat, exp: iat + 60 }
-    const logout_token = await sign({ ...claims, events }, { typ: 'logout+jwt' })
+    const claims = { iss: issuer, aud: client_id, sid: `sid-s-${person}`, jti: randomUUID(), iat, exp: iat + 60 }
+    const logout_token = await sign({ ...claims, events: EVENTS }, { typ: 'logout+jwt' })
     return (await go(gateway, '/v1/sso/corp/backchannel-logout', {}, { logout_token })).status === 200
   }
-}
+const EVENTS = { 'http://schemas.openid.net/event/backchannel-logout': {} }
 
 /** Sign-ins through a provider and by passkeys, and the other calls of federation, beside refreshes of the same run. */
 export const benchSso =
@@ -134,8 +133,11 @@ export const benchSso =
       const logout = logoutAt(bench, provider)
       const passkey = await passkeysAt(bench, corp)
       const calls = {
-        'sign-in through a provider': signIn,
-        'the same and its logout there': async () => (await signIn()) && (await logout()),
+        'sign-in through a provider': async () => (await signIn()) !== undefined,
+        'the same and its logout there': async () => {
+          const person = await signIn()
+          return person !== undefined && (await logout(person))
+        },
         ...(await callsOf(bench, access_token)),
         'question to a passkey': passkey.question,
         'sign-in by a passkey': passkey.signIn,
