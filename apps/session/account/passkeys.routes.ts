@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import type { Passkey } from '../../shared/contracts/gen/auth_pb.ts'
 import { Attestation, PasskeyChallenge, PasskeyList, PasskeyView } from '../../shared/contracts/session/passkeys.ts'
-import { text } from '../../shared/contracts/text.ts'
+import { LINE, text } from '../../shared/contracts/text.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import { withRequestId } from '../../shared/rpc/client.ts'
@@ -68,7 +68,7 @@ const changeRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       description: 'Registers a passkey for the caller, who must have signed in within the last 5 minutes.',
       headers: CommandHeaders,
       body: Type.Object(
-        { name: Type.String({ minLength: 1, maxLength: 64 }), attestation: Attestation },
+        { name: Type.String({ minLength: 1, maxLength: 64, pattern: LINE }), attestation: Attestation },
         { additionalProperties: false, examples: [EXAMPLE] },
       ),
       response: { 201: PasskeyView, ...errorReplies },
