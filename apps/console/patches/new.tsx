@@ -31,7 +31,7 @@ export const PatchNewPage = () => {
   const ready = graph.data && operation.data && (from === undefined || earlier.data)
   if (!ready || !graph.data || !operation.data) {
     const query = [graph, operation, earlier].find(({ isError }) => isError) ?? graph
-    return <UnreadPage title={tChange.patch.editor.title} query={query} noun={t.noun.operation} />
+    return <UnreadPage title={tChange.patch.editor.title} query={query} noun="operation" />
   }
   const rebase = earlier.data?.rebase ?? earlier.data
   return (
