@@ -4,7 +4,7 @@ import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import type { PgColumn, PgTable, PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import pg from 'pg'
 import { type Deadline, deadlineNow } from '../apps/shared/process/deadline.ts'
-import type { Priority } from '../apps/shared/process/priority.ts'
+import { PATIENT } from '../apps/shared/process/priority.ts'
 import { shareConnections } from '../apps/shared/process/shares.ts'
 
 /** A connection pool; reads take it or a transaction, writes take a transaction only. */
@@ -98,9 +98,6 @@ type Wire = {
 type Callback = (error: Error | null, result?: unknown) => void
 /** A transaction of a request: no statement is sent after its deadline, and a commit least of all. */
 type Bounded = { deadline: Deadline; letGo: () => void; committing: boolean; query_timeout?: number }
-
-/** Who stops, decides or signs in waits until the deadline for a machine that is busy: being refused by it is worse. */
-const PATIENT = new Set<Priority>(['stop', 'enter', 'decide'])
 
 /**
  * Prepares what it runs again and again: parsing and planning cost more than most of our statements themselves. What is

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { CATALOG_CODES } from '../../apps/shared/http/edge-codes.ts'
+import { toAppError } from '../../apps/shared/http/problems.ts'
 import { Away, isDatabaseAway, isOutage, refusalOf } from '../../apps/shared/process/outage.ts'
 import { createDb } from '../../db/client.ts'
 import { testDatabase } from '../support/database.ts'
@@ -39,6 +41,22 @@ describe('a database that is gone without a word', () => {
   }, 60_000)
 })
 
+describe('a transaction that its process left alone for too long', () => {
+  it('is ended by the server: its caller is told to try again', async () => {
+    const failure = await db.db
+      .transaction(async (tx) => {
+        await tx.execute('set local idle_in_transaction_session_timeout = 50')
+        // It never looks up, as a process without a core does not.
+        for (const end = performance.now() + 300; performance.now() < end; );
+        await tx.execute('select 1')
+      })
+      .catch((error: Error) => error)
+    expect(isDatabaseAway(failure)).toBe(true)
+    expect(isOutage(failure)).toBe(true)
+    expect(toAppError(failure, CATALOG_CODES)).toMatchObject({ status: 503, code: 'unavailable' })
+  })
+})
+
 describe('an error', () => {
   const sql = (code: string) => new Error('failed query', { cause: Object.assign(new Error('x'), { code }) })
   it('of the owner, the network, the database or the clock is an outage', async () => {
@@ -53,6 +71,10 @@ describe('an error', () => {
       new Error('x', { cause: new Away('y') }),
       sql('40001'),
       sql('57P01'),
+      sql('53100'),
+      sql('58030'),
+      sql('25P03'),
+      Object.assign(new Error('getaddrinfo EAI_AGAIN'), { code: 'EAI_AGAIN' }),
     ])
       expect(isOutage(error)).toBe(true)
     for (const status of [401, 403, 429, 500, 502, 503]) expect(isOutage(refusalOf('it', status, 'that'))).toBe(true)
@@ -63,6 +85,9 @@ describe('an error', () => {
       new TypeError('x is not a function'),
       new SyntaxError('no JSON'),
       sql('23505'),
+      sql('25P02'),
+      Object.assign(new Error('no such file'), { code: 'ENOENT' }),
+      Object.assign(new TypeError('x'), { code: 'ERR_INVALID_ARG_TYPE' }),
     ]
     for (const error of [...none, undefined, 'words', refusalOf('it', 404, 'that'), refusalOf('it', 422, 'that')])
       expect(isOutage(error)).toBe(false)

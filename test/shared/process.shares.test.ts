@@ -109,3 +109,15 @@ it('who stops or decides waits until the deadline for a slow statement; a read h
     await pg.close()
   }
 })
+
+it('a decision waits for a connection for as long as its caller does, and a read for two seconds', async () => {
+  const pg = open(4)
+  try {
+    const held = Array.from({ length: 4 }, () => asked(pg, 'decide', 2.5))
+    const [decision, read] = await Promise.allSettled([asked(pg, 'decide', 0), asked(pg, 'read', 0), ...held])
+    expect(decision.status).toBe('fulfilled')
+    expect(String((read as PromiseRejectedResult).reason.cause)).toContain('timeout exceeded when trying to connect')
+  } finally {
+    await pg.close()
+  }
+})

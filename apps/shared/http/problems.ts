@@ -2,7 +2,7 @@ import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { violationOf } from '../data/json-schema.ts'
 import { AppError, isFault, problemOf, unavailable, type Violation } from '../errors.ts'
-import { isDatabaseAway } from '../process/outage.ts'
+import { isDatabaseAway, isOutage } from '../process/outage.ts'
 import type { EdgeCodes } from './edge-codes.ts'
 import { otherMediaType } from './json-body.ts'
 
@@ -23,6 +23,9 @@ export const unreadablePath = (codes: EdgeCodes) =>
     status: 400,
     hint: 'Percent-encode each id as UTF-8; none is longer than 512 characters.',
   })
+
+/** Of the server: a statement or a transaction that took too long, a lost race. */
+const TOO_BUSY = new Set(['57014', '25P03', '25P04', '40P01', '40001'])
 
 /** Maps whatever a handler threw to an AppError: schema violations, Fastify's own refusals, database outages. */
 export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyRequest): AppError => {
@@ -63,9 +66,9 @@ export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyReques
       'A number is too large, or a value has the wrong form.',
       { hint: 'Send numbers as this API gives them out, and ids unchanged.', cause: error },
     )
-  if (sql === '57014' || sql === '40P01' || sql === '40001')
-    return unavailable('The database was too busy.', error, codes.outage)
+  if (TOO_BUSY.has(sql ?? '')) return unavailable('The database was too busy.', error, codes.outage)
   if (isDatabaseAway(error)) return unavailable('The database does not answer.', error, codes.outage)
+  if (isOutage(error)) return unavailable('A part that this needs does not answer.', error, codes.outage)
   return new AppError('internal_error', 'unexpected', 'Something went wrong on our side.', {
     cause: error,
     retryable: false,

@@ -8,21 +8,15 @@ export const refusalOf = (who: string, status: number, what: string): Error => {
 }
 const OF_ITS_STATE = new Set([401, 403, 408, 425, 429])
 
-const NETWORK = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  '57P01',
-  '57P02',
-  '57P03',
-  '08006',
-  '08001',
-  '53300',
-])
+const NETWORK = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND'])
 
 const LOST = /timeout exceeded when trying to connect|Connection terminated|is not queryable|Query read timeout/
+
+/**
+ * Connection, resources, an operator's hand, a lost race, a lock, the server's disk, a transaction that a busy process left
+ * idle for too long: of the server and the moment, not of the statement.
+ */
+const SQL_STATE = /^((08|40|53|55|57|58)[0-9A-Z]{3}|25P0[34])$/
 
 /** Whether the database could not be reached, or went away in the middle: the same may be tried again. */
 export const isDatabaseAway = (error: unknown): boolean => {
@@ -31,13 +25,12 @@ export const isDatabaseAway = (error: unknown): boolean => {
     code?: string
     cause?: { code?: string; message?: string }
   }
-  return NETWORK.has(cause?.code ?? code ?? '') || LOST.test(`${message} ${cause?.message ?? ''}`)
+  const known = cause?.code ?? code ?? ''
+  return NETWORK.has(known) || SQL_STATE.test(known) || LOST.test(`${message} ${cause?.message ?? ''}`)
 }
 
-/** Connection, resources, an operator's hand, a lost race, a lock: of the server and the moment, not of the statement. */
-const SQL_STATE = /^(08|40|53|55|57)[0-9A-Z]{3}$/
-/** Of the system and of the HTTP client. */
-const SYSTEM = /^(E[A-Z]+|UND_ERR_[A-Z_]+)$/
+/** Of the system and of the HTTP client; not of a file that is not there, nor of a wrong call (`ERR_…`). */
+const SYSTEM = /^(E(?!RR_|NOENT|ACCES|PERM|EXIST|ISDIR|NOTDIR|INVAL)[A-Z_]+|UND_ERR_[A-Z_]+)$/
 const TIMEOUTS = new Set(['TimeoutError', 'AbortError'])
 const DEPTH = 5
 

@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import type pg from 'pg'
 import { type Deadline, deadlineNow } from './deadline.ts'
-import type { Priority } from './priority.ts'
+import { PATIENT, type Priority } from './priority.ts'
 
 /** Of 20 connections, those that each class keeps for itself and the classes above it, highest first. */
 const SHARES = { stop: 4, enter: 2, decide: 4, write: 4, read: 4, batch: 2 } satisfies Partial<Record<Priority, number>>
@@ -9,6 +9,8 @@ const CLASSES = Object.keys(SHARES) as (keyof typeof SHARES)[]
 const ROWS = Object.values(SHARES)
 /** As long as the pool itself lets someone wait. */
 const PATIENCE_MS = 2000
+const patienceOf = ({ priority, left_ms }: Deadline): number =>
+  PATIENT.has(priority) && Number.isFinite(left_ms) ? Math.max(left_ms, PATIENCE_MS) : PATIENCE_MS
 
 type Done = Parameters<Parameters<pg.Pool['connect']>[0]>
 /** `whole`: for a transaction, not for one statement. */
@@ -68,7 +70,7 @@ export const shareConnections = (pool: pg.Pool, max: number): void => {
     const timer = setTimeout(() => {
       line.splice(line.indexOf(waiter), 1)
       done(new Error('timeout exceeded when trying to connect'), undefined, () => {})
-    }, PATIENCE_MS)
+    }, patienceOf(share.deadline))
     line.push(waiter)
   }
 

@@ -17,6 +17,7 @@ import { AppError, type Category, loginBusy, unavailable } from '../errors.ts'
 import type { HttpApp } from '../http/app.ts'
 import { type WatchedDependency, watchDependency } from '../process/dependency.ts'
 import { type Mtls, mtlsOfProcess } from '../process/mtls.ts'
+import { isOutage } from '../process/outage.ts'
 import {
   checkScope,
   type Registry,
@@ -204,14 +205,4 @@ const toConnectError = (error: unknown): ConnectError => {
     return new ConnectError(error.message, CODES[error.category] ?? Code.Internal, undefined, wait)
   }
   return new ConnectError('unexpected', isOutage(error) ? Code.Unavailable : Code.Internal)
-}
-
-const OUTAGE = /^(ECONN|EPIPE|ETIMEDOUT|57P0|08|53|57014|55P03|40)/
-const isOutage = (error: unknown): boolean => {
-  const { code, message, cause } = error as {
-    code?: string
-    message?: string
-    cause?: { code?: string; message?: string }
-  }
-  return OUTAGE.test(cause?.code ?? code ?? '') || /timeout|terminated/i.test(cause?.message ?? message ?? '')
 }
