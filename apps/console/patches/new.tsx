@@ -14,7 +14,6 @@ import { ShapeIcon } from '../values/status.tsx'
 import { nodeNames } from '../votes/patch-words.ts'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
-import { t } from '../words/index.ts'
 import { PatchBuilder } from './builder.tsx'
 import { changesOf, type Draft, DraftList, draftFrom, PatchOutlook, usePatchCheck } from './editor.tsx'
 
