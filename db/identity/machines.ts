@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, inArray, isNull, lt, or, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray, isNull, lt, sql } from 'drizzle-orm'
 import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { pruneRows } from '../prune.ts'
 import { type MachineCredentialRow, machine_assertions, machine_credentials, machine_owners, users } from './tables.ts'
@@ -51,19 +51,34 @@ export const credentialsOf = async (db: Queryable, machine_ids: string[]): Promi
         .where(inArray(machine_credentials.machine_id, machine_ids))
         .orderBy(asc(machine_credentials.id))
 
-export const getCredential = (db: Queryable, id: string) =>
-  db.select().from(machine_credentials).where(eq(machine_credentials.id, id)).then(first)
-
 /** The credential, locked, if it is one of this machine. */
 export const lockCredential = (tx: Tx, machine_id: string, id: string) =>
   tx.select().from(machine_credentials).where(equals(machine_credentials, { id, machine_id })).for('update').then(first)
 
-/** What can prove this machine now, of one kind. */
-export const liveCredentials = (db: Queryable, machine_id: string, kind: MachineCredentialRow['kind']) =>
+/** Whether someone active answers for the machine of the row. */
+const owned = sql<boolean>`exists (select 1 from ${machine_owners} o join ${users} p on p.id = o.user_id
+  where o.machine_id = ${users.id} and p.status = 'ACTIVE')`
+const proofs = { user: users, credential: machine_credentials, owned }
+
+/** A credential with its machine, and whether someone active answers for it. */
+export const credentialById = (db: Queryable, id: string) =>
   db
-    .select()
+    .select(proofs)
     .from(machine_credentials)
-    .where(and(equals(machine_credentials, { machine_id, kind }), live))
+    .innerJoin(users, eq(users.id, machine_credentials.machine_id))
+    .where(eq(machine_credentials.id, id))
+    .then(first)
+
+/** What can prove the machine of this name now, of one kind: one row without a credential if it has none. */
+export const liveCredentials = (db: Queryable, folded: string, kind: MachineCredentialRow['kind']) =>
+  db
+    .select(proofs)
+    .from(users)
+    .leftJoin(
+      machine_credentials,
+      and(eq(machine_credentials.machine_id, users.id), eq(machine_credentials.kind, kind), live),
+    )
+    .where(equals(users, { folded, kind: 'machine' }))
 
 /** Credentials of active machines that end within this time, locked for whoever notes it first. */
 export const lockEnding = (tx: Tx, now: Date, until: Date): Promise<MachineCredentialRow[]> =>
@@ -83,12 +98,12 @@ export const lockEnding = (tx: Tx, now: Date, until: Date): Promise<MachineCrede
     )
     .for('update', { skipLocked: true })
 
-export const countLive = (db: Queryable, machine_id: string, kind: MachineCredentialRow['kind']): Promise<number> =>
+/** The credentials of one kind that work now, with the keys of those that have one. */
+export const liveOf = (db: Queryable, machine_id: string, kind: MachineCredentialRow['kind']) =>
   db
-    .select({ n: count() })
+    .select({ jwk: machine_credentials.jwk })
     .from(machine_credentials)
     .where(and(equals(machine_credentials, { machine_id, kind }), live))
-    .then((rows) => rows[0]?.n ?? 0)
 
 /** Spends an assertion. False: it was used before. */
 export const spendAssertion = async (db: Queryable, row: typeof machine_assertions.$inferInsert): Promise<boolean> =>
@@ -97,18 +112,9 @@ export const spendAssertion = async (db: Queryable, row: typeof machine_assertio
 export const pruneAssertions = (db: Parameters<typeof pruneRows>[0]) =>
   pruneRows(db, machine_assertions, sql`expires_at < clock_timestamp()`)
 
-const NOTE_S = 60
-/** Notes the use of a credential, once a minute. */
-export const noteUse = (db: Queryable, id: string, address: string | null) =>
+/** Notes the use of a credential. */
+export const noteUse = (db: Queryable, id: string, last_address: string | null) =>
   db
     .update(machine_credentials)
-    .set({ last_used_at: sql`clock_timestamp()` as never, last_address: address })
-    .where(
-      and(
-        eq(machine_credentials.id, id),
-        or(
-          isNull(machine_credentials.last_used_at),
-          lt(machine_credentials.last_used_at, sql`clock_timestamp() - make_interval(secs => ${NOTE_S})`),
-        ),
-      ),
-    )
+    .set({ last_used_at: sql`clock_timestamp()` as never, last_address })
+    .where(eq(machine_credentials.id, id))

@@ -1,5 +1,7 @@
 import { and, asc, count, eq, inArray, type SQL, sql } from 'drizzle-orm'
+import type { PgColumn } from 'drizzle-orm/pg-core'
 import { foldUsername } from '../../apps/shared/auth/username.ts'
+import { isUuid } from '../../apps/shared/ids.ts'
 import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { type ScimRow, scim_members, scim_resources, type UserRow, users } from './tables.ts'
 
@@ -9,8 +11,10 @@ export type Known = { row: ScimRow; user: UserRow | null }
 /** Attributes, in lower case, with the values that a filter asks for. */
 type Page = { terms: readonly (readonly [name: string, value: string])[]; offset: number; limit: number }
 
+/** By the index of the column; a text that is no id is nobody's. */
+const ofId = (column: PgColumn, value: string) => (isUuid(value) ? sql`${column} = ${value}` : sql`false`)
 const BOTH: Record<string, (value: string) => SQL> = {
-  id: (value) => sql`${scim_resources.id}::text = ${value}`,
+  id: (value) => ofId(scim_resources.id, value),
   externalid: (value) => eq(scim_resources.external_id, value),
 }
 const named = (value: string) => eq(scim_resources.folded, foldUsername(value))
@@ -24,7 +28,7 @@ export const FILTERS: Record<ScimType, typeof BOTH> = {
     ...BOTH,
     displayname: named,
     members: (value) =>
-      sql`exists (select 1 from ${scim_members} m where m.group_id = ${scim_resources.id} and m.user_id::text = ${value})`,
+      sql`exists (select 1 from ${scim_members} where ${scim_members.group_id} = ${scim_resources.id} and ${ofId(scim_members.user_id, value)})`,
   },
 }
 
@@ -40,6 +44,12 @@ export const listScim = async (db: Queryable, provider: string, type: ScimType, 
   const rows = known(db).where(wanted).orderBy(asc(scim_resources.created_at), asc(scim_resources.id))
   return { total: all?.n ?? 0, rows: await rows.offset(offset).limit(limit) }
 }
+
+/** The one with this id, unless the directory has removed it. */
+export const scimById = (db: Queryable, provider: string, type: ScimType, id: string) =>
+  known(db)
+    .where(and(ofType(provider, type), eq(scim_resources.removed, false), ofId(scim_resources.id, id)))
+    .then(first)
 
 /** The one with this external id or folded name, a removed one too. */
 export const scimBy = (

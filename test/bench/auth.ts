@@ -8,6 +8,7 @@ import { benchFlood } from './auth/flood.ts'
 import { benchGateway } from './auth/gateway.ts'
 import { benchKeys } from './auth/keys.ts'
 import { benchLogins } from './auth/logins.ts'
+import { benchMachines, startCi } from './auth/machines.ts'
 import { benchRefresh, forkChain } from './auth/refresh.ts'
 import { benchRevocation } from './auth/revocation.ts'
 import { benchSso, startCorp } from './auth/sso.ts'
@@ -24,15 +25,17 @@ import { forkBare } from './lib/fork.ts'
  * `--profile=<folder>` leaves a CPU profile of each app there.
  */
 const LIMIT = '1000000/1/1000000'
-type Figure = (bench: Bench, sessions: Tokens[], access_token: string) => Promise<Row[]>
+type Figure = (bench: Bench, sessions: Tokens[], administrator: Tokens) => Promise<Row[]>
 
 const corp = await startCorp()
+const ci = await startCi()
 
 /** In the order in which they are taken: the last ones leave keys and users changed. */
 const FIGURES: Record<string, Figure> = {
   refresh: benchRefresh,
-  sso: benchSso(corp.issuer),
-  gateway: (bench, _sessions, access_token) => benchGateway(bench, access_token),
+  sso: benchSso(corp.provider),
+  machines: benchMachines(ci),
+  gateway: (bench, _sessions, { access_token }) => benchGateway(bench, access_token),
   logins: benchLogins,
   flood: benchFlood,
   revocation: benchRevocation,
@@ -45,10 +48,11 @@ const run = async (bench: Bench) => {
   const sessions: Tokens[] = []
   while (sessions.length < REFRESHERS)
     sessions.push(...(await Promise.all([0, 1, 2, 3].map((at) => signIn(bench, at)))))
-  const { access_token } = await signIn(bench, 0)
-  if (wanted.some(([name]) => ['refresh', 'sso', 'flood'].includes(name))) await warmUp(refresher(bench, sessions))
+  const administrator = await signIn(bench, 0)
+  if (wanted.some(([name]) => ['refresh', 'sso', 'machines', 'flood'].includes(name)))
+    await warmUp(refresher(bench, sessions))
   const rows: Row[] = []
-  for (const [, measure] of wanted) rows.push(...(await measure(bench, sessions, access_token)))
+  for (const [, measure] of wanted) rows.push(...(await measure(bench, sessions, administrator)))
   console.log(`\n${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)}, medians of ${ROUNDS} rounds\n`)
   for (const line of table(['figure', 'ours', 'baseline', 'ratio'], rows)) console.log(line)
 }
@@ -69,6 +73,7 @@ const stack = await startStack({
     GATEWAY__LIMITS__DEVICE: LIMIT,
     GATEWAY__LIMITS__MACHINE: LIMIT,
     AUTH__PROVIDERS__FILE: corp.file,
+    AUTH__MACHINES__ISSUERS: JSON.stringify([ci.issuer]),
     GATEWAY__LIMITS__REFRESH_IP: LIMIT,
     GATEWAY__LIMITS__LOGIN_NAME: LIMIT,
     SESSION__LIMITS__REFRESH: LIMIT,
@@ -100,4 +105,5 @@ try {
   for (const bare of [upstream, proxy, counting, crypto, ...Object.values(chain)]) bare.stop()
   await stack.stop()
   await corp.stop()
+  ci.stop()
 }

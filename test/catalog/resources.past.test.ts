@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { pruneOld, pruneRevisions } from '../../db/catalog/resources/commands.ts'
 import { until } from '../support/until.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 
@@ -139,6 +141,81 @@ describe('what was at a time', () => {
     for (const [at, before] of told) expect(facts((await c.as('vic').get(path(at))).body), at).toBe(before)
     expect(new Set(told.values()).size).toBeGreaterThan(5)
   }, 60_000)
+
+  /** One of a few things that move, change, end and come again below two places. */
+  const step = fc.record({
+    what: fc.constantFrom('change', 'move', 'relate', 'part', 'retire', 'again', 'check'),
+    who: fc.nat(3),
+    other: fc.nat(3),
+  })
+
+  it('is the same in every view after any writes, and after what is older was pruned', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 12, maxLength: 18 }), async (steps) => {
+        const root = await box()
+        const places = [await box({ parent_id: root }), await box({ parent_id: root })] as const
+        const names = [0, 1, 2, 3].map((n) => `n${n}-${root}`)
+        const things = await Promise.all(names.map((name, n) => box({ name, parent_id: places[n % 2] })))
+        const everyone = [root, ...places, ...things]
+        const write = async ({ what, who, other }: { what: string; who: number; other: number }, n: number) => {
+          const [id, peer] = [things[who] as string, things[other] as string]
+          const row = (await c.as('vic').get(`/v1/resources/${id}`)).body
+          const edge = (op: string, type_key: string, target_id: string) => ({ op, type_key, target_id })
+          const apply = (changes: object) => c.result(id, { expected_version: row.version, changes })
+          if (what === 'again' && row.lifecycle_status === 'retired') {
+            things[who] = await box({ name: names[who], parent_id: places[other % 2] })
+            everyone.push(things[who] as string)
+          } else if (what === 'change') await apply({ observed_state_patch: { attributes: { n: `${n}` } } })
+          else if (what === 'move' && row.parent_id !== null) {
+            const gone = edge('remove', 'contained_in', row.parent_id)
+            await apply({ relationship_changes: [gone, edge('add', 'contained_in', places[other % 2] as string)] })
+          } else if (what === 'relate') await apply({ relationship_changes: [edge('add', 'depends_on', peer)] })
+          else if (what === 'part') await apply({ relationship_changes: [edge('remove', 'depends_on', peer)] })
+          else if (what === 'retire') await apply({ lifecycle_status: 'retired' })
+          else if (what === 'check') await c.observe(id, { status: other > 1 ? 'degraded' : 'healthy' })
+        }
+        const views = (at: string, from: string) => [
+          `/v1/resources?parent_id=${places[0]}&include=state&at=${at}`,
+          `/v1/resources?parent_id=${places[1]}&include_retired=true&sort=resource_id&at=${at}`,
+          `/v1/graphs/resources?root_id=${root}&depth=5&at=${at}`,
+          `/v1/resources/${root}/difference?from=${from}&to=${at}`,
+          ...everyone.flatMap((id) =>
+            ['', '/relationships', '/health'].map((view) => `/v1/resources/${id}${view}?at=${at}`),
+          ),
+        ]
+        const told = async (path: string) => {
+          const { status, text } = await c.as('vic').get(path)
+          return `${status} ${text.replace(/,"as_of":\{[^}]*\}/, '').replace(/"request_id":"[^"]*"/, '')}`
+        }
+        const tick = () => {
+          c.wait(50)
+          const at = now()
+          c.wait(50)
+          return at
+        }
+        const from = tick()
+        const seen: { at: string; answers: [path: string, told: string][] }[] = []
+        for (const [n, one] of steps.entries()) {
+          await write(one, n)
+          const at = tick()
+          const answers: [string, string][] = []
+          for (const path of views(at, from)) answers.push([path, await told(path)])
+          seen.push({ at, answers })
+        }
+        const middle = seen[Math.floor(seen.length / 2)]?.at as string
+        for (const { answers } of seen)
+          for (const [path, before] of answers) expect(await told(path), path).toBe(before)
+        for (let after: string | undefined = '0'; after !== undefined; )
+          after = await pruneRevisions(c.deps.db, middle, after)
+        for (const table of ['relationship_history', 'provider_history'] as const)
+          await pruneOld(c.deps.db, table, middle)
+        for (const { at, answers } of seen)
+          for (const [path, before] of answers)
+            if (at >= middle && !path.includes('/difference')) expect(await told(path), path).toBe(before)
+      }),
+      { numRuns: 3 },
+    )
+  }, 120_000)
 
   it('is told alike by every view: 404 before the resource existed, and no count of today', async () => {
     // Moves the clock of one process: after the test that has two.

@@ -264,12 +264,69 @@ describe('patching', () => {
     })
   })
 
-  it('takes no name, display name or owner that is blank', async () => {
-    for (const member of ['name', 'display_name', 'owner'])
-      expect(await c.as('olga').post('/v1/resources', { ...service(), [member]: ' \u00a0' }), member).toMatchObject({
-        status: 400,
-        body: { code: 'schema_violation', violations: [{ pointer: `/${member}` }] },
+  it('takes no name, display name or owner that is blank or hides something, by any way in', async () => {
+    const wrong = [' \u00a0', 'a\u200bb', 'a\u202eb', '\u3164', 'a\u2028b', 'a\u0085b', '\ufeffa', '\u00ada']
+    for (const text of wrong)
+      for (const member of ['name', 'display_name', 'owner'])
+        expect(
+          await c.as('olga').post('/v1/resources', { ...service(), [member]: text }),
+          `${member} ${escape(text)}`,
+        ).toMatchObject({
+          status: 400,
+          body: {
+            code: 'schema_violation',
+            violations: [{ pointer: `/${member}`, message: expect.stringContaining('one line that shows') }],
+          },
+        })
+    const items = wrong.slice(0, 4).map((name, n) => ({ external_id: `x${n}`, type_key: 'infra.service', name }))
+    const path = '/v1/resources:import'
+    const { body } = await c.as('ada').post(path, { source: { kind: 'csv', name: 'hidden' }, items })
+    for (const result of body.results)
+      expect(result).toMatchObject({ outcome: 'refused', problem: { code: 'schema_violation' } })
+    const { resource_id: id } = await make()
+    const patched = await c.as('olga').patch(`/v1/resources/${id}?expected_version=1`, { owner: 'net\u200bops' })
+    expect(patched).toMatchObject({ status: 422, body: { code: 'schema_violation' } })
+    expect(patched.body.violations[0]).toMatchObject({ pointer: '/owner' })
+    // Words of Persian and emoji are joined by characters that cannot be seen.
+    const shown = {
+      display_name: '\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u{1f469}\u200d\u{1f4bb} \u2764\ufe0f',
+    }
+    expect((await make(shown)).display_name).toBe(shown.display_name)
+  })
+
+  it('takes a name once, however its accents are written', async () => {
+    const [one, two] = ['Z\u00fcrich-\u00e9', 'Zu\u0308rich-e\u0301']
+    const made = await make({ name: two, display_name: two, owner: two })
+    expect(made).toMatchObject({ name: one, display_name: one, owner: one })
+    for (const name of [one, two])
+      expect(await c.as('olga').post('/v1/resources', { ...service(), name })).toMatchObject({
+        status: 409,
+        body: { code: 'already_exists', clash: 'name', existing_resource_id: made.resource_id },
       })
+    const item = (external_id: string, name: string) => ({
+      external_id,
+      type_key: 'infra.service',
+      name,
+      ...(made.parent_id && { parent_id: made.parent_id }),
+    })
+    const path = '/v1/resources:import'
+    const take = async (...items: object[]) =>
+      (await c.as('ada').post(path, { source: { kind: 'csv', name: 'accents' }, items })).body.results
+    expect(await take(item('a', two))).toMatchObject([{ outcome: 'conflict' }])
+    expect(await take(item('b', `${two}2`))).toMatchObject([{ outcome: 'created' }])
+    expect(await take(item('b', `${one}2`))).toMatchObject([{ outcome: 'unchanged' }])
+    expect(await take(item('b', `${two}2`))).toMatchObject([{ outcome: 'unchanged' }])
+  })
+
+  it('keeps what an earlier release took readable, and lets the rest of it be changed', async () => {
+    const { resource_id: id } = await make()
+    await c.rows("update catalog.resource set display_name = 'a\u200bb' where resource_id = $1", [id])
+    expect(await get(id)).toMatchObject({ display_name: 'a\u200bb' })
+    const path = `/v1/resources/${id}?expected_version=1`
+    expect(await c.as('olga').patch(path, { labels: { kept: 'yes' } })).toMatchObject({
+      status: 200,
+      body: { version: 2 },
+    })
   })
 
   it('asks for the version it was decided on: 428 without, 412 or 409 when it moved, 400 when two differ', async () => {

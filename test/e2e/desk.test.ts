@@ -23,6 +23,7 @@ import './cases/pictures.ts'
 import './cases/schedules.ts'
 import './cases/freezes.ts'
 import './cases/every-page.ts'
+import './cases/faults.ts'
 import './cases/people.ts'
 // Ends the session that eva's tabs share: cases that use them come before.
 import './cases/session.ts'

@@ -71,7 +71,7 @@ describe('the first minute', () => {
       '2 healthy',
       'not rehearsed',
       'canceling with compensation undoes every change',
-      '0 of 1 from netops: eva · not olga',
+      '0 of 1 from netops: eva · not olga (requester)',
     ])
       expect(await brief.textContent()).toContain(words)
     expect(await wordsIn(page.getByRole('main'))).toBeLessThanOrEqual(140)

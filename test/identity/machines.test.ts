@@ -1,4 +1,5 @@
-import { randomUUID } from 'node:crypto'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Identity } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import { createRpcClient } from '../../apps/shared/rpc/client.ts'
@@ -137,4 +138,23 @@ it('takes public keys of the algorithm that they state alone', async () => {
   const path = `/v1/admin/machines/${id}/credentials`
   const answer = await ada.post(path, { kind: 'jwk', name: 'a', permissions: ['operation:read'], jwk })
   expect([answer.status, answer.body.code]).toEqual([422, 'schema_violation'])
+})
+
+it('has no two keys of one kid at a time, whichever administrator gives the second', async () => {
+  const id = await machine()
+  const path = `/v1/admin/machines/${id}/credentials`
+  const give = (kid: string) => {
+    const jwk = { ...generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' }), kid, alg: 'EdDSA' }
+    return ada.post(path, { kind: 'jwk', name: 'a', permissions: ['operation:read'], jwk })
+  }
+  const changeOf = ({ body }: Awaited<ReturnType<typeof give>>) => (body.change as { id: string }).id
+  const [one, two] = [changeOf(await give('own')), changeOf(await give('own'))]
+  expect((await p.confirm(bob, one)).status).toBe(200)
+  const taken = { status: 409, body: { code: 'kid_taken' } }
+  expect(await p.confirm(bob, two)).toMatchObject(taken)
+  expect(await give('own')).toMatchObject(taken)
+  const rows = await p.deps.db.select().from(machine_credentials).where(eq(machine_credentials.machine_id, id))
+  expect(rows).toHaveLength(1)
+  expect((await bob.delete(`${path}/${rows[0]?.id}`)).status).toBe(204)
+  expect((await p.confirm(bob, changeOf(await give('own')))).status).toBe(200)
 })

@@ -123,7 +123,7 @@ const actionsOf = async (object: string) =>
 
 describe('the door', () => {
   it('is the same at the gateway and behind it', async () => {
-    const rows = SCIM_ROUTES.map(({ method, path, kind }) => `${method} ${path.replace('{id}', ':id')} ${kind}`)
+    const rows = SCIM_ROUTES.map(({ method, path, kind }) => `${method} ${path.replace(/{(\w+)}/, ':$1')} ${kind}`)
     const { app, internal } = buildApp(sso.identity_deps)
     await app.ready()
     const served = authorizedRoutes(app).filter(({ method, url }) => url.startsWith('/scim/') && method !== 'HEAD')
@@ -137,6 +137,11 @@ describe('the door', () => {
     expect(config.headers['content-type']).toBe('application/scim+json; charset=utf-8')
     expect((await scim('GET', '/ResourceTypes')).body.Resources.map(({ id }) => id)).toEqual(['User', 'Group'])
     expect((await scim('GET', '/Schemas')).body).toMatchObject({ schemas: [LIST], totalResults: 2 })
+    expect((await scim('GET', `/Schemas/${GROUP}`)).body).toMatchObject({ id: GROUP, name: 'Group' })
+    expect((await scim('GET', '/ResourceTypes/User')).body).toMatchObject({ id: 'User', schema: USER })
+    for (const path of ['/Schemas/x', '/ResourceTypes/x', '/x'])
+      expect(await scim('GET', path)).toMatchObject(failed(404))
+    expect(await scim('POST', '/.search', { filter: 'userName pr' })).toMatchObject(failed(501))
   })
 
   it('opens to the key of the machine that the file names, with the permission, and to no other', async () => {
@@ -234,6 +239,17 @@ describe('Entra ID', () => {
     const found = await scim('GET', `/Groups?excludedAttributes=members&filter=${encodeURIComponent(asked)}`)
     expect(found.body).toMatchObject({ totalResults: 1, Resources: [{ id }] })
     expect(found.text).not.toContain('members')
+    const { headers, body } = await scim(
+      'GET',
+      `/Groups/${id}?attributes=members.value,urn:ietf:params:scim:schemas:core:2.0:Group:EXTERNALID`,
+    )
+    expect(Object.keys(body).sort()).toEqual(['externalId', 'id', 'members', 'meta', 'schemas'])
+    expect(headers.etag).toBe((body.meta as { version: string }).version)
+    expect(body.members).toContainEqual({
+      value: tom,
+      type: 'User',
+      $ref: expect.stringMatching(`/scim/v2/Users/${tom}$`),
+    })
     await patch(`/Groups/${id}`, { op: 'Remove', path: `members[value eq "${eva}"]` })
     expect(await membersOf(id)).toEqual([tom])
     expect((await find('/Groups', asked)).body.totalResults).toBe(0)

@@ -13,7 +13,7 @@ import { Away, isOutage } from '../../apps/shared/process/outage.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { createDb } from '../../db/client.ts'
 import { loadAncestors, loadResources } from '../../db/operations/plans/planning.ts'
-import { firstHeld } from '../../db/operations/projection/rows.ts'
+import { firstHeld, startWatermark } from '../../db/operations/projection/rows.ts'
 import { serverUrl, testDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
@@ -284,6 +284,41 @@ describe('following the log', () => {
     await projection.catchUp()
     expect((await rows()).catalog_resources).toHaveLength(4)
     expect((await projection.watermark())?.pub_seq).toBe(String(catalog.events.length))
+  })
+
+  it('gives the same rows as one event after the other, whatever NATS has brought before', async () => {
+    history()
+    catalog.linkMany('eu1', 'connects_to', [['eu1-web-01', 'eu1-web-02'], ['us1']])
+    for (const name of ['a', 'b', 'a', 'c', 'a']) {
+      catalog.put(name, { parent_id: 'eu1', labels: { at: String(catalog.events.length) } })
+      catalog.sicken(name, catalog.events.length % 4 ? 'healthy' : 'degraded')
+    }
+    catalog.relink(catalog.link({ type_key: 'connects_to', from_id: 'a', to_id: 'b' }), 'removed', 'b')
+    await applyAll(catalog.events)
+    const expected = await rows()
+    for (const before of fc.sample(fc.subarray(catalog.events), 8)) {
+      await clear()
+      await startWatermark(connection.db, '0')
+      await applyAll(before)
+      await projection.catchUp()
+      expect(await rows()).toEqual(expected)
+    }
+  })
+
+  it('takes a flood of changes together: what is known is not far behind while an import goes on', async () => {
+    await projection.catchUp()
+    const of = (count: number) => Array.from({ length: count }, (_, n) => catalog.put(`host-${n}`))
+    const since = async (work: () => Promise<unknown>) => {
+      const started = performance.now()
+      await work()
+      return performance.now() - started
+    }
+    const single = of(200)
+    const each_ms = (await since(() => applyAll(single))) / 200
+    of(2000)
+    const together_ms = (await since(() => projection.catchUp())) / 2000
+    expect((await projection.watermark())?.pub_seq).toBe('2200')
+    expect(each_ms / together_ms).toBeGreaterThan(3)
   })
 
   it('does not take events back that a snapshot has overtaken', async () => {

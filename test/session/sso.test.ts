@@ -8,7 +8,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { describeClient } from '../../apps/session/browser/client.ts'
 import { openFederated } from '../../apps/session/token/code.ts'
 import { external_identities, grants, group_members, groups, user_events, users } from '../../db/identity/tables.ts'
-import { bearer, PASSWORD, send } from './support/auth.ts'
+import { createAuthenticator } from '../support/authenticator.ts'
+import { bearer, ORIGIN, PASSWORD, send } from './support/auth.ts'
 import { bearerOf, type Sso, startSso } from './support/sso.ts'
 
 /** federation.md 4: people of a provider, and every answer of it that must not count. */
@@ -468,6 +469,36 @@ describe('unlinking an identity', () => {
     expect(again.body.code).toBe('username_taken')
   })
 
+  it('leaves passkeys as the way in, the last of which then stays, be they removed at once', async () => {
+    sso.state.amend = (claims) => ({ ...claims, sub: 's-pia', preferred_username: 'pia' })
+    const pia = await signedIn('s-mia')
+    const { id } = (await pia.browser.go('/api/v1/users/me', { headers: pia.headers })).body as { id: string }
+    const add = async () => {
+      const asked = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }
+      const challenge = String((await pia.browser.go('/v1/token/passkey-options', asked)).body.challenge)
+      const key = createAuthenticator({ origin: ORIGIN, rp_id: new URL(ORIGIN).hostname })
+      const body = JSON.stringify({ name: 'pia', attestation: key.attest(challenge, id) })
+      const made = await pia.browser.go('/api/v1/users/me/passkeys', {
+        method: 'POST',
+        headers: keyed(pia.headers),
+        body,
+      })
+      expect(made.status).toBe(201)
+      return String(made.body.id)
+    }
+    const keys = [await add(), await add(), await add()]
+    const remove = (key = '') =>
+      pia.browser.go(`/api/v1/users/me/passkeys/${key}`, { method: 'DELETE', headers: keyed(pia.headers) })
+    expect((await unlink(pia)).status).toBe(204)
+    expect((await remove(keys[0])).status).toBe(204)
+    const both = await Promise.all([remove(keys[1]), remove(keys[2])])
+    expect(both.map(({ status, body }) => [status, body.code]).sort()).toEqual([
+      [204, undefined],
+      [409, 'last_way_in'],
+    ])
+    expect((await remove(randomUUID())).status).toBe(404)
+  })
+
   it('by an administrator ends every session at once, and the account may get a password', async () => {
     sso.state.amend = (claims) => ({ ...claims, sub: 's-ula', preferred_username: 'ula' })
     const ula = await signedIn('s-mia')
@@ -632,8 +663,10 @@ describe('an app outside the browser', () => {
     return url.searchParams.get('code') ?? ''
   }
 
-  it('gets its tokens for a code and the verifier; the code again ends the session', async () => {
+  it('gets its tokens for a code of one minute and the verifier; the code again ends the session', async () => {
     const code = await codeOf()
+    const lives = await Promise.all((await sso.redis.keys(`${sso.prefix}ocode:*`)).map((one) => sso.redis.ttl(one)))
+    expect(lives).toEqual([expect.toSatisfy((seconds: number) => seconds > 0 && seconds <= 60)])
     const reply = await redeem(code)
     expect(reply).toMatchObject({ status: 200, body: { token_type: 'Bearer', refresh_token: expect.any(String) } })
     const me = () => send(`${sso.gateway.url}/api/v1/users/me`, { headers: bearer(String(reply.body.access_token)) })

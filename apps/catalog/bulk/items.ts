@@ -14,6 +14,7 @@ import { lockToWrite, refuseVersion } from '../resources/lock.ts'
 import { changeResource, refuseMembers } from '../resources/patch.ts'
 import { applyChange } from '../resources/write.ts'
 import { violated } from '../rules/change.ts'
+import { composed } from '../rules/notes.ts'
 
 /** An item of a bulk request, ready to be made: the same functions as those of the routes for one change. */
 export type Prepared = { wish: Wish; make: (tx: Tx, by: Causing) => Promise<Made> }
@@ -31,7 +32,7 @@ const madeOf = ({ resource_id, version }: Row, status: number, applied: boolean,
 
 const create = (deps: CatalogDeps, body: BulkChange<'create'>, write: Write): Prepared => {
   // Fixed here: the transaction may start again.
-  const wanted: Wanted = { ...body, resource_id: body.resource_id ?? base32Id('res') }
+  const wanted: Wanted = { ...composed(body), resource_id: body.resource_id ?? base32Id('res') }
   return {
     wish: createWish(deps.registry.types, wanted),
     make: async (tx, by) => {

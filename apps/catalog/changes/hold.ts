@@ -6,6 +6,7 @@ import {
   loadChecks,
   loadCounts,
   loadEdges,
+  loadFixed,
   loadNumbers,
   loadOffers,
   loadReach,
@@ -105,7 +106,7 @@ export const holdFor = async (tx: Tx, types: Types, wishes: readonly Wish[]): Pr
   if (wishes.every(isAlone)) return holdRows(tx, ids, await lockAndGetAll(tx, ids))
   const held = createHeld()
   const view = { held, tx: heldTx(tx, held), db: tx }
-  await loadRows(tx, held, ids)
+  await loadFixed(tx, held, ids)
   const { locks, type_locks } = held.loaded
   for (const wish of wishes) {
     const plan = await planEdges(view.tx, types, edgesOf(wish), {
@@ -138,7 +139,7 @@ export const holdFor = async (tx: Tx, types: Types, wishes: readonly Wish[]): Pr
   const pairs = pairsOf(held, types, wishes)
   const around = ridsWhere(held, wishes, (wish) => wish.around === true)
   const twins = wishes.flatMap(({ create }) => twinOf(held, create))
-  // What was read before the locks may have moved since.
+  // Under the locks they are read anew, whole.
   held.loaded.rows.clear()
   held.loaded.byId.clear()
   await Promise.all([

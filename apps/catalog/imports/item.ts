@@ -258,7 +258,7 @@ const changeOf = (row: ResourceRow, item: ImportItem, request: ImportRequest): C
     // A name is for ever (catalog.md 1): a new one in the source shows as the display name.
     ...(item.display_name !== undefined
       ? { display_name: item.display_name }
-      : item.name !== row.name && { display_name: item.name }),
+      : item.name !== row.name.normalize('NFC') && { display_name: item.name }),
   }
   checkNotes(notes)
   return {

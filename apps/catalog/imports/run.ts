@@ -12,6 +12,7 @@ import { type Causing, causing, commandOf, NO_COMMAND, type Write } from '../com
 import { runCommand, stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { refusedAs } from '../document/names.ts'
+import { composed } from '../rules/notes.ts'
 import { edgesOf, managerOf, settle, type Taking } from './item.ts'
 import { deferred, merged, problemFor, refuseTwins, rehearsed, replyOf } from './results.ts'
 
@@ -46,7 +47,8 @@ export const takeAll = async (
   as: Causing,
   made = new Map<string, string>(),
 ): Promise<Taken[]> => {
-  const { source, items } = request
+  const { source } = request
+  const items = request.items.map(composed)
   await lockSource(tx, source.name)
   const known = await getImported(tx, source.name, idsIn(items))
   const by: Causing = (locked) => ({ ...as(locked), source: 'import', manager: managerOf(request) })

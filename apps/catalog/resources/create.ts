@@ -40,7 +40,7 @@ import { applyEdges, checkCardinality, checkPeers, planEdges, type Sees } from '
 import { refuseForeignEdges } from '../relationships/rights.ts'
 import { checkReadOnly, fittingType, identityHash, initialState, typeForCreate, violated } from '../rules/change.ts'
 import { depthOf, depthViolations } from '../rules/depth.ts'
-import { checkNotes } from '../rules/notes.ts'
+import { checkNotes, composed } from '../rules/notes.ts'
 import { requestIntent } from './intents.ts'
 import { versionMoved, writeVersion } from './write.ts'
 
@@ -51,8 +51,9 @@ import { versionMoved, writeVersion } from './write.ts'
 export const createResource = async (deps: CatalogDeps, body: ResourceCreate, write: Write): Promise<Answer> => {
   // A repeat without an id must make the same resource, so the id is fixed before the transaction may start again.
   const resource_id = body.resource_id ?? base32Id('res')
-  if (body.resource_id !== undefined) return createAs(deps, { ...body, resource_id }, write)
-  return createAs(deps, { ...body, resource_id }, write).catch((error) => {
+  const made = createAs(deps, { ...composed(body), resource_id }, write)
+  if (body.resource_id !== undefined) return made
+  return made.catch((error) => {
     throw error instanceof AppError ? refusedAs(error, new Map([[resource_id, body.name]])) : error
   })
 }

@@ -25,7 +25,7 @@ import { changedPaths, isObject, type JsonObject, parsePointer } from '../docume
 import { documentOf, viewOf } from '../read/documents.ts'
 import { checkImmutable, checkReadOnly, fittingType, refuseTerminal, violated } from '../rules/change.ts'
 import { refuseOwned } from '../rules/field-owners.ts'
-import { checkNotes, NOTES, type Notes } from '../rules/notes.ts'
+import { checkNotes, composed, NOTES, type Notes } from '../rules/notes.ts'
 import { tried } from './create.ts'
 import { requestIntent } from './intents.ts'
 import { lockToWrite, refuseVersion } from './lock.ts'
@@ -209,9 +209,13 @@ const changeOf = (row: ResourceRow, result: JsonObject): Change => {
   const desired_state = object('desired_state')
   const observed_state = object('observed_state')
   if (wrong.length > 0) throw violated(wrong)
-  checkNotes(notes)
+  // What stays as it is was taken when it came, by the rules of then.
+  const moved = NOTES.filter((name) => !equalJson(notes[name], row[name])).map((name) => [name, notes[name]])
+  const fresh: Partial<Notes> = composed(Object.fromEntries(moved))
+  checkNotes(fresh)
   return {
     ...notes,
+    ...fresh,
     desired_state,
     lifecycle_status: lifecycle_status as string,
     ...(!equalJson(observed_state, row.observed_state) && { observed_state }),

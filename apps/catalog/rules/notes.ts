@@ -13,14 +13,23 @@ export type Notes = {
 }
 
 const MAX_ANNOTATIONS_BYTES = 32_768
-const { display_name, owner, labels, annotations } = ResourceCreate.properties
+const { name, display_name, owner, labels, annotations } = ResourceCreate.properties
 const fits = new Ajv2020({ allErrors: true, strict: false }).compile({
   type: 'object',
-  properties: { display_name, owner: { anyOf: [owner, { type: 'null' }] }, labels, annotations },
+  properties: { name, display_name, owner: { anyOf: [owner, { type: 'null' }] }, labels, annotations },
 } as object)
 
-/** Checks the notes of a resource as they shall be: 422 with a pointer to what does not fit. */
-export const checkNotes = (notes: Partial<Notes>): void => {
+const SPELLED = ['name', 'display_name', 'owner'] as const
+
+/** With names in NFC: a letter and its accent, written as one or as two, are the same name. */
+export const composed = <T extends { [Name in (typeof SPELLED)[number]]?: unknown }>(body: T): T => {
+  const spelled = { ...body }
+  for (const name of SPELLED) if (typeof body[name] === 'string') spelled[name] = body[name].normalize('NFC') as never
+  return spelled
+}
+
+/** Checks the notes of a resource, and the name of a new one, as they shall be: 422 with a pointer to what does not fit. */
+export const checkNotes = (notes: Partial<Notes & { name: string }>): void => {
   if (!fits(notes)) {
     throw violated((fits.errors ?? []).map((error) => ({ ...violationOf(error), code: 'schema_violation' })))
   }

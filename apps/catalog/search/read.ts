@@ -27,7 +27,7 @@ export const readSearch = async (
   if (!position || position.filling_after !== null) throw filling(deps)
   const owned = await ownedWhere(deps, query.owned_by, access)
   const where = [accessSql(access, types.topologyIds), ...owned, ...whereOf(types, query)]
-  const asked = { q: q.trim(), where, limit: limit + 1 }
+  const asked = { q: q.trim().normalize('NFC'), where, limit: limit + 1 }
   const exact = await affordable(searchResources(deps.db, { ...asked, by: 'words' }))
   const spelled = exact.length === 0
   const rows = spelled ? await affordable(spelledAlike(deps, asked)) : exact

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'react'
 import { PasswordAgain } from '../command/fields.tsx'
 import { identitiesQuery } from '../queries/me.ts'
 import { listProviders, type Provider, proveAt } from '../session/providers.ts'
+import { Failure } from '../ui/failure.tsx'
 import { tAccount } from '../words/account.ts'
 import { tLogin, tSession } from '../words/frame/login.ts'
 import { send, Told, useChanges } from './changes.tsx'
@@ -12,7 +13,8 @@ const words = tAccount.password
 /** Links one's identity at a provider, or unlinks it. A refusal of the provider comes back to the sign-in page. */
 export const LinkProvider = () => {
   const [providers, setProviders] = useState<Provider[]>([])
-  const linked = useQuery(identitiesQuery()).data?.items.map(({ provider }) => provider)
+  const identities = useQuery(identitiesQuery())
+  const linked = identities.data?.items.map(({ provider }) => provider)
   const { busy, said, setSaid, act } = useChanges('identities')
   useEffect(() => void listProviders().then(setProviders), [])
   if (providers.length === 0) return null
@@ -27,7 +29,8 @@ export const LinkProvider = () => {
     <section className="card flex w-full max-w-96 flex-col gap-4 p-6">
       <h2 className="font-medium">{tSession.link_title}</h2>
       <p className="text-muted">{tSession.link_text}</p>
-      {providers.map((provider) =>
+      {identities.isError ? <Failure error={identities.error} retry={() => void identities.refetch()} /> : null}
+      {(linked ? providers : []).map((provider) =>
         linked?.includes(provider.id) ? (
           <button
             key={provider.id}

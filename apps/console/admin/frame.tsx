@@ -5,6 +5,7 @@ import { meQuery } from '../queries/me.ts'
 import { Failure } from '../ui/failure.tsx'
 import { Heading, Loading, Page } from '../ui/page.tsx'
 import { tAdmin } from '../words/admin.ts'
+import { t } from '../words/index.ts'
 import { ADMIN_PAGES } from './pages.ts'
 
 /** The pages of the administration under one row of tabs. Whoever may not read one meets no such page. */
@@ -14,6 +15,7 @@ export const AdminFrame = () => {
   if (me.isError && me.data === undefined)
     return (
       <Page>
+        <Heading title={t.nav.admin}>{t.nav.admin}</Heading>
         <Failure error={me.error} retry={() => void me.refetch()} />
       </Page>
     )

@@ -64,7 +64,7 @@ export const WhyNot = ({ actions }: { actions: (AllowedAction | undefined)[] }) 
         </p>
       ))}
       {never.size > 0 ? (
-        <details className={REASON}>
+        <details className={`${REASON} print:hidden`}>
           <summary>{t.cannot}</summary>
           {[...never].map(([reason, all]) => (
             <p key={reason} lang="en">

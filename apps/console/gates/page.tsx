@@ -40,7 +40,7 @@ export const GatePage = () => {
     if (waited.current && !waiting && document.activeElement === document.body) outcome.current?.focus()
     waited.current = waiting
   }, [waiting])
-  if (gate === undefined) return <UnreadPage title={tDecide.gate.page} query={query} noun={t.noun.gate} />
+  if (gate === undefined) return <UnreadPage title={tDecide.gate.page} query={query} noun="gate" />
   return (
     <Page>
       <p className="text-muted">

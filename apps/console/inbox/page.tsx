@@ -1,11 +1,13 @@
-import { useQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
-import { Suspense, useEffect, useState } from 'react'
+import { Suspense, useEffect, useMemo, useState } from 'react'
 import type { InboxRow } from '../api/types.ts'
 import { inboxQuery, meQuery, waitingQuery } from '../queries/me.ts'
+import { rowsOf } from '../queries/pages.ts'
 import { Failure } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
-import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
+import { Empty, Heading, Page } from '../ui/page.tsx'
+import { Listing } from '../ui/table.tsx'
 import { tDecide } from '../words/decide.ts'
 import { ballotOf, keyOf, patchBallot } from './alike.ts'
 import { Decided, GateCard } from './card.tsx'
@@ -19,10 +21,10 @@ const ViewsRow = lazyPart(() => import('../views/row.tsx').then((part) => ({ def
 /** What waits for a person: failures and patches as lines, then a card for each gate by deadline. */
 export const InboxPage = () => {
   const whose = useSearch({ from: '/shell/inbox' }).for
-  const inbox = useQuery(inboxQuery(whose))
+  const inbox = useInfiniteQuery(inboxQuery(whose))
   const counts = useQuery(meQuery()).data?.counts
   const waiting = useQuery(waitingQuery(whose))
-  const rows = useStaying(inbox.data?.items, whose)
+  const rows = useStaying(inbox.data, whose)
   const selection = useSelection([
     ...(waiting.data?.patches ?? []).map(patchBallot),
     ...rows.flatMap(({ row, gone }) => (gone ? [] : [ballotOf(row)])),
@@ -57,17 +59,18 @@ export const InboxPage = () => {
         ) : null}
       </div>
       <Guide />
-      {inbox.isPending ? <Loading rows={2} /> : null}
-      {inbox.isError ? <Failure error={inbox.error} retry={() => void inbox.refetch()} /> : null}
+      {waiting.isError ? <Failure error={waiting.error} retry={() => void waiting.refetch()} /> : null}
       <SelectionBar selection={selection} />
       <WaitingRows waiting={waiting.data} selection={selection} />
-      {rows.length > 0 ? (
-        <ul className="flex flex-col gap-3">
-          {rows.map(({ row, gone }) => (
-            <li key={keyOf(row)}>{gone ? <Decided row={row} /> : <GateCard row={row} selection={selection} />}</li>
-          ))}
-        </ul>
-      ) : null}
+      <Listing list={inbox} empty={undefined} cards>
+        {rows.length > 0 ? (
+          <ul className="flex flex-col gap-3">
+            {rows.map(({ row, gone }) => (
+              <li key={keyOf(row)}>{gone ? <Decided row={row} /> : <GateCard row={row} selection={selection} />}</li>
+            ))}
+          </ul>
+        ) : null}
+      </Listing>
       {inbox.isSuccess && waiting.isSuccess && isEmpty(waiting.data) && rows.every(({ gone }) => gone) ? (
         <div className="card">
           <Empty next={<Elsewhere whose={whose} others={counts?.gates_all ?? 0} />}>
@@ -105,7 +108,8 @@ const Elsewhere = ({ whose, others }: { whose: 'me' | 'all'; others: number }) =
 type Seen = { row: InboxRow; gone: boolean }
 
 /** Keeps the cards that leave the list while the page is open, so that no card vanishes while it is read. */
-function useStaying(items: InboxRow[] | undefined, whose: string): Seen[] {
+function useStaying(data: Parameters<typeof rowsOf<InboxRow>>[0]['data'], whose: string): Seen[] {
+  const items = useMemo(() => data && rowsOf({ data }), [data])
   const [seen, setSeen] = useState<{ whose: string; rows: Seen[] }>({ whose, rows: [] })
   useEffect(() => {
     if (items === undefined) return

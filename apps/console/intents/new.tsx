@@ -1,15 +1,15 @@
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useId, useRef, useState } from 'react'
 import type { Resource } from '../api/types.ts'
 import { Field } from '../forms/field.tsx'
 import { SchemaForm } from '../forms/schema.tsx'
 import { TicketField } from '../forms/ticket.tsx'
 import { proceduresQuery } from '../queries/changes.ts'
+import { meQuery } from '../queries/me.ts'
 import { resourceQuery } from '../queries/resources.ts'
-import { UnreadPage } from '../ui/failure.tsx'
-import { Heading, Page } from '../ui/page.tsx'
-import { t } from '../words/index.ts'
+import { Failure, UnreadPage } from '../ui/failure.tsx'
+import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
 import { tPlan } from '../words/plan.ts'
 import { Ahead, useAhead } from './ahead.tsx'
 import { intentOf, KINDS, type Procedure, type Typed, type What } from './draft.ts'
@@ -21,15 +21,29 @@ import { Where } from './where.tsx'
 /** A new change, action or runbook: what, where, values and why, with its preview beside it. */
 export const NewPage = () => {
   const { kind, type: wanted, procedure: name, resource: resource_id } = useSearch({ from: '/shell/new' })
+  const me = useQuery(meQuery()).data
   const procedures = useQuery(proceduresQuery())
   const resource = useQuery({ ...resourceQuery(resource_id), enabled: resource_id !== '' })
+  if (me?.permissions.includes('intent:create') === false)
+    return (
+      <Page>
+        <Heading title={tPlan.intent.new_title}>{tPlan.intent.new_title}</Heading>
+        <div className="card">
+          <Empty
+            next={
+              <Link to="/intents" search={{ whose: 'all' }} className="button">
+                {tPlan.intent.see_all}
+              </Link>
+            }
+          >
+            {tPlan.intent.not_you}
+          </Empty>
+        </div>
+      </Page>
+    )
   if (procedures.data === undefined || (resource_id !== '' && resource.data === undefined))
     return (
-      <UnreadPage
-        title={tPlan.intent.new_title}
-        query={procedures.isError ? procedures : resource}
-        noun={t.noun.resource}
-      />
+      <UnreadPage title={tPlan.intent.new_title} query={procedures.isError ? procedures : resource} noun="resource" />
     )
   const choices = choicesOf(procedures.data.items, wanted || resource.data?.type_key)
   const picked = choices.find(({ what }) =>
@@ -186,9 +200,11 @@ type ValuesProps = {
   change: (part: Partial<Typed>) => void
   managers: string[]
 } & ReturnType<typeof useFields>
-const Values = ({ what, typed, change, fields, now, mixed, managers }: ValuesProps) => (
+const Values = ({ what, typed, change, fields, now, mixed, managers, unread }: ValuesProps) => (
   <Part title={tPlan.intent.should}>
-    {fields.length === 0 ? <p className="text-muted">{tPlan.intent.no_values}</p> : null}
+    {unread?.isError ? <Failure error={unread.error} retry={() => void unread.refetch()} /> : null}
+    {unread?.isPending ? <Loading rows={2} /> : null}
+    {fields.length === 0 && !unread ? <p className="text-muted">{tPlan.intent.no_values}</p> : null}
     <SchemaForm
       fields={fields.map((field) =>
         mixed[field.name] ? { ...field, note: tPlan.intent.mixed(mixed[field.name] ?? 0) } : field,

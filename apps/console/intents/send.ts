@@ -53,11 +53,11 @@ export const useIntent = () => {
 
 /**
  * The fields of a type or procedure, and their values now: those that all targets share, or the schema's defaults; with
- * the managers of each target's fields.
+ * the managers of each target's fields. `unread`: a read of these that failed, or whose answer is not there yet.
  */
 export const useFields = (what: What | undefined, targets: readonly string[]) => {
   const key = what?.kind === 'change' ? what.type : ''
-  const type = useQuery({ ...resourceTypeQuery(key), enabled: key !== '' }).data
+  const type = useQuery({ ...resourceTypeQuery(key), enabled: key !== '' })
   const read = useQuery({ ...targetsQuery(targets), enabled: key !== '' && targets.length > 0 })
   if (key === '') {
     const fields = fieldsOf(what?.procedure?.parameters)
@@ -67,9 +67,10 @@ export const useFields = (what: What | undefined, targets: readonly string[]) =>
       now: Object.fromEntries(fields.map(({ name }) => [name, members[name]?.default])),
       mixed: {},
       owners: [],
+      unread: undefined,
     }
   }
-  const fields = type ? fieldsOf(type.desired_state_schema, lockedOf(type)) : []
+  const fields = type.data ? fieldsOf(type.data.desired_state_schema, lockedOf(type.data)) : []
   const rows = targets.length > 0 ? (read.data?.items ?? []) : []
   const states = rows.map((row) => row.desired_state ?? {})
   const now: Record<string, unknown> = {}
@@ -79,5 +80,6 @@ export const useFields = (what: What | undefined, targets: readonly string[]) =>
     if (values.size === 1) now[name] = [...values][0]
     else if (values.size > 1) mixed[name] = values.size
   }
-  return { fields, now, mixed, owners: rows.map(({ field_owners = {} }) => field_owners) }
+  const unread = [type, read].find(({ isError }) => isError) ?? (type.isPending ? type : undefined)
+  return { fields, now, mixed, owners: rows.map(({ field_owners = {} }) => field_owners), unread }
 }

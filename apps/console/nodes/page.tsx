@@ -36,7 +36,7 @@ export const NodePage = () => {
   const operation = useQuery(operationQuery(operation_id)).data
   const query = useQuery(nodeQuery(operation_id, node_id))
   const node = query.data
-  if (node === undefined) return <UnreadPage title={node_id} query={query} noun={t.noun.node} />
+  if (node === undefined) return <UnreadPage title={node_id} query={query} noun="node" />
   return <Shown node={node} operation={operation} tab={tab} attempt={wanted} />
 }
 

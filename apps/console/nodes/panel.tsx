@@ -24,7 +24,7 @@ export const NodePanel = ({ operation_id, node_id, close, children }: NodePanelP
       </div>
       <div className="flex flex-col gap-4 p-4">
         {isPending ? <Loading rows={2} /> : null}
-        {error ? <Failure error={error} retry={() => void refetch()} noun={t.noun.node} /> : null}
+        {error ? <Failure error={error} retry={() => void refetch()} noun="node" /> : null}
         {node ? (
           <>
             <p>

@@ -3,6 +3,7 @@ import { Told, useChanges } from '../account/changes.tsx'
 import { problemOf } from '../api/client.ts'
 import { offered } from '../kit/install.ts'
 import { pushQuery } from '../queries/me.ts'
+import { Failure } from '../ui/failure.tsx'
 import { tAccount } from '../words/account.ts'
 import { canPush, isSubscribed, startPush, stopPush } from './push.ts'
 
@@ -13,6 +14,7 @@ export const ThisDevice = () => {
   const push = useQuery(pushQuery())
   const here = useQuery({ queryKey: ['notifications', 'here'], queryFn: isSubscribed })
   const { busy, said, act } = useChanges('notifications')
+  if (push.isError) return <Failure error={push.error} retry={() => void push.refetch()} />
   if (!push.data || here.data === undefined) return null
   const { public_key, destination } = push.data
   const on = destination !== null && here.data

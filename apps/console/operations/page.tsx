@@ -6,7 +6,7 @@ import type { Operation } from '../api/types.ts'
 import { coarse, shortId } from '../kit/format.ts'
 import { operationQuery } from '../queries/operations.ts'
 import { CopyButton } from '../ui/copy.tsx'
-import { UnreadPage } from '../ui/failure.tsx'
+import { Failure, isRefusal, UnreadPage } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { ProgressBar } from '../ui/progress.tsx'
 import { nameOf } from '../values/person.tsx'
@@ -23,30 +23,21 @@ export const OperationPage = () => {
   useTopic(`operation:${operation_id}`)
   const query = useQuery(operationQuery(operation_id))
   const operation = query.data
-  if (operation === undefined)
-    return (
-      <UnreadPage
-        title={t.noun.operation}
-        heading={`${t.noun.operation} ${shortId(operation_id)}`}
-        query={query}
-        noun={t.noun.operation}
-      />
-    )
+  const heading = `${t.noun.operation} ${shortId(operation_id)}`
+  // A fault of the server takes the head of the page; the views below read for themselves.
+  const fault = query.isError && !isRefusal(query.error)
+  if (operation === undefined && !fault)
+    return <UnreadPage title={t.noun.operation} heading={heading} query={query} noun="operation" />
   return (
     <Page wide>
-      <header className="flex flex-col gap-3">
-        <div className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
-          <div className="flex min-w-0 flex-1 basis-80 flex-col gap-1">
-            <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
-              <Heading title={operation.title}>{operation.title}</Heading>
-              <OperationStatusMark status={operation.status} blockedOn={operation.blocked_on} badge />
-            </div>
-            <OperationSentence operation={operation} />
-          </div>
-          <OperationActions operation={operation} />
-        </div>
-        <Facts operation={operation} />
-      </header>
+      {operation ? (
+        <Head operation={operation} />
+      ) : (
+        <>
+          <Heading title={t.noun.operation}>{heading}</Heading>
+          <Failure error={query.error} retry={() => void query.refetch()} />
+        </>
+      )}
       <nav className="tabs" aria-label={tOperation.operation.tabs_label}>
         <Link to="/operations/$operation_id/graph" params={{ operation_id }} activeOptions={{ includeSearch: false }}>
           {tOperation.operation.tabs.graph}
@@ -63,7 +54,7 @@ export const OperationPage = () => {
         </Link>
         <Link to="/operations/$operation_id/patches" params={{ operation_id }}>
           {tOperation.operation.tabs.patches}
-          {operation.open_patches.length > 0 ? ` (${operation.open_patches.length})` : ''}
+          {operation?.open_patches.length ? ` (${operation.open_patches.length})` : ''}
         </Link>
         <Link to="/operations/$operation_id/artifacts" params={{ operation_id }}>
           {tOperation.operation.tabs.artifacts}
@@ -83,6 +74,22 @@ export const OperationPage = () => {
     </Page>
   )
 }
+
+const Head = ({ operation }: { operation: Operation }) => (
+  <header className="flex flex-col gap-3">
+    <div className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
+      <div className="flex min-w-0 flex-1 basis-80 flex-col gap-1">
+        <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+          <Heading title={operation.title}>{operation.title}</Heading>
+          <OperationStatusMark status={operation.status} blockedOn={operation.blocked_on} badge />
+        </div>
+        <OperationSentence operation={operation} />
+      </div>
+      <OperationActions operation={operation} />
+    </div>
+    <Facts operation={operation} />
+  </header>
+)
 
 const Facts = ({ operation }: { operation: Operation }) => {
   const now = useNow()

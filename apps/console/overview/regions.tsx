@@ -58,7 +58,11 @@ const COLUMNS: Column<Region>[] = [
       <ul className="flex flex-wrap gap-x-4">
         {HEALTHS.filter((health) => by_health[health]).map((health) => (
           <li key={health}>
-            <Link to="/resources" search={{ type: '', region: region_id, health, q: '' }}>
+            <Link
+              to="/resources"
+              search={{ type: '', region: region_id, health, q: '' }}
+              className="inline-flex min-h-6 items-center"
+            >
               {words.health(by_health[health] ?? 0, t.health[health] ?? health)}
             </Link>
           </li>

@@ -1,10 +1,11 @@
-import { useQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useParams, useRouter } from '@tanstack/react-router'
 import { useEffect, useImperativeHandle, useLayoutEffect, useState } from 'react'
 import type { PaletteProps } from '../frame/go-to.tsx'
 import { useRested } from '../kit/rested.ts'
 import { wishFor } from '../kit/wish.ts'
 import { inboxQuery, meQuery, waitingQuery } from '../queries/me.ts'
+import { rowsOf } from '../queries/pages.ts'
 import { placeOf, viewsQuery } from '../queries/views.ts'
 import { palette } from '../words/frame/palette.ts'
 import { t } from '../words/index.ts'
@@ -59,7 +60,7 @@ const useItems = (typed: string): { items: Item[]; busy: boolean } => {
 
 /** Gates and patches that wait for this person, also by the title of their operation. */
 const useMine = (): Item[] => {
-  const gates = useQuery(inboxQuery('me')).data?.items ?? []
+  const gates = rowsOf(useInfiniteQuery(inboxQuery('me')))
   const patches = useQuery(waitingQuery('me')).data?.patches ?? []
   return [
     ...gates.map(

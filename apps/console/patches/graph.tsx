@@ -8,6 +8,7 @@ import { gateBox } from '../graph/gates.ts'
 import { foldedGroups, type PatchedGraph, patchedGraph } from '../graph/patched.ts'
 import { GraphStates, StatesContext } from '../graph/states.ts'
 import { revisionQuery } from '../queries/operations.ts'
+import { Failure } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { Loading } from '../ui/page.tsx'
 import { tChange } from '../words/change.ts'
@@ -20,7 +21,8 @@ type Props = { operation_id: string; base_revision: number; changes: readonly un
 /** The resulting graph: added, removed and changed nodes have a word; the list beside it has the same content. */
 export const PatchGraph = ({ operation_id, base_revision, changes, diff }: Props) => {
   const [drawn, setDrawn] = useState(() => !isNarrow())
-  const base = useQuery({ ...revisionQuery(operation_id, base_revision), enabled: drawn }).data
+  const read = useQuery({ ...revisionQuery(operation_id, base_revision), enabled: drawn })
+  const base = read.data
   const patched = useMemo(() => base && patchedGraph(base, changes, diff), [base, changes, diff])
   if (!drawn)
     return (
@@ -28,6 +30,7 @@ export const PatchGraph = ({ operation_id, base_revision, changes, diff }: Props
         {tOperation.graph.draw}
       </button>
     )
+  if (base === undefined && read.isError) return <Failure error={read.error} retry={() => void read.refetch()} />
   if (patched === undefined) return <Loading rows={1} />
   if (patched.marks.size === 0) return null
   const name = `patch ${operation_id} ${JSON.stringify(changes)}`

@@ -14,7 +14,6 @@ import { ShapeIcon } from '../values/status.tsx'
 import { nodeNames } from '../votes/patch-words.ts'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
-import { t } from '../words/index.ts'
 import { PatchBuilder } from './builder.tsx'
 import { changesOf, type Draft, DraftList, draftFrom, PatchOutlook, usePatchCheck } from './editor.tsx'
 
@@ -31,7 +30,7 @@ export const PatchNewPage = () => {
   const ready = graph.data && operation.data && (from === undefined || earlier.data)
   if (!ready || !graph.data || !operation.data) {
     const query = [graph, operation, earlier].find(({ isError }) => isError) ?? graph
-    return <UnreadPage title={tChange.patch.editor.title} query={query} noun={t.noun.operation} />
+    return <UnreadPage title={tChange.patch.editor.title} query={query} noun="operation" />
   }
   const rebase = earlier.data?.rebase ?? earlier.data
   return (

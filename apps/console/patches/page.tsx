@@ -39,7 +39,7 @@ export const PatchPage = () => {
   const graph = useQuery(graphQuery(operation_id)).data
   const title = tChange.patch.title(shortId(patch_id))
   const at = useTimeWords()
-  if (patch === undefined) return <UnreadPage title={title} query={query} noun={t.noun.patch} />
+  if (patch === undefined) return <UnreadPage title={title} query={query} noun="patch" />
   const nodeName = nodeNames(graph?.nodes, patch.changes)
   return (
     <Page>

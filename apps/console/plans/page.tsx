@@ -33,7 +33,7 @@ export const PlanPage = () => {
   const query = useQuery(planQuery(plan_id))
   const plan = query.data
   const navigate = useNavigate()
-  if (plan === undefined) return <UnreadPage title={tPlan.plan.title} query={query} noun={t.noun.plan} />
+  if (plan === undefined) return <UnreadPage title={tPlan.plan.title} query={query} noun="plan" />
   return (
     <Page>
       <div className="flex flex-wrap items-start justify-between gap-3">

@@ -48,7 +48,10 @@ export const OperationEvidencePage = () => {
               <Digest value={head.hash} />
             </dd>
           </dl>
-          <Check operation_id={operation_id} />
+          {rows.length < head.seq ? (
+            <p className="hidden print:block">{tProof.evidence.partly(rows.length, head.seq)}</p>
+          ) : null}
+          <Check operation_id={operation_id} print={() => void printAll(list)} />
         </section>
       ) : null}
       <ListTable
@@ -63,9 +66,17 @@ export const OperationEvidencePage = () => {
   )
 }
 
+type Pages = { hasNextPage: boolean; isError: boolean; fetchNextPage: () => Promise<Pages> }
+/** Reads the pages that are left, then prints once they are drawn; the list says why if one cannot be read. */
+const printAll = async (list: Pages): Promise<void> => {
+  let last = list
+  while (last.hasNextPage && !last.isError) last = await last.fetchNextPage()
+  if (!last.isError) requestAnimationFrame(() => window.print())
+}
+
 type Said = { result: ChainResult } | { problem: Problem } | { exported: true } | null
 
-const Check = ({ operation_id }: { operation_id: string }) => {
+const Check = ({ operation_id, print }: { operation_id: string; print: () => void }) => {
   const [busy, setBusy] = useState<'verify' | 'export' | null>(null)
   const [said, setSaid] = useState<Said>(null)
   const run = async (what: 'verify' | 'export', work: () => Promise<Said>) => {
@@ -92,6 +103,9 @@ const Check = ({ operation_id }: { operation_id: string }) => {
         </button>
         <button type="button" className="button" aria-disabled={busy !== null} onClick={() => void download()}>
           {tProof.evidence.export}
+        </button>
+        <button type="button" className="button" onClick={print}>
+          {tProof.evidence.print}
         </button>
       </div>
       <div role="status" className="flex flex-col gap-2">

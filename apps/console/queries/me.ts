@@ -1,5 +1,5 @@
-import { queryOptions } from '@tanstack/react-query'
-import { reading } from '../api/read.ts'
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { paging, reading } from '../api/read.ts'
 
 /** Reads about the person who is signed in. The key's first word is the noun; live frames find the cached reply by it. */
 /** The signed-in person, their permissions, and how much waits for them. */
@@ -43,7 +43,7 @@ export const deliveriesQuery = () =>
   })
 
 export const inboxQuery = (whose: 'me' | 'all') =>
-  queryOptions({
+  infiniteQueryOptions({
     queryKey: ['inbox', whose],
-    queryFn: reading('/v1/gates', { query: { status: 'waiting', for: whose, sort: 'deadline', page_size: 100 } }),
+    ...paging('/v1/gates', { query: { status: 'waiting', for: whose, sort: 'deadline', page_size: 50 } }),
   })

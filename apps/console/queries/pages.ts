@@ -4,14 +4,15 @@ import { useEffect } from 'react'
 export const rowsOf = <Row>({ data }: { data: { pages: { items: Row[] }[] } | undefined }): Row[] =>
   data?.pages.flatMap(({ items }) => items) ?? []
 
-/** Reads page after page until the list is whole. */
+/** Reads page after page until the list is whole, or one cannot be read. */
 export function useAllPages(list: {
   hasNextPage: boolean
   isFetchingNextPage: boolean
+  isFetchNextPageError: boolean
   fetchNextPage: () => unknown
 }): void {
-  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list
+  const { hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage } = list
   useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage) fetchNextPage()
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
+    if (hasNextPage && !isFetchingNextPage && !isFetchNextPageError) fetchNextPage()
+  }, [hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage])
 }

@@ -7,7 +7,7 @@ import { meQuery } from '../queries/me.ts'
 import { healthQuery, resourceOperationsQuery, resourceQuery } from '../queries/resources.ts'
 import { Card } from '../ui/card.tsx'
 import { CopyButton } from '../ui/copy.tsx'
-import { Failure, UnreadPage } from '../ui/failure.tsx'
+import { Failure, isRefusal, UnreadPage } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, DataTable, ListTable } from '../ui/table.tsx'
 import { OperationLink } from '../values/links.tsx'
@@ -37,7 +37,7 @@ export const ResourcePage = () => {
   const query = useQuery(resourceQuery(resource_id))
   const resource = query.data
   const me = useQuery(meQuery()).data
-  if (resource === undefined) return <UnreadPage title={resource_id} query={query} noun={t.noun.resource} />
+  if (resource === undefined) return <UnreadPage title={resource_id} query={query} noun="resource" />
   return (
     <Page>
       <div className="flex flex-col gap-1">
@@ -88,8 +88,9 @@ export const ResourcePage = () => {
 
 /** Operations that hold this resource: they keep it from their start to their end. */
 const Holders = ({ resource_id }: { resource_id: string }) => {
-  const { data } = useQuery(resourceOperationsQuery(resource_id))
+  const { data, isError, error, refetch } = useQuery(resourceOperationsQuery(resource_id))
   const holders = data?.items.filter(({ status }) => !ENDED.has(status) && status !== 'queued') ?? []
+  if (isError && !isRefusal(error)) return <Failure error={error} retry={() => void refetch()} />
   return holders.map(({ operation_id, title, status, blocked_on }) => (
     <p key={operation_id} className="flex flex-wrap items-center gap-2">
       {tCatalog.resource.held_by} <OperationLink id={operation_id}>{title}</OperationLink>

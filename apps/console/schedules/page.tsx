@@ -27,8 +27,7 @@ export const SchedulePage = () => {
   const query = useQuery(scheduleQuery(schedule_id))
   const [act, setAct] = useState<Act>()
   const schedule = query.data
-  if (schedule === undefined)
-    return <UnreadPage title={tPlan.schedule.title} query={query} noun={tPlan.schedule.columns.schedule} />
+  if (schedule === undefined) return <UnreadPage title={tPlan.schedule.title} query={query} noun="schedule" />
   const offered = ACTS.filter((one) =>
     one === 'pause' ? schedule.status === 'active' : one !== 'resume' || schedule.status === 'paused',
   )

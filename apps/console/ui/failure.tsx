@@ -1,4 +1,4 @@
-import { Link } from '@tanstack/react-router'
+import { Link, linkOptions } from '@tanstack/react-router'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { problemOf } from '../api/client.ts'
 import { ShapeIcon } from '../values/status.tsx'
@@ -57,11 +57,24 @@ export const Refused = ({ problem }: { problem: Problem | null | undefined }) =>
     </div>
   ) : null
 
+type Noun = keyof typeof t.noun
+/** The list of each kind of thing; those of an operation lead to the operations. */
+const LISTS = {
+  resource: linkOptions({ to: '/resources', search: { type: '', region: '', health: '', q: '' } }),
+  schedule: linkOptions({ to: '/schedules' }),
+  user: linkOptions({ to: '/admin/users', search: { q: '' } }),
+}
+const OPERATIONS = linkOptions({ to: '/operations', search: { tab: 'all', q: '' } })
+const isListed = (noun: Noun | undefined): noun is keyof typeof LISTS => noun !== undefined && noun in LISTS
+
 /** A part of a page that could not be read: the fault, its reason and the next step. Other parts keep working. */
-export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => void; noun?: string }) => {
+export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => void; noun?: Noun }) => {
   const problem = problemOf(error)
-  // No object has an id that breaks the form of ids.
-  const missing = problem.status === 404 || problem.violations?.some(({ pointer }) => pointer.startsWith('/params/'))
+  // No object has an id that breaks the form of ids, or of paths.
+  const missing =
+    problem.status === 404 ||
+    problem.code === 'bad_path' ||
+    problem.violations?.some(({ pointer }) => pointer.startsWith('/params/'))
   const title = missing
     ? t.problem.not_found_title
     : problem.status === 403
@@ -76,14 +89,10 @@ export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => 
       </span>
       <div className="flex min-w-0 flex-col items-start gap-2">
         <p className="font-semibold">{title}</p>
-        <ProblemText problem={problem} detail={missing && noun ? t.problem.not_found(noun) : undefined} />
-        {missing && noun === t.noun.resource ? (
-          <Link to="/resources" search={{ type: '', region: '', health: '', q: '' }} className="button">
-            {t.problem.resources}
-          </Link>
-        ) : missing ? (
-          <Link to="/operations" search={{ tab: 'all', q: '' }} className="button">
-            {t.problem.operations}
+        <ProblemText problem={problem} detail={missing && noun ? t.problem.not_found(t.noun[noun]) : undefined} />
+        {missing ? (
+          <Link {...(isListed(noun) ? LISTS[noun] : OPERATIONS)} className="button">
+            {t.problem.all[isListed(noun) ? noun : 'operation']}
           </Link>
         ) : retry && problem.status !== 403 ? (
           <button type="button" className="button" onClick={retry}>
@@ -95,11 +104,17 @@ export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => 
   )
 }
 
+/** Whether the server answered that there is no such thing for this person; else it, or the way to it, has a fault. */
+export const isRefusal = (error: unknown): boolean => {
+  const { status } = problemOf(error)
+  return status >= 400 && status < 500
+}
+
 type UnreadPageProps = {
   title: string
   heading?: string
   query: { isError: boolean; error: unknown; refetch: () => unknown }
-  noun: string
+  noun: Noun
 }
 
 /** A page whose object is not there yet: it is being read, or could not be read. */

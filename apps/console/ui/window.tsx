@@ -1,6 +1,6 @@
-import { Fragment } from 'react'
+import { Fragment, useSyncExternalStore } from 'react'
 import { type CustomContainerComponentProps, type CustomItemComponentProps, WindowVirtualizer } from 'virtua'
-import { Cells, Heads, type Table } from './table.tsx'
+import { Cells, DataTable, Heads, type Table } from './table.tsx'
 
 /**
  * The body of a table whose virtualizer draws only the rows near the view. Its head is one row. It stays open to the
@@ -19,8 +19,17 @@ export const WindowRow = ({ ref, style, index, children }: CustomItemComponentPr
   </tr>
 )
 
-/** A long table on a page that scrolls: as `DataTable`, but only the rows near the view are drawn. */
-export const LongTable = <Row,>({ className = '', caption, columns, rows, keyOf }: Table<Row>) => (
+const paper = matchMedia('print')
+const whenPrinted = (told: () => void) => {
+  paper.addEventListener('change', told)
+  return () => paper.removeEventListener('change', told)
+}
+
+/** A long table on a page that scrolls: as `DataTable`, but only the rows near the view are drawn. Paper has them all. */
+export const LongTable = <Row,>(table: Table<Row>) =>
+  useSyncExternalStore(whenPrinted, () => paper.matches) ? <DataTable {...table} /> : <Window {...table} />
+
+const Window = <Row,>({ className = '', caption, columns, rows, keyOf }: Table<Row>) => (
   <table className={`table cards long ${className}`} aria-rowcount={rows.length + 1} style={tracksOf(columns)}>
     <caption className="sr-only">{caption}</caption>
     <thead>

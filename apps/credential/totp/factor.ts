@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { Code, ConnectError } from '@connectrpc/connect'
 import type { Db } from '../../../db/client.ts'
+import { getCredential } from '../../../db/credential/queries.ts'
 import type { TotpRow } from '../../../db/credential/tables.ts'
 import {
   changeTotp,
@@ -44,8 +45,8 @@ const personOf = (user_id: string): string => {
 }
 
 export const readTotp = async ({ db }: Deps, user_id: string) => {
-  const row = await getTotp(db, personOf(user_id))
-  return row ? { totp: message(row) } : {}
+  const [row, password] = await Promise.all([getTotp(db, personOf(user_id)), getCredential(db, user_id)])
+  return { ...(row && { totp: message(row) }), hasPassword: password !== undefined }
 }
 
 /** A new secret. It is kept nowhere: the caller brings it back, sealed, with the first code. */

@@ -304,7 +304,10 @@ const operations = table('operations', '', [
  * document.
  */
 export const SCIM_ROUTES: readonly Route[] = table('identity', '/scim/v2', [
-  ...['/ServiceProviderConfig', '/ResourceTypes', '/Schemas'].map((path): Row => ['GET', path, 'R', 'none', 'machine']),
+  ...['/ServiceProviderConfig', '/ResourceTypes', '/ResourceTypes/{id}', '/Schemas', '/Schemas/{id}', '/{unknown}'].map(
+    (path): Row => ['GET', path, 'R', 'none', 'machine'],
+  ),
+  ['POST', '/.search', 'R', 'none', 'machine'],
   ...['/Users', '/Groups'].flatMap((path): Row[] => [
     ['GET', path, 'R', 'none', 'machine'],
     ['POST', path, 'W', 'none', 'machine'],

@@ -1,14 +1,15 @@
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { and, asc, eq } from 'drizzle-orm'
 import { appendAuditTo } from '../../../db/audit.ts'
-import type { Queryable, Tx } from '../../../db/client.ts'
-import { getUser } from '../../../db/identity/queries.ts'
-import { external_identities, passkeys, type UserRow, user_events, users } from '../../../db/identity/tables.ts'
+import type { Queryable } from '../../../db/client.ts'
+import { lockUser } from '../../../db/identity/queries.ts'
+import { external_identities, user_events, users } from '../../../db/identity/tables.ts'
 import type { Provider } from '../../shared/auth/providers.ts'
 import type { UnlinkExternalRequest } from '../../shared/contracts/gen/auth_pb.ts'
 import { isUuid } from '../../shared/ids.ts'
 import { lockControl } from '../control/dual.ts'
 import type { Uses } from '../deps.ts'
+import { hasAnotherWay } from '../passkeys/passkeys.ts'
 import { alignIn } from './rights.ts'
 
 type Deps = Uses<'db' | 'keys' | 'providers'>
@@ -34,17 +35,16 @@ export const listExternal = async ({ db }: Pick<Deps, 'db'>, user_id: string) =>
  * administrator may take the last one, and the account gets a password by a link of two administrators.
  */
 export const unlinkExternal = async (deps: Deps, unlink: UnlinkExternalRequest, request_id: string) => {
-  const { userId: user_id, providerId: id, by } = unlink
+  const { userId: user_id, providerId: id, by, hasPassword } = unlink
   if (!isUuid(user_id)) return {}
   return deps.db.transaction(async (tx) => {
     await lockControl(deps, tx)
-    const user = await getUser(tx, user_id)
+    const user = await lockUser(tx, user_id)
     const identities = await identitiesOf(tx, user_id)
     const gone = identities.find(({ provider }) => provider === id)
     if (!user || !gone) return {}
-    // A provider that is no longer in the file signs nobody in.
-    const others = identities.filter(({ provider }) => provider !== id && deps.providers.get(provider))
-    if (by === user_id && !(await hasAnotherWay(tx, user, others))) return { refused: 'last_way_in' }
+    if (by === user_id && !hasPassword && !(await hasAnotherWay(deps, tx, user_id, { provider: id })))
+      return { refused: 'last_way_in' }
     await tx
       .delete(external_identities)
       .where(and(eq(external_identities.provider, id), eq(external_identities.subject, gone.subject)))
@@ -52,6 +52,7 @@ export const unlinkExternal = async (deps: Deps, unlink: UnlinkExternalRequest, 
     if (!provider?.scim) {
       await alignIn(deps, tx, provider ?? ({ id } as Provider), user_id, [], request_id)
       // The account still has no password: without the last provider it may get one.
+      const others = identities.filter(({ provider }) => provider !== id && deps.providers.get(provider))
       const next = others[0]?.provider ?? null
       if (user.provider === id) await tx.update(users).set({ provider: next }).where(eq(users.id, user_id))
     }
@@ -66,9 +67,3 @@ export const unlinkExternal = async (deps: Deps, unlink: UnlinkExternalRequest, 
     return { removed: true }
   })
 }
-
-/** A password (no provider made the account), a passkey, or an identity elsewhere. */
-const hasAnotherWay = async (tx: Tx, { id, provider }: UserRow, others: Identity[]): Promise<boolean> =>
-  provider === null ||
-  others.length > 0 ||
-  (await tx.select({ id: passkeys.id }).from(passkeys).where(eq(passkeys.user_id, id)).limit(1)).length > 0

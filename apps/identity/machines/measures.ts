@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
 import { type Tx, updateRows } from '../../../db/client.ts'
-import { countLive, credentialsOf, lockCredential } from '../../../db/identity/machines.ts'
+import { credentialsOf, liveOf, lockCredential } from '../../../db/identity/machines.ts'
 import { type MachineCredentialRow, machine_credentials, users } from '../../../db/identity/tables.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import type { By, Measure } from '../control/changes.ts'
@@ -43,8 +43,12 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ tx, req
   const { replaces, credential_id, ...row } = wanted
   const old = replaces && (await lockCredential(tx, machine.id, replaces.credential_id))
   if (replaces && (!old || old.revoked_at !== null)) throw notFound('credential', replaces.credential_id, 'not_found')
-  if ((await countLive(tx, machine.id, row.kind)) >= MOST[row.kind])
+  const works = await liveOf(tx, machine.id, row.kind)
+  if (works.length >= MOST[row.kind])
     throw new AppError('version_conflict', 'too_many_credentials', `A machine has ${MOST[row.kind]} of these at most.`)
+  // An assertion names its key by the kid alone: it must not depend on the order of rows which one is meant.
+  if (row.jwk && works.some(({ jwk }) => jwk?.kid === row.jwk?.kid))
+    throw new AppError('version_conflict', 'kid_taken', `A key of this machine has the kid ${row.jwk.kid}.`)
   return {
     sensitive: true,
     accounts: [machine.id],

@@ -5,6 +5,7 @@ import {
   verifyAuthenticationResponse,
   verifyRegistrationResponse,
 } from '@simplewebauthn/server'
+import { eq } from 'drizzle-orm'
 import { appendAuditTo } from '../../../db/audit.ts'
 import type { Queryable } from '../../../db/client.ts'
 import {
@@ -16,7 +17,7 @@ import {
   passkeysOf,
 } from '../../../db/identity/passkeys.ts'
 import { getUser, lockUser } from '../../../db/identity/queries.ts'
-import { type PasskeyRow, user_events } from '../../../db/identity/tables.ts'
+import { external_identities, type PasskeyRow, user_events } from '../../../db/identity/tables.ts'
 import type {
   AddPasskeyRequest,
   RemovePasskeyRequest,
@@ -95,12 +96,35 @@ export const addPasskey = async (deps: Deps, request: AddPasskeyRequest, request
   })
 }
 
-export const removePasskey = (deps: Deps, { userId, id }: RemovePasskeyRequest, request_id: string) =>
+/** A person keeps one way in. */
+export const removePasskey = (
+  deps: Deps & Uses<'providers'>,
+  { userId, id, hasPassword }: RemovePasskeyRequest,
+  request_id: string,
+) =>
   deps.db.transaction(async (tx) => {
-    const [row] = isUuid(id) ? await deletePasskeys(tx, userId, id) : []
+    // Who unlinks a provider holds this lock too.
+    await lockUser(tx, userId)
+    const own = (await passkeysOf(tx, userId)).some((passkey) => passkey.id === id)
+    if (own && !hasPassword && !(await hasAnotherWay(deps, tx, userId, { passkey: id })))
+      return { refused: 'last_way_in' }
+    const [row] = own ? await deletePasskeys(tx, userId, id) : []
     if (row) await note(deps, tx, 'user.passkey_removed', row, request_id)
     return { removed: row !== undefined }
   })
+
+/** Whether a passkey, or an identity at a provider of the file, is left without this one. */
+export const hasAnotherWay = async (
+  { providers }: Uses<'providers'>,
+  tx: Queryable,
+  user_id: string,
+  without: { passkey?: string; provider?: string },
+): Promise<boolean> => {
+  if ((await passkeysOf(tx, user_id)).some(({ id }) => id !== without.passkey)) return true
+  const identities = await tx.select().from(external_identities).where(eq(external_identities.user_id, user_id))
+  // A provider that is no longer in the file signs nobody in.
+  return identities.some(({ provider }) => provider !== without.provider && providers.get(provider) !== undefined)
+}
 
 const note = (
   { keys }: Pick<Deps, 'keys'>,

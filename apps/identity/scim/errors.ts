@@ -4,6 +4,7 @@ import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
 import { toAppError } from '../../shared/http/problems.ts'
 
 export const SCIM_JSON = 'application/scim+json'
+export const SCIM_ERROR = 'urn:ietf:params:scim:api:messages:2.0:Error'
 
 /** A refusal with the name that RFC 7644 (3.12) has for the fault. */
 export const scimError = (status: 400 | 409, scimType: string, detail: string) =>
@@ -14,14 +15,13 @@ export const sendScimError = (raw: unknown, req: FastifyRequest, reply: FastifyR
   const error = toAppError(raw, AUTH_CODES, req)
   if (isFault(error)) req.log.error({ err: error, cause: error.cause }, error.message)
   const { extra, hint, headers, retry_after_ms: wait } = error.options
-  const schemas = ['urn:ietf:params:scim:api:messages:2.0:Error']
   return reply
     .code(error.status)
     .headers({ ...headers, ...(wait !== undefined && { 'retry-after': Math.ceil(wait / 1000) }) })
     .type(`${SCIM_JSON}; charset=utf-8`)
     .serializer(JSON.stringify)
     .send({
-      schemas,
+      schemas: [SCIM_ERROR],
       status: String(error.status),
       ...extra,
       detail: hint ? `${error.message} ${hint}` : error.message,

@@ -145,3 +145,21 @@ export const readPage = (type: ScimType, query: Record<string, unknown>) => {
   const limit = Math.min(MOST_ITEMS, Math.max(0, whole('count', 100)))
   return { terms: termsOf(type, query.filter), offset: Math.max(1, whole('startIndex', 1)) - 1, limit }
 }
+
+/** `meta` too: its version and place are headers of the reply besides. */
+const ALWAYS = new Set(['schemas', 'id', 'meta'])
+/** Which attributes a reply shows: `attributes` names them, or `excludedAttributes` those that it leaves out (RFC 7644 3.9). */
+export const readShown = (query: Record<string, unknown>): ((attribute: string) => boolean) => {
+  const named = (text: unknown) =>
+    new Set(
+      String(text)
+        .split(/[\s,]+/)
+        .map((name) => nameOf(name).split('.')[0]),
+    )
+  const { attributes, excludedAttributes } = query
+  const [only, left_out] = [named(attributes), named(excludedAttributes)]
+  return (attribute) => {
+    const name = attribute.toLowerCase()
+    return ALWAYS.has(name) || (attributes === undefined ? !left_out.has(name) : only.has(name))
+  }
+}

@@ -2,9 +2,9 @@ import { and, eq, inArray } from 'drizzle-orm'
 import type { Queryable } from '../../../db/client.ts'
 import {
   type Known,
-  listScim,
   type ScimType,
   scimBy,
+  scimById,
   scimGroupNames,
   scimMembersOf,
   updateScim,
@@ -25,6 +25,7 @@ const versionOf = ({ row, user }: Known) => `W/"${row.version}${user ? `.${user.
 /** A person or a group as the directory reads it; members are left out where it does not want to see them. */
 export const viewOf = ({ config }: Uses<'config'>, known: Known, members?: readonly string[]) => {
   const { row, user } = known
+  const at = `${config.GATEWAY__HTTP__PUBLIC_ORIGIN}/scim/v2`
   const { id, type: resourceType, external_id, name, display_name } = row
   return {
     schemas: [`urn:ietf:params:scim:schemas:core:2.0:${resourceType}`],
@@ -32,12 +33,12 @@ export const viewOf = ({ config }: Uses<'config'>, known: Known, members?: reado
     ...(external_id !== null && { externalId: external_id }),
     ...(user && { userName: name, active: user.status === 'ACTIVE' }),
     ...(user ? display_name !== null && { displayName: display_name } : { displayName: name }),
-    ...(members && { members: members.map((value) => ({ value, type: 'User' })) }),
+    ...(members && { members: members.map((value) => ({ value, $ref: `${at}/Users/${value}`, type: 'User' })) }),
     meta: {
       resourceType,
       created: new Date(row.created_at).toISOString(),
       lastModified: new Date(row.updated_at).toISOString(),
-      location: `${config.GATEWAY__HTTP__PUBLIC_ORIGIN}/scim/v2/${resourceType}s/${id}`,
+      location: `${at}/${resourceType}s/${id}`,
       version: versionOf(known),
     },
   }
@@ -45,9 +46,9 @@ export const viewOf = ({ config }: Uses<'config'>, known: Known, members?: reado
 
 /** What this directory keeps. All else is not there for it: local accounts, and those of other providers. */
 export const findScim = async (db: Queryable, provider: string, type: ScimType, id: string): Promise<Known> => {
-  const { rows } = await listScim(db, provider, type, { terms: [['id', id.toLowerCase()]], offset: 0, limit: 1 })
-  if (!rows[0]) throw notFound(type.toLowerCase(), id, 'not_found')
-  return rows[0]
+  const known = await scimById(db, provider, type, id)
+  if (!known) throw notFound(type.toLowerCase(), id, 'not_found')
+  return known
 }
 
 const membersOf = async (db: Queryable, id: string) => (await scimMembersOf(db, [id])).map(({ user_id }) => user_id)
@@ -82,7 +83,7 @@ export const changeScim = async (
   want: (members: readonly string[]) => Wanted,
 ) => {
   const known = await findRead(one, type, id)
-  return move(one, known, want(await membersOf(one.tx, known.row.id)))
+  return move(one, known, want(type === 'Group' ? await membersOf(one.tx, known.row.id) : []))
 }
 
 /** DELETE: of a group all goes. A person is disabled and in no group, and reads find the person no more. */

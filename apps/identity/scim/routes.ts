@@ -1,10 +1,11 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import { type Known, listScim, type ScimType, scimMembersOf } from '../../../db/identity/scim.ts'
 import { allow } from '../../shared/auth/http.ts'
+import { notFound } from '../../shared/errors.ts'
 import type { IdentityDeps } from '../deps.ts'
 import about from './about.json' with { type: 'json' }
-import { SCIM_JSON, sendScimError } from './errors.ts'
-import { readPage, readPatch, readWhole } from './read.ts'
+import { SCIM_ERROR, SCIM_JSON, sendScimError } from './errors.ts'
+import { readPage, readPatch, readShown, readWhole } from './read.ts'
 import { changeScim, createScim, findScim, removeScim, viewOf } from './resources.ts'
 import { admit, sync } from './source.ts'
 
@@ -37,8 +38,22 @@ export const scimRoutes: Routes = (app, { deps }, done) => {
   // The key is proved before the body is read.
   app.addHook('onRequest', (req) => admit(deps, req))
   app.get('/scim/v2/ServiceProviderConfig', read, (_req, reply) => send(reply, about.ServiceProviderConfig))
-  app.get('/scim/v2/ResourceTypes', read, (_req, reply) => sendList(reply, about.ResourceTypes))
-  app.get('/scim/v2/Schemas', read, (_req, reply) => sendList(reply, about.Schemas))
+  for (const name of ['ResourceTypes', 'Schemas'] as const) {
+    app.get(`/scim/v2/${name}`, read, (_req, reply) => sendList(reply, about[name]))
+    app.get(`/scim/v2/${name}/:id`, read, (req, reply) => {
+      const { id } = (req as Req).params
+      const found = (about[name] as readonly { id: string }[]).find((one) => one.id === id)
+      if (!found) throw notFound(name, id, 'not_found')
+      return send(reply, found)
+    })
+  }
+  // Over people and groups at once no directory searches (RFC 7644 3.4.3 has 501 for that).
+  app.post('/scim/v2/.search', read, (_req, reply) =>
+    send(reply, { schemas: [SCIM_ERROR], status: '501', detail: 'Search Users or Groups with a filter.' }, 501),
+  )
+  app.get('/scim/v2/:unknown', read, (req) => {
+    throw notFound('SCIM endpoint', (req.params as { unknown: string }).unknown, 'not_found')
+  })
   for (const type of ['User', 'Group'] as const) resourceRoutes(app, deps, type)
   done()
 }
@@ -46,18 +61,19 @@ export const scimRoutes: Routes = (app, { deps }, done) => {
 const resourceRoutes = (app: Parameters<Routes>[0], deps: IdentityDeps, type: ScimType) => {
   const [all, each] = [`/scim/v2/${type}s`, `/scim/v2/${type}s/:id`]
   const viewsOf = async (req: Req, known: Known[]) => {
-    const left_out = String(req.query.excludedAttributes)
-      .toLowerCase()
-      .split(/[\s,]+/)
-    const shown = type === 'Group' && !left_out.includes('members')
-    const rows = shown
+    const shown = readShown(req.query)
+    const with_members = type === 'Group' && shown('members')
+    const rows = with_members
       ? await scimMembersOf(
           deps.db,
           known.map(({ row }) => row.id),
         )
       : []
     const membersOf = (id: string) => rows.flatMap(({ group_id, user_id }) => (group_id === id ? [user_id] : []))
-    return known.map((it) => viewOf(deps, it, shown ? membersOf(it.row.id) : undefined))
+    return known.map((it) => {
+      const view = viewOf(deps, it, with_members ? membersOf(it.row.id) : undefined)
+      return Object.fromEntries(Object.entries(view).filter(([name]) => shown(name)))
+    })
   }
   const answer = async (req: unknown, reply: FastifyReply, known: Known, status = 200) =>
     send(reply, (await viewsOf(req as Req, [known]))[0] ?? {}, status)

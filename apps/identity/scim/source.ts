@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf'
 import type { FastifyRequest } from 'fastify'
 import { appendAuditTo } from '../../../db/audit.ts'
 import type { Tx } from '../../../db/client.ts'
-import { getCredential } from '../../../db/identity/machines.ts'
+import { credentialById } from '../../../db/identity/machines.ts'
 import { user_events } from '../../../db/identity/tables.ts'
 import { wakeRelay } from '../../../db/outbox.ts'
 import { giverOf, type Provider } from '../../shared/auth/providers.ts'
@@ -31,8 +31,8 @@ export const admit = async (deps: IdentityDeps, req: FastifyRequest): Promise<vo
   const { user, permissions = [] } = proved
   if (proved.cause === 'network') {
     const error = new AppError('policy_denied', 'network_refused', 'The API key may not be used from this address.')
-    const credential = await getCredential(deps.db, proved.credentialId)
-    Object.assign(req, { caller: { user_id: credential?.machine_id, roles: [] } })
+    const found = await credentialById(deps.db, proved.credentialId)
+    Object.assign(req, { caller: { user_id: found?.user.id, roles: [] } })
     await recordDenial(deps, req, error)
     throw error
   }

@@ -1,4 +1,5 @@
 import type { Db, Tx } from '../../../db/client.ts'
+import { foldEvents } from '../../../db/operations/projection/events.ts'
 import {
   type Applied,
   applyOnce,
@@ -61,6 +62,26 @@ const applyKnown = async (deps: ApplyDeps, event: CatalogEvent): Promise<Applied
   })
   if (event.pub_seq) await moveWatermark(deps.db, event.pub_seq, { only_next: true })
   return applied
+}
+
+/**
+ * Applies plain events in one transaction. False where that fails, whatever the cause: then each has to be applied by
+ * itself, which finds the one that cannot be.
+ */
+export const applyTogether = async (
+  { db }: Pick<ApplyDeps, 'db'>,
+  events: readonly CatalogEvent[],
+): Promise<boolean> => {
+  if (events.some((event) => !KNOWN_EVENTS.has(event.type) || payloadFault(event) !== undefined)) return false
+  try {
+    await db.transaction(async (tx) => {
+      await foldEvents(tx, events)
+      crashPoint('projector.before_commit')
+    })
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Asks the catalog before the transaction. */

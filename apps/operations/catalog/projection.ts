@@ -1,4 +1,5 @@
 import { lockVersion } from '../../../db/inbox.ts'
+import { isPlain } from '../../../db/operations/projection/events.ts'
 import type { Truth } from '../../../db/operations/projection/refill.ts'
 import { CATALOG_CONSUMER, moveWatermark, parkEvent, readWatermark } from '../../../db/operations/projection/rows.ts'
 import { inboxOf } from '../../../db/operations/tables/index.ts'
@@ -6,7 +7,7 @@ import type { CatalogEvent } from '../../shared/contracts/catalog/events.ts'
 import { apart } from '../../shared/process/deadline.ts'
 import { isOutage } from '../../shared/process/outage.ts'
 
-import { type ApplyDeps, apply, bring, tryToApply } from './apply.ts'
+import { type ApplyDeps, apply, applyTogether, bring, tryToApply } from './apply.ts'
 import { fillAll, refill } from './fill.ts'
 
 /**
@@ -42,11 +43,33 @@ const follow = async (deps: ApplyDeps): Promise<void> => {
     const asked_at = new Date().toISOString()
     const from = (await readWatermark(deps.db))?.pub_seq ?? '0'
     const { items } = await deps.catalog.eventsAfter(from)
-    for (const event of items) await applyOrPark(deps, event)
+    for (const run of runsOf(items)) {
+      if (run.length > 1 && (await applyTogether(deps, run))) continue
+      for (const event of run) await applyOrPark(deps, event)
+    }
     const last = items.at(-1)?.pub_seq
     await moveWatermark(deps.db, last ?? from, { at: asked_at })
     if (last === undefined || last === null || items.length < 500) return
   }
+}
+
+/** As many as one transaction applies in a moment, on a busy machine too. */
+const AT_ONCE = 100
+
+/** Events in their order: plain ones together, each other one by itself. */
+const runsOf = (events: readonly CatalogEvent[]): CatalogEvent[][] => {
+  const runs: CatalogEvent[][] = []
+  let open: CatalogEvent[] | undefined
+  for (const event of events) {
+    const plain = isPlain(event)
+    if (plain && open && open.length < AT_ONCE) open.push(event)
+    else {
+      open = [event]
+      runs.push(open)
+      if (!plain) open = undefined
+    }
+  }
+  return runs
 }
 
 /** Sets aside an event that cannot be applied; otherwise no later one would ever be read. */

@@ -4,7 +4,7 @@ import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { ExternalIdentityList, ProviderParams } from '../../shared/contracts/session/sso.ts'
 import { text } from '../../shared/contracts/text.ts'
-import { AppError, notFound } from '../../shared/errors.ts'
+import { notFound } from '../../shared/errors.ts'
 import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import { withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
@@ -14,6 +14,7 @@ import { endUserSessions } from '../sessions/end.ts'
 import { byUser } from '../sessions/routes.ts'
 import { orProblem } from '../token/passkeys.ts'
 import { refuseStale } from '../token/password.ts'
+import { hasPassword, lastWayIn } from './ways-in.ts'
 
 const UserParams = Type.Object({ user_id: text('0195f0c2-0000-7000-8000-000000000003', { maxLength: 64 }) })
 
@@ -109,7 +110,10 @@ const unlink = (
     deps,
     commandOf(req),
     async () => {
-      const request = { userId: kept.user_id, providerId: provider, by: req.caller.user_id }
+      const { user_id: userId } = kept
+      const by = req.caller.user_id
+      const has = by === userId && (await hasPassword(deps, userId, String(req.id)))
+      const request = { userId, providerId: provider, by, hasPassword: has }
       const trace = withRequestId(String(req.id))
       const { removed, refused } = await orProblem(deps.identity.unlinkExternal(request, trace))
       if (refused) throw lastWayIn()
@@ -119,8 +123,3 @@ const unlink = (
     },
     { needs_row: true },
   )
-
-const lastWayIn = () =>
-  new AppError('version_conflict', 'last_way_in', 'No other way in is left.', {
-    hint: 'Add a passkey or link another provider first.',
-  })

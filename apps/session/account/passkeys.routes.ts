@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import type { Passkey } from '../../shared/contracts/gen/auth_pb.ts'
 import { Attestation, PasskeyChallenge, PasskeyList, PasskeyView } from '../../shared/contracts/session/passkeys.ts'
-import { text } from '../../shared/contracts/text.ts'
+import { LINE, text } from '../../shared/contracts/text.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import { withRequestId } from '../../shared/rpc/client.ts'
@@ -11,6 +11,7 @@ import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
 import { assertionInvalid, methodsOf, newChallenge, orProblem, spendChallenge } from '../token/passkeys.ts'
 import { liftLimits, refuseStale } from '../token/password.ts'
+import { hasPassword, lastWayIn } from './ways-in.ts'
 
 const tags = ['passkeys']
 const EXAMPLE = {
@@ -67,7 +68,7 @@ const changeRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       description: 'Registers a passkey for the caller, who must have signed in within the last 5 minutes.',
       headers: CommandHeaders,
       body: Type.Object(
-        { name: Type.String({ minLength: 1, maxLength: 64 }), attestation: Attestation },
+        { name: Type.String({ minLength: 1, maxLength: 64, pattern: LINE }), attestation: Attestation },
         { additionalProperties: false, examples: [EXAMPLE] },
       ),
       response: { 201: PasskeyView, ...errorReplies },
@@ -98,7 +99,7 @@ const changeRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       operationId: 'removePasskey',
       summary: 'Remove a passkey',
       tags,
-      'x-errors': [403, 404],
+      'x-errors': [403, 404, 409],
       description: 'Removes a passkey of the caller, who must have signed in within the last 5 minutes.',
       params: Type.Object({ passkey_id: text('0195f0c2-0000-7000-8000-000000000021', { maxLength: 64 }) }),
       headers: CommandHeaders,
@@ -106,10 +107,13 @@ const changeRoutes: Routes<SessionDeps> = async (app, { deps }) => {
     },
     handler: async (req, reply) => {
       refuseStale(deps, req.caller)
-      const request = { userId: req.caller.user_id, id: req.params.passkey_id }
+      const { user_id: userId } = req.caller
+      const id = req.params.passkey_id
       const answer = await runOnce(deps, commandOf(req), async () => {
-        const { removed } = await orProblem(deps.identity.removePasskey(request, withRequestId(String(req.id))))
-        if (!removed) throw notFound('passkey', request.id, 'not_found')
+        const request = { userId, id, hasPassword: await hasPassword(deps, userId, String(req.id)) }
+        const answer = await orProblem(deps.identity.removePasskey(request, withRequestId(String(req.id))))
+        if (answer.refused) throw lastWayIn()
+        if (!answer.removed) throw notFound('passkey', id, 'not_found')
         return { status: 204, body: undefined }
       })
       return sendStored(reply, answer)

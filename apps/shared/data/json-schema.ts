@@ -1,14 +1,18 @@
 import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { RE2JS } from 're2js'
+import { LINE, NAME } from '../contracts/text.ts'
 import type { Violation } from '../errors.ts'
 import { canonicalJson } from './digest.ts'
 import { isTime } from './formats.ts'
 import { readPointer } from './pointer.ts'
 
-/** Patterns of schemas that come from files or callers run in linear time (RE2), whatever their text. */
+const OURS: readonly string[] = [NAME, LINE]
+
+/** Patterns of schemas that come from files or callers run in linear time (RE2), whatever their text; ours do anyway. */
 const regExp = Object.assign(
   (pattern: string) => {
+    if (OURS.includes(pattern)) return new RegExp(pattern, 'u')
     const compiled = RE2JS.compile(pattern)
     // Ajv keeps one matcher per text, so each must say which it is.
     return { test: (text: string) => compiled.matcher(text).find(), toString: () => `/${pattern}/` }
@@ -108,10 +112,12 @@ const violationsOf = (validate: ValidateFunction): Violation[] => (validate.erro
 export const violationOf = (error: ErrorObject): Violation => {
   const member = error.params.additionalProperty ?? error.params.missingProperty
   const token = member === undefined ? '' : `/${String(member).replaceAll('~', '~0').replaceAll('/', '~1')}`
-  const message = error.keyword === 'additionalProperties' ? 'is not a known member' : (error.message ?? 'is not valid')
-  return {
-    pointer: `${error.instancePath}${token}`,
-    code: error.keyword,
-    message: error.keyword === 'enum' ? `${message}: ${(error.params.allowedValues as unknown[]).join(', ')}` : message,
-  }
+  return { pointer: `${error.instancePath}${token}`, code: error.keyword, message: messageOf(error) }
+}
+
+const SEEN = 'must be one line that shows, without characters that control or that cannot be seen'
+const messageOf = ({ keyword, params, message = 'is not valid' }: ErrorObject): string => {
+  if (keyword === 'additionalProperties') return 'is not a known member'
+  if (keyword === 'enum') return `${message}: ${(params.allowedValues as unknown[]).join(', ')}`
+  return keyword === 'pattern' && OURS.includes(params.pattern) ? SEEN : message
 }

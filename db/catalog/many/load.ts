@@ -18,7 +18,7 @@ import {
   rowsOf,
   wishLock,
 } from '../resources/rows.ts'
-import type { EdgeKey, ResourceRow } from '../rows.ts'
+import type { EdgeKey, Fixed, ResourceRow } from '../rows.ts'
 
 /**
  * Reads what many changes will ask for, one statement for each kind of question. What is held already stays: changes may
@@ -67,6 +67,16 @@ export const loadRows = async (tx: Tx, held: Held, ids: readonly string[], rids:
   const { rows, byId } = held.loaded
   for (const id of ids) if (!byId.has(id)) byId.set(id, undefined)
   for (const row of [...named, ...others]) if (!rows.has(row.rid)) keep(held, row)
+}
+
+/** Resources by id, as far as they never change: what is to be locked is told by that, and read whole afterwards. */
+export const loadFixed = async (tx: Tx, held: Held, ids: readonly string[]): Promise<void> => {
+  for (const id of ids) held.loaded.byId.set(id, undefined)
+  const rows = await rowsOf<Fixed>(
+    tx,
+    sql`select rid, resource_id, type_id from catalog.resource where resource_id = any(${array(ids, 'text')})`,
+  )
+  for (const row of rows) keep(held, row as ResourceRow)
 }
 
 export const keep = ({ loaded }: Held, row: ResourceRow): void => {

@@ -70,11 +70,16 @@ const lockResource = (tx: Tx, resource_id: string) => tx.execute(sql`select ${ke
 export const foldResource = async (tx: Tx, event: ResourceEvent): Promise<void> => {
   await saveResource(tx, event.document)
   await foldRelationships(tx, event.relationship_changes)
-  if (event.operation_id)
-    await updateRows(tx, { resource_id: event.agg_id, operation_id: event.operation_id }, resource_operation_index, {
-      version_to: sql`greatest(${resource_operation_index.version_to}, ${event.version}::bigint)`,
-      last_command_id: event.command_id,
-    })
+  await foldOperation(tx, event)
+}
+
+/** How far the operation that brought an event has brought its resource. */
+export const foldOperation = async (tx: Tx, event: ResourceEvent): Promise<void> => {
+  if (!event.operation_id) return
+  await updateRows(tx, { resource_id: event.agg_id, operation_id: event.operation_id }, resource_operation_index, {
+    version_to: sql`greatest(${resource_operation_index.version_to}, ${event.version}::bigint)`,
+    last_command_id: event.command_id,
+  })
 }
 
 export const saveResource = async (tx: Tx, document: ResourceDocument): Promise<void> => {
@@ -113,7 +118,7 @@ export const requireParts = async (tx: Tx, event_id: string, parts: number): Pro
 const EDGES_AT_ONCE = 1000
 
 /** An edge is told by either of its ends, so its own rev decides; what was removed never comes back. */
-const foldRelationships = async (tx: Tx, changes: readonly RelationshipEvent[]): Promise<void> => {
+export const foldRelationships = async (tx: Tx, changes: readonly RelationshipEvent[]): Promise<void> => {
   const last = new Map<string, RelationshipEvent>()
   for (const change of changes) {
     const known = last.get(change.relationship_id)

@@ -29,47 +29,71 @@ const WHOLE = sql`resource_id text, type_key text, type_version int, name text, 
  */
 export const foldSnapshot = async (tx: Tx, items: readonly SnapshotItem[]): Promise<void> => {
   const ids = items.map(({ document }) => document.resource_id)
-  const have = await lockVersions(tx, ids)
-  await tx.execute(sql`
-    select ${sql.raw(keyedLock('catalog', 'id'))}
-    from (select id from unnest(${sql.param(ids)}::text[]) id order by id) x`)
+  const aggregates = ids.flatMap((agg_id) => [
+    { agg_type: 'resource', agg_id },
+    { agg_type: 'health', agg_id },
+  ])
+  const known = await lockVersions(tx, aggregates)
+  const have = (agg_type: string, agg_id: string) => known.get(nameOf({ agg_type, agg_id }))?.ver ?? 0
+  await lockResources(tx, ids)
   const healths = items
-    .filter(({ document, health_revision }) => (have.get(`health ${document.resource_id}`) ?? 0) < health_revision)
+    .filter(({ document, health_revision }) => have('health', document.resource_id) < health_revision)
     .map(({ document, health_revision }) => {
       const { resource_id, health_status: status = 'unknown' } = document
-      return { resource_id, status, agg_type: 'health', ver: health_revision }
+      return { resource_id, status, agg_type: 'health', agg_id: resource_id, ver: health_revision }
     })
-  const newer = items.filter(({ document, version }) => (have.get(`resource ${document.resource_id}`) ?? 0) < version)
+  const newer = items.filter(({ document, version }) => have('resource', document.resource_id) < version)
   if (healths.length > 0) await saveHealths(tx, healths)
   if (newer.length > 0) await saveResources(tx, pluck(newer, 'document'))
   const edges = items.flatMap(({ relationships_out }) => relationships_out)
   if (edges.length > 0) await openRelationships(tx, edges)
-  const versions = newer.map(({ document, version }) => {
-    const { resource_id } = document
-    return { resource_id, agg_type: 'resource', ver: version }
-  })
-  await tx.execute(sql`
-    update operations.projection_version v set ver = x.ver
-    from ${recordset([...healths, ...versions], sql`resource_id text, agg_type text, ver bigint`)}
-    where v.consumer = ${CATALOG_CONSUMER} and v.agg_type = x.agg_type and v.agg_id = x.resource_id`)
+  const versions = newer.map(({ document, version }) => ({
+    agg_type: 'resource',
+    agg_id: document.resource_id,
+    ver: version,
+  }))
+  await setVersions(tx, [...healths, ...versions])
 }
 
-/** Versions of resources and their healths, locked; by `<agg_type> <id>`. */
-const lockVersions = async (tx: Tx, ids: readonly string[]): Promise<Map<string, number>> => {
+export type Aggregate = { agg_type: string; agg_id: string }
+export const nameOf = ({ agg_type, agg_id }: Aggregate): string => `${agg_type} ${agg_id}`
+
+/** Versions of aggregates, locked; by name. Locks are taken in the order that single events take them. */
+export const lockVersions = async (
+  tx: Tx,
+  aggregates: readonly Aggregate[],
+): Promise<Map<string, { ver: number; held: boolean }>> => {
+  const x = recordset(aggregates.map(pickName), sql`agg_type text, agg_id text`)
   await tx.execute(sql`
     insert into operations.projection_version (consumer, agg_type, agg_id, ver)
-    select ${CATALOG_CONSUMER}, agg_type, agg_id, 0
-    from unnest(array['resource', 'health']) agg_type, unnest(${sql.param([...ids])}::text[]) agg_id
-    order by agg_type, agg_id on conflict do nothing`)
-  const { rows } = await tx.execute<{ agg_type: string; agg_id: string; ver: string }>(sql`
-    select agg_type, agg_id, ver from operations.projection_version
-    where consumer = ${CATALOG_CONSUMER} and agg_type in ('resource', 'health')
-      and agg_id = any(${sql.param([...ids])}::text[])
+    select distinct ${CATALOG_CONSUMER}, agg_type, agg_id, 0 from ${x} order by agg_type, agg_id on conflict do nothing`)
+  const { rows } = await tx.execute<Aggregate & { ver: string; held: boolean }>(sql`
+    select agg_type, agg_id, ver, held from operations.projection_version
+    where consumer = ${CATALOG_CONSUMER} and (agg_type, agg_id) in (select agg_type, agg_id from ${x})
     order by agg_type, agg_id for update`)
-  return new Map(rows.map(({ agg_type, agg_id, ver }) => [`${agg_type} ${agg_id}`, Number(ver)]))
+  return new Map(rows.map((row) => [nameOf(row), { ver: Number(row.ver), held: row.held }]))
 }
+const pickName = ({ agg_type, agg_id }: Aggregate): Aggregate => ({ agg_type, agg_id })
 
-const saveHealths = async (tx: Tx, healths: readonly { resource_id: string; status: string }[]): Promise<void> => {
+/** Events of a resource and of its health come one after the other, in whatever order. */
+export const lockResources = (tx: Tx, ids: readonly string[]) =>
+  tx.execute(sql`
+    select ${sql.raw(keyedLock('catalog', 'id'))}
+    from (select distinct id from unnest(${sql.param([...ids])}::text[]) id order by id) x`)
+
+export const setVersions = (tx: Tx, versions: readonly (Aggregate & { ver: number })[]) =>
+  tx.execute(sql`
+    update operations.projection_version v set ver = x.ver
+    from ${recordset(
+      versions.map(({ agg_type, agg_id, ver }) => ({ agg_type, agg_id, ver })),
+      sql`agg_type text, agg_id text, ver bigint`,
+    )}
+    where v.consumer = ${CATALOG_CONSUMER} and v.agg_type = x.agg_type and v.agg_id = x.agg_id`)
+
+export const saveHealths = async (
+  tx: Tx,
+  healths: readonly { resource_id: string; status: string }[],
+): Promise<void> => {
   const x = recordset(healths, sql`resource_id text, status text`)
   await tx.execute(sql`
     insert into operations.catalog_health (resource_id, status) select resource_id, status from ${x}
@@ -80,7 +104,7 @@ const saveHealths = async (tx: Tx, healths: readonly { resource_id: string; stat
     from ${x} where r.resource_id = x.resource_id`)
 }
 
-const saveResources = (tx: Tx, documents: readonly ResourceDocument[]) =>
+export const saveResources = (tx: Tx, documents: readonly ResourceDocument[]) =>
   tx.execute(sql`
     insert into operations.catalog_resources
       (resource_id, type_key, type_version, name, parent_id, version, lifecycle_status, labels, annotations, desired_state,

@@ -1,15 +1,14 @@
+import { randomUUID } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client, type Dispatcher, type Pool } from 'undici'
 import { stringify } from 'yaml'
-import { startProvider } from '../../../apps/platform/demo/provider.ts'
-import { cpuSince } from '../lib/cpu.ts'
-import { closedLoop } from '../lib/load.ts'
-import { printFigure } from '../lib/print.ts'
-import { type Bench, failIfAny, json, of, REFRESHERS, ROUNDS, type Row, refresher, type Tokens, us } from './clients.ts'
+import { type DemoProvider, startProvider } from '../../../apps/platform/demo/provider.ts'
+import { type Authenticator, createAuthenticator } from '../../support/authenticator.ts'
+import { besideRefresh } from './beside.ts'
+import { type Bench, json, type Row, type Tokens } from './clients.ts'
 
-const APPS = ['gateway', 'session', 'token', 'identity'] as const
 const PEOPLE = 64
 
 /** A provider in the process of the load generator: its work is in no figure. */
@@ -22,13 +21,17 @@ export const startCorp = async () => {
   const file = join(dir, 'providers.yaml')
   const { issuer, client_id } = provider
   const named = { id: 'corp', title: 'Corp', issuer, client_id, client_secret: 'secret://file/corp' }
-  const rights = { groups: { claim: 'groups', map: {} }, jit: { enabled: true, require_group: ['staff'] } }
+  const rights = {
+    groups: { claim: 'groups', map: {} },
+    jit: { enabled: true, require_group: ['staff'] },
+    scim: { machine: 'machine:dir', match: 'sub' },
+  }
   writeFileSync(file, stringify({ format: 'signalbox/providers@1', providers: [{ ...named, ...rights }] }))
   const stop = async () => {
     await provider.stop()
     rmSync(dir, { recursive: true, force: true })
   }
-  return { file, issuer, stop }
+  return { file, provider, stop }
 }
 
 type Answer = { status: number; location: string; cookie: string; text: string }
@@ -40,17 +43,23 @@ const go = async (at: Dispatcher, path: string, headers = {}, body?: object): Pr
   return { status: reply.statusCode, location: String(location), cookie: [set].flat()[0]?.split(';')[0] ?? '', text }
 }
 
-/** One sign-in as a browser makes it; the time at the provider is given back apart. */
+/** One sign-in as a browser makes it: the answer to its return from the provider, if it got so far. */
+const arrive = async (gateway: Pool, corp: Dispatcher, person: number): Promise<Answer | undefined> => {
+  const started = await go(gateway, '/v1/sso/corp/start')
+  if (started.status !== 303) return undefined
+  const asked = new URL(started.location)
+  const back = new URL((await go(corp, `${asked.pathname}${asked.search}&person=s-${person}`)).location)
+  return go(gateway, `${back.pathname}${back.search}`, { cookie: started.cookie })
+}
+
+/** Sign-ins of all people in turn, so that no two are of one person at a time; answers who has signed in. */
 const signInAt = (gateway: Pool, corp: Dispatcher) => {
   let turn = 0
-  return async (): Promise<boolean> => {
+  return async (): Promise<number | undefined> => {
     turn += 1
-    const started = await go(gateway, '/v1/sso/corp/start')
-    if (started.status !== 303) return false
-    const asked = new URL(started.location)
-    const back = new URL((await go(corp, `${asked.pathname}${asked.search}&person=s-${turn % PEOPLE}`)).location)
-    const done = await go(gateway, `${back.pathname}${back.search}`, { cookie: started.cookie })
-    return done.status === 303 && done.location === '/inbox'
+    const person = turn % PEOPLE
+    const done = await arrive(gateway, corp, person)
+    return done?.status === 303 && done.location === '/inbox' ? person : undefined
   }
 }
 
@@ -69,52 +78,75 @@ const callsOf = async ({ gateway }: Bench, access_token: string) => {
   } satisfies Record<string, () => Promise<boolean>>
 }
 
-/** Sign-ins through a provider, and the other calls of federation, beside refreshes of the same run. */
+/** The headers of a page that has just signed in. */
+const signedIn = async (gateway: Pool, { cookie = '' }: Partial<Answer> = {}) => {
+  const page = { cookie, 'sec-fetch-site': 'same-origin' }
+  const { csrf_token } = JSON.parse((await go(gateway, '/v1/token/csrf', page)).text)
+  const headers = { ...page, 'x-csrf-token': csrf_token }
+  const reply = await go(gateway, '/v1/token?response_mode=cookie', headers, { grant_type: 'refresh_token' })
+  const { access_token, csrf_token: next } = JSON.parse(reply.text)
+  return { authorization: `Bearer ${access_token}`, 'x-csrf-token': String(next), 'idempotency-key': randomUUID() }
+}
+
+/** A passkey of each person, kept on all their devices and so without a counter, and sign-ins by them in turn. */
+const passkeysAt = async ({ gateway, stack }: Bench, corp: Dispatcher) => {
+  const origin = stack.gateway_url
+  const site = { origin, rp_id: new URL(origin).hostname }
+  const question = async () =>
+    String(JSON.parse((await go(gateway, '/v1/token/passkey-options', {}, {})).text).challenge)
+  const keys: Authenticator[] = []
+  for (let person = 0; person < PEOPLE; person++) {
+    const key = createAuthenticator(site, { counts: false })
+    const headers = await signedIn(gateway, await arrive(gateway, corp, person))
+    const { id } = JSON.parse((await go(gateway, '/api/v1/users/me', headers)).text) as { id: string }
+    const attested = { name: 'bench', attestation: key.attest(await question(), id) }
+    const { status, text } = await go(gateway, '/api/v1/users/me/passkeys', headers, attested)
+    if (status !== 201) throw new Error(`a passkey was refused: ${text}`)
+    keys.push(key)
+  }
+  let turn = 0
+  const signIn = async () => {
+    const assertion = keys[turn++ % PEOPLE]?.assert(await question())
+    return (await go(gateway, '/v1/token', {}, { grant_type: 'passkey', assertion })).status === 200
+  }
+  return { question: async () => (await question()).length > 0, signIn }
+}
+
+/** Tells that this person is out at the provider. */
+const logoutAt =
+  ({ gateway }: Bench, { issuer, client_id, sign }: DemoProvider) =>
+  async (person: number) => {
+    const iat = Math.floor(Date.now() / 1000)
+    const claims = { iss: issuer, aud: client_id, sid: `sid-s-${person}`, jti: randomUUID(), iat, exp: iat + 60 }
+    const logout_token = await sign({ ...claims, events: EVENTS }, { typ: 'logout+jwt' })
+    return (await go(gateway, '/v1/sso/corp/backchannel-logout', {}, { logout_token })).status === 200
+  }
+const EVENTS = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+
+/** Sign-ins through a provider and by passkeys, and the other calls of federation, beside refreshes of the same run. */
 export const benchSso =
-  (issuer: string) =>
-  async (bench: Bench, sessions: Tokens[], access_token: string): Promise<Row[]> => {
-    const pids = Object.fromEntries(APPS.map((name) => [name, bench.stack.pid(name) ?? 0]))
-    const measure = async (what: string, call: (worker: number) => Promise<boolean>, ms = 1500) => {
-      const cpu = cpuSince(pids)
-      const arm = await closedLoop(REFRESHERS, ms, call)
-      failIfAny(what, arm)
-      return { per_s: arm.per_s, cpu_ms: Object.values(cpu()).reduce((sum, one) => sum + one, 0) / arm.count }
-    }
-    const corp = new Client(issuer, { pipelining: 8 })
+  (provider: DemoProvider) =>
+  async (bench: Bench, sessions: Tokens[], { access_token }: Tokens): Promise<Row[]> => {
+    const corp = new Client(provider.issuer, { pipelining: 8 })
     try {
       const signIn = signInAt(bench.gateway, corp)
-      const arms = {
-        refresh: refresher(bench, sessions),
-        'sign-in through a provider': signIn,
+      const logout = logoutAt(bench, provider)
+      const passkey = await passkeysAt(bench, corp)
+      const calls = {
+        'sign-in through a provider': async () => (await signIn()) !== undefined,
+        'the same and its logout there': async () => {
+          const person = await signIn()
+          return person !== undefined && (await logout(person))
+        },
         ...(await callsOf(bench, access_token)),
+        'question to a passkey': passkey.question,
+        'sign-in by a passkey': passkey.signIn,
       }
-      // Makes the accounts, and lets the engine compile what the arms run.
-      for (const [what, call] of Object.entries(arms)) await measure(what, call, 2000)
-      const rounds: Record<string, Awaited<ReturnType<typeof measure>>>[] = []
-      for (let round = 1; round <= ROUNDS; round++) {
-        console.error(`federation, round ${round} of ${ROUNDS}`)
-        const row: (typeof rounds)[number] = {}
-        for (const [what, call] of Object.entries(arms)) row[what] = await measure(what, call)
-        rounds.push(row)
-      }
-      const cpuOf = (what: string) => of(rounds, (row) => row[what]?.cpu_ms ?? 0)
-      const rateOf = (what: string) => of(rounds, (row) => row[what]?.per_s ?? 0)
-      const refresh = cpuOf('refresh')
-      const figures = Object.fromEntries(
-        Object.keys(arms).map((what) => [
-          what,
-          { per_s: rateOf(what), cpu_ms: cpuOf(what), of_refresh: cpuOf(what) / refresh },
-        ]),
-      )
-      printFigure({ figure: 'federation', rounds: ROUNDS, arms: figures })
-      return Object.entries(figures).map(
-        ([what, { per_s, cpu_ms, of_refresh }]): Row => [
-          `${what}: per second; CPU`,
-          `${per_s.toFixed(0)}; ${us(cpu_ms)}`,
-          us(refresh),
-          `${of_refresh.toFixed(2)} of a refresh; two cores carry ${(2000 / cpu_ms).toFixed(0)}/s`,
-        ],
-      )
+      return await besideRefresh('federation', bench, sessions, calls, {
+        '  its return from the provider': ['sign-in through a provider', 'start of a sign-in'],
+        '  its logout there': ['the same and its logout there', 'sign-in through a provider'],
+        '  the answer of a passkey': ['sign-in by a passkey', 'question to a passkey'],
+      })
     } finally {
       await corp.close()
     }

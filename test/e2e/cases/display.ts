@@ -69,6 +69,11 @@ describe('the evidence on paper', () => {
         .locator('.topbar')
         .getByText(/^\d\d:\d\d UTC$/)
         .waitFor()
+      // Unfolded, and no question about the rights of the reader.
+      const folded = page.locator('main details')
+      expect(await folded.count()).toBeGreaterThan(1)
+      await page.getByText(`npx signalbox evidence export ${operation_id}`).waitFor()
+      expect(await page.getByText('What can I not do here?').isVisible()).toBe(false)
       // On a screen whose colors the person has set, one tab still differs from the others.
       await page.emulateMedia({ media: 'screen', forcedColors: 'active' })
       const grounds = `[...document.querySelectorAll('.tabs a')].map((tab) => getComputedStyle(tab).backgroundColor)`

@@ -78,7 +78,9 @@ describe('deciding a gate', () => {
       await brief.getByRole('heading', { name: 'Bound to your vote' }).waitFor()
       await brief.getByRole('heading', { name: /^Context as of \d\d:\d\d:\d\d$/ }).waitFor()
       await brief.getByText('no step changes a target').waitFor()
-      await brief.getByText(/^0 of 1 from netops: .*eva.* · not olga · .*: rejected, its nodes fail$/).waitFor()
+      await brief
+        .getByText(/^0 of 1 from netops: .*eva.* · not olga \(requester\) · until .*, then rejected, its nodes fail$/)
+        .waitFor()
       await page.getByText('Digest checked').waitFor()
       expect(new Set(asked)).toEqual(new Set(['gates/go']))
       expect(await wordsIn(page.getByRole('main'))).toBeLessThanOrEqual(140)

@@ -98,4 +98,34 @@ describe('an operation of 2,000 nodes', () => {
     },
     PATIENCE_MS,
   )
+
+  it(
+    'is whole on paper: records that are not read yet, and events that are not drawn yet',
+    async () => {
+      const page = await tabOf('eva')
+      await page.addInitScript('window.print = () => { window.printed = (window.printed ?? 0) + 1 }')
+      await page.goto(url('evidence'))
+      const rows = page.getByRole('table').locator('tbody tr')
+      await until(async () => (await rows.count()) === 200, { what: 'the first page' })
+      await page.emulateMedia({ media: 'print' })
+      const partly = page.getByText(/^Records 1 to 200 of \d+\./)
+      await partly.waitFor()
+      const all = Number(/of (\d+)/.exec((await partly.textContent()) ?? '')?.[1])
+      await page.emulateMedia({ media: 'screen' })
+      await page.getByRole('button', { name: 'Print', exact: true }).click()
+      await until(async () => (await page.evaluate('window.printed')) === 1, { what: 'the print', timeout_ms: 60_000 })
+      expect(await rows.count()).toBe(all)
+
+      await page.goto(url('activity?who=all'))
+      const events = page.getByRole('table')
+      await until(async () => Number(await events.getAttribute('aria-rowcount')) > 1000, { what: 'every event' })
+      expect(await rows.count()).toBeLessThan(100)
+      await page.emulateMedia({ media: 'print' })
+      await until(async () => (await rows.count()) > 1000, { what: 'a row for each event', timeout_ms: 30_000 })
+      await page.emulateMedia({ media: 'screen' })
+      await until(async () => (await rows.count()) < 100, { what: 'the rows near the view', timeout_ms: 30_000 })
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
 })

@@ -64,6 +64,14 @@ describe('a session in the browser', () => {
         await field.fill(password)
         await press(page, 'Set password')
       }
+      expect(await field.getAttribute('autocomplete')).toBe('new-password')
+      expect(await field.getAttribute('type')).toBe('password')
+      await press(page, 'Show password')
+      expect(await field.getAttribute('type')).toBe('text')
+      await press(page, 'Hide password')
+      expect(await field.getAttribute('type')).toBe('password')
+      const paste = "input => input.dispatchEvent(new ClipboardEvent('paste', { bubbles: true, cancelable: true }))"
+      expect(await field.evaluate(paste), 'no script holds a paste back').toBe(true)
       await field.fill('enno')
       await missing.filter({ hasText: 'An uppercase letter' }).waitFor()
       expect(await missing.count()).toBe(4)

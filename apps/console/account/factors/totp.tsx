@@ -7,6 +7,7 @@ import { PasswordAgain } from '../../command/fields.tsx'
 import { CodeField, digitsOf, isCode } from '../../forms/code.tsx'
 import { totpQuery } from '../../queries/me.ts'
 import { CopyButton } from '../../ui/copy.tsx'
+import { Failure } from '../../ui/failure.tsx'
 import { TimeText } from '../../values/time.tsx'
 import { tAccount } from '../../words/account.ts'
 import { tLogin } from '../../words/frame/login.ts'
@@ -44,6 +45,7 @@ export const TotpSection = () => {
         <p className="text-muted">{words.note}</p>
       </div>
       <Told said={stale ? null : said} />
+      {state.isError ? <Failure error={state.error} retry={() => void state.refetch()} /> : null}
       {stale ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
       {on ? (
         <p>

@@ -129,6 +129,7 @@ const CODES: Codes = {
   passkey_known: ['Dieser Passkey ist bereits eingetragen.', 'Diesen benutzen oder einen anderen wählen.'],
   too_many_passkeys: ['Mehr als 10 Passkeys sind nicht möglich.', 'Zuerst einen entfernen.'],
   too_many_credentials: ['Das Dienstkonto hat so viele Schlüssel, wie es darf.', 'Einen widerrufen.'],
+  kid_taken: ['Ein anderer Schlüssel des Dienstkontos hat diese kid.', 'Eine andere wählen oder jenen widerrufen.'],
   last_admin: ['Es bliebe niemand in der Administration.', 'Zuerst einer anderen Person die Rolle geben.'],
   change_closed: ['Die Änderung ist nicht mehr offen.', 'Bei Bedarf neu anfordern.'],
   user_deleted: ['Das Benutzerkonto ist endgültig gelöscht.', 'Ein neues mit anderem Namen anlegen.'],

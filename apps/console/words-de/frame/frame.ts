@@ -75,8 +75,12 @@ export const frame: typeof en.frame = {
     not_found: (noun: string) => `${noun} mit dieser ID fehlt oder ist für Sie nicht sichtbar.`,
     page_not_found: 'Unter dieser Adresse gibt es keine Seite.',
     home: 'Zum Eingang',
-    operations: 'Alle Vorgänge ansehen',
-    resources: 'Alle Ressourcen ansehen',
+    all: {
+      operation: 'Alle Vorgänge ansehen',
+      resource: 'Alle Ressourcen ansehen',
+      schedule: 'Alle Zeitpläne ansehen',
+      user: 'Alle Benutzer ansehen',
+    },
     forbidden_title: 'Nicht erlaubt',
     offline: 'Keine Antwort vom Server',
     code_away: {
@@ -96,6 +100,8 @@ export const frame: typeof en.frame = {
     patch: 'Planänderung',
     plan: 'Plan',
     resource: 'Ressource',
+    schedule: 'Zeitplan',
+    user: 'Benutzer',
   },
   status: {
     not_started: 'Nicht begonnen',

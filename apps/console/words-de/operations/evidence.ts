@@ -25,6 +25,8 @@ export const evidence: typeof en.evidence = {
     subject: 'Prüfsumme des Gegenstands',
     hash: 'Hash',
   },
+  print: 'Drucken',
+  partly: (n: number, all: number) => `Einträge 1 bis ${n} von ${all}. „Drucken“ auf dieser Seite druckt alle.`,
   verify: 'In diesem Browser prüfen',
   verifying: 'Alle Einträge werden gelesen und nachgerechnet …',
   holds: (n: number, hash: string) =>

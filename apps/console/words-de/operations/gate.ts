@@ -84,7 +84,7 @@ export const gate: typeof en.gate = {
       const from = groups.length > 0 ? ` aus ${list.format(groups)}` : ''
       return `${have} von ${quorum}${from}: ${names.length > 0 ? names.join(', ') : 'niemand darf entscheiden'}`
     },
-    not: (name: string) => `nicht ${name}`,
+    not: (name: string) => `nicht ${name} (anfordernd)`,
     void_vote: (name: string, why: string) => `Stimme von ${name} ungültig: ${why}`,
     why_void: {
       voter_disabled: 'Konto deaktiviert',
@@ -92,7 +92,7 @@ export const gate: typeof en.gate = {
       voter_tainted: 'Recht von einer beteiligten Person erhalten',
     },
     adds: (at: string, groups: string[]) => `ab ${at} auch ${list.format(groups)}`,
-    ends: (at: string, effect: string) => `${at}: ${effect}`,
+    ends: (at: string, effect: string) => `bis ${at}, dann ${effect}`,
     timeout: { reject: 'abgelehnt', hold: 'wartet weiter', approve: 'freigegeben' },
     effects: {
       fail_nodes: 'ihre Schritte schlagen fehl',

@@ -8,6 +8,8 @@ export const intent: typeof en.intent = {
   empty: 'Sie haben keine Vorhaben.',
   empty_all: 'Noch keine Vorhaben.',
   how: '„Neu“ wählen oder ausführen: npx signalbox intent create -f FILE.',
+  not_you: 'Ihre Rollen beginnen keine Änderungen. Die Verwaltung kann die Rolle planner oder operator vergeben.',
+  see_all: 'Alle Vorhaben ansehen',
   caption: 'Vorhaben, neueste zuerst',
   filter: 'Vorhaben',
   mine: 'Meine',

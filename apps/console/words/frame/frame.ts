@@ -73,8 +73,12 @@ export const frame = {
     not_found: (noun: string) => `No ${noun} with this id, or you may not see it.`,
     page_not_found: 'There is no page at this address.',
     home: 'Go to the inbox',
-    operations: 'See all operations',
-    resources: 'See all resources',
+    all: {
+      operation: 'See all operations',
+      resource: 'See all resources',
+      schedule: 'See all schedules',
+      user: 'See all users',
+    },
     forbidden_title: 'Not allowed',
     offline: 'No answer from the server',
     code_away: {
@@ -87,7 +91,16 @@ export const frame = {
     },
     limited: 'Too many pages were opened in a short time',
   },
-  noun: { operation: 'operation', gate: 'gate', node: 'node', patch: 'patch', plan: 'plan', resource: 'resource' },
+  noun: {
+    operation: 'operation',
+    gate: 'gate',
+    node: 'node',
+    patch: 'patch',
+    plan: 'plan',
+    resource: 'resource',
+    schedule: 'schedule',
+    user: 'user',
+  },
   status: {
     not_started: 'Not started',
     queued: 'Queued',

@@ -22,6 +22,8 @@ export const evidence = {
     subject: 'Subject digest',
     hash: 'Hash',
   },
+  print: 'Print',
+  partly: (n: number, all: number) => `Records 1 to ${n} of ${all}. “Print” on this page prints all.`,
   verify: 'Verify in this browser',
   verifying: 'Reading and recomputing every record …',
   holds: (n: number, hash: string) =>

@@ -62,7 +62,7 @@ export const gate = {
     who: 'Who',
     votes: (have: number, quorum: number, groups: string[], names: string[]) =>
       `${have} of ${quorum}${groups.length > 0 ? ` from ${list.format(groups)}` : ''}: ${names.length > 0 ? names.join(', ') : 'nobody may decide'}`,
-    not: (name: string) => `not ${name}`,
+    not: (name: string) => `not ${name} (requester)`,
     void_vote: (name: string, why: string) => `${name}’s vote is void: ${why}`,
     why_void: {
       voter_disabled: 'account disabled',
@@ -70,7 +70,7 @@ export const gate = {
       voter_tainted: 'right given by a participant',
     } as Record<string, string>,
     adds: (at: string, groups: string[]) => `${at} adds ${list.format(groups)}`,
-    ends: (at: string, effect: string) => `${at}: ${effect}`,
+    ends: (at: string, effect: string) => `until ${at}, then ${effect}`,
     timeout: { reject: 'rejected', hold: 'keeps waiting', approve: 'approved' } as Record<string, string>,
     effects: {
       fail_nodes: 'its nodes fail',

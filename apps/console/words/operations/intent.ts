@@ -7,6 +7,8 @@ export const intent = {
   empty: 'You have no intents.',
   empty_all: 'No intents yet.',
   how: 'Select New, or run: npx signalbox intent create -f FILE.',
+  not_you: 'Your roles start no changes. An administrator can give you the role planner or operator.',
+  see_all: 'See all intents',
   caption: 'Intents, newest first',
   filter: 'Intents',
   mine: 'Mine',

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { Closed } from '../closed.ts'
-import { text } from '../text.ts'
+import { LINE, NAME, text } from '../text.ts'
 import {
   Annotations,
   EvidenceRef,
@@ -210,15 +210,11 @@ export const ResourceListQuery = Closed({
 })
 export type ResourceListQuery = Static<typeof ResourceListQuery>
 
-/** No control characters, and not blank: a person must see it in a list. */
-const VISIBLE =
-  '^[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f][^\\u0000-\\u001f\\u007f-\\u009f]*$'
-const Name = Type.String({ minLength: 1, maxLength: 253, pattern: VISIBLE })
 const writable = {
-  display_name: Type.Optional(Name),
+  display_name: Type.Optional(Type.String({ minLength: 1, maxLength: 253, pattern: LINE })),
   labels: Type.Optional(Labels),
   annotations: Type.Optional(Annotations),
-  owner: Type.Optional(Type.String({ minLength: 1, maxLength: 128, pattern: VISIBLE })),
+  owner: Type.Optional(Type.String({ minLength: 1, maxLength: 128, pattern: LINE })),
 }
 
 export const RelationshipInput = Closed({
@@ -242,7 +238,7 @@ export const ResourceCreate = Closed(
   {
     resource_id: Type.Optional(ResourceId),
     type_key: TypeKey,
-    name: Name,
+    name: Type.String({ minLength: 1, maxLength: 253, pattern: NAME }),
     ...writable,
     parent_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
     desired_state: State,

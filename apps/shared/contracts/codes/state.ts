@@ -50,6 +50,7 @@ export const STATE = {
     field_owned: ['Another manager set a field to another value.', 'Change it at its owner, or send it with force.'],
     type_changed: ['The resource has another type.', 'Import it under another id.'],
     too_many_credentials: ['The machine has as many credentials as it may.', 'Revoke one that is no longer used.'],
+    kid_taken: ['Another key of the machine has this kid.', 'Choose another kid, or revoke the other key first.'],
     last_admin: ['No active administrator would be left.', 'Make someone else an administrator first.'],
     change_closed: ['The change is no longer open.', 'Request it again if it is still needed.'],
     user_deleted: ['The user is deleted for good.', 'Create a new user with another name.'],

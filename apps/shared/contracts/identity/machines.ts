@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { Closed } from '../closed.ts'
-import { text } from '../text.ts'
+import { LINE, text } from '../text.ts'
 import { GrantScope, pageOf } from './users.ts'
 
 const id = () => Type.String({ format: 'uuid' })
@@ -70,7 +70,7 @@ export const NewMachine = Closed(
 export const NewCredential = Closed(
   {
     kind: CredentialKind,
-    name: text('GitHub', { minLength: 1, maxLength: 100 }),
+    name: text('GitHub', { minLength: 1, maxLength: 100, pattern: LINE }),
     permissions: Type.Array(MachinePermission, { minItems: 1, uniqueItems: true }),
     scope: Type.Optional(GrantScope),
     networks: Type.Optional(

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { Closed } from '../closed.ts'
-import { text } from '../text.ts'
+import { LINE, text } from '../text.ts'
 
 const id = () => Type.String({ format: 'uuid' })
 const time = () => Type.String({ format: 'date-time' })
@@ -85,7 +85,7 @@ export const Reason = Closed(
 export const NewGroup = Closed(
   {
     group_key: GroupKey,
-    name: text('Network operations', { minLength: 1, maxLength: 200 }),
+    name: text('Network operations', { minLength: 1, maxLength: 200, pattern: LINE }),
     description: Type.Optional(Type.String({ maxLength: 2000 })),
   },
   { examples: [{ group_key: 'storage', name: 'Storage team' }] },
@@ -100,7 +100,7 @@ export const GroupView = Type.Object({
 })
 export const GroupPatch = Closed(
   {
-    name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    name: Type.Optional(Type.String({ minLength: 1, maxLength: 200, pattern: LINE })),
     description: Type.Optional(nullable(Type.String({ maxLength: 2000 }))),
   },
   { examples: [{ name: 'Network operations, night shift' }], minProperties: 1 },

@@ -1,12 +1,12 @@
 import Type, { type Static } from 'typebox'
 import { Closed } from '../closed.ts'
-import { text } from '../text.ts'
+import { LINE, text } from '../text.ts'
 
 /** Searches that people keep under a name (console.md 5.1). */
 export const VIEW_LISTS = ['inbox', 'operations', 'resources'] as const
 export type ViewList = (typeof VIEW_LISTS)[number]
 
-const Name = text('Unhealthy in eu1', { minLength: 1, maxLength: 60, pattern: '^\\S(.*\\S)?$' })
+const Name = text('Unhealthy in eu1', { minLength: 1, maxLength: 60, pattern: LINE })
 export const ViewFilters = Type.Record(Type.String({ pattern: '^[a-z_]{1,32}$' }), Type.String({ maxLength: 500 }), {
   additionalProperties: false,
   maxProperties: 10,

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { Closed } from '../closed.ts'
 import { DryRun, GateId, ListOf, Nullable, NullableText, OperationId, PageQuery, Time } from '../operations/common.ts'
-import { text } from '../text.ts'
+import { LINE, text } from '../text.ts'
 
 /** How people are reached when a decision waits for them (federation.md 9). */
 const ADDED_KINDS = ['email', 'webhook', 'slack', 'teams'] as const
@@ -44,7 +44,7 @@ const whose = {
 }
 export const NotifyQuery = Closed(whose)
 export const DestinationParams = Type.Object({ destination_id: DestinationId })
-const Name = text('mail', { minLength: 1, maxLength: 60, pattern: '\\S' })
+const Name = text('mail', { minLength: 1, maxLength: 60, pattern: LINE })
 
 export const DestinationBody = Closed({
   kind: Type.Enum([...ADDED_KINDS]),

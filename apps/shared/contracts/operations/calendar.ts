@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { Closed } from '../closed.ts'
-import { text } from '../text.ts'
+import { LINE, text } from '../text.ts'
 import { AllowedActionSchema, DryRun, Nullable, Time } from './common.ts'
 
 /** Windows and freezes (operations.md 3.5). */
@@ -38,7 +38,7 @@ export const CalendarView = Type.Object({
 })
 
 const freeze = {
-  title: text('No changes while the network is rebuilt', { minLength: 1, maxLength: 200 }),
+  title: text('No changes while the network is rebuilt', { minLength: 1, maxLength: 200, pattern: LINE }),
   applies: text("target.labels.?environment.orValue('') == 'prod'", {
     minLength: 1,
     maxLength: 2048,

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { Closed } from '../closed.ts'
-import { text } from '../text.ts'
+import { LINE, text } from '../text.ts'
 import {
   ActorSchema,
   AllowedActionSchema,
@@ -86,7 +86,7 @@ const Compensate = Closed({
 })
 export const GraphNode = Closed({
   node_id: NodeId,
-  name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 200, pattern: LINE })),
   kind: Type.Optional(Type.Enum(['task', 'barrier', 'wait'])),
   executor: Type.Optional(Key),
   pool: Type.Optional(Key),
@@ -175,7 +175,7 @@ export const GraphGate = Closed({
 export const IntentBody = Closed(
   {
     kind: Type.Enum([...INTENT_KINDS]),
-    title: text('web 2.4.0 on eu1', { minLength: 1, maxLength: 200, pattern: '\\S' }),
+    title: text('web 2.4.0 on eu1', { minLength: 1, maxLength: 200, pattern: LINE }),
     reason: Reason,
     targets: Type.Optional(Type.Array(Target, { maxItems: 100 })),
     labels: Type.Optional(Labels),

@@ -1,0 +1,169 @@
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
+import { accessibilityOf } from '../../support/browser.ts'
+import { until } from '../../support/until.ts'
+import { accounts, PATIENCE_MS, people, press, sitDown, stack, start } from '../desk.ts'
+
+const FAULT = 'This part of the server has a fault.'
+const json = {
+  ...{ type: '/docs/errors/internal_error', title: 'Internal error', status: 500, detail: FAULT, retryable: false },
+  ...{ category: 'internal_error', code: 'internal_error', request_id: 'a-request' },
+}
+
+/** Every read of this path fails until the returned function is called. */
+const breakReads = async (page: Page, path: string): Promise<() => Promise<void>> => {
+  const broken = (url: URL) => url.pathname === `/api${path}`
+  await page.route(broken, (route) =>
+    route.fulfill({ status: 500, contentType: 'application/problem+json', body: JSON.stringify(json) }),
+  )
+  return () => page.unroute(broken)
+}
+
+describe('a read that fails', () => {
+  it(
+    'is said where its answer would be, states no other fact, and leaves the rest of the page usable',
+    async () => {
+      const { operation_id, url } = await start('faulty')
+      const { context, page } = await sitDown('olga')
+      /** The page with this read broken says so beside `beside`, and is whole after a retry. */
+      const survives = async (address: string, path: string, beside: string, absent?: string) => {
+        const mend = await breakReads(page, path)
+        await page.goto(address)
+        const alert = page.getByRole('alert').filter({ hasText: FAULT }).first()
+        await alert.waitFor()
+        await page.getByText(beside).first().waitFor()
+        if (absent) expect(await page.getByText(absent).count(), `${address}: ${absent}`).toBe(0)
+        expect(await accessibilityOf(page)).toEqual([])
+        await mend()
+        await alert.getByRole('button', { name: 'Retry' }).click()
+        await until(async () => (await page.getByRole('alert').filter({ hasText: FAULT }).count()) === 0, {
+          what: `${address} after ${path}`,
+        })
+      }
+      const { gateway_url: at } = stack
+      await survives(`${at}/inbox?for=all`, '/v1/waiting', 'Go on with faulty?')
+      // Its views read for themselves.
+      await survives(`${url}/nodes`, `/v1/operations/${operation_id}`, 'task second')
+      await survives(
+        `${at}/new?kind=change&type=infra.generic`,
+        '/v1/resource-types/infra.generic',
+        'Reason',
+        'This has no values to set.',
+      )
+      await survives(
+        `${at}/settings/passkeys`,
+        '/v1/users/me/totp',
+        'Authenticator app',
+        'You have no authenticator app.',
+      )
+      await survives(`${at}/settings/notifications`, '/v1/notifications/push', 'Notifications')
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'is not repeated for ever where a page reads the whole of a list',
+    async () => {
+      const { operation_id, url } = await start('torn')
+      const { context, page } = await sitDown('olga')
+      let asked = 0
+      await page.route(`**/api/v1/operations/${operation_id}/timeline?**`, async (route) => {
+        if (new URL(route.request().url()).searchParams.get('after_seq') !== '0') {
+          asked += 1
+          return route.fulfill({ status: 500, contentType: 'application/problem+json', body: JSON.stringify(json) })
+        }
+        const answer = await route.fetch()
+        const { events, ...rest } = await answer.json()
+        // As a page of a long list: another one follows.
+        const full = Array.from({ length: 1000 }, (_, at) => ({ ...events[0], seq: at + 1 }))
+        await route.fulfill({ response: answer, json: { ...rest, events: full } })
+      })
+      await page.goto(`${url}/activity?who=all`)
+      await page.getByRole('alert').filter({ hasText: FAULT }).waitFor()
+      const before = asked
+      await page.waitForTimeout(3000)
+      expect(asked).toBeLessThanOrEqual(before + 1)
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
+describe('a thing that does not exist', () => {
+  it(
+    'is said to be missing, whatever its id looks like, with the list of such things as the next step',
+    async () => {
+      const { context, page } = await sitDown('ada')
+      const nobody = '00000000-0000-7000-8000-000000000000'
+      for (const [path, noun, list] of [
+        ['/resources/%F0%9F%98%80', 'resource', 'See all resources'],
+        [`/resources/${'x'.repeat(400)}`, 'resource', 'See all resources'],
+        ['/operations/%F0%9F%98%80/graph', 'operation', 'See all operations'],
+        [`/admin/users/${nobody}`, 'user', 'See all users'],
+        [`/schedules/${nobody}`, 'schedule', 'See all schedules'],
+      ] as const) {
+        // Within the open console: the edge itself refuses such a path.
+        await page.evaluate(`history.pushState({}, '', '${path}'); dispatchEvent(new PopStateEvent('popstate'))`)
+        await page.getByRole('alert').getByText(`No ${noun} with this id, or you may not see it.`).waitFor()
+        expect(await accessibilityOf(page)).toEqual([])
+        await page.getByRole('alert').getByRole('link', { name: list }).click()
+        await page.getByRole('alert').waitFor({ state: 'detached' })
+      }
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'includes the form of a change, for those who may start none',
+    async () => {
+      const vera = { username: 'vera', password: 'hT7wq-zN3pk-sB9vx-dL5ry', roles: ['viewer'] }
+      await ensurePerson(stack.gateway_url, people.ada, vera, 'netops')
+      accounts.set('vera', vera)
+      const { context, page } = await sitDown('vera')
+      await page.goto(`${stack.gateway_url}/new`)
+      await page.getByText('Your roles start no changes.').waitFor()
+      expect(await page.locator('main form').count()).toBe(0)
+      expect(await accessibilityOf(page)).toEqual([])
+      await page.getByRole('link', { name: 'See all intents' }).click()
+      await page.getByRole('heading', { level: 1, name: 'Intents' }).waitFor()
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
+describe('an inbox that is longer than a page', () => {
+  it(
+    'reaches every gate, and draws no more than were asked for',
+    async () => {
+      const gates = Array.from({ length: 60 }, (_, at) => `long-${at}`)
+      const node = { kind: 'task', executor: 'noop', with: {}, idempotent: true, depends_on: [] }
+      const policy = { approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }] }, deadline_s: 3600 }
+      const made = await people.olga.post<{ intent_id: string }>('/v1/intents', {
+        ...{ kind: 'graph', title: 'long inbox', reason: 'a test', targets: [] },
+        graph: {
+          nodes: gates.map((node_id) => ({ ...node, node_id, name: node_id })),
+          gates: gates.map((id) => ({ gate_id: id, question: `Go on with ${id}?`, guards: [id], policy })),
+        },
+      })
+      const plan = await people.olga.post<{ plan_id: string; plan_hash: string }>(
+        `/v1/intents/${made.body.intent_id}/plan-preview`,
+        {},
+      )
+      await people.olga.post(`/v1/plans/${plan.body.plan_id}/start`, { reviewed_plan_hash: plan.body.plan_hash })
+      const counted = async () => (await people.eva.get<{ counts: { gates_mine: number } }>('/v1/me')).counts.gates_mine
+      await until(async () => (await counted()) >= 60, { what: 'sixty gates', timeout_ms: 60_000 })
+      const { context, page } = await sitDown('eva')
+      const cards = page.getByRole('article')
+      await until(async () => (await cards.count()) === 50, { what: 'the first page' })
+      await press(page, 'Load more')
+      await page.getByRole('link', { name: 'Go on with long-59?' }).waitFor()
+      await until(async () => (await cards.count()) === (await counted()), { what: 'every gate' })
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+})
