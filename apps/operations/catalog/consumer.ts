@@ -54,7 +54,9 @@ export const startCatalogConsumer = ({ projection, log, prefix, fence, watch_ms 
         durable: 'operations-catalog',
         ...(fence && { fenced: async (message) => refuseEvent(await fence(), 'catalog', epochOf(message)) }),
         handle: async (message) => {
-          const result = await projection.apply(message as unknown as CatalogEvent)
+          const event = message as unknown as CatalogEvent
+          if (projection.hasRead(event)) return
+          const result = await projection.apply(event)
           if (typeof result !== 'string')
             throw new Error(`${result.resource_id} is at ${result.have}, not at ${result.need}`)
         },

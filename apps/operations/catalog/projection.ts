@@ -16,9 +16,13 @@ import { fillAll, refill } from './fill.ts'
  */
 export const createCatalogProjection = (deps: ApplyDeps) => {
   let running: Promise<void> | undefined
+  let followed = 0n
+  const passed = (pub_seq: string) => {
+    followed = BigInt(pub_seq)
+  }
   /** Brings the projection to the end of the catalog's log; callers at one time share one run. */
   const catchUp = (): Promise<void> => {
-    running ??= apart(() => follow(deps)).finally(() => {
+    running ??= apart(() => follow(deps, passed)).finally(() => {
       running = undefined
     })
     return running
@@ -28,6 +32,8 @@ export const createCatalogProjection = (deps: ApplyDeps) => {
     apply: (event: CatalogEvent) => apply(deps, event),
     bring: (event: CatalogEvent) => bring(deps, event),
     catchUp,
+    /** Whether the log has brought an event already: NATS tells it long after, where many come at once. */
+    hasRead: ({ pub_seq }: CatalogEvent): boolean => pub_seq !== null && BigInt(pub_seq) <= followed,
     refill: (truth: readonly Truth[]) => refill(deps, truth),
     park: (event: CatalogEvent, error: Error, tries: number) => park(deps, event, error, tries),
     followOne: (agg_type: string, agg_id: string) => followOne(deps, agg_type, agg_id),
@@ -37,7 +43,7 @@ export const createCatalogProjection = (deps: ApplyDeps) => {
 }
 export type CatalogProjection = ReturnType<typeof createCatalogProjection>
 
-const follow = async (deps: ApplyDeps): Promise<void> => {
+const follow = async (deps: ApplyDeps, passed: (pub_seq: string) => void): Promise<void> => {
   if (!(await readWatermark(deps.db))) await fillAll(deps)
   for (;;) {
     const asked_at = new Date().toISOString()
@@ -49,6 +55,7 @@ const follow = async (deps: ApplyDeps): Promise<void> => {
     }
     const last = items.at(-1)?.pub_seq
     await moveWatermark(deps.db, last ?? from, { at: asked_at })
+    passed(last ?? from)
     if (last === undefined || last === null || items.length < 500) return
   }
 }
