@@ -39,6 +39,7 @@ export default defineConfig({
               name: 'decide',
               test: /console\/(words\/decide|votes\/(votes|releases)|values\/(links|person)|ui\/(failure|copy)|kit\/wish|command\/allowed)\.|client\/digest/,
             },
+            { name: 'list', test: /console\/(ui\/table|queries\/pages)\.|\/(useI|i)nfiniteQuery\w*\./ },
             { name: 'brief', test: /console\/votes\/brief\./ },
           ],
         },

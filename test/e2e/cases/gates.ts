@@ -239,7 +239,7 @@ describe('deciding a gate', () => {
     async () => {
       const page = await tabOf('eva')
       await page.goto((await start('late', { deadline_s: 4 })).gate)
-      await page.getByText(/: rejected, its nodes fail$/).waitFor()
+      await page.getByText(/, then rejected, its nodes fail$/).waitFor()
       await page
         .getByText(/^Expired .* without a decision\./)
         .first()

@@ -70,8 +70,9 @@ describe('a session in the browser', () => {
       expect(await field.getAttribute('type')).toBe('text')
       await press(page, 'Hide password')
       expect(await field.getAttribute('type')).toBe('password')
-      const paste = "input => input.dispatchEvent(new ClipboardEvent('paste', { bubbles: true, cancelable: true }))"
-      expect(await field.evaluate(paste), 'no script holds a paste back').toBe(true)
+      const paste = `document.querySelector('input[autocomplete=new-password]')
+        .dispatchEvent(new ClipboardEvent('paste', { bubbles: true, cancelable: true }))`
+      expect(await page.evaluate(paste), 'no script holds a paste back').toBe(true)
       await field.fill('enno')
       await missing.filter({ hasText: 'An uppercase letter' }).waitFor()
       expect(await missing.count()).toBe(4)
