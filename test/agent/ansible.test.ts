@@ -175,7 +175,7 @@ it('hosts fail one by one: a refused key, a closed port and a failing task are n
 }, 180_000)
 
 it('a playbook that hangs is stopped, and says which task was running; so does a killed agent leave it unknown', async () => {
-  const inputs = inputsOf({ playbook: 'hang.yml', limit: ['web1'], timeout_s: 6 })
+  const inputs = inputsOf({ playbook: 'hang.yml', limit: ['web1'], timeout_s: 15 })
   const path = await lab.start(node('hang', 'ansible.run', inputs, ['hosts']))
   const node1 = await lab.reaches(path, 'outcome_unknown', 'hang')
   expect(node1).toMatchObject({ error_class: 'timeout', error_message: expect.stringContaining('"hang" at web1') })
