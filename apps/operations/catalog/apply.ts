@@ -69,7 +69,7 @@ const applyKnown = async (deps: ApplyDeps, event: CatalogEvent): Promise<Applied
  * itself, which finds the one that cannot be.
  */
 export const applyTogether = async (
-  { db }: Pick<ApplyDeps, 'db'>,
+  { db, log }: Pick<ApplyDeps, 'db' | 'log'>,
   events: readonly CatalogEvent[],
 ): Promise<boolean> => {
   if (events.some((event) => !KNOWN_EVENTS.has(event.type) || payloadFault(event) !== undefined)) return false
@@ -79,7 +79,8 @@ export const applyTogether = async (
       crashPoint('projector.before_commit')
     })
     return true
-  } catch {
+  } catch (error) {
+    log.warn({ err: error, events: events.length }, 'events of the catalog are applied one by one')
     return false
   }
 }
