@@ -62,10 +62,6 @@ export const tryLockOf = (lock: Lock): SQL => call('pg_try_advisory_xact_lock', 
 /** Waits for the lock of one thing that ends with the transaction. `key` is SQL of type text: an expression or `$1::text`. */
 export const keyedLock = (kind: KeyedLock, key: string): string => `pg_advisory_xact_lock(${hashed(kind, key)})`
 
-/** As keyedLock, for the one thing of this key. */
-export const keyedLockOf = (kind: KeyedLock, key: string): SQL =>
-  sql`pg_advisory_xact_lock(hashtextextended(${sql.raw(`'${KEYED[kind]}'`)} || ${key}::text, 0))`
-
 /** As lockOf, as a statement for a connection of one's own. */
 export const lockStatement = (lock: Lock): string => `select pg_advisory_xact_lock(${LOCKS[lock]})`
 

@@ -4,7 +4,7 @@ import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lockPacks } from '../../db/catalog/types.ts'
 import { createDb, type Tx } from '../../db/client.ts'
-import { KEYED, keyedLockOf, LOCKS, lockOf, tryLockOf } from '../../db/locks.ts'
+import { KEYED, keyedLock, LOCKS, lockOf, tryLockOf } from '../../db/locks.ts'
 import { lockKeys } from '../../db/token/queries.ts'
 import { testDatabase } from '../support/database.ts'
 
@@ -56,7 +56,7 @@ describe('advisory locks', () => {
 
   it('of one thing hold that thing and that kind alone', async () => {
     const lock = (kind: keyof typeof KEYED, key: string) => (tx: Tx) =>
-      tx.execute(sql`select ${keyedLockOf(kind, key)}`)
+      tx.execute(sql`select ${sql.raw(keyedLock(kind, `'${key}'`))}`)
     await beside(lock('catalog', 'a'), lock('catalog', 'b'))
     await beside(lock('catalog', 'a'), lock('places', 'a'))
     await expect(beside(lock('catalog', 'a'), lock('catalog', 'a'))).rejects.toMatchObject(waits)

@@ -1,9 +1,9 @@
 import type { Db, Tx } from '../../../db/client.ts'
 import { foldEvents } from '../../../db/operations/projection/events.ts'
+import { saveHealths } from '../../../db/operations/projection/many.ts'
 import {
   type Applied,
   applyOnce,
-  foldHealth,
   foldPart,
   foldResource,
   moveWatermark,
@@ -97,7 +97,7 @@ const prepare = async (
   }
   if (event.type === 'health.changed') {
     const { status } = event as unknown as { status: string }
-    return (tx) => foldHealth(tx, event.agg_id, status)
+    return (tx) => saveHealths(tx, [{ resource_id: event.agg_id, status }])
   }
   if (event.type === 'intent.requested') {
     const intent = event as unknown as IntentRequestedPayload

@@ -1,12 +1,12 @@
 import { lockVersion } from '../../../db/inbox.ts'
 import { isPlain } from '../../../db/operations/projection/events.ts'
+import { CATALOG_CONSUMER } from '../../../db/operations/projection/many.ts'
 import type { Truth } from '../../../db/operations/projection/refill.ts'
-import { CATALOG_CONSUMER, moveWatermark, parkEvent, readWatermark } from '../../../db/operations/projection/rows.ts'
+import { moveWatermark, parkEvent, readWatermark } from '../../../db/operations/projection/rows.ts'
 import { inboxOf } from '../../../db/operations/tables/index.ts'
 import type { CatalogEvent } from '../../shared/contracts/catalog/events.ts'
 import { apart } from '../../shared/process/deadline.ts'
 import { isOutage } from '../../shared/process/outage.ts'
-
 import { type ApplyDeps, apply, applyTogether, bring, tryToApply } from './apply.ts'
 import { fillAll, refill } from './fill.ts'
 

@@ -1,8 +1,16 @@
 import type { CatalogEvent } from '../../../apps/shared/contracts/catalog/events.ts'
 import type { Tx } from '../../client.ts'
 import { inboxOf } from '../tables/index.ts'
-import { CATALOG_CONSUMER, foldOperation, foldRelationships, ProjectionGap, type ResourceEvent } from './rows.ts'
-import { lockResources, lockVersions, nameOf, saveHealths, saveResources, setVersions } from './snapshot.ts'
+import {
+  CATALOG_CONSUMER,
+  lockResources,
+  lockVersions,
+  nameOf,
+  saveHealths,
+  saveResources,
+  setVersions,
+} from './many.ts'
+import { foldOperation, foldRelationships, ProjectionGap, type ResourceEvent } from './rows.ts'
 
 /** An event that changes rows by what it says itself. */
 export const isPlain = (event: CatalogEvent): boolean => {

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Tx } from '../../client.ts'
-import { CATALOG_CONSUMER } from './rows.ts'
+import { CATALOG_CONSUMER } from './many.ts'
 
 /** An aggregate and the version that its owner has. */
 export type Truth = { agg_type: string; agg_id: string; ver: number }

@@ -7,12 +7,9 @@ import type {
 } from '../../../apps/shared/contracts/catalog/events.ts'
 import type { ResourceDocument } from '../../../apps/shared/contracts/catalog/resources.ts'
 import type { RelationshipType, ResourceType } from '../../../apps/shared/contracts/catalog/types.ts'
-import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, type Queryable, type Tx, updateRows } from '../../client.ts'
 import { lockVersion, parkLetter, receive, setVersion } from '../../inbox.ts'
-import { keyedLockOf } from '../../locks.ts'
 import {
-  catalog_health,
   catalog_relationship_types,
   catalog_relationships,
   catalog_resources,
@@ -21,9 +18,7 @@ import {
   projection,
   resource_operation_index,
 } from '../tables/index.ts'
-
-/** Inbox name of the projection of the catalog: one for NATS and for the HTTP door (operations.md 9.2). */
-export const CATALOG_CONSUMER = 'catalog'
+import { CATALOG_CONSUMER, lockResources, saveResources } from './many.ts'
 
 /** The event is ahead of the projection: earlier ones must come first. Rolls the transaction back. */
 export class ProjectionGap extends Error {
@@ -58,17 +53,14 @@ export const applyOnce = async (tx: Tx, event: CatalogEvent, fold: (tx: Tx) => P
   if (agg_version > ver + 1) throw new ProjectionGap(agg_type, agg_id, ver, agg_version)
   if (!(await receive(tx, inboxOf, CATALOG_CONSUMER, event_id))) return 'duplicate'
   if (agg_version <= ver) return 'older'
-  await lockResource(tx, event.resource_id ?? agg_id)
+  await lockResources(tx, [event.resource_id ?? agg_id])
   await fold(tx)
   await setVersion(tx, inboxOf, CATALOG_CONSUMER, agg_type, agg_id, agg_version)
   return 'applied'
 }
 
-/** Events of a resource and of its health come one after the other, in whatever order. */
-const lockResource = (tx: Tx, resource_id: string) => tx.execute(sql`select ${keyedLockOf('catalog', resource_id)}`)
-
 export const foldResource = async (tx: Tx, event: ResourceEvent): Promise<void> => {
-  await saveResource(tx, event.document)
+  await saveResources(tx, [event.document])
   await foldRelationships(tx, event.relationship_changes)
   await foldOperation(tx, event)
 }
@@ -82,22 +74,7 @@ export const foldOperation = async (tx: Tx, event: ResourceEvent): Promise<void>
   })
 }
 
-export const saveResource = async (tx: Tx, document: ResourceDocument): Promise<void> => {
-  const { resource_id } = document
-  const row = {
-    resource_id,
-    ...pick(document, 'type_key', 'type_version', 'name', 'parent_id', 'version', 'lifecycle_status', 'labels'),
-    annotations: document.annotations,
-    desired_state: document.desired_state as Members,
-    observed_state: document.observed_state as Members,
-    change_seq: NEXT_CHANGE,
-    health_status: sql<string>`coalesce((select status from ${catalog_health} where ${catalog_health.resource_id} = ${resource_id}), 'unknown')`,
-    updated_at: NOW,
-  }
-  await tx.insert(catalog_resources).values(row).onConflictDoUpdate({ target: catalog_resources.resource_id, set: row })
-}
 type Members = Record<string, unknown>
-const NEXT_CHANGE = sql<number>`nextval('operations.catalog_change_seq')`
 const NOW = sql<string>`clock_timestamp()`
 
 /** A part of the relationships that a version changed; one that is known with all it changed has brought it already. */
@@ -150,16 +127,6 @@ export const foldRelationships = async (tx: Tx, changes: readonly RelationshipEv
         setWhere: sql`${row.open} and (not excluded.open or ${row.rev} < excluded.rev)`,
       })
   }
-}
-
-export const foldHealth = async (tx: Tx, resource_id: string, status: string): Promise<void> => {
-  const row = { resource_id, status }
-  await tx.insert(catalog_health).values(row).onConflictDoUpdate({ target: catalog_health.resource_id, set: row })
-  await updateRows(tx, { resource_id }, catalog_resources, {
-    health_status: status,
-    change_seq: NEXT_CHANGE,
-    updated_at: NOW,
-  })
 }
 
 /** The catalog's types as they are now. A type that is gone stays: resources of it may still be there. */
