@@ -54,6 +54,20 @@ afterAll(async () => {
 })
 
 describe('what reaches an upstream', () => {
+  it('is answered to HEAD as to GET without the body; what a look would use up or keep open is refused', async () => {
+    const [full, head] = [await api('/api/v1/resources'), await api('/api/v1/resources', { method: 'HEAD' })]
+    expect([head.status, head.text]).toEqual([200, ''])
+    for (const name of ['content-type', 'content-length', 'content-security-policy'])
+      expect([name, head.headers[name]]).toEqual([name, full.headers[name]])
+    expect(upstream.last()?.method).toBe('GET')
+    const own = await send(`${gateway.url}/health/ready`, { method: 'HEAD' })
+    expect([own.status, own.text, own.headers['content-type']]).toEqual([200, '', 'application/json; charset=utf-8'])
+    const stranger = await send(`${gateway.url}/api/v1/resources`, { method: 'HEAD' })
+    expect([stranger.status, stranger.text]).toEqual([401, ''])
+    for (const path of ['/v1/sso/acme/callback?code=x&state=y', '/api/v1/events', '/v1/token'])
+      expect([path, (await api(path, { method: 'HEAD' })).status]).toEqual([path, 405])
+  })
+
   it('carries the identity of the token and nothing that the client made up', async () => {
     const answer = await api('/api/v1/resources?page_size=5', {
       headers: {
@@ -199,7 +213,7 @@ describe('the edge refuses', () => {
       expect(codeOf(answer), path).toEqual(path === '/metrics' ? [200, undefined] : [404, 'not_found'])
     }
     const wrong = await api('/api/v1/resources', { method: 'DELETE' })
-    expect([...codeOf(wrong), wrong.headers.allow]).toEqual([405, 'method_not_allowed', 'GET, POST'])
+    expect([...codeOf(wrong), wrong.headers.allow]).toEqual([405, 'method_not_allowed', 'GET, POST, HEAD'])
     expect(codeOf(await api('/api/..%2finternal'))).toEqual([400, 'bad_path'])
     expect(await raw(gateway.url, 'GET /api/../internal/v1 HTTP/1.1\r\nHost: x\r\n\r\n', /\{.*\}/)).toMatch(/bad_path/)
     expect(await raw(gateway.url, 'GET http://x/internal/v1 HTTP/1.1\r\nHost: x\r\n\r\n', /\{.*\}/)).toMatch(/bad_path/)

@@ -230,7 +230,7 @@ const serve = async (
   try {
     const since = performance.now()
     const request = {
-      method: req.method ?? 'GET',
+      method: route.method,
       path: target.query ? `${upstream_path}?${target.query}` : upstream_path,
       headers: upstreamHeaders(req.headers, {
         upstream,

@@ -1,11 +1,11 @@
-import type { Method, Route } from './table.ts'
+import type { Route } from './table.ts'
 
 type Node = { literals: Map<string, Node>; parameter: Node | undefined; routes: Map<string, Compiled> }
 type Compiled = { route: Route; parts: ({ literal: string } | { name: string })[] }
 
 /** A route with the values of its path, decoded. */
 export type Match = { route: Route; upstream_path: string }
-export type Found = { match: Match } | { allow: Method[] } | undefined
+export type Found = { match: Match } | { allow: string[] } | undefined
 
 const MAX_VALUE = 255
 /** A path value: what a client may name, after the path rules. Control characters cannot get here. */
@@ -24,12 +24,21 @@ export const createRouter = (routes: readonly Route[]) => {
     const values: string[] = []
     const node = walk(root, segments, 0, values)
     if (!node || node.routes.size === 0) return undefined
-    const compiled = node.routes.get(method)
-    if (!compiled) return { allow: [...node.routes.keys()] as Method[] }
+    const compiled = node.routes.get(method) ?? (method === 'HEAD' ? readOf(node) : undefined)
+    if (!compiled) return { allow: [...node.routes.keys(), ...(readOf(node) ? ['HEAD'] : [])] }
     return { match: { route: compiled.route, upstream_path: pathOf(compiled, values) } }
   }
 }
 export type Router = ReturnType<typeof createRouter>
+
+/**
+ * What a HEAD asks for: the GET of the same path, whose body is then left out. A stream has no end to wait for, and the
+ * way back from an identity provider is gone once: a look at the link must not take it.
+ */
+const readOf = ({ routes }: Node): Compiled | undefined => {
+  const get = routes.get('GET')
+  return get && get.route.class !== 'stream' && !get.route.redirects ? get : undefined
+}
 
 const insert = (root: Node, route: Route): void => {
   const parts = route.path
