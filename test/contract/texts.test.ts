@@ -25,6 +25,21 @@ const patterns = new Set<string>()
 visit(documents, ({ pattern }) => typeof pattern === 'string' && patterns.add(pattern))
 
 describe('the patterns of texts', () => {
+  it('are of the dialect that all languages share, and as strict as those of the server up to U+FFFF', () => {
+    for (const pattern of patterns) {
+      expect(pattern).not.toMatch(/\\p\{|\\u\{|\(\?[<=!]/)
+      expect(() => new RegExp(pattern), pattern).not.toThrow()
+    }
+    const strict = [NAME, LINE].map((pattern) => new RegExp(pattern, 'u'))
+    const published = [...patterns].filter((pattern) => /^\^\[ \\u00a0/.test(pattern)).map((one) => new RegExp(one))
+    for (const pattern of strict) {
+      const takes = (own: RegExp) =>
+        Array.from({ length: 0x10000 }, (_, code) => own.test(`a${String.fromCharCode(code)}`))
+      const wanted = takes(pattern).join()
+      expect(published.some((own) => takes(own).join() === wanted)).toBe(true)
+    }
+  })
+
   /** All members are checked before a body is refused: the length of a text does not spare it its pattern. */
   const LENGTH = 16_000
   const MOST_MS = 40

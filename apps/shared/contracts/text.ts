@@ -2,7 +2,7 @@ import Type, { type TStringOptions } from 'typebox'
 
 /** No control characters, no line ends, and none that cannot be seen, such as U+200B or a change of direction. */
 const HIDDEN = '\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{DI}'
-const START = `^\\p{Zs}*[^\\s${HIDDEN}]`
+const START = `^[\\p{Zs}]*[^\\s${HIDDEN}]`
 /** A name that tells things apart: one line that shows, and two that look alike are alike. Takes linear time. */
 export const NAME = `${START}[^${HIDDEN}]*$`
 /** One line that is only read: joiners of letters and emoji may be in it. */

@@ -43,6 +43,23 @@ const describe = async (name: string): Promise<{ listened: Document | undefined;
   return { listened: app.swagger?.(), internal: internal.swagger?.() }
 }
 
+/**
+ * Properties of Unicode as the characters up to U+FFFF that have them. The patterns of the document are for tools in any
+ * language, few of which know all properties; what lies beyond is left to the answer of the server.
+ */
+const PROPERTIES: Record<string, string> = {
+  Cc: '\\u0000-\\u001f\\u007f-\\u009f',
+  Cf: '\\u00ad\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890\\u0891\\u08e2\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u206f\\ufeff\\ufff9-\\ufffb',
+  Zl: '\\u2028',
+  Zp: '\\u2029',
+  Zs: ' \\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000',
+  DI: '\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180d\\u180f\\u2065\\u3164\\ufe00-\\ufe0f\\uffa0\\ufff0-\\ufff8',
+}
+const portable = (name: string, value: unknown): unknown =>
+  name === 'pattern' && typeof value === 'string'
+    ? value.replace(/\\p\{(\w+)\}/g, (found, property: string) => PROPERTIES[property] ?? found)
+    : value
+
 /** The documents by file name, as the routes are now. Fails on what no client could use. */
 export const openapiDocuments = async (): Promise<Map<string, string>> => {
   const exported = await contractSchemas()
@@ -51,7 +68,7 @@ export const openapiDocuments = async (): Promise<Map<string, string>> => {
   const add = (name: string, given: Document) => {
     const { document, problems: found } = nameSchemas(given, exported)
     problems.push(...found)
-    documents.set(join(FOLDER, `${name}.json`), `${JSON.stringify(document, null, 1)}\n`)
+    documents.set(join(FOLDER, `${name}.json`), `${JSON.stringify(document, portable, 1)}\n`)
   }
   const apps = new Map<Upstream, Document>([['gateway', ownDocument()]])
   for (const { name, http } of APPS) {

@@ -71,9 +71,11 @@ export const Enrolment = Type.Object({
 
 export const GroupKey = text('netops', { pattern: '^[a-z][a-z0-9-]{1,62}$' })
 export const NewGrant = Closed({ role: RoleName, scope: Type.Optional(GrantScope), expires_at: Type.Optional(time()) })
+/** Letters and digits of any script and ._@+-, as far as tools that know no properties of Unicode can tell. */
+const USERNAME = '^[^\\s!-*,/:-?\\[-^`{-~]+$'
 export const NewUser = Closed(
   {
-    username: Type.String({ minLength: 1, maxLength: 64, pattern: '^[\\p{L}\\p{M}\\p{Nd}._@+-]+$' }),
+    username: Type.String({ minLength: 1, maxLength: 64, pattern: USERNAME }),
     grants: Type.Optional(Type.Array(NewGrant, { maxItems: 20 })),
   },
   { examples: [{ username: 'nadia', grants: [{ role: 'operator', scope: { region_id: 'eu1' } }] }] },
