@@ -30,14 +30,20 @@ export const modeOf = (mode: SessionRecord['mode']): ResponseMode =>
 /** Asks token for signatures. An outage is 503 and has no effect. */
 export const createIssuer = (
   client: Client<typeof Token>,
-  { identity, roles }: { identity: Client<typeof Identity>; roles: readonly string[] },
+  {
+    identity,
+    roles,
+    always,
+  }: { identity: Client<typeof Identity>; roles: readonly string[] /** Whatever their role. */; always: boolean },
 ) => {
   /**
    * A session that a password alone proved may only set up a second factor, while its person holds a role that needs
-   * one (ASVS 6.3.3). Asked with every signature, so that a role that was given meanwhile counts with the next refresh.
+   * one (ASVS 6.3.3), and wherever passwords are for emergencies. Asked with every signature, so that a role that was given meanwhile counts with the next refresh.
    */
   const permissionsOf = async ({ user_id, amr }: Owner, request_id: string): Promise<string[]> => {
-    if (roles.length === 0 || amr.some((method) => method !== 'pwd')) return []
+    if (amr.some((method) => method !== 'pwd')) return []
+    if (always) return [ENROLMENT]
+    if (roles.length === 0) return []
     try {
       const { principal } = await identity.getPrincipal({ userId: user_id }, withRequestId(request_id))
       return holdsRole(principal, roles) ? [ENROLMENT] : []
