@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { authSettings } from '../shared/auth/settings.ts'
+import { authSettings, rpIdOf } from '../shared/auth/settings.ts'
 import { ConfigError, loadConfig, settings } from '../shared/config.ts'
 import { RoleName } from '../shared/contracts/identity/users.ts'
 import { isSafeUrl } from './machines/foreign.ts'
@@ -43,7 +43,7 @@ export const loadIdentityConfig = (env: NodeJS.ProcessEnv = process.env) => {
   if (unsafe !== undefined) throw new ConfigError(`AUTH__MACHINES__ISSUERS names ${unsafe}: use its https address.`)
   const origin = new URL(config.GATEWAY__HTTP__PUBLIC_ORIGIN)
   const webauthn = {
-    rp_id: config.AUTH__WEBAUTHN__RP_ID || origin.hostname,
+    rp_id: rpIdOf(config),
     origins: [origin.origin, ...config.AUTH__WEBAUTHN__ORIGINS],
   }
   const foreign = webauthn.origins.find((one) => !`.${new URL(one).hostname}`.endsWith(`.${webauthn.rp_id}`))

@@ -30,6 +30,7 @@ export const schema = Type.Object({
   AUTH__TOKENS__REFRESH_AUDIENCE: Type.String({ default: 'signalbox-token', minLength: 1 }),
   ...authSettings.jwks,
   ...authSettings.providers,
+  ...authSettings.webauthn,
   SESSION__SSO__REDIRECT_URIS: Type.Array(Type.String({ pattern: '^https://' }), {
     default: [],
     description: 'A JSON array of exact https addresses that our mobile apps claim.',

@@ -36,7 +36,7 @@ export const passkeyRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       description: 'A challenge that one passkey answers once: to sign in, to confirm, or to be added.',
       response: { 200: PasskeyChallenge, ...errorReplies },
     },
-    handler: (req) => newChallenge(deps, String(req.id)),
+    handler: () => newChallenge(deps),
   })
 
   app.get('/v1/users/me/passkeys', {

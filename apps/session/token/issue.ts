@@ -69,7 +69,8 @@ export const createIssuer = (
   }
   return {
     /** A new pair, and what the store keeps of its refresh token. */
-    issue: async (owner: Owner, request_id: string): Promise<Issued> => issuedOf(await call(owner, {}, request_id)),
+    issue: async (owner: Owner, request_id: string, refreshOnly = false): Promise<Issued> =>
+      issuedOf(await call(owner, { refreshOnly }, request_id)),
     /** The same in exchange for a token of this key; undefined if the key was killed. */
     renew: async (owner: Owner, presented_kid: string, request_id: string): Promise<Issued | undefined> =>
       unlessRefused(call(owner, { presentedKid: presented_kid }, request_id).then(issuedOf)),

@@ -224,12 +224,13 @@ const countFailure = async (deps: SessionDeps, { client, request_id }: LoginRequ
 /** For whom a session is opened: by a password of this version, or through a provider. */
 export type SessionOwner = Pick<NewSession, 'user_id' | 'username' | 'mode'> & { amr: Method[] } & (
     | { password_version: number }
-    | (Federated & { metadata: string })
+    | (Federated & { metadata: string; provider_id?: string; refresh_only?: boolean })
   )
 
 /**
- * Opens a session and gives it its tokens; undefined if the user stopped being active, the session was revoked or the
- * password replaced in between: that closes the race of a login with a disable or a new password.
+ * Opens a session and gives it its tokens; undefined if the user stopped being active, the session was revoked, the
+ * password replaced or the identity at `provider_id` unlinked in between: that closes the race of a login with those. With
+ * `refresh_only` no access token is made.
  */
 export const openSession = async (
   deps: SessionDeps,
@@ -237,10 +238,11 @@ export const openSession = async (
   client: Client,
   request_id: string,
 ): Promise<(TokenPair & { session_id: string }) | undefined> => {
+  const { provider_id, refresh_only, ...owned } = { provider_id: '', refresh_only: false, ...user }
   const session_id = uuidv7()
   const cause = { actor_type: 'user', actor_id: user.user_id, request_id } as const
   const { created_at, evicted } = await deps.store.create(
-    { ...user, session_id, ...client },
+    { ...owned, session_id, ...client },
     deps.config.SESSION__CAP__PER_USER,
     cause,
   )
@@ -248,13 +250,13 @@ export const openSession = async (
   const key = { user_id: user.user_id, session_id }
   try {
     const again = await deps.identity
-      .getUser({ id: user.user_id }, withRequestId(request_id))
+      .getUser({ id: user.user_id, providerId: provider_id }, withRequestId(request_id))
       .catch((error: unknown) => {
         throw fromRpc('identity', error)
       })
     if (again.user?.status === UserStatus.ACTIVE) {
-      const owner = { auth_time: Math.floor(created_at / 1_000_000), ...user, session_id }
-      const { successor, ...pair } = await deps.issuer.issue(owner, request_id)
+      const owner = { auth_time: Math.floor(created_at / 1_000_000), ...owned, session_id }
+      const { successor, ...pair } = await deps.issuer.issue(owner, request_id, refresh_only)
       if (await deps.store.activate(key, successor)) return { ...pair, session_id }
     }
   } catch (error) {
