@@ -42,10 +42,7 @@ export const loadIdentityConfig = (env: NodeJS.ProcessEnv = process.env) => {
   const unsafe = config.AUTH__MACHINES__ISSUERS.find((issuer) => !isSafeUrl(issuer))
   if (unsafe !== undefined) throw new ConfigError(`AUTH__MACHINES__ISSUERS names ${unsafe}: use its https address.`)
   const origin = new URL(config.GATEWAY__HTTP__PUBLIC_ORIGIN)
-  const webauthn = {
-    rp_id: rpIdOf(config),
-    origins: [origin.origin, ...config.AUTH__WEBAUTHN__ORIGINS],
-  }
+  const webauthn = { rp_id: rpIdOf(config), origins: [origin.origin, ...config.AUTH__WEBAUTHN__ORIGINS] }
   const foreign = webauthn.origins.find((one) => !`.${new URL(one).hostname}`.endsWith(`.${webauthn.rp_id}`))
   if (foreign !== undefined)
     throw new ConfigError(

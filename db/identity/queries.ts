@@ -1,7 +1,17 @@
 import { and, asc, eq, gt, ilike, inArray, isNull, or, type SQL, sql } from 'drizzle-orm'
 import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { lockOf } from '../locks.ts'
-import { dual_control, external_identities, grants, group_members, groups, outbox, type UserRow, type UserStatus, users } from './tables.ts'
+import {
+  dual_control,
+  external_identities,
+  grants,
+  group_members,
+  groups,
+  outbox,
+  type UserRow,
+  type UserStatus,
+  users,
+} from './tables.ts'
 
 export const getUser = (db: Queryable, id: string) => db.select().from(users).where(eq(users.id, id)).then(first)
 /** `getUser` with its statement made once: every refresh of everybody asks it. */
