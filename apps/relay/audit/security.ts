@@ -43,7 +43,7 @@ const ofAccount = (row: Row): Told[] => {
   return [{ user_id: row.object.slice('user:'.length), fact: { event, ...from, ...about } }, ...all]
 }
 
-/** What every administrator must hear: an emergency account was used, or passwords are guessed. */
+/** Every administrator hears of the use of an emergency account, and of guessed passwords. */
 const ofInstallation = ({ action, body }: Row): Pick<SecurityFact, 'event' | 'about'>[] => {
   const { break_glass, network } = (body.details ?? {}) as { break_glass?: string; network?: string }
   if (action === 'login' && body.outcome === 'done' && break_glass)

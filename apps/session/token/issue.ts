@@ -30,15 +30,12 @@ export const modeOf = (mode: SessionRecord['mode']): ResponseMode =>
 /** Asks token for signatures. An outage is 503 and has no effect. */
 export const createIssuer = (
   client: Client<typeof Token>,
-  {
-    identity,
-    roles,
-    always,
-  }: { identity: Client<typeof Identity>; roles: readonly string[] /** Whatever their role. */; always: boolean },
+  { identity, roles, always }: { identity: Client<typeof Identity>; roles: readonly string[]; always: boolean },
 ) => {
   /**
    * A session that a password alone proved may only set up a second factor, while its person holds a role that needs
-   * one (ASVS 6.3.3), and wherever passwords are for emergencies. Asked with every signature, so that a role that was given meanwhile counts with the next refresh.
+   * one (ASVS 6.3.3), or while passwords are for emergencies (`always`). Asked with every signature, so that a role that
+   * was given meanwhile counts with the next refresh.
    */
   const permissionsOf = async ({ user_id, amr }: Owner, request_id: string): Promise<string[]> => {
     if (amr.some((method) => method !== 'pwd')) return []

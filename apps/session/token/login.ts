@@ -228,8 +228,8 @@ export type SessionOwner = Pick<NewSession, 'user_id' | 'username' | 'mode'> & {
   )
 
 /**
- * Opens a session and gives it its tokens; undefined if the user stopped being active, the session was revoked, the
- * password replaced or the identity at `provider_id` unlinked in between: that closes the race of a login with those. With
+ * Opens a session and gives it its tokens. Undefined if the user stopped being active, the session was revoked, the
+ * password replaced or the identity at `provider_id` unlinked in between: no race with these leaves a session. With
  * `refresh_only` no access token is made.
  */
 export const openSession = async (

@@ -20,7 +20,7 @@ const SUBJECTS: Record<SecurityEvent, string> = {
   'spray.suspected': 'Many usernames failed to sign in from one network: someone guesses passwords.',
 }
 
-/** What someone does who is told of more than their own account, and where. */
+/** The remedy, and the page for it, of messages about more than one’s own account. */
 const REMEDIES: { [E in SecurityEvent]?: [remedy: string, path: string] } = {
   'key.ending': ['Until then an administrator rotates it, or makes a new one:', '/admin/service-accounts'],
   'break_glass.used': ['If nobody announced this, disable the account and end its sessions:', '/admin/users'],
