@@ -249,7 +249,7 @@ export interface paths {
         };
         /**
          * List the identity providers
-         * @description The providers that the sign-in page offers.
+         * @description The providers that the sign-in page offers, and whether it takes passwords.
          */
         get: operations["listProviders"];
         put?: never;
@@ -4016,7 +4016,7 @@ export interface components {
              * @enum {unknown}
              */
             purpose: "notices" | "outcome" | "code" | "test" | "security";
-            security_event: ("device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "totp.added" | "totp.removed" | "totp.locked" | "provider.linked" | "provider.unlinked" | "rights.changed" | "key.ending") | null;
+            security_event: ("device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "totp.added" | "totp.removed" | "totp.locked" | "provider.linked" | "provider.unlinked" | "rights.changed" | "key.ending" | "break_glass.used" | "spray.suspected") | null;
             /**
              * @description `dead`: it was given up. `obsolete`: when it was to be sent no decision of it waited for you.
              * @enum {unknown}
@@ -4773,6 +4773,11 @@ export interface components {
                 id: string;
                 title: string;
             }[];
+            /**
+             * @description Whose password signs in; break_glass: emergency accounts.
+             * @enum {unknown}
+             */
+            passwords: "all" | "break_glass";
         };
         Impact: {
             resource_id: string;

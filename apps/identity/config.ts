@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { authSettings } from '../shared/auth/settings.ts'
+import { authSettings, rpIdOf } from '../shared/auth/settings.ts'
 import { ConfigError, loadConfig, settings } from '../shared/config.ts'
 import { RoleName } from '../shared/contracts/identity/users.ts'
 import { isSafeUrl } from './machines/foreign.ts'
@@ -42,10 +42,7 @@ export const loadIdentityConfig = (env: NodeJS.ProcessEnv = process.env) => {
   const unsafe = config.AUTH__MACHINES__ISSUERS.find((issuer) => !isSafeUrl(issuer))
   if (unsafe !== undefined) throw new ConfigError(`AUTH__MACHINES__ISSUERS names ${unsafe}: use its https address.`)
   const origin = new URL(config.GATEWAY__HTTP__PUBLIC_ORIGIN)
-  const webauthn = {
-    rp_id: config.AUTH__WEBAUTHN__RP_ID || origin.hostname,
-    origins: [origin.origin, ...config.AUTH__WEBAUTHN__ORIGINS],
-  }
+  const webauthn = { rp_id: rpIdOf(config), origins: [origin.origin, ...config.AUTH__WEBAUTHN__ORIGINS] }
   const foreign = webauthn.origins.find((one) => !`.${new URL(one).hostname}`.endsWith(`.${webauthn.rp_id}`))
   if (foreign !== undefined)
     throw new ConfigError(

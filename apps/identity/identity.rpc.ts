@@ -1,4 +1,4 @@
-import { getUserByFolded, listUsers, preparedGetUser } from '../../db/identity/queries.ts'
+import { getUserByFolded, listUsers, preparedGetLinked, preparedGetUser } from '../../db/identity/queries.ts'
 import { foldUsername } from '../shared/auth/username.ts'
 import { Identity } from '../shared/contracts/gen/auth_pb.ts'
 import { AppError } from '../shared/errors.ts'
@@ -18,7 +18,7 @@ const MAX_PAGE = 500
 export const identityRpc = (deps: MachineDeps & Uses<'keys' | 'providers'>) => {
   const { db } = deps
   const read = 'identity:read'
-  const getUser = preparedGetUser(db)
+  const [getUser, getLinked] = [preparedGetUser(db), preparedGetLinked(db)]
   return rpcService(
     Identity,
     {
@@ -37,8 +37,9 @@ export const identityRpc = (deps: MachineDeps & Uses<'keys' | 'providers'>) => {
       verifyAssertion: 'passkeys:verify',
     },
     {
-      getUser: async ({ id }) => {
-        const user = isUuid(id) ? await getUser(id) : undefined
+      getUser: async ({ id, providerId }) => {
+        const found = providerId === '' ? getUser : (id: string) => getLinked(id, providerId)
+        const user = isUuid(id) ? await found(id) : undefined
         return user ? { user: signingIn(user) } : {}
       },
       getUserByUsername: async ({ username }) => {

@@ -92,6 +92,7 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
     issuer: createIssuer(createRpcClient(Token, rpc(config.AUTH__RPC__TOKEN_URL, 'token')), {
       identity,
       roles: config.SESSION__SECOND_FACTOR__ROLES,
+      always: config.break_glass !== undefined,
     }),
     jwks,
     verifyAccess: accessVerifierOf(config, jwks, clock),

@@ -20,7 +20,7 @@ export type TokenSettings = {
 
 const refuse = (message: string, code = Code.InvalidArgument) => new ConnectError(message, code)
 
-/** Signs an access token and, unless `access_only`, a refresh token: a new one, or the one that the request names byte for byte. */
+/** Signs an access token and a refresh token, or one of both; the refresh token new, or the one that the request names byte for byte. */
 export const generateTokens = (settings: TokenSettings, request: GenerateTokensRequest) => {
   const now = Math.floor(settings.clock.now().getTime() / 1000)
   const wrong = refuseGenerate(request, now)
@@ -29,7 +29,7 @@ export const generateTokens = (settings: TokenSettings, request: GenerateTokensR
     throw refuse('the key of the presented token is no longer valid', Code.FailedPrecondition)
   const active = settings.keyring.active()
   if (!active) throw refuse('there is no signing key yet', Code.Unavailable)
-  const accessToken = signToken('access', accessClaims(settings, request, now), active)
+  const accessToken = request.refreshOnly ? '' : signToken('access', accessClaims(settings, request, now), active)
   if (request.accessOnly) return { accessToken }
 
   const repeat = request.refreshJti !== ''
@@ -107,6 +107,7 @@ const refuseGenerate = (request: GenerateTokensRequest, now: number): string | u
   const given = [request.refreshJti !== '', request.refreshIat !== 0n, request.refreshKid !== '']
   if (new Set(given).size !== 1) return 'refresh_jti, refresh_iat and refresh_kid: all three or none'
   if (given[0] && !JTI.test(request.refreshJti)) return 'refresh_jti is not a token id'
+  if (request.accessOnly && request.refreshOnly) return 'access_only and refresh_only leave no token'
   return given[0] && request.accessOnly ? 'access_only repeats no refresh token' : undefined
 }
 

@@ -1,6 +1,6 @@
 import { and, asc, count, eq, sql } from 'drizzle-orm'
 import { first, type Queryable } from '../client.ts'
-import { passkeys } from './tables.ts'
+import { passkeys, users } from './tables.ts'
 
 export const passkeysOf = (db: Queryable, user_id: string) =>
   db.select().from(passkeys).where(eq(passkeys.user_id, user_id)).orderBy(asc(passkeys.id))
@@ -13,7 +13,12 @@ export const countPasskeys = (db: Queryable, user_id: string): Promise<number> =
     .then((rows) => rows[0]?.n ?? 0)
 
 export const passkeyByCredential = (db: Queryable, credential_id: string) =>
-  db.select().from(passkeys).where(eq(passkeys.credential_id, credential_id)).then(first)
+  db
+    .select({ passkey: passkeys, user: users })
+    .from(passkeys)
+    .innerJoin(users, eq(users.id, passkeys.user_id))
+    .where(eq(passkeys.credential_id, credential_id))
+    .then(first)
 
 /** Undefined if someone has registered this credential already. */
 export const insertPasskey = (db: Queryable, row: typeof passkeys.$inferInsert) =>

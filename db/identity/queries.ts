@@ -1,7 +1,17 @@
 import { and, asc, eq, gt, ilike, inArray, isNull, or, type SQL, sql } from 'drizzle-orm'
 import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { lockOf } from '../locks.ts'
-import { dual_control, grants, group_members, groups, outbox, type UserRow, type UserStatus, users } from './tables.ts'
+import {
+  dual_control,
+  external_identities,
+  grants,
+  group_members,
+  groups,
+  outbox,
+  type UserRow,
+  type UserStatus,
+  users,
+} from './tables.ts'
 
 export const getUser = (db: Queryable, id: string) => db.select().from(users).where(eq(users.id, id)).then(first)
 /** `getUser` with its statement made once: every refresh of everybody asks it. */
@@ -12,6 +22,21 @@ export const preparedGetUser = (db: Queryable) => {
     .where(eq(users.id, sql.placeholder('id')))
     .prepare('get_user')
   return (id: string) => query.execute({ id }).then(first)
+}
+/** A user who has an identity at this provider. */
+export const preparedGetLinked = (db: Queryable) => {
+  const query = db
+    .select({ user: users })
+    .from(external_identities)
+    .innerJoin(users, eq(users.id, external_identities.user_id))
+    .where(
+      and(
+        eq(external_identities.user_id, sql.placeholder('id')),
+        eq(external_identities.provider, sql.placeholder('provider')),
+      ),
+    )
+    .prepare('get_linked_user')
+  return (id: string, provider: string) => query.execute({ id, provider }).then((rows) => rows[0]?.user)
 }
 export const usersByIds = async (db: Queryable, ids: readonly string[]): Promise<UserRow[]> =>
   ids.length === 0

@@ -72,6 +72,8 @@ export const updateScim = (tx: Tx, id: string, set: Partial<ScimRow>) =>
     .update(scim_resources)
     .set({ ...set, version: sql`${scim_resources.version} + 1`, updated_at: sql`clock_timestamp()` as never })
     .where(eq(scim_resources.id, id))
+    .returning()
+    .then((rows) => rows[0] as ScimRow)
 
 /** From now on an administrator has disabled the account: its directory does not enable it. */
 export const keepDisabled = (tx: Tx, user_id: string) =>

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import type { DescMessage } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { loadGatewayConfig } from '../../apps/gateway/config.ts'
@@ -29,6 +30,17 @@ const gateway = (env: Record<string, string> = {}) =>
     AUTH__SECRET__KEYS: secret,
     ...env,
   })
+
+it('takes no secret from a generator that can be foretold (ASVS 6.5.3)', () => {
+  const apps = ['session', 'identity', 'credential', 'token'].map((app) => `apps/${app}`)
+  const files = [...apps, 'apps/shared/web', 'apps/shared/jwt', 'apps/shared/data'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).flatMap((file) =>
+      file.endsWith('.ts') ? [`${folder}/${file}`] : [],
+    ),
+  )
+  expect(files.length).toBeGreaterThan(100)
+  for (const file of files) expect([file, /Math\.random/.test(readFileSync(file, 'utf8'))]).toEqual([file, false])
+})
 
 describe('the messages of the specification', () => {
   const numbersOf = (message: DescMessage) =>

@@ -107,7 +107,18 @@ describe('VerifyPassword', () => {
     const user_id = await newUser('Ågren-Kä5e-Ofen-Tüte')
     expect(await verify(user_id, 'Ågren-Kä5e-Ofen-Tüte'.normalize('NFD'))).toBe(true)
     expect(await verify(user_id, 'Agren-Kä5e-Ofen-Tüte')).toBe(false)
-    expect(await verify(user_id, 'Ågren-Kä5e-Ofen-Tüte ')).toBe(false)
+    // Neither trimmed nor cut, and in its own case (ASVS 6.2.8).
+    const long = `${'Ågren-Kä5e-Ofen-'.repeat(7)}Tüte`
+    const other = await newUser(long)
+    expect(await verify(other, long)).toBe(true)
+    expect(await verify(other, long.slice(0, -1))).toBe(false)
+    for (const near of [
+      'Ågren-Kä5e-Ofen-Tüte ',
+      ' Ågren-Kä5e-Ofen-Tüte',
+      'ågren-kä5e-ofen-tüte',
+      'Ågren-Kä5e-Ofen-Tüt',
+    ])
+      expect(await verify(user_id, near)).toBe(false)
   })
   it('runs exactly one full hash for every cause of failure, as for success', async () => {
     const user_id = await newUser()

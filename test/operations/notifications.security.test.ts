@@ -1,7 +1,11 @@
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { securityMessage } from '../../apps/operations/notifications/messages/security.ts'
 import { queueSecurity } from '../../apps/operations/notifications/security.ts'
+import { SECURITY_EVENTS } from '../../apps/shared/contracts/notifications/notifications.ts'
+import { ADMINISTRATORS } from '../../db/operations/tables/index.ts'
 import { newcomer, send } from './support/notified.ts'
-import { must, type Platform, startPlatform } from './support/platform.ts'
+import { must, type Platform, person, startPlatform } from './support/platform.ts'
 import { startHooks, startMailServer } from './support/receivers.ts'
 
 /** People are told what happened to their accounts: by a real mail server and a real receiver of webhooks. */
@@ -97,6 +101,41 @@ describe('what happened to an account', () => {
     expect(told[0]?.body).toContain('Address: 192.0.2.7')
     expect(told[0]?.body).toContain('Client: signalbox-cli/1 Bcc: all@example.org')
     expect(told[0]?.to).toEqual(['eva@example.org'])
+  })
+
+  it('reaches every administrator and no one else, where it is about the installation', async () => {
+    const ida = person(`ida${eva.name}`, ['admin'])
+    Object.assign(p.people, { [ida.name]: ida })
+    for (const one of [eva, ida])
+      must(
+        await p
+          .as(one)
+          .post(`${NOTIFY}/destinations`, { kind: 'webhook', name: 'in', address: `${hooks.url}/${one.name}` }),
+        201,
+      )
+    const fact = { ...FACT, event: 'break_glass.used' as const, about: 'root\r\nBcc: all' }
+    await p.query('insert into operations.notify_security (key, user_id, fact) values ($1, $2, $3)', [
+      'session.auth_events 9',
+      ADMINISTRATORS,
+      JSON.stringify(fact),
+    ])
+    await tell()
+    expect(hooks.calls.map(({ path }) => path)).toEqual([`POST /${ida.name}`])
+    expect(JSON.parse(hooks.calls[0]?.body ?? '').type).toBe('break_glass.used')
+    const { text } = securityMessage(fact, { console_url: CONSOLE, content: 'titles' })
+    expect(text).toContain('root Bcc: all\nTime: 2026-11-24 03:30 UTC\nAddress: 192.0.2.7')
+  })
+
+  it('leads to a page of the console, whatever it is', () => {
+    const routes = ['account', 'admin', 'home'].map((name) =>
+      readFileSync(new URL(`../../apps/console/routes/${name}.tsx`, import.meta.url), 'utf8'),
+    )
+    const style = { console_url: '', content: 'titles' as const }
+    for (const event of SECURITY_EVENTS) {
+      const { link } = securityMessage({ event, at: FACT.at, about: 'x' }, style)
+      const own = link.replace(/^\/admin(?=\/)/, '')
+      expect([event, link, routes.some((text) => text.includes(`path: '${own}'`))]).toEqual([event, link, true])
+    }
   })
 
   it('floods nobody: fifty messages a day to one destination', async () => {

@@ -111,6 +111,17 @@ describe('what people must hear of their accounts', () => {
     expect(rows[0].fact).toMatchObject({ ip_address: '192.0.2.7', user_agent: 'signalbox-cli/1' })
   })
 
+  it('is, to all administrators, the use of an emergency account and a network that guesses passwords', async () => {
+    const used = { device: 'known', break_glass: 'ida' }
+    await bySession('login', used, 'denied')
+    await bySession('login', used)
+    await bySession('spray_suspected', { network: '192.0.2.0/24' }, 'noted')
+    await follow(2)
+    expect(await told()).toEqual(['administrators break_glass.used', 'administrators spray.suspected'])
+    const { rows } = await opened.pool.query(`select fact->>'about' as about from operations.notify_security`)
+    expect(rows.map(({ about }) => about).sort()).toEqual(['192.0.2.0/24', 'ida'])
+  })
+
   it('is not what was refused, nor what is about no account', async () => {
     await byIdentity('user.passkey_added', 'user:olga', 'denied')
     await byIdentity('group.created', 'group:netops')

@@ -135,6 +135,21 @@ describe('login', () => {
     expect(await auth.redis.ttl(`${auth.prefix}lock:name:${name}`)).toBeGreaterThan(86_000)
   })
 
+  it('reports a network from which more than fifty names fail, once in ten minutes, whichever address it uses', async () => {
+    const reports = async () => {
+      const rows = await auth.redis.xrange(`${auth.prefix}auth:audit`, '-', '+')
+      const all = rows.map(([, [, row]]) => JSON.parse(row ?? '{}'))
+      return all.filter(({ action }) => action === 'spray_suspected').map(({ body }) => JSON.parse(body).details)
+    }
+    const guess = (i: number, network: string, name = `spray-${i}`) =>
+      login(name, 'Wrong-Horse-7-Battery', {}, { 'x-forwarded-for': `${network}.${i}` })
+    // One name that fails often is no spray, and names that fail from two networks are counted apart.
+    for (let i = 0; i < 30; i++) await Promise.all([guess(i, '198.51.100'), guess(i, '203.0.113')])
+    expect(await reports()).toEqual([])
+    await Promise.all(Array.from({ length: 40 }, (_, i) => guess(i + 30, '203.0.113')))
+    expect(await reports()).toEqual([{ network: '203.0.113.0/24' }])
+  })
+
   it('counts parallel guesses before it checks them', async () => {
     const answers = await Promise.all(Array.from({ length: 12 }, () => login('many', 'Wrong-Horse-7-Battery')))
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(4)

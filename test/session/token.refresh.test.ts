@@ -354,6 +354,9 @@ describe('cookie mode', () => {
       ['', { ...password, refresh_token: tokens.refresh_token }, 'ambiguous_grant'],
       ['', { ...password, grant_type: 'refresh_token' }, 'ambiguous_grant'],
       ['', { username: 'eva' }, 'schema_violation'],
+      ...['implicit', 'token', 'client_credentials', 'urn:ietf:params:oauth:grant-type:saml2-bearer'].map(
+        (grant_type): [string, object, string] => ['', { ...password, grant_type }, 'schema_violation'],
+      ),
       ['?response_mode=body', password, 'unknown_response_mode'],
       ['?response_mode=cookie', {}, 'missing_grant'],
       ['?response_mode=cookie', { refresh_token: tokens.refresh_token }, 'missing_grant'],

@@ -9,7 +9,7 @@ import { signInError } from '../forms/sign-in-error.ts'
 import { Welcome } from '../frame/welcome.tsx'
 import { display } from '../kit/prefs.ts'
 import type { SecondStep } from '../session/answer.ts'
-import { listProviders, type Provider, signInAddress } from '../session/providers.ts'
+import { type Provider, signInAddress, waysIn } from '../session/providers.ts'
 import { type SignIn, sessionPhase, signIn, signInByPasskey, startSession } from '../session/token.ts'
 import { Heading } from '../ui/page.tsx'
 import { ShapeIcon } from '../values/status.tsx'
@@ -71,22 +71,20 @@ const useSignIn = () => {
   return { ...fields, busy, errors, submit, byPasskey, step, over }
 }
 
-/** The other ways in. */
-const ProviderButtons = () => {
-  const [providers, setProviders] = useState<Provider[]>([])
+/** The ways in besides the password, which is only for emergencies where the installation says so. */
+const useWaysIn = () => {
+  const [ways, setWays] = useState<{ providers: Provider[]; emergency: boolean }>({ providers: [], emergency: false })
+  useEffect(() => void waysIn().then(setWays), [])
+  return ways
+}
+
+const ProviderButtons = ({ providers }: { providers: Provider[] }) => {
   const { next } = useSearch({ from: '/login' })
-  useEffect(() => void listProviders().then(setProviders), [])
-  if (providers.length === 0) return null
-  return (
-    <>
-      <p className="text-center text-muted">{tLogin.or}</p>
-      {providers.map((provider) => (
-        <a key={provider.id} className="button" href={signInAddress(provider, nextPath(next, location.origin))}>
-          {tLogin.through(provider.title)}
-        </a>
-      ))}
-    </>
-  )
+  return providers.map((provider) => (
+    <a key={provider.id} className="button" href={signInAddress(provider, nextPath(next, location.origin))}>
+      {tLogin.through(provider.title)}
+    </a>
+  ))
 }
 
 /** Username and password, and why the last session or the last attempt ended. */
@@ -106,10 +104,12 @@ export const Login = () => {
   )
 }
 
-const PasswordForm = (fields: Omit<ReturnType<typeof useSignIn>, 'step' | 'over'>) => {
-  const { username, setUsername, nameField, password, setPassword, passwordField, busy, errors, submit, byPasskey } =
-    fields
+type Fields = Omit<ReturnType<typeof useSignIn>, 'step' | 'over'>
+
+const PasswordForm = (fields: Fields) => {
+  const { busy, errors, submit, byPasskey } = fields
   const phase = usePhase()
+  const { providers, emergency } = useWaysIn()
   const notice =
     phase.name === 'signed_out' && phase.reason !== 'none'
       ? tLogin[phase.reason as 'signed_out' | 'not_told' | 'revoked']
@@ -125,31 +125,7 @@ const PasswordForm = (fields: Omit<ReturnType<typeof useSignIn>, 'step' | 'over'
           {notice}
         </p>
       ) : null}
-      <Field id="username" label={tLogin.username} error={errors.username ?? null}>
-        <input
-          ref={nameField}
-          id="username"
-          name="username"
-          className="input"
-          autoComplete="username"
-          autoCapitalize="none"
-          spellCheck={false}
-          value={username}
-          onChange={(event) => setUsername(event.target.value)}
-          aria-invalid={errors.username !== undefined}
-          aria-describedby="username-error"
-        />
-      </Field>
-      <PasswordField
-        ref={passwordField}
-        id="password"
-        label={tLogin.password}
-        autoComplete="current-password"
-        value={password}
-        change={setPassword}
-        errors={errors.password === undefined ? [] : [errors.password]}
-        invalid={errors.password !== undefined || errors.form !== undefined}
-      />
+      {emergency ? <ProviderButtons providers={providers} /> : <Inputs {...fields} />}
       {errors.form ? (
         <p className="flex gap-2" role="alert">
           <span className="mt-0.5">
@@ -158,13 +134,60 @@ const PasswordForm = (fields: Omit<ReturnType<typeof useSignIn>, 'step' | 'over'
           {errors.form}
         </p>
       ) : null}
-      <button type="submit" className="button main" aria-disabled={busy}>
-        {busy ? tLogin.sending : tLogin.submit}
-      </button>
+      {emergency ? null : <Submit busy={busy} />}
       <button type="button" className="button" aria-disabled={busy} onClick={byPasskey}>
         {tLogin.passkey}
       </button>
-      <ProviderButtons />
+      {emergency ? (
+        <details className="fold">
+          <summary>{tLogin.emergency}</summary>
+          <div className="flex flex-col gap-4 pt-4">
+            <Inputs {...fields} />
+            <Submit busy={busy} />
+          </div>
+        </details>
+      ) : providers.length > 0 ? (
+        <>
+          <p className="text-center text-muted">{tLogin.or}</p>
+          <ProviderButtons providers={providers} />
+        </>
+      ) : null}
     </form>
   )
 }
+
+const Submit = ({ busy }: { busy: boolean }) => (
+  <button type="submit" className="button main" aria-disabled={busy}>
+    {busy ? tLogin.sending : tLogin.submit}
+  </button>
+)
+
+const Inputs = ({ username, setUsername, nameField, password, setPassword, passwordField, errors }: Fields) => (
+  <>
+    <Field id="username" label={tLogin.username} error={errors.username ?? null}>
+      <input
+        ref={nameField}
+        id="username"
+        name="username"
+        className="input"
+        autoComplete="username"
+        autoCapitalize="none"
+        spellCheck={false}
+        value={username}
+        onChange={(event) => setUsername(event.target.value)}
+        aria-invalid={errors.username !== undefined}
+        aria-describedby="username-error"
+      />
+    </Field>
+    <PasswordField
+      ref={passwordField}
+      id="password"
+      label={tLogin.password}
+      autoComplete="current-password"
+      value={password}
+      change={setPassword}
+      errors={errors.password === undefined ? [] : [errors.password]}
+      invalid={errors.password !== undefined || errors.form !== undefined}
+    />
+  </>
+)

@@ -125,7 +125,8 @@ const ByPassword = ({ confirmed }: { confirmed: () => void }) => {
     const status = await confirmBy(code === null ? { password } : { totp: digitsOf(code) })
     if (status === 200) return confirmed()
     const wrong = status === 422 || status === 401 || status === 403
-    const refused = code === null ? tSession.wrong : tLogin.code_refused
+    const unproved = status === 403 ? tLogin.closed : tSession.wrong
+    const refused = code === null ? unproved : tLogin.code_refused
     setError(wrong ? refused : status === null ? tLogin.no_answer : tLogin.failed)
   }
   const byPasskey = async () => ((await confirmPasskey()) ? confirmed() : setError(tLogin.passkey_refused))

@@ -3,9 +3,13 @@ import { accessToken, post } from './token.ts'
 export type Provider = { id: string; title: string }
 const LIMIT_MS = 10_000
 
-/** The identity providers of this installation; none if the server does not answer. */
-export const listProviders = async (): Promise<Provider[]> =>
-  (await read<{ items: Provider[] }>('/v1/providers'))?.items ?? []
+/** The identity providers of this installation, and whether passwords are for emergencies; none if the server does not answer. */
+export const waysIn = async (): Promise<{ providers: Provider[]; emergency: boolean }> => {
+  const ways = await read<{ items: Provider[]; passwords: string }>('/v1/providers')
+  return { providers: ways?.items ?? [], emergency: ways?.passwords === 'break_glass' }
+}
+
+export const listProviders = async (): Promise<Provider[]> => (await waysIn()).providers
 
 /** The provider through which this session began: it has no password to confirm by. */
 export const sessionProvider = async (): Promise<Provider | undefined> => {

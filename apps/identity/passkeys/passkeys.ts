@@ -16,7 +16,7 @@ import {
   passkeyByCredential,
   passkeysOf,
 } from '../../../db/identity/passkeys.ts'
-import { getUser, lockUser } from '../../../db/identity/queries.ts'
+import { lockUser } from '../../../db/identity/queries.ts'
 import { external_identities, type PasskeyRow, user_events } from '../../../db/identity/tables.ts'
 import type {
   AddPasskeyRequest,
@@ -148,12 +148,12 @@ const note = (
  */
 export const verifyAssertion = async (deps: Deps, { userId, challenge, assertion }: VerifyAssertionRequest) => {
   const response = JSON.parse(assertion) as AuthenticationResponseJSON
-  const row = await passkeyByCredential(deps.db, String(response.id))
-  if (!row || (userId && row.user_id !== userId)) return { cause: row ? 'other_user' : 'unknown' }
+  const known = await passkeyByCredential(deps.db, String(response.id))
+  if (!known || (userId && known.user.id !== userId)) return { cause: known ? 'other_user' : 'unknown' }
+  const { passkey: row, user } = known
   const { userHandle } = response.response
   if (userHandle && Buffer.from(userHandle, 'base64url').toString() !== row.user_id) return { cause: 'user_handle' }
-  const user = await active(deps.db, row.user_id)
-  if (!user) return { cause: 'account' }
+  if (user.status !== 'ACTIVE') return { cause: 'account' }
   const { credential_id: id, counter } = row
   const publicKey = new Uint8Array(Buffer.from(row.public_key, 'base64url'))
   const credential = { id, publicKey, counter }
@@ -164,9 +164,4 @@ export const verifyAssertion = async (deps: Deps, { userId, challenge, assertion
   const { newCounter, credentialBackedUp } = answer.authenticationInfo
   const used = await notePasskeyUse(deps.db, row.id, newCounter, credentialBackedUp)
   return used ? { user: userMessage(user), passkey: message(used) } : { cause: 'counter' }
-}
-
-const active = async (db: Queryable, user_id: string) => {
-  const user = await getUser(db, user_id)
-  return user?.status === 'ACTIVE' ? user : undefined
 }

@@ -137,8 +137,7 @@ const move = async (one: Sync, known: Known, wanted: Wanted, most_moved = MOST_M
   if (moves && moves.joined.length + moves.left.length > most_moved)
     throw scimError(400, 'invalidValue', `One request moves at most ${most_moved} members.`)
   if (!moves?.changed && Object.keys(set).length === 0) return known
-  await updateScim(tx, row.id, set)
-  const after = await findScim(tx, row.provider, row.type, row.id)
+  const after = { row: await updateScim(tx, row.id, set), user: status ?? user }
   if (moves) await moveMembers(one, row, after.row, moves)
   const what = status ? (active ? 'enabled' : 'disabled') : 'changed'
   const about = ABOUT[row.type]

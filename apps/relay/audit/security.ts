@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { SecurityFact } from '../../../db/operations/tables/index.ts'
+import { ADMINISTRATORS, type SecurityFact } from '../../../db/operations/tables/index.ts'
 
 type Row = { place: string; at: Date; action: string; object: string; body: Record<string, unknown> }
 type Told = { user_id: string; fact: SecurityFact }
@@ -35,12 +35,20 @@ const eventOf = ({ action, body }: Row): SecurityFact['event'] | undefined => {
 
 const ofAccount = (row: Row): Told[] => {
   const event = eventOf(row)
-  if (!event || !row.object.startsWith('user:')) return []
   const { ip_address, user_agent } = row.body as Pick<SecurityFact, 'ip_address' | 'user_agent'>
+  const from = { at: row.at.toISOString(), ...(ip_address && { ip_address }), ...(user_agent && { user_agent }) }
+  const all = ofInstallation(row).map((fact) => ({ user_id: ADMINISTRATORS, fact: { ...from, ...fact } }))
+  if (!event || !row.object.startsWith('user:')) return all
   const about = event === 'key.ending' && { about: String(row.body.reason) }
-  const from = { ...(ip_address && { ip_address }), ...(user_agent && { user_agent }) }
-  const fact = { event, at: row.at.toISOString(), ...from, ...about }
-  return [{ user_id: row.object.slice('user:'.length), fact }]
+  return [{ user_id: row.object.slice('user:'.length), fact: { event, ...from, ...about } }, ...all]
+}
+
+/** Every administrator hears of the use of an emergency account, and of guessed passwords. */
+const ofInstallation = ({ action, body }: Row): Pick<SecurityFact, 'event' | 'about'>[] => {
+  const { break_glass, network } = (body.details ?? {}) as { break_glass?: string; network?: string }
+  if (action === 'login' && body.outcome === 'done' && break_glass)
+    return [{ event: 'break_glass.used', about: break_glass }]
+  return action === 'spray_suspected' && network ? [{ event: 'spray.suspected', about: network }] : []
 }
 
 /** An audit row has no members of a group and no subject of a grant; the event of the change has. */

@@ -112,7 +112,7 @@ const unlink = (
     async () => {
       const { user_id: userId } = kept
       const by = req.caller.user_id
-      const has = by === userId && (await hasPassword(deps, userId, String(req.id)))
+      const has = by === userId && (await hasPassword(deps, req.caller, String(req.id)))
       const request = { userId, providerId: provider, by, hasPassword: has }
       const trace = withRequestId(String(req.id))
       const { removed, refused } = await orProblem(deps.identity.unlinkExternal(request, trace))

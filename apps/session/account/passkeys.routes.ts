@@ -36,7 +36,7 @@ export const passkeyRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       description: 'A challenge that one passkey answers once: to sign in, to confirm, or to be added.',
       response: { 200: PasskeyChallenge, ...errorReplies },
     },
-    handler: (req) => newChallenge(deps, String(req.id)),
+    handler: () => newChallenge(deps),
   })
 
   app.get('/v1/users/me/passkeys', {
@@ -110,7 +110,7 @@ const changeRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       const { user_id: userId } = req.caller
       const id = req.params.passkey_id
       const answer = await runOnce(deps, commandOf(req), async () => {
-        const request = { userId, id, hasPassword: await hasPassword(deps, userId, String(req.id)) }
+        const request = { userId, id, hasPassword: await hasPassword(deps, req.caller, String(req.id)) }
         const answer = await orProblem(deps.identity.removePasskey(request, withRequestId(String(req.id))))
         if (answer.refused) throw lastWayIn()
         if (!answer.removed) throw notFound('passkey', id, 'not_found')

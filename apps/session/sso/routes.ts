@@ -45,10 +45,13 @@ export const ssoRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       operationId: 'listProviders',
       summary: 'List the identity providers',
       tags,
-      description: 'The providers that the sign-in page offers.',
+      description: 'The providers that the sign-in page offers, and whether it takes passwords.',
       response: { 200: IdentityProviderList, ...errorReplies },
     },
-    handler: async () => ({ items: deps.providers.list().map(({ id, title }) => ({ id, title })) }),
+    handler: async () => ({
+      items: deps.providers.list().map(({ id, title }) => ({ id, title })),
+      passwords: deps.config.AUTH__LOCAL__LOGIN,
+    }),
   })
 
   app.post('/v1/sso/:provider/start', {

@@ -20,6 +20,7 @@ export type AuthEvent = {
     | 'totp_locked'
     | 'reauth'
     | 'unlock'
+    | 'spray_suspected'
     | 'link_identity'
     | 'device_grant'
     | 'provider_logout'

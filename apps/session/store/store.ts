@@ -212,6 +212,12 @@ const loginCalls = ({ redis, prefix, run }: Place, limits: Record<'limit', Scrip
   },
   loginSucceeded: (charge: Charge) => run('login_success', charge),
   refundLogin: (charge: Charge, { close_at }: LockoutSettings) => run('login_refund', { ...charge, close_at }),
+  /** How many names failed from this network within so many seconds, this one too; a good estimate. */
+  namesFailing: async (network: string, name: string, seconds: number): Promise<number> => {
+    const key = `${prefix}spray:${network}`
+    const replies = await redis.multi().pfadd(key, name).expire(key, seconds, 'NX').pfcount(key).exec()
+    return Number(replies?.at(-1)?.[1] ?? 0)
+  },
   /** Opens a locked name again. */
   unlock: (name: string) => redis.del(`${prefix}lock:name:${name}`),
 

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { foldUsername } from '../../shared/auth/username.ts'
 import { AppError } from '../../shared/errors.ts'
-import { withRequestId } from '../../shared/rpc/client.ts'
 import type { Client } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { claimDevice, pollRefused } from '../device/grant.ts'
@@ -9,7 +8,6 @@ import { endSession } from '../sessions/end.ts'
 import type { SignedIn } from '../store/flows.ts'
 import type { TokenPair } from './issue.ts'
 import { deviceWord, type Login, openSession } from './login.ts'
-import { orProblem } from './passkeys.ts'
 
 type Request = { client: Client; request_id: string }
 export type CodeGrant = { code: string; code_verifier: string; redirect_uri: string }
@@ -23,17 +21,10 @@ export const openFederated = async (
   { client, request_id }: Request,
 ): Promise<Opened | undefined> => {
   const metadata = JSON.stringify({ provider: provider_id })
-  const owner = { ...signed_in, mode, metadata, amr: ['fed' as const] }
+  // A browser renews by its cookie before it asks for anything: an access token would be thrown away.
+  const owner = { ...signed_in, mode, metadata, amr: ['fed' as const], provider_id, refresh_only: mode === 'cookie' }
   const opened = await openSession(deps, owner, client, request_id)
   if (!opened) return undefined
-  // The identity may have been unlinked since the provider named it: whoever does that later ends this session.
-  const { user_id } = signed_in
-  const { identities } = await orProblem(deps.identity.listExternal({ userId: user_id }, withRequestId(request_id)))
-  if (!identities.some(({ providerId }) => providerId === provider_id)) {
-    const session = { user_id, session_id: opened.session_id }
-    await endSession(deps, session, 'admin', { actor_type: 'system', request_id })
-    return undefined
-  }
   deps.counts.logins.inc()
   await deps.audit({
     action: 'login',

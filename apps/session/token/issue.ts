@@ -30,14 +30,17 @@ export const modeOf = (mode: SessionRecord['mode']): ResponseMode =>
 /** Asks token for signatures. An outage is 503 and has no effect. */
 export const createIssuer = (
   client: Client<typeof Token>,
-  { identity, roles }: { identity: Client<typeof Identity>; roles: readonly string[] },
+  { identity, roles, always }: { identity: Client<typeof Identity>; roles: readonly string[]; always: boolean },
 ) => {
   /**
    * A session that a password alone proved may only set up a second factor, while its person holds a role that needs
-   * one (ASVS 6.3.3). Asked with every signature, so that a role that was given meanwhile counts with the next refresh.
+   * one (ASVS 6.3.3), or while passwords are for emergencies (`always`). Asked with every signature, so that a role that
+   * was given meanwhile counts with the next refresh.
    */
   const permissionsOf = async ({ user_id, amr }: Owner, request_id: string): Promise<string[]> => {
-    if (roles.length === 0 || amr.some((method) => method !== 'pwd')) return []
+    if (amr.some((method) => method !== 'pwd')) return []
+    if (always) return [ENROLMENT]
+    if (roles.length === 0) return []
     try {
       const { principal } = await identity.getPrincipal({ userId: user_id }, withRequestId(request_id))
       return holdsRole(principal, roles) ? [ENROLMENT] : []
@@ -63,7 +66,8 @@ export const createIssuer = (
   }
   return {
     /** A new pair, and what the store keeps of its refresh token. */
-    issue: async (owner: Owner, request_id: string): Promise<Issued> => issuedOf(await call(owner, {}, request_id)),
+    issue: async (owner: Owner, request_id: string, refreshOnly = false): Promise<Issued> =>
+      issuedOf(await call(owner, { refreshOnly }, request_id)),
     /** The same in exchange for a token of this key; undefined if the key was killed. */
     renew: async (owner: Owner, presented_kid: string, request_id: string): Promise<Issued | undefined> =>
       unlessRefused(call(owner, { presentedKid: presented_kid }, request_id).then(issuedOf)),

@@ -6,12 +6,13 @@ import { UserStatus } from '../../shared/contracts/gen/auth_pb.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv5, uuidv7 } from '../../shared/ids.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
-import { addressKey } from '../../shared/web/addresses.ts'
+import { addressKey, networkOf } from '../../shared/web/addresses.ts'
 import type { Client } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import type { HalfSignedIn } from '../store/flows.ts'
 import type { Charge, Federated, Method, NewSession } from '../store/store.ts'
 import { holdsRole, type TokenPair } from './issue.ts'
+import { elsewhere, passwordClosed, takesPassword } from './password.ts'
 
 export type LoginRequest = {
   username: string
@@ -33,6 +34,9 @@ export type Login = TokenPair & {
 const GHOSTS = 'f2b5a0d4-51c3-5f0e-9f0b-6a3c1d7e8b92'
 const TICK_MS = 50
 const BLOCK_S = 3600
+/** More names than these, failing from one network in this time, are guesses (auth.md 8). */
+const SPRAY_NAMES = 50
+const SPRAY_S = 600
 
 /**
  * Signs a user in, in the order of the specification. Whatever is wrong with name, status or password, the answer is
@@ -44,6 +48,11 @@ export const login = async (deps: SessionDeps, request: LoginRequest): Promise<L
   const charge = await beginAttempt(deps, request, folded_name)
   const { user, ok, cause, password_version, totp } = await checkPassword(deps, request, charge)
   if (!ok || !user) throw await refuseLogin(deps, request, charge, started, cause, user?.id)
+  // Only now: no guesser learns which accounts are for emergencies.
+  if (!takesPassword(deps, user.username)) {
+    await refuseLogin(deps, request, charge, started, 'local_login_closed', user.id)
+    throw passwordClosed(deps)
+  }
   const half = {
     user: { user_id: user.id, username: user.username, mode: request.mode, password_version },
     folded_name,
@@ -72,6 +81,7 @@ export const finishLogin = async (
   const opened = await openSession(deps, { ...user, amr }, request.client, request.request_id)
   if (!opened) return undefined
   deps.counts.logins.inc()
+  const glass = deps.config.break_glass && amr.includes('pwd') && { break_glass: user.username }
   await deps.audit({
     action: 'login',
     outcome: 'done',
@@ -79,19 +89,20 @@ export const finishLogin = async (
     user_id: user.user_id,
     session_id: opened.session_id,
     ...contextOf(request),
-    details: { ...details, device: deviceWord(charge.device) },
+    details: { ...details, ...glass, device: deviceWord(charge.device) },
   })
   return { ...opened, user_id: user.user_id, folded_name, known_device: charge.device !== undefined }
 }
 
 /**
  * The second factors of which this person must prove one after the password; empty if none is asked for. Whoever set up
- * an authenticator app is always asked. A passkey is asked of the roles that the setting names: one who has none of
- * both signs in to add one, and may do no more (`issue.ts`).
+ * an authenticator app is always asked. A passkey is asked of the roles that the setting names, and of emergency accounts:
+ * one who has none of both signs in to add one, and may do no more (`issue.ts`).
  */
 const factorsOf = async (deps: SessionDeps, user_id: string, totp: boolean, request_id: string): Promise<Factor[]> => {
   const roles: readonly string[] = deps.config.SESSION__SECOND_FACTOR__ROLES
-  if (roles.length === 0 && !totp) return []
+  const emergency = deps.config.break_glass !== undefined
+  if (roles.length === 0 && !totp && !emergency) return []
   const asked = [
     deps.identity.getPrincipal({ userId: user_id }, withRequestId(request_id)),
     deps.identity.listPasskeys({ userId: user_id }, withRequestId(request_id)),
@@ -99,7 +110,7 @@ const factorsOf = async (deps: SessionDeps, user_id: string, totp: boolean, requ
   const [{ principal }, { passkeys }] = await Promise.all(asked).catch((error: unknown) => {
     throw fromRpc('identity', error)
   })
-  if (!totp && !holdsRole(principal, roles)) return []
+  if (!totp && !emergency && !holdsRole(principal, roles)) return []
   return [...(passkeys.length > 0 ? (['passkey'] as const) : []), ...(totp ? (['totp'] as const) : [])]
 }
 
@@ -186,28 +197,40 @@ const refuseLogin = async (
     user_id,
     ...contextOf(request),
   })
-  if (charge.bucket !== 'device') await countFailure(deps, request.client)
+  if (charge.bucket !== 'device') await countFailure(deps, request, charge.name)
   const elapsed = performance.now() - started
   await delay(Math.ceil(elapsed / TICK_MS) * TICK_MS - elapsed)
-  return new AppError('invalid_credentials', 'invalid_credentials', 'Username or password is wrong.')
+  const hint = elsewhere(deps)
+  return new AppError('invalid_credentials', 'invalid_credentials', 'Username or password is wrong.', {
+    ...(hint !== undefined && { hint }),
+  })
 }
 
-/** Counts a failure of an unknown person; an address with too many is blocked at the gateway. */
-const countFailure = async ({ nameOf, store, config }: SessionDeps, { ip_address }: Client) => {
-  const address = nameOf(`address:${addressKey(ip_address ?? '')}`)
+/** Counts a failure of an unknown person; an address with too many is blocked at the gateway, a network is reported. */
+const countFailure = async (deps: SessionDeps, { client, request_id }: LoginRequest, name: string) => {
+  const { nameOf, store, config } = deps
+  const { ip_address = '' } = client
+  const address = nameOf(`address:${addressKey(ip_address)}`)
   const bucket = { key: `login_failures:${address}`, rate: config.limits.login_failures }
   await store.limit([bucket], { key: address, seconds: BLOCK_S })
+  const network = networkOf(ip_address)
+  const hidden = nameOf(`network:${network}`)
+  if ((await store.namesFailing(hidden, name, SPRAY_S)) <= SPRAY_NAMES) return
+  if (!(await deps.flows.once(`spray:${hidden}`, SPRAY_S))) return
+  const details = { network }
+  await deps.audit({ action: 'spray_suspected', outcome: 'noted', actor: 'system', request_id, ip_address, details })
 }
 
 /** For whom a session is opened: by a password of this version, or through a provider. */
 export type SessionOwner = Pick<NewSession, 'user_id' | 'username' | 'mode'> & { amr: Method[] } & (
     | { password_version: number }
-    | (Federated & { metadata: string })
+    | (Federated & { metadata: string; provider_id?: string; refresh_only?: boolean })
   )
 
 /**
- * Opens a session and gives it its tokens; undefined if the user stopped being active, the session was revoked or the
- * password replaced in between: that closes the race of a login with a disable or a new password.
+ * Opens a session and gives it its tokens. Undefined if the user stopped being active, the session was revoked, the
+ * password replaced or the identity at `provider_id` unlinked in between: no race with these leaves a session. With
+ * `refresh_only` no access token is made.
  */
 export const openSession = async (
   deps: SessionDeps,
@@ -215,10 +238,11 @@ export const openSession = async (
   client: Client,
   request_id: string,
 ): Promise<(TokenPair & { session_id: string }) | undefined> => {
+  const { provider_id, refresh_only, ...owned } = { provider_id: '', refresh_only: false, ...user }
   const session_id = uuidv7()
   const cause = { actor_type: 'user', actor_id: user.user_id, request_id } as const
   const { created_at, evicted } = await deps.store.create(
-    { ...user, session_id, ...client },
+    { ...owned, session_id, ...client },
     deps.config.SESSION__CAP__PER_USER,
     cause,
   )
@@ -226,13 +250,13 @@ export const openSession = async (
   const key = { user_id: user.user_id, session_id }
   try {
     const again = await deps.identity
-      .getUser({ id: user.user_id }, withRequestId(request_id))
+      .getUser({ id: user.user_id, providerId: provider_id }, withRequestId(request_id))
       .catch((error: unknown) => {
         throw fromRpc('identity', error)
       })
     if (again.user?.status === UserStatus.ACTIVE) {
-      const owner = { auth_time: Math.floor(created_at / 1_000_000), ...user, session_id }
-      const { successor, ...pair } = await deps.issuer.issue(owner, request_id)
+      const owner = { auth_time: Math.floor(created_at / 1_000_000), ...owned, session_id }
+      const { successor, ...pair } = await deps.issuer.issue(owner, request_id, refresh_only)
       if (await deps.store.activate(key, successor)) return { ...pair, session_id }
     }
   } catch (error) {

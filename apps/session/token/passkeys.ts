@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { clientDataOf } from '../../shared/auth/client-data.ts'
+import { rpIdOf } from '../../shared/auth/settings.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import type { Passkey } from '../../shared/contracts/gen/auth_pb.ts'
 import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
@@ -22,11 +23,10 @@ export const orProblem = <T>(call: Promise<T>): Promise<T> =>
   })
 
 /** A challenge that one passkey may answer once: to sign in, to confirm, or to be registered. */
-export const newChallenge = async (deps: SessionDeps, request_id: string) => {
-  const { rpId } = await orProblem(deps.identity.listPasskeys({}, withRequestId(request_id)))
+export const newChallenge = async (deps: SessionDeps) => {
   const challenge = randomBytes(32).toString('base64url')
   await deps.flows.ask(challenge)
-  return { challenge, rp_id: rpId, expires_in: CHALLENGE_S }
+  return { challenge, rp_id: rpIdOf(deps.config), expires_in: CHALLENGE_S }
 }
 
 /** Spends the challenge that the browser says it was asked; whatever is wrong with the rest, it counts once. */

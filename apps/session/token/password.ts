@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { type Caller, isEnrolling, refuseStaleAuth } from '../../shared/auth/caller.ts'
+import { foldUsername } from '../../shared/auth/username.ts'
 import type { PasswordCode } from '../../shared/contracts/client/password-rules.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -16,6 +17,24 @@ export type PasswordRequest = { caller: Caller; client: Client; request_id: stri
 
 /** 20 wrong current passwords on one session within a day end it: the last of them finds the bucket empty. */
 const WRONG_PASSWORDS = { count: 19, seconds: 86_400, burst: 19 }
+
+/** Whether this person's password is taken; with AUTH__LOCAL__LOGIN=break_glass only those of emergency accounts are. */
+export const takesPassword = ({ config }: Uses<'config'>, username: string): boolean =>
+  config.break_glass?.has(foldUsername(username)) ?? true
+
+/** Where others sign in instead; undefined while every password is taken. */
+export const elsewhere = ({ config, providers }: Uses<'config' | 'providers'>): string | undefined => {
+  if (!config.break_glass) return undefined
+  const titles = new Intl.ListFormat('en', { type: 'disjunction' }).format(providers.list().map(({ title }) => title))
+  return `Passwords are for emergency accounts. Sign in through ${titles || 'your provider'}.`
+}
+
+export const passwordClosed = (deps: Uses<'config' | 'providers'>) => {
+  const hint = elsewhere(deps)
+  return new AppError('policy_denied', 'local_login_closed', 'This account does not sign in by password.', {
+    ...(hint !== undefined && { hint }),
+  })
+}
 
 /** Charges the limit that password change and reauthentication share. */
 export const chargePassword = async (deps: SessionDeps, { caller }: PasswordRequest): Promise<void> => {
@@ -34,6 +53,7 @@ export const changePassword = async (
   request: PasswordRequest & { current_password: string; new_password: string; change_id: string },
 ): Promise<{ revoked_sessions: number; password_version: number }> => {
   const { caller, request_id } = request
+  if (!takesPassword(deps, caller.username)) throw passwordClosed(deps)
   await chargePassword(deps, request)
   const reply = await deps.credential
     .changePassword(
@@ -109,6 +129,7 @@ export const reauthenticate = async (
 ): Promise<string> => {
   const { caller, request_id } = request
   modeOfPerson(caller)
+  if (!takesPassword(deps, caller.username)) throw passwordClosed(deps)
   await chargePassword(deps, request)
   const { isValid } = await deps.credential
     .verifyPassword(

@@ -50,3 +50,7 @@ export const authSettings = {
     }),
   publicOrigin: () => settings.url('http://localhost:8080', { production: 'https' }),
 }
+
+/** The domain of passkeys. */
+export const rpIdOf = (config: { AUTH__WEBAUTHN__RP_ID: string; GATEWAY__HTTP__PUBLIC_ORIGIN: string }): string =>
+  config.AUTH__WEBAUTHN__RP_ID || new URL(config.GATEWAY__HTTP__PUBLIC_ORIGIN).hostname

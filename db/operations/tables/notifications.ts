@@ -54,9 +54,12 @@ export type SecurityFact = {
   at: string
   ip_address?: string
   user_agent?: string
-  /** Of `key.ending`: which credential of which machine, and until when it works. */
+  /** Of `key.ending`: which credential of which machine, and until when it works. The emergency account; the network. */
   about?: string
 }
+
+/** In place of a user_id: every administrator. */
+export const ADMINISTRATORS = 'administrators'
 
 /** What people must hear of their accounts. The relay adds it once; the notifier makes messages of it and takes it away. */
 export const notify_security = t('notify_security', {

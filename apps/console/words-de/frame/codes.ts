@@ -35,6 +35,10 @@ const CODES: Codes = {
     'Geräte werden hier nicht per Code angemeldet.',
     'Mit Passwort oder über einen Anbieter anmelden.',
   ],
+  local_login_closed: [
+    'Passwörter gelten hier nur für Notfallkonten.',
+    'Über den Identitätsanbieter oder mit einem Passkey anmelden.',
+  ],
   account_disabled: ['Das Konto ist gesperrt.', ADMIN],
   email_unverified: ['Der Anbieter hat Ihre Mailadresse nicht bestätigt.', 'Dort bestätigen und neu beginnen.'],
   domain_not_allowed: ['Mit dieser Maildomäne ist keine Anmeldung möglich.', 'Eine zugelassene Adresse benutzen.'],

@@ -30,6 +30,8 @@ export const tLogin: typeof en.tLogin = {
   not_told: 'Hier sind Sie abgemeldet, aber der Server antwortet nicht. Der Browser beendet die Sitzung dort bald.',
   revoked: 'Ihre Sitzung wurde an anderer Stelle beendet. Bitte neu anmelden.',
   or: 'oder',
+  emergency: 'Im Notfall mit Passwort anmelden',
+  closed: 'Dieses Konto meldet sich nicht mit Passwort an. Passkey oder Anbieter verwenden.',
   through: (title: string) => `Weiter mit ${title}`,
   refused: {
     provider_unavailable:

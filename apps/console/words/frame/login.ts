@@ -29,6 +29,8 @@ export const tLogin = {
     'You are signed out here, but the server did not answer. This browser ends the session there as soon as it can.',
   revoked: 'Your session was ended elsewhere. Sign in again.',
   or: 'or',
+  emergency: 'Sign in by password in an emergency',
+  closed: 'This account does not sign in by password. Use a passkey or your provider.',
   through: (title: string) => `Continue with ${title}`,
   refused: {
     provider_unavailable: 'The identity provider cannot be reached. Sign in with a password, or try again later.',

@@ -16,33 +16,31 @@ const SUBJECTS: Record<SecurityEvent, string> = {
   'provider.unlinked': 'A sign-in provider was unlinked from your account.',
   'rights.changed': 'The rights of your account were changed.',
   'key.ending': 'A credential of a machine that you answer for ends soon.',
+  'break_glass.used': 'An emergency account signed in by its password.',
+  'spray.suspected': 'Many usernames failed to sign in from one network: someone guesses passwords.',
 }
 
-/** Which credential ends, when, and how it is replaced. */
-const endingMessage = (about: string, { console_url, content }: Style): Message => {
-  const subject = SUBJECTS['key.ending']
-  const link = `${console_url}/admin/machines`
-  const remedy = `Until then an administrator rotates it, or makes a new one:\n${link}`
-  return plain(
-    subject,
-    [subject, ...(content === 'titles' ? [line(about)] : []), remedy].join('\n\n'),
-    link,
-    'key.ending',
-  )
+/** The remedy, and the page for it, of messages about more than one’s own account. */
+const REMEDIES: { [E in SecurityEvent]?: [remedy: string, path: string] } = {
+  'key.ending': ['Until then an administrator rotates it, or makes a new one:', '/admin/service-accounts'],
+  'break_glass.used': ['If nobody announced this, disable the account and end its sessions:', '/admin/users'],
+  'spray.suspected': ['Read which accounts were tried, and block the network in front of the gateway:', '/audit'],
 }
+
+const OWN = [
+  'If it was not you, end your other sessions, change your password and tell an administrator:',
+  '/settings/sessions',
+] as const
 
 /** What happened, when and from where, and the way to act on it. It holds no token, and its link ends no session by itself. */
 export const securityMessage = (fact: SecurityFact, style: Style): Message => {
   const { console_url, content } = style
   const { event, at, ip_address, user_agent, about } = fact
-  if (about !== undefined) return endingMessage(about, style)
   const where = [ip_address && `Address: ${line(ip_address)}`, user_agent && `Client: ${line(user_agent)}`]
   const said = [`Time: ${at.slice(0, 16).replace('T', ' ')} UTC`, ...where.filter((one) => one)]
-  const link = `${console_url}/settings/sessions`
-  const text = [
-    SUBJECTS[event],
-    ...(content === 'titles' ? [said.join('\n')] : []),
-    `If it was not you, end your other sessions, change your password and tell an administrator:\n${link}`,
-  ].join('\n\n')
+  const [remedy, path] = REMEDIES[event] ?? OWN
+  const link = `${console_url}${path}`
+  const shown = about === undefined ? said : [line(about), ...(event === 'key.ending' ? [] : said)]
+  const text = [SUBJECTS[event], ...(content === 'titles' ? [shown.join('\n')] : []), `${remedy}\n${link}`].join('\n\n')
   return plain(SUBJECTS[event], text, link, event)
 }

@@ -24,6 +24,10 @@ export const ACCESS = {
       'This installation signs no device in by a code.',
       'Sign in with a password or through a provider.',
     ],
+    local_login_closed: [
+      'This account does not sign in by password: passwords are for emergency accounts here.',
+      'Sign in through your identity provider, or by a passkey.',
+    ],
     account_disabled: ['The account is disabled.', 'Ask an administrator.'],
     email_unverified: [
       'The provider has not verified your e-mail address.',

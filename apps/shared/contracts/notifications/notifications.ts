@@ -25,6 +25,8 @@ export const SECURITY_EVENTS = [
   'provider.unlinked',
   'rights.changed',
   'key.ending',
+  'break_glass.used',
+  'spray.suspected',
 ] as const
 export type SecurityEvent = (typeof SECURITY_EVENTS)[number]
 export const RISKS = ['low', 'medium', 'high', 'critical'] as const

@@ -5,6 +5,9 @@ import { text } from '../text.ts'
 export const ProviderParams = Type.Object({ provider: text('corp', { pattern: '^[a-z][a-z0-9-]{0,31}$' }) })
 export const IdentityProviderList = Type.Object({
   items: Type.Array(Type.Object({ id: text('corp'), title: text('Example Corp') })),
+  passwords: Type.Enum(['all', 'break_glass'], {
+    description: 'Whose password signs in; break_glass: emergency accounts.',
+  }),
 })
 /** Who a person is at the providers. */
 export const ExternalIdentityList = Type.Object({

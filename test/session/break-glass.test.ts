@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { loadSessionConfig } from '../../apps/session/config.ts'
+import { createAuthenticator } from '../support/authenticator.ts'
+import { codeAt } from '../support/totp.ts'
+import { bearer, ORIGIN, PASSWORD, send } from './support/auth.ts'
+import { type Sso, startSso } from './support/sso.ts'
+
+/** federation.md 4: passwords are for a few emergency accounts, with a second factor, and each use is told. */
+const SITE = { origin: ORIGIN, rp_id: 'console.test' }
+const CLOSED = { AUTH__LOCAL__LOGIN: 'break_glass', AUTH__LOCAL__USERS: '["ida"]' }
+const REFUSED = { status: 403, body: { category: 'policy_denied', code: 'local_login_closed' } }
+const PROVIDER = 'Sign in through Example Corp.'
+
+let sso: Sso
+let closed: Awaited<ReturnType<Sso['addSession']>>
+let url: string
+beforeAll(async () => {
+  sso = await startSso()
+  closed = await sso.addSession(CLOSED)
+  url = (await sso.addGateway({ GATEWAY__UPSTREAM__SESSION_URL: closed.url })).url
+})
+afterAll(() => sso?.stop())
+
+const token = (body: object, at = url) => send(`${at}/v1/token`, { body })
+const signIn = (username: string, password = PASSWORD, at = url) => token({ username, password }, at)
+const keyed = (access: unknown) => ({ ...bearer(access), 'idempotency-key': randomUUID() })
+const scopeOf = (access: unknown) =>
+  JSON.parse(Buffer.from(String(access).split('.')[1] ?? '', 'base64url').toString()).scope
+const audited = async (): Promise<Record<string, unknown>[]> => {
+  const rows = await sso.redis.xrange(`${sso.prefix}auth:audit`, '-', '+')
+  return rows.map(([, [, row]]) => JSON.parse(row ?? '{}'))
+}
+const rowsAbout = async (user_id: string) => (await audited()).filter(({ object }) => object === `user:${user_id}`)
+describe('AUTH__LOCAL__LOGIN=break_glass', () => {
+  it('refuses the right password of everyone else and names the provider; a wrong one answers as ever', async () => {
+    const { id } = await sso.addUser('uma')
+    const answer = await signIn('uma')
+    expect(answer).toMatchObject({ ...REFUSED, body: { ...REFUSED.body, hint: expect.stringContaining(PROVIDER) } })
+    expect(await send(`${url}/auth/login`, { body: { username: 'uma', password: PASSWORD } })).toMatchObject(REFUSED)
+    expect(await rowsAbout(id)).toContainEqual(
+      expect.objectContaining({ action: 'login', outcome: 'denied', reason: 'local_login_closed' }),
+    )
+    expect(await closed.deps.store.list(id)).toEqual([])
+    // Whoever guesses learns neither who exists nor which accounts are for emergencies.
+    const wrong = await Promise.all(['uma', 'ida', 'nobody'].map((name) => signIn(name, 'Wrong-Horse-7-Battery')))
+    const seen = wrong.map(({ status, body: { request_id: _, ...body } }) => ({ status, body }))
+    expect(seen[0]).toMatchObject({ status: 401, body: { code: 'invalid_credentials' } })
+    expect(String(seen[0]?.body.hint)).toContain(PROVIDER)
+    expect(seen[1]).toEqual(seen[0])
+    expect(seen[2]).toEqual(seen[0])
+  })
+
+  it('asks an emergency account for a second factor; one without may only set it up', async () => {
+    const { id } = await sso.addUser('ida')
+    const first = await signIn('Ida')
+    expect(first.status).toBe(200)
+    expect(scopeOf(first.body.access_token)).toEqual(['enrolment'])
+    const headers = keyed(first.body.access_token)
+    const begun = await send(`${url}/api/v1/users/me/totp/setup`, { body: {}, headers })
+    const { secret, setup } = begun.body as { secret: string; setup: string }
+    const body = { setup, code: codeAt(secret, new Date()) }
+    expect((await send(`${url}/api/v1/users/me/totp`, { method: 'PUT', body, headers })).status).toBe(200)
+
+    const half = await signIn('ida')
+    expect(half).toMatchObject({ status: 403, body: { code: 'second_factor_required', factors: ['totp'] } })
+    const totp = codeAt(secret, new Date(), 1)
+    const done = await token({ grant_type: 'second_factor', factor_token: half.body.factor_token, totp })
+    expect(done.status).toBe(200)
+    expect(scopeOf(done.body.access_token)).toBeUndefined()
+    // Both sign-ins are uses of an emergency account: the relay tells all administrators of such rows.
+    const uses = (await rowsAbout(id)).filter(({ action }) => action === 'login')
+    expect(uses.map(({ body }) => JSON.parse(String(body)))).toMatchObject([
+      { outcome: 'done', details: { break_glass: 'ida', device: 'new' } },
+      { outcome: 'done', details: { break_glass: 'ida', device: 'new', factor: 'totp' } },
+    ])
+  })
+
+  it('takes no closed password as a proof or in exchange for a new one, and no old session of one keeps its rights', async () => {
+    await sso.addUser('eve')
+    const before = await signIn('eve', PASSWORD, sso.gateway.url)
+    const headers = keyed(before.body.access_token)
+    expect(await send(`${url}/v1/token/reauth`, { body: { password: PASSWORD }, headers })).toMatchObject(REFUSED)
+    const change = { current_password: PASSWORD, new_password: `${PASSWORD}-2` }
+    expect(await send(`${url}/api/v1/users/me/password`, { body: change, headers })).toMatchObject(REFUSED)
+    const { refresh_token } = before.body
+    const next = await token({ grant_type: 'refresh_token', refresh_token })
+    expect(scopeOf(next.body.access_token)).toEqual(['enrolment'])
+  })
+
+  it('counts a closed password as no way in', async () => {
+    const { id } = await sso.addUser('ole')
+    const { body } = await signIn('ole', PASSWORD, sso.gateway.url)
+    const key = createAuthenticator(SITE)
+    const { challenge } = (await send(`${url}/v1/token/passkey-options`, { body: {} })).body
+    const attestation = key.attest(String(challenge), id)
+    const at = '/api/v1/users/me/passkeys'
+    const headers = () => keyed(body.access_token)
+    const made = await send(`${url}${at}`, { body: { name: 'phone', attestation }, headers: headers() })
+    expect(made.status).toBe(201)
+    const remove = (gateway: string) =>
+      send(`${gateway}${at}/${made.body.id}`, { method: 'DELETE', headers: headers() })
+    expect(await remove(url)).toMatchObject({ status: 409, body: { code: 'last_way_in' } })
+    expect((await remove(sso.gateway.url)).status).toBe(204)
+  })
+
+  it('is told to the sign-in page, and leaves the provider’s button as it is', async () => {
+    const items = [{ id: 'corp', title: 'Example Corp' }]
+    expect((await send(`${url}/v1/providers`)).body).toEqual({ items, passwords: 'break_glass' })
+    expect((await send(`${sso.gateway.url}/v1/providers`)).body).toEqual({ items, passwords: 'all' })
+  })
+
+  it.each([
+    ['no account', { AUTH__LOCAL__USERS: '[]' }, 'AUTH__LOCAL__USERS'],
+    ['six accounts', { AUTH__LOCAL__USERS: '["a","b","c","d","e","f"]' }, 'AUTH__LOCAL__USERS'],
+    ['no provider', { AUTH__PROVIDERS__FILE: undefined }, 'AUTH__PROVIDERS__FILE'],
+  ])('starts with %s: never, since it would close a way in', (_, more, named) => {
+    expect(() => loadSessionConfig({ ...sso.vars, ...CLOSED, ...more } as NodeJS.ProcessEnv)).toThrow(named)
+  })
+})
