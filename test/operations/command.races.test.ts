@@ -185,7 +185,9 @@ describe('votes against the deadline of their gates', () => {
       const records = evidence.records.filter(({ statement }: { statement: string }) =>
         new RegExp(`\\bg-${name}\\b`).test(statement),
       )
-      expect(records.map(({ kind }: { kind: string }) => kind)).toEqual(won ? ['vote', 'gate_decision'] : ['gate_decision'])
+      expect(records.map(({ kind }: { kind: string }) => kind)).toEqual(
+        won ? ['vote', 'gate_decision'] : ['gate_decision'],
+      )
     }
   }, 120_000)
 })

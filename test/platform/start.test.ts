@@ -136,7 +136,9 @@ describe('npm start', () => {
   })
 
   it('shows the tools of this machine under approval: what was read is done, and no more', async () => {
-    await started.says(/"site 1\.0\.0 by OpenTofu" succeeded|no "site 1\.0\.0 by OpenTofu": put tofu or terraform on PATH/)
+    await started.says(
+      /"site 1\.0\.0 by OpenTofu" succeeded|no "site 1\.0\.0 by OpenTofu": put tofu or terraform on PATH/,
+    )
     await started.says(/"site 1\.0\.0 by git" succeeded/)
     const list = runVerb('demo', ['--list'], { env })
     expect(await list.ended).toBe(0)

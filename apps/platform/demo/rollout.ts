@@ -27,7 +27,7 @@ export type Rollout = {
  * each gate, everyone watches the nodes. Prints each step. Returns the status the operation ended with.
  */
 export const rollOut = async (rollout: Rollout): Promise<string> => {
-  const { operator, approver, fleet, title, hosts, release, name, print } = rollout
+  const { operator, fleet, title, hosts, release, name, print } = rollout
   print(bold(`Preview and start "${title}" as ${operator.username}`))
   const { operation_id, plan } = await startOperation(operator, name, releaseIntent(title, hosts, release))
   const { update, nodes, gates } = plan.counts

@@ -21,7 +21,8 @@ const POOL = 'demo'
 const MACHINE = 'demo-runner'
 const AGENT = join(ROOT, 'apps/cli/main.ts')
 
-const programOf = (tool: DemoTool): string | undefined => TOOLS[tool].programs.map(which).find((path) => path !== undefined)
+const programOf = (tool: DemoTool): string | undefined =>
+  TOOLS[tool].programs.map(which).find((path) => path !== undefined)
 const placesOf = (dir: string) => {
   const folder = join(dir, 'demo')
   return { folder, key: join(folder, 'key'), file: join(folder, 'agent.json'), site: join(folder, 'site') }
@@ -71,7 +72,11 @@ const ensureRunner = async (ada: Person, dir: string): Promise<void> => {
   const owner = items.find(({ username }) => username === 'olga')?.id
   const body = { name: MACHINE, owners: [owner] }
   const { body: machine } = await ada.post<{ id: string }>('/v1/admin/machines', body, MACHINE)
-  await ada.post('/v1/admin/grants', { subject_type: 'user', subject_id: machine.id, role: 'viewer' }, `${MACHINE} role`)
+  await ada.post(
+    '/v1/admin/grants',
+    { subject_type: 'user', subject_id: machine.id, role: 'viewer' },
+    `${MACHINE} role`,
+  )
   const credential = { kind: 'key', name: 'demo', permissions: ['operation:read'] }
   const made = await ada.post<{ key: string }>(`/v1/admin/machines/${machine.id}/credentials`, credential)
   writeFileSync(key, made.body.key, { mode: 0o600 })
@@ -82,7 +87,10 @@ const makeSite = async (git: string, site: string) => {
     await run(git, ['init', '--quiet', '--initial-branch=main', site], { timeout_ms: 20_000 })
     writeFileSync(join(site, 'release.txt'), 'none\n')
     const by = ['-c', 'user.name=Demo', '-c', 'user.email=demo@localhost', '-c', 'commit.gpgsign=false']
-    for (const args of [['add', '.'], [...by, 'commit', '--quiet', '--no-verify', '-m', 'The site']])
+    for (const args of [
+      ['add', '.'],
+      [...by, 'commit', '--quiet', '--no-verify', '-m', 'The site'],
+    ])
       await run(git, args, { timeout_ms: 20_000, cwd: site })
   } catch (error) {
     rmSync(site, { recursive: true, force: true })
@@ -154,7 +162,8 @@ export const toolIntent = (tool: DemoTool, release: string) => {
 export const toolEffects = async (tool: DemoTool, dir: string, release: string): Promise<string[]> => {
   const { folder, site } = placesOf(dir)
   const pages = join(folder, 'pages')
-  if (tool === 'opentofu') return readdirSync(pages).map((name) => `${name}: ${readFileSync(join(pages, name), 'utf8').trim()}`)
+  if (tool === 'opentofu')
+    return readdirSync(pages).map((name) => `${name}: ${readFileSync(join(pages, name), 'utf8').trim()}`)
   const log = ['log', '--oneline', '-2', '--stat', `signalbox/${release}`]
   return (await run(programOf('git') ?? 'git', log, { timeout_ms: 20_000, cwd: site })).trim().split('\n')
 }
