@@ -50,7 +50,7 @@ resource "terraform_data" "page" {
 }
 `
 
-/** The runner's machine and key, its file, and the site that its tools work on. A repeat keeps what is there. */
+/** The runner's machine and key, its file, and the site that its tools work on. A repeat keeps what exists. */
 const ensureRunner = async (ada: Person, dir: string): Promise<void> => {
   const { folder, key, file, site } = placesOf(dir)
   for (const name of ['module', 'pages', 'state']) mkdirSync(join(folder, name), { recursive: true, mode: 0o700 })

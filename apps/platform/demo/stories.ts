@@ -162,7 +162,7 @@ export const runToolStory = async (story: Story, tool: DemoTool, dir: string): P
   print(bold(`Preview and start "${intent.title}" as ${operator.username}`))
   const { operation_id } = await startOperation(operator, `tool ${intent.title}`, intent)
   const status = await follow({ approver, title: intent.title, print }, operation_id)
-  print(bold('What is there now'))
+  print(bold('The effect'))
   for (const line of await toolEffects(tool, dir, release)) print(`  ${line}`)
   return status
 }
