@@ -1,28 +1,53 @@
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { table } from '../shared/data/print.ts'
 import { signalboxDir } from './base/paths.ts'
 import { readRun } from './base/record.ts'
 import { readDemo } from './demo/accounts.ts'
 import { ApiError } from './demo/client.ts'
 import { ManifestError } from './demo/kubernetes.ts'
+import { demoTools } from './demo/runner.ts'
 import { seedDemo } from './demo/seed.ts'
-import { runManifestStory, runSmallStory } from './demo/stories.ts'
+import { runManifestStory, runSmallStory, runToolStory } from './demo/stories.ts'
 import type { Run } from './run/supervisor.ts'
 
-/**
- * `npm run demo [-- --from <kubernetes manifest>]`: a roll-out through the public API of the running platform, step by
- * step. `--seed [--hosts N]` resumes the demo data of a start that stopped half-way.
- */
-const { values } = parseArgs({
-  options: { from: { type: 'string' }, seed: { type: 'boolean' }, hosts: { type: 'string', default: '24' } },
-  strict: true,
-})
-const dir = signalboxDir()
-const fail = (words: string): never => {
+/** Scenarios through the public API of the running platform, step by step. */
+const USAGE = `usage: npm run demo -- [SCENARIO]      apps, opentofu or git; apps when none is named
+       npm run demo -- --list          what each shows, and whether this machine can
+       npm run demo -- --from FILE     rolls out the Deployments of a Kubernetes manifest
+       npm run demo -- --seed [--hosts N]   resumes the demo data of a start that stopped half-way`
+const fail = (words: string, code = 1): never => {
   console.error(words)
-  process.exit(1)
+  process.exit(code)
 }
+const argumentsOf = () => {
+  try {
+    return parseArgs({
+      options: {
+        ...{ from: { type: 'string' }, seed: { type: 'boolean' }, list: { type: 'boolean' } },
+        hosts: { type: 'string', default: '24' },
+      },
+      allowPositionals: true,
+    })
+  } catch {
+    return fail(USAGE, 2)
+  }
+}
+const { values, positionals } = argumentsOf()
+const dir = signalboxDir()
+const tools = demoTools(dir)
+if (values.list) {
+  const rows = tools.map(({ name, shows, lacks }) => [name, lacks ? `${shows} (${lacks})` : shows])
+  const apps = ['apps', 'a release over four hosts of its own, in waves']
+  const manifest = ['--from FILE', 'Deployments of a Kubernetes manifest, in the order of their dependencies']
+  for (const line of table(['scenario', 'shows'], [apps, ...rows, manifest])) console.log(line)
+  process.exit(0)
+}
+const [scenario = 'apps', ...others] = positionals
+const tool = tools.find(({ name }) => name === scenario)
+if (others.length > 0 || (scenario !== 'apps' && !tool)) fail(USAGE, 2)
 const run = readRun<Run>(dir) ?? fail(`No platform runs on ${dir}: start it first, with npm start.`)
+if (tool?.lacks) fail(`${scenario} cannot be shown yet: ${tool.lacks}.`)
 if (values.seed) {
   const context = { run, signalbox_dir: dir, hosts: Number(values.hosts), log: (line: string) => console.log(line) }
   await seedDemo(context).catch((error: Error) => fail(`demo: ${error.message}`))
@@ -38,7 +63,11 @@ const story = {
   print: (line: string) => console.log(line),
 }
 try {
-  const status = values.from ? await runManifestStory(story, values.from) : await runSmallStory(story)
+  const status = values.from
+    ? await runManifestStory(story, values.from)
+    : tool
+      ? await runToolStory(story, tool.name, dir)
+      : await runSmallStory(story)
   process.exitCode = status.startsWith('succeeded') ? 0 : 5
 } catch (error) {
   if (!(error instanceof ManifestError || error instanceof ApiError || error instanceof Error)) throw error

@@ -4,17 +4,17 @@ import { parseArgs } from 'node:util'
 import { watchDoor } from './base/door.ts'
 import { ensureInstallation, renewNames } from './base/installation.ts'
 import { signalboxDir } from './base/paths.ts'
+import type { Managed } from './base/process.ts'
 import { forgetChildren, takeFolder } from './base/record.ts'
 import { createScreen, elapsed, paint } from './base/screen.ts'
 import { readDemo } from './demo/accounts.ts'
 import type { Account } from './demo/client.ts'
-import type { DemoProvider } from './demo/provider.ts'
-import { seedDemo } from './demo/seed.ts'
-import { startDemoProvider } from './demo/sso.ts'
+import { type DemoProvider, startDemoProvider } from './demo/provider.ts'
+import { seedDemo, seedTools } from './demo/seed.ts'
 import { fillCompileCache } from './run/compile-cache.ts'
 import { buildConsole } from './run/console-build.ts'
 import { endOrphans } from './run/orphans.ts'
-import { type Platform, type Run, removeRun, runOf, startPlatform, writeRun } from './run/supervisor.ts'
+import { eventsFor, type Platform, type Run, removeRun, runOf, startPlatform, writeRun } from './run/supervisor.ts'
 import { dataFolder } from './servers/postgres.ts'
 import { ensureServers } from './servers/up.ts'
 
@@ -50,6 +50,8 @@ const starting = new AbortController()
 let launching: Promise<Platform> | undefined
 let platform: Platform | undefined
 let provider: DemoProvider | undefined
+/** The agent of the demo. */
+let runner: Managed | undefined
 let stopping = false
 let ready = false
 /** Until the folder is ours, what lies in it belongs to the platform that runs there. */
@@ -89,9 +91,19 @@ const seed = async (run: Run) => {
       log: (text) => screen.line('demo', text),
     })
     if (fresh) printDemo(users, performance.now() - begun)
+    await showTools(run, users)
   } catch (error) {
     if (!stopping) screen.line('demo', (error as Error).message, 'yellow')
   }
+}
+
+/** Real tools under approval, when the rest of the demo is there: no one waits for them. */
+const showTools = (run: Run, users: Account[]) => {
+  const door = { dir, gateway_url: () => platform?.gateway_url ?? run.gateway }
+  const keep = (started: Managed) => {
+    runner = started
+  }
+  return seedTools(door, users, eventsFor(dir, screen)('runner'), keep, (text) => screen.line('demo', text))
 }
 
 /** After a restart run.json must name the new process. */
@@ -102,7 +114,7 @@ const refreshRun = () => {
 const reset = () => {
   screen.line('platform', `dropping the data in ${dir}`)
   ensureInstallation(dir)
-  const folders = ['postgres', 'redis', 'nats', 'temporal', 'keys', 'secrets', 'artifacts', 'logs']
+  const folders = ['postgres', 'redis', 'nats', 'temporal', 'keys', 'secrets', 'artifacts', 'logs', 'demo']
   const files = ['demo.json', 'audit-anchors.jsonl', 'fleet.sqlite', 'fleet.sqlite-wal', 'fleet.sqlite-shm']
   const paths = [dataFolder(dir), ...[...folders, ...files].map((name) => join(dir, name))]
   for (const path of paths) rmSync(path, { recursive: true, force: true })
@@ -149,6 +161,7 @@ let stoppingSince = 0
 const stop = async (why: string) => {
   if (stopping) {
     if (performance.now() - stoppingSince < ONE_SIGNAL_MS) return
+    runner?.kill('SIGKILL')
     platform?.killAll()
     removeRun(dir)
     process.exit(1)
@@ -159,7 +172,7 @@ const stop = async (why: string) => {
   screen.line('platform', `${why}: stopping in order (again: at once)`)
   removeRun(dir)
   const since = performance.now()
-  await provider?.stop()
+  await Promise.all([provider?.stop(), runner?.stop()])
   if (platform) await platform.stop()
   else {
     starting.abort(new Error(why))

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, utimesSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { until } from '../support/until.ts'
 import { type Agent, type Lab, startLab } from './support/agent.ts'
@@ -135,6 +136,16 @@ it('an agent that is killed half way: the tool dies with it, the outcome is unkn
   const [, pid = ''] = effects('lost')[0]?.split(' ') ?? []
   await ends(agent)
   await until(() => !isRunning(Number(pid)), { what: 'the tool gone' })
+  // What its sandbox held, keys among it, goes when it is old; that of a living agent is never old.
+  const folders = () => readdirSync(lab.place('tmp')).filter((name) => name.startsWith('signalbox-agent-'))
+  const left = folders()
+  expect(left).not.toEqual([])
+  const fresh = 'signalbox-agent-fresh'
+  for (const [name, ago_s] of [...left.map((name) => [name, 301] as const), [fresh, 200] as const]) {
+    const path = join(lab.place('tmp'), name)
+    mkdirSync(path, { recursive: true })
+    utimesSync(path, Date.now() / 1000 - ago_s, Date.now() / 1000 - ago_s)
+  }
   const other = lab.startAgent(file)
   const node = await lab.reaches(path, 'outcome_unknown')
   // Long before its deadline.
@@ -142,6 +153,8 @@ it('an agent that is killed half way: the tool dies with it, the outcome is unkn
   const after = await lab.start(job('effect', 'after'))
   await lab.reaches(after, 'succeeded')
   expect(effects('lost')).toHaveLength(1)
+  expect(folders()).toContain(fresh)
+  expect(folders()).not.toContain(left[0])
   await ends(other)
 }, 90_000)
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -92,6 +93,103 @@ describe('a cancel against an approval', () => {
       expect(open).toEqual([])
     }
   }, 180_000)
+})
+
+describe('a cancel against the first word of an agent', () => {
+  const job = (node_id: string) => ({
+    ...{ node_id, executor: 'external', pool: 'lab', with: { job: 'x', inputs: {} } },
+    timeouts: { run_s: 600, start_s: 300 },
+  })
+  it('has one winner: work begins before the cancel and goes to its end, or never', async () => {
+    for (const round of [...ROUNDS, 'after'] as const) {
+      handed.length = 0
+      const { operation_id } = await p.startOperation({ nodes: [job('job')] })
+      const given = await until(() => handed.shift(), { timeout_ms: 40_000, what: 'work at the agent' })
+      const report = createReporter(given)
+      const cancel = () => p.as('olga').post(`/v1/operations/${operation_id}/cancel`, { reason }, { instance: 1 })
+      const begin = () => report('started')
+      const [said, cancelled] =
+        round === 'after'
+          ? await cancel().then(async (answer) => [await begin(), answer] as const)
+          : await both(round, begin, cancel)
+      expect(cancelled.status).toBe(200)
+      const [row] = await p.query<{ late: boolean | null }>(
+        `select e.started_at > c.cancelled_at as late from operations.executions e
+         join operations.operation_control c using (operation_id) where operation_id = $1`,
+        [operation_id],
+      )
+      if (said.status === 200) {
+        expect(row?.late).toBe(false)
+        expect((await report('succeeded', { outputs: {} })).status).toBe(200)
+      } else expect([said.status, said.code, row?.late]).toEqual([409, 'attempt_closed', null])
+      if (round === 'after') expect(said.status).toBe(409)
+      // Long before the time to begin is over.
+      await reaches(operation_id, 'cancelled')
+      const { body: node } = await p.as('olga').get(`/v1/operations/${operation_id}/nodes/job`)
+      expect(node).toMatchObject(
+        said.status === 200 ? { state: 'succeeded' } : { state: 'failed', error_class: 'cancelled' },
+      )
+    }
+  }, 180_000)
+})
+
+describe('votes against the deadline of their gates', () => {
+  it('have one winner each, and node, timeline and evidence agree with it', async () => {
+    const N = 12
+    const names = Array.from({ length: N }, (_, n) => `n${n}`)
+    const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] }, deadline_s: 6 }
+    const { operation_id } = await p.startOperation({
+      nodes: names.map((name) => noop(name)),
+      gates: names.map((name) => ({ gate_id: `g-${name}`, policy, guards: [name] })),
+    })
+    const path = `/v1/operations/${operation_id}`
+    const gate = async (name: string) => (await p.as('eva').get(`${path}/gates/g-${name}`)).body
+    const waiting = await until(
+      async () => {
+        const all = await Promise.all(names.map(gate))
+        return all.every(({ status }) => status === 'waiting') ? all : undefined
+      },
+      { timeout_ms: 40_000, what: 'the gates' },
+    )
+    const answers = await Promise.all(
+      waiting.map(async ({ digest, round, deadline_at }, n) => {
+        // From a moment before the deadline to a moment after the engine's timer.
+        await delay(Math.max(Date.parse(deadline_at) - Date.now() - 150 + n * 75, 0))
+        const vote = { reviewed_digest: digest, round }
+        const options = { key: randomUUID(), instance: n % 2 }
+        // A busy operation says so; the same key may be sent again.
+        for (;;) {
+          const reply = await p.as('eva').post(`${path}/gates/g-${names[n]}/approve`, vote, options)
+          if (reply.status !== 503 && reply.body?.code !== 'in_progress') return answerOf(reply)
+        }
+      }),
+    )
+    expect(new Set(answers)).toEqual(new Set(['won', '409 gate_not_waiting/expired']))
+    await until(async () => (await attemptsOf(operation_id)).length >= answers.filter((a) => a === 'won').length, {
+      timeout_ms: 40_000,
+      what: 'the nodes behind the approved gates',
+    })
+    const { body: evidence } = await p.as('vic').get(`${path}/evidence`)
+    const { body: timeline } = await p.as('vic').get(`${path}/timeline?limit=200`)
+    const began = (await attemptsOf(operation_id)).map(({ node_id }) => node_id)
+    for (const [n, name] of names.entries()) {
+      const won = answers[n] === 'won'
+      const end = won ? 'approved' : 'expired'
+      expect([name, (await gate(name)).status, began.includes(name)]).toEqual([name, end, won])
+      const told = timeline.events.filter(({ type, gate_id }: { type: string; gate_id: string | null }) => {
+        return gate_id === `g-${name}` && ['gate.approved', 'gate.expired', 'gate.voted'].includes(type)
+      })
+      expect(told.map(({ type }: { type: string }) => type).toSorted()).toEqual(
+        won ? ['gate.approved', 'gate.voted'] : ['gate.expired'],
+      )
+      const records = evidence.records.filter(({ statement }: { statement: string }) =>
+        new RegExp(`\\bg-${name}\\b`).test(statement),
+      )
+      expect(records.map(({ kind }: { kind: string }) => kind)).toEqual(
+        won ? ['vote', 'gate_decision'] : ['gate_decision'],
+      )
+    }
+  }, 120_000)
 })
 
 describe('a freeze against claims', () => {

@@ -625,3 +625,22 @@ describe('me', () => {
     expect((await p.as('nobody').get('/v1/me')).status).toBe(200)
   })
 })
+
+describe('the list of nodes', () => {
+  it('counts the artifacts of each node without a look at those of the others', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    await p.query(
+      `insert into operations.operation_artifact_index (artifact_id, operation_id, node_id, attempt, name, kind, media_type, size, sha256, status)
+       select gen_random_uuid(), $1, 'other' || n % 2000, 1, 'a' || n, 'log', 'text/plain', 1, repeat('0', 64), 'stored' from generate_series(1, 6000) n`,
+      [operation_id],
+    )
+    await p.query('analyze operations.operation_artifact_index')
+    const [row] = await p.query<{ 'QUERY PLAN': unknown }>(
+      `explain (analyze, format json) select artifacts from operations.operation_node_run_summary where operation_id = $1`,
+      [operation_id],
+    )
+    const plan = JSON.stringify(row?.['QUERY PLAN'])
+    expect(plan).toContain('operation_artifact_index')
+    expect(plan).not.toMatch(/"Rows Removed by Filter":[1-9]\d{3}/)
+  }, 60_000)
+})

@@ -102,6 +102,9 @@ describe('a schedule', () => {
     const schedule = await made()
     expect(schedule).toMatchObject({ status: 'active', proceed: 'plan', owner: { name: 'olga' }, runs: [] })
     expect(schedule.upcoming).toHaveLength(5)
+    // The first time is one of those that are counted from its beginning: else it would come twice.
+    expect(Date.parse(schedule.next_at) - Date.parse(schedule.created_at)).toBe(3_600_000)
+    expect(Date.parse(schedule.upcoming[0])).toBe(Date.parse(schedule.next_at))
     await fire()
     expect(await runsOf(schedule.schedule_id)).toEqual([])
     await due(schedule.schedule_id)

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -60,6 +61,7 @@ pools:
   default:
     destinations: [{ scheme: http, host: '*', networks: [127.0.0.0/8], ports: ['1024-65535'] }]
     secrets: ['secret://file/fleet-*']
+  demo: { mode: nats, agents: ['machine:demo-runner'], max_in_flight: 4, destinations: [], secrets: [] }
 `,
   )
   holder = createServer().listen(0, '127.0.0.1')
@@ -131,6 +133,25 @@ describe('npm start', () => {
       expect(started.text()).toContain(password)
     const reply = await fetch(`http://127.0.0.1:${run().apps.fleet?.port}/hosts`)
     expect(((await reply.json()) as { items: unknown[] }).items).toHaveLength(HOSTS)
+  })
+
+  it('shows the tools of this machine under approval: what was read is done, and no more', async () => {
+    await started.says(
+      /"site 1\.0\.0 by OpenTofu" succeeded|no "site 1\.0\.0 by OpenTofu": put tofu or terraform on PATH/,
+    )
+    await started.says(/"site 1\.0\.0 by git" succeeded/)
+    const list = runVerb('demo', ['--list'], { env })
+    expect(await list.ended).toBe(0)
+    expect(list.text()).toMatch(/^apps [\s\S]*^opentofu [\s\S]*^git .*\n/m)
+    const again = runVerb('demo', ['git'], { env })
+    expect(await again.ended).toBe(0)
+    const [, release] = /"none" -> "(3\.0\.\d+)"/.exec(again.text()) ?? []
+    expect(again.text()).toContain('Exactly this is carried out.')
+    const show = ['-C', inDir('demo/site'), 'show', `signalbox/${release}:release.txt`]
+    expect(execFileSync('git', show, { encoding: 'utf8' })).toBe(`${release}\n`)
+    const unknown = runVerb('demo', ['terrafrom'], { env })
+    expect(await unknown.ended).toBe(2)
+    expect(unknown.text()).toMatch(/^usage: npm run demo/)
   })
 
   it('refuses a second platform on the same folder with one line', async () => {

@@ -1,4 +1,5 @@
-import { chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { chownSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -34,6 +35,23 @@ const LINES = 500
 const HELD = 2000
 const MAX_TEXT = 16_000
 const MAX_MESSAGE = 1000
+const FOLDER = 'signalbox-agent-'
+/** The folder of an attempt has the time of its last beat; one that is older was left by an agent that died. */
+const LEFT_MS = 300_000
+
+/** Removes the folders that agents left when they were killed: they hold keys and variables of their jobs. */
+export const removeLeft = ({ uid }: AgentFile): void => {
+  for (const name of readdirSync(tmpdir()).filter((name) => name.startsWith(FOLDER))) {
+    const path = join(tmpdir(), name)
+    try {
+      const { uid: owner, mtimeMs } = lstatSync(path)
+      if ([uid, process.getuid?.()].includes(owner) && Date.now() - mtimeMs > LEFT_MS)
+        rmSync(path, { recursive: true, force: true })
+    } catch {
+      // Another agent was faster, or its owner took the right away.
+    }
+  }
+}
 
 /**
  * Carries one piece of work through: it begins after its "started" was accepted, in a folder and an environment of its
@@ -71,8 +89,10 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
       stop.abort()
     }
   }
+  const folder = mkdtempSync(join(tmpdir(), FOLDER))
   const timer = setInterval(
     () => {
+      void utimes(folder, new Date(), new Date()).catch(() => {})
       beating = beating.then(() => (ended ? undefined : beat()))
     },
     Math.min(BEAT_MS, work.heartbeat_s * 1000),
@@ -88,7 +108,6 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   const stored = async () => {
     while (lines.length > HELD && !stop.signal.aborted) await delay(100)
   }
-  const folder = mkdtempSync(join(tmpdir(), 'signalbox-agent-'))
   const signal = AbortSignal.any([stop.signal, told])
   const tool = TOOLS[work.job]
   const act = async (): Promise<Verdict> => {

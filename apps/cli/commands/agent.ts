@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Value } from 'typebox/value'
 import type { Work } from '../../shared/contracts/engine/executions.ts'
 import { paint } from '../../shared/data/print.ts'
-import { carryOut } from '../agent/attempt.ts'
+import { carryOut, removeLeft } from '../agent/attempt.ts'
 import { type AgentFile, readAgentFile } from '../agent/tools/file.ts'
 import { type Command, type Context, needed, readDocument, text } from '../command.ts'
 import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts'
@@ -10,6 +10,7 @@ import { load } from '../operations/pack.ts'
 
 const LONGEST_WAIT_MS = 30_000
 const WAIT_S = 5
+const SWEEP_MS = 60_000
 
 const proveIt: Command['run'] = async ({ out }, _, values): Promise<ExitCode> => {
   const { ConformanceFile, proveAgent } = await load()
@@ -56,6 +57,8 @@ export const agentCommands: Command[] = [
         context.out.note(kill.signal.aborted ? 'Stopping the work.' : 'Taking no more work; ending what is begun.')
       }
       for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, onSignal)
+      removeLeft(file)
+      const sweep = setInterval(() => removeLeft(file), SWEEP_MS)
       context.out.note(`Asking for work of ${file.pools.join(', ')}.`)
       try {
         const places = values.once === true ? 1 : (file.concurrency ?? 1)
@@ -64,6 +67,7 @@ export const agentCommands: Command[] = [
         )
         return await Promise.all(taken).then(() => EXIT.done as ExitCode)
       } finally {
+        clearInterval(sweep)
         for (const signal of ['SIGTERM', 'SIGINT'] as const) process.off(signal, onSignal)
       }
     },

@@ -165,7 +165,7 @@ const BINDINGS = {
   forecast: 'A forecast: the tool may do otherwise.',
 }
 /** What a tool would do, as an agent previewed it: marked as plans are, sensitive values never. */
-const previewLines = (value: unknown): string[] => {
+export const previewLines = (value: unknown): string[] => {
   const preview = value as Preview | null
   if (preview?.format !== 'signalbox/preview@1') return []
   const { binding, changes, changes_count, plan, base, commit, unforeseen = [], no_change } = preview

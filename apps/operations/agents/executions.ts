@@ -44,8 +44,9 @@ export const takeResult = async (
     throw new AppError('validation_error', 'too_large', `Outputs are at most ${MAX_OUTPUTS} bytes.`, { status: 422 })
   const token_sha256 = sha256Hex(token ?? '')
   const stored = await storedAmong(deps, message)
+  const mayEnd = TERMINAL.has(message.phase) || message.phase === 'started'
   const outcome = await deps.db.transaction(async (tx): Promise<Outcome> => {
-    const handed = await lockExecution(tx, token_sha256, TERMINAL.has(message.phase))
+    const handed = await lockExecution(tx, token_sha256, mayEnd)
     if (!handed || handed.expired) throw tokenRefused()
     checkIds(handed, message)
     const fingerprint = digest(message)
@@ -59,7 +60,7 @@ export const takeResult = async (
     else await noteRefusal(tx, handed, message, outcome.refusal, request_id)
     return outcome
   })
-  if (TERMINAL.has(message.phase)) {
+  if (mayEnd) {
     // Whoever waits for the place need not wait for the sweeper.
     await offerPlaces(deps.db).catch((error) => deps.telemetry.log.warn({ err: error }, 'places'))
     deps.nats.wake('operations')
@@ -126,6 +127,11 @@ const take = async (
     return { refusal: rejected('attempt_closed', `The attempt is ${late && handed.phase ? handed.phase : 'closed'}.`) }
   const unready = refuseBegin(handed, message.phase === 'started')
   if (unready) return { refusal: rejected('not_dispatched', unready) }
+  if (message.phase === 'started' && handed.role === 'run' && handed.control === 'cancel') {
+    const error = { class: 'cancelled', message: 'The operation was cancelled before an agent began.' }
+    await end(tx, token_sha256, handed, { ...message, phase: 'failed', error })
+    return { refusal: rejected('attempt_closed', error.message) }
+  }
   const terminal = TERMINAL.has(message.phase)
   // Out of order: an old sign of life is ignored; an end still counts.
   if (!terminal && message.sequence <= handed.sequence) return { reply: replyOf(handed, handed.node_state) }
@@ -140,7 +146,7 @@ const take = async (
   return end(tx, token_sha256, handed, message)
 }
 
-/** One "started" is accepted: of two agents that have the same work, one begins it. */
+/** One "started" is accepted: of two agents that have the same work, one begins it. None does once a cancel was accepted. */
 const refuseBegin = ({ started, start_due }: Handed, begins: boolean): string | undefined => {
   if (!begins) return started ? undefined : 'Say "started" first, and continue when that is accepted.'
   if (started) return 'Another agent has begun it. A repeat has the same result_id.'

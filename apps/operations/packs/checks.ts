@@ -175,7 +175,8 @@ function* checkExecutor(at: string, name: string, values: unknown): Check {
 const LASTING: Record<string, string[]> = { http: ['/poll/timeout_s'], watch: ['/for_s'] }
 
 function* checkTimes(at: string, step: Step): Check {
-  const longest = EXECUTORS.get(step.executor)?.max_run_s ?? 0
+  // One that does not exist is said elsewhere.
+  const longest = EXECUTORS.get(step.executor)?.max_run_s ?? Number.POSITIVE_INFINITY
   if (step.timeouts.run_s > longest)
     yield { pointer: `${at}/timeouts/run_s`, message: `the executor "${step.executor}" runs at most ${longest} s` }
   for (const pointer of LASTING[step.executor] ?? []) {

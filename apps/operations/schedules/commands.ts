@@ -55,6 +55,8 @@ export const createSchedule = async (deps: Deps, mutation: Mutation, { dry_run: 
         proceed: body.proceed ?? 'plan',
         resource_ids: targets.map(({ resource_id }) => resource_id),
         next_at: timeOf(next_at),
+        // Its times are counted from here: by another clock the first would come twice.
+        created_at: new Date(now).toISOString(),
       })
       await audit(deps, tx, mutation, 'schedule.create', schedule_id, { reason: body.intent.reason, after: body })
       const view = await readSchedule(deps, tx, mutation.caller, schedule_id)

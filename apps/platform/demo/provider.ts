@@ -1,6 +1,8 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
 
 export type DemoPerson = { sub: string; name: string; email?: string; email_verified?: boolean; groups: string[] }
@@ -138,4 +140,34 @@ const pageOf = (people: readonly DemoPerson[], href: string): string => {
       `<li><a href="${escaped(`${href}&person=${encodeURIComponent(sub)}`)}">${escaped(name)}</a> ${escaped(groups.join(', '))}</li>`,
   )
   return `<!doctype html><title>Demo provider</title><h1>Who are you?</h1><ul>${links.join('')}</ul>`
+}
+
+const DEMO_PEOPLE: DemoPerson[] = [
+  { sub: 'demo-mia', name: 'mia', email: 'mia@example.com', email_verified: true, groups: ['staff', 'noc'] },
+  { sub: 'demo-tom', name: 'tom', email: 'tom@example.com', email_verified: true, groups: ['staff'] },
+  { sub: 'demo-otto', name: 'otto', groups: [] },
+]
+const DEMO_PORT = 7190
+
+/** A provider for `npm start -- --sso`, and the file that tells the apps of it. mia approves, tom reads, otto may not in. */
+export const startDemoProvider = async (signalbox_dir: string): Promise<DemoProvider> => {
+  const provider = await startProvider({ port: DEMO_PORT, people: DEMO_PEOPLE })
+  const dir = join(signalbox_dir, 'sso')
+  mkdirSync(join(dir, 'secrets'), { recursive: true })
+  writeFileSync(join(dir, 'secrets/demo-provider'), provider.client_secret, { mode: 0o600 })
+  const entry = {
+    id: 'demo',
+    title: 'Demo provider',
+    issuer: provider.issuer,
+    client_id: provider.client_id,
+    client_secret: 'secret://file/demo-provider',
+    max_role: 'approver',
+    groups: { map: { noc: { groups: ['netops'], roles: ['engineer', 'approver'] }, staff: { roles: ['viewer'] } } },
+    jit: { enabled: true, require_group: ['staff'] },
+  }
+  const file = join(dir, 'providers.yaml')
+  // JSON is YAML.
+  writeFileSync(file, `${JSON.stringify({ format: 'signalbox/providers@1', providers: [entry] }, null, 2)}\n`)
+  process.env.AUTH__PROVIDERS__FILE = file
+  return provider
 }

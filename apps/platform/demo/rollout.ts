@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { previewLines } from '../../cli/operations/gate.ts'
 import type { GateList } from '../../shared/contracts/operations/gates.ts'
 import type { GateSubject } from '../../shared/contracts/operations/graph.ts'
 import type { NodeSummary } from '../../shared/contracts/operations/nodes.ts'
@@ -26,7 +27,7 @@ export type Rollout = {
  * each gate, everyone watches the nodes. Prints each step. Returns the status the operation ended with.
  */
 export const rollOut = async (rollout: Rollout): Promise<string> => {
-  const { operator, approver, fleet, title, hosts, release, name, print } = rollout
+  const { operator, fleet, title, hosts, release, name, print } = rollout
   print(bold(`Preview and start "${title}" as ${operator.username}`))
   const { operation_id, plan } = await startOperation(operator, name, releaseIntent(title, hosts, release))
   const { update, nodes, gates } = plan.counts
@@ -35,6 +36,16 @@ export const rollOut = async (rollout: Rollout): Promise<string> => {
   const graph = await operator.get<OperationGraph>(`/v1/plans/${plan.plan_id}/graph`)
   print(`  order: ${orderOf(graph).join(dim(' > '))}`)
 
+  const status = await follow(rollout, operation_id)
+  await printHosts(fleet, hosts, print)
+  return status
+}
+
+/** Prints how the operation goes, approves each of its gates as the approver would, and returns the status at its end. */
+export const follow = async (
+  { approver, title, print }: Pick<Rollout, 'approver' | 'title' | 'print'>,
+  operation_id: string,
+): Promise<string> => {
   const seen = new Map<string, string>()
   const end = performance.now() + PATIENCE_MS
   for (;;) {
@@ -44,15 +55,15 @@ export const rollOut = async (rollout: Rollout): Promise<string> => {
     if (ENDED.has(status)) {
       const { done, total, failed } = progress
       print(bold(`  ${paint(status, stateColour(status))}: ${done} of ${total} nodes done, ${failed} failed`))
-      await printHosts(fleet, hosts, print)
       return status
     }
     const { items } = await approver.get<GateList>(`/v1/operations/${operation_id}/gates?status=waiting`)
     if (items.length > 0) {
       const gate = await waitForGate(approver, operation_id)
-      const { releases } = gate.subject as Partial<GateSubject>
+      const { releases, bound_outputs = [] } = gate.subject as Partial<GateSubject>
       const opens = `${bold(`Gate "${gate.question}"`)} releases ${releases?.length ?? '?'} nodes`
       print(`${opens}; ${approver.username} approves ${dim(gate.digest.slice(0, 19))}`)
+      for (const line of bound_outputs.flatMap(({ value }) => previewLines(value))) print(line)
       await approveGate(approver, operation_id, gate, 'Read and approved.')
     }
     if (performance.now() > end) throw new Error(`"${title}" did not end within 15 minutes; see it in the console`)

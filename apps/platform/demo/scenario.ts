@@ -27,7 +27,7 @@ export type Scenario = {
 const NEW_RELEASE = '2.4.0'
 
 /** The operation of that title, started unless an earlier seed did. */
-const ensureOperation = async (
+export const ensureOperation = async (
   operator: Person,
   name: string,
   intent: { title: string } & Record<string, unknown>,
@@ -35,7 +35,7 @@ const ensureOperation = async (
   (await operationNamed(operator, intent.title)) ?? (await startOperation(operator, name, intent))
 
 /** Approves the gate that is waiting, if there is one. */
-const passGate = async (approver: Person, operation_id: string, comment: string): Promise<void> => {
+export const passGate = async (approver: Person, operation_id: string, comment: string): Promise<void> => {
   const gate = await askingGate(approver, operation_id)
   if (gate) await approveGate(approver, operation_id, gate, comment)
 }

@@ -1,7 +1,10 @@
+import type { Managed, UnitEvents } from '../base/process.ts'
 import type { Run } from '../run/supervisor.ts'
 import { ensureAccounts, writeDemo } from './accounts.ts'
-import { type Account, ApiError, ENDLESS } from './client.ts'
-import { runScenario } from './scenario.ts'
+import { type Account, ApiError, accountOf, ENDLESS, signIn } from './client.ts'
+import { waitForEnd } from './operations.ts'
+import { type Door, demoTools, startRunner, toolIntent } from './runner.ts'
+import { ensureOperation, passGate, runScenario } from './scenario.ts'
 
 export type SeedContext = {
   run: Run
@@ -44,5 +47,33 @@ export const seedDemo = async (context: SeedContext): Promise<{ users: Account[]
     return { users: demo.users, fresh: true }
   } catch (error) {
     throw new SeedStopped(step, error)
+  }
+}
+
+const FIRST = '1.0.0'
+
+/** Starts the runner, and shows one change by each real tool that this machine has, approved and done. */
+export const seedTools = async (
+  door: Door,
+  users: Account[],
+  events: Partial<UnitEvents>,
+  started: (runner: Managed) => void,
+  log: (text: string) => void,
+): Promise<void> => {
+  const person = (name: string) => signIn(door.gateway_url(), accountOf(users, name, 'start with --reset'), ENDLESS)
+  const [ada, olga, eva] = [await person('ada'), await person('olga'), await person('eva')]
+  const runner = await startRunner(ada, door, events)
+  if (!runner) return
+  started(runner)
+  for (const { name, lacks } of demoTools(door.dir)) {
+    const intent = toolIntent(name, FIRST)
+    if (lacks) {
+      log(`no "${intent.title}": ${lacks}`)
+      continue
+    }
+    const { operation_id } = await ensureOperation(olga, intent.title, intent)
+    await passGate(eva, operation_id, 'Read: this and no more.')
+    const { status } = await waitForEnd(eva, operation_id, ENDLESS.ms)
+    log(`"${intent.title}" ${status}: its preview, its gate and its evidence are in Operations`)
   }
 }

@@ -5,11 +5,14 @@ import { placeOf, register } from './catalog.ts'
 import { type Account, accountOf, type Person, signIn } from './client.ts'
 import { createFleetClient, type FleetClient } from './fleet.ts'
 import { type Manifest, parseManifest } from './kubernetes.ts'
-import { rollOut } from './rollout.ts'
+import { startOperation } from './operations.ts'
+import { follow, rollOut } from './rollout.ts'
+import { type DemoTool, toolEffects, toolIntent } from './runner.ts'
 
 export type Story = { gateway_url: string; fleet_url: string; accounts: Account[]; print: (line: string) => void }
 
 const BEFORE = 'none'
+const nextRelease = () => `3.0.${Math.floor(Date.now() / 1000) % 100_000}`
 
 const people = async ({ gateway_url, accounts }: Story) => {
   const account = (username: string) => signIn(gateway_url, accountOf(accounts, username, 'run npm start first'))
@@ -132,7 +135,7 @@ const commonRelease = ({ workloads }: Manifest): string => {
 export const runSmallStory = async (story: Story): Promise<string> => {
   const { admin, operator, approver } = await people(story)
   const fleet = createFleetClient(story.fleet_url)
-  const release = `3.0.${Math.floor(Date.now() / 1000) % 100_000}`
+  const release = nextRelease()
   const hosts = [1, 2, 3, 4].map((n) => `demo-app-${n}`)
   story.print(bold(`Register ${hosts.length} hosts as ${admin.username}`))
   const segment = await addPlace(admin, 'apps')
@@ -148,4 +151,18 @@ export const runSmallStory = async (story: Story): Promise<string> => {
     title: `apps ${release}`,
     name: `story ${release}`,
   })
+}
+
+/** `npm run demo -- opentofu` and its like: the next release of the demo's site by a real tool, as its preview says. */
+export const runToolStory = async (story: Story, tool: DemoTool, dir: string): Promise<string> => {
+  const { operator, approver } = await people(story)
+  const { print } = story
+  const release = nextRelease()
+  const intent = toolIntent(tool, release)
+  print(bold(`Preview and start "${intent.title}" as ${operator.username}`))
+  const { operation_id } = await startOperation(operator, `tool ${intent.title}`, intent)
+  const status = await follow({ approver, title: intent.title, print }, operation_id)
+  print(bold('The effect'))
+  for (const line of await toolEffects(tool, dir, release)) print(`  ${line}`)
+  return status
 }

@@ -151,7 +151,8 @@ const databaseOf = async (
 
 type Events = (name: string) => Partial<UnitEvents>
 
-const eventsFor =
+/** What is said of a process that is kept running, and where its id is noted. */
+export const eventsFor =
   (dir: string, screen: Screen, restarted: () => void = () => {}): Events =>
   (name) => ({
     spawned: (pid) => recordChild(dir, name, pid),

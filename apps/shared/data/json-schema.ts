@@ -96,15 +96,26 @@ export const schemaFault = (schema: unknown): string | undefined => {
 /** A compiled JSON Schema 2020-12: gives the violations of a value, empty when it fits. */
 export type SchemaCheck = (value: unknown) => Violation[]
 
+/** The newest compiled schemas by their text: the nodes of a plan share a few, and compiling costs a thousand checks. */
+const compiled = new Map<string, SchemaCheck>()
+const MAX_COMPILED = 100
+
 /**
  * Compiles a JSON Schema 2020-12. Throws an Error with one clear line when the schema itself is wrong. With `defaults`,
  * missing members are filled in from it, in the value that is checked.
  */
 export const compileSchema = (schema: unknown, { defaults = false } = {}): SchemaCheck => {
+  const text = `${defaults} ${JSON.stringify(schema)}`
+  const known = compiled.get(text)
+  if (known) return known
   const ajv = defaults ? filling : plain
   const validate = ajv.compile(schema as object)
   ajv.removeSchema(schema as object)
-  return (value) => (validate(value) ? [] : violationsOf(validate))
+  const check: SchemaCheck = (value) => (validate(value) ? [] : violationsOf(validate))
+  const [oldest] = compiled.keys()
+  if (compiled.size >= MAX_COMPILED && oldest !== undefined) compiled.delete(oldest)
+  compiled.set(text, check)
+  return check
 }
 
 const violationsOf = (validate: ValidateFunction): Violation[] => (validate.errors ?? []).map(violationOf)

@@ -32,13 +32,13 @@ export type Handed = {
   deadline_at: string
 }
 
-/** Control before attempts, as everywhere; heartbeats share the control row with claims. */
-export const lockExecution = async (tx: Tx, token_sha256: string, terminal: boolean): Promise<Handed | undefined> => {
+/** Control before attempts, as everywhere; messages that end no attempt share the control row with claims. */
+export const lockExecution = async (tx: Tx, token_sha256: string, may_end: boolean): Promise<Handed | undefined> => {
   const { rows } = await tx.execute<Handed>(sql`
     with control as materialized (
       select c.operation_id, c.control, c.cancel_mode from operations.operation_control c
       where c.operation_id = (select operation_id from operations.executions where token_sha256 = ${token_sha256})
-      ${terminal ? sql`for update` : sql`for share`})
+      ${may_end ? sql`for update` : sql`for share`})
     select e.operation_id, e.node_id, e.role, e.attempt, e.generation, e.fence::float8 as fence, e.pool, e.heartbeat_s, e.sequence::float8 as sequence,
       e.started_at is not null as started, e.closed_at is not null as closed, e.start_before <= clock_timestamp() as start_due,
       e.deadline_at + interval '10 min' <= clock_timestamp() as expired,

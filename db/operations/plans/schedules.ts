@@ -6,7 +6,7 @@ import { iso } from '../expressions.ts'
 import { operations, schedule_deliveries, schedule_runs, schedules } from '../tables/index.ts'
 
 export type Schedule = NonNullable<Awaited<ReturnType<typeof getSchedule>>>
-export type NewSchedule = Omit<typeof schedules.$inferInsert, 'schedule_id' | 'created_at' | 'updated_at'>
+export type NewSchedule = Omit<typeof schedules.$inferInsert, 'schedule_id' | 'updated_at'>
 export type RunEnd = Partial<
   Pick<typeof schedule_runs.$inferInsert, 'detail' | 'intent_id' | 'plan_id' | 'operation_id'>
 >

@@ -122,7 +122,7 @@ export const operation_artifact_index = t(
     created_at: now('created_at'),
     expires_at: at('expires_at'),
   },
-  (c) => [index().on(c.operation_id)],
+  (c) => [index().on(c.operation_id, c.node_id)],
 )
 
 export const resource_operation_index = t(

@@ -64,6 +64,11 @@ export const startLab = async (
   const front = await startFront(p)
   const agents: Agent[] = []
 
+  const place = (name: string) => {
+    mkdirSync(join(folder, name), { recursive: true })
+    chmodSync(join(folder, name), 0o777)
+    return join(folder, name)
+  }
   /** A program of the agent's file, as a script. */
   const script = (name: string, text: string): string => {
     const path = join(folder, name)
@@ -75,7 +80,10 @@ export const startLab = async (
     const path = join(folder, `agent-${agents.length}.json`)
     writeFileSync(path, JSON.stringify({ format: 'signalbox/agent@1', state_dir: join(folder, 'state'), ...file }))
     const child = spawn(process.execPath, [join(ROOT, 'apps/cli/main.ts'), 'agent', '--file', path, ...args], {
-      env: { PATH: process.env.PATH, HOME: folder, SIGNALBOX_URL: front.url, SIGNALBOX_TOKEN: p.tokenOf(as) },
+      env: {
+        ...{ PATH: process.env.PATH, HOME: folder, TMPDIR: place('tmp') },
+        ...{ SIGNALBOX_URL: front.url, SIGNALBOX_TOKEN: p.tokenOf(as) },
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     let text = ''
@@ -109,11 +117,7 @@ export const startLab = async (
         return []
       }
     },
-    place: (name: string) => {
-      mkdirSync(join(folder, name), { recursive: true })
-      chmodSync(join(folder, name), 0o777)
-      return join(folder, name)
-    },
+    place,
     reaches: (path: string, state: string, node_id = 'job') =>
       until(
         async () => {

@@ -83,7 +83,8 @@ export const startSshd = async (folder: string, name = 'sshd') => {
   const config = [
     ...[`Port ${port}`, 'ListenAddress 127.0.0.1', 'PidFile none', 'UsePAM no', 'StrictModes no', 'UseDNS no'],
     ...[`AuthorizedKeysFile ${place}/authorized`, 'PasswordAuthentication no', 'Subsystem sftp internal-sftp'],
-    ...['MaxStartups 200', 'MaxSessions 200'],
+    // What ansible leaves of a module that was killed goes with the rest.
+    ...['MaxStartups 200', 'MaxSessions 200', `SetEnv TMPDIR=${place}`],
   ]
   writeFileSync(join(place, 'config'), `${config.join('\n')}\n`)
   if (root) for (const file of readdirSync(place)) chownSync(join(place, file), uid, uid)
