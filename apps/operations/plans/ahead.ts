@@ -5,6 +5,7 @@ import { getPatch, type PatchRow, type RunningRows, readRunning } from '../../..
 import { fillGate } from '../../../workflows/operation/rules/quorum.ts'
 import { UNTOUCHED } from '../../../workflows/operation/state/patch.ts'
 import {
+  type GateAsked,
   type GatePolicy,
   type GateSubject,
   type PlanGate,
@@ -30,7 +31,7 @@ import { applyPatch, type Patched } from '../planner/patch.ts'
 import type { RiskLevel } from '../planner/risk.ts'
 import { refuseHard } from '../policies/plans.ts'
 import { loadTargets } from '../targets/resolve.ts'
-import { plannedOf } from './difference.ts'
+import { type Planned, plannedOf } from './difference.ts'
 import { loadWorld } from './make.ts'
 
 const DEFAULT_ESTIMATE_S = 10
@@ -70,9 +71,13 @@ export const lookAhead = async (
   const intent = { ...subject, kind: subject.kind as PlannedIntent['kind'] }
   const patched = applyPatch(running, changes, { ...world, intent, ...planned })
   const overridden = patched.nodes.map((node) => withOverrides(node, rows))
+  const asked = askedBy(rows, planned)
   const gates = patched.gates.map((gate) => ({
     ...gate,
-    ...gateSubject(subject.operation_id, gate, overridden, planned.diff, boundOf(rows, gate.gate_id)),
+    ...gateSubject(subject.operation_id, gate, overridden, planned.diff, {
+      asked,
+      bound_outputs: boundOf(rows, gate.gate_id),
+    }),
   }))
   const before = new Map(rows.gates.map((row) => [row.gate_id, row]))
   const rearmed = gates.flatMap(({ gate_id, digest: now }) => {
@@ -124,6 +129,10 @@ const withOverrides = (node: PlanNode, rows: RunningRows): PlanNode => {
   const row = rows.nodes.find(({ node_id }) => node_id === node.node_id)
   return row?.input_overrides ? { ...node, with: mergePatch(node.with, row.input_overrides) } : node
 }
+
+/** Gates of a running operation keep the form of their subject. */
+const askedBy = (rows: RunningRows, { asked }: Planned): GateAsked | undefined =>
+  rows.gates.some(({ kind, subject }) => kind !== 'intervention' && subject.v === 1) ? undefined : asked
 
 const boundOf = (rows: RunningRows, gate_id: string) =>
   rows.gates.find((row) => row.gate_id === gate_id)?.subject.bound_outputs ?? []
@@ -213,13 +222,14 @@ const gatesOfPatch = ({ patch_id, required }: PatchRow, { nodes, touched, added 
 export const revisionOf = async (tx: Tx, subject: Subject, patch: PatchRow, outlook: Outlook): Promise<Revision> => {
   const { patched, rows, result_hash } = outlook
   const { operation_id, plan_revision, max_parallel } = subject
-  const [drawn, { diff }] = [await getGraph(tx, operation_id, plan_revision), await plannedOf(tx, subject)]
+  const [drawn, planned] = [await getGraph(tx, operation_id, plan_revision), await plannedOf(tx, subject)]
+  const asked = askedBy(rows, planned)
   const concerned = new Set([...patched.touched, ...patched.added])
   const own = gatesOfPatch(patch, patched)
   const overridden = patched.nodes.map((node) => withOverrides(node, rows))
   const gates = [
     ...outlook.gates,
-    ...own.map((gate) => ({ ...gate, ...gateSubject(operation_id, gate, overridden, diff, []) })),
+    ...own.map((gate) => ({ ...gate, ...gateSubject(operation_id, gate, overridden, planned.diff, { asked }) })),
   ]
   return {
     operation_id,
