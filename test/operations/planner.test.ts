@@ -256,6 +256,8 @@ describe('the diff', () => {
     expect(changeOf(release(hosts(1)))).toEqual({
       resource_id: 'eu1-web-01',
       name: 'eu1-web-01',
+      type_key: 'fleet.host',
+      region_id: 'eu1',
       change: 'update',
       fields: [{ path: '/release', before: '2.3.9', after: '2.4.0' }],
     })
@@ -544,9 +546,13 @@ describe('the subject of a gate', () => {
     expect(subject.changes).toHaveLength(11)
     expect(subject.changes.some(({ resource_id }) => resource_id === 'eu1-web-01')).toBe(false)
     // In the order in which they may run: a reader needs no plan to draw the steps and the batches.
-    expect([...new Set(subject.releases.map(({ step }) => step))]).toEqual(
-      ['drain', 'deploy', 'verify', 'undrain', 'barrier'],
-    )
+    expect([...new Set(subject.releases.map(({ step }) => step))]).toEqual([
+      'drain',
+      'deploy',
+      'verify',
+      'undrain',
+      'barrier',
+    ])
     expect([...new Set(subject.releases.map(({ batch }) => batch))]).toEqual(['1', '2', '3'])
     expect(subject.changes[0]).toMatchObject({ name: 'eu1-web-02', type_key: 'fleet.host', region_id: 'eu1' })
     expect(digest).toMatch(/^sha256:[0-9a-f]{64}$/)

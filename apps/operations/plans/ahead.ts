@@ -4,7 +4,9 @@ import type { Revision } from '../../../db/operations/patches/rows.ts'
 import { getPatch, type PatchRow, type RunningRows, readRunning } from '../../../db/operations/patches/rows.ts'
 import { fillGate } from '../../../workflows/operation/rules/quorum.ts'
 import { UNTOUCHED } from '../../../workflows/operation/state/patch.ts'
+import { patchSubject } from '../../shared/contracts/client/digest.ts'
 import {
+  type Actor,
   type GateAsked,
   type GatePolicy,
   type GateSubject,
@@ -17,6 +19,7 @@ import {
 import type { PatchChange } from '../../shared/contracts/operations/patches.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { type CodeOf, notFound } from '../../shared/errors.ts'
 import type { Subject } from '../command/command.ts'
 import type { PlanningDeps } from '../deps.ts'
@@ -166,9 +169,15 @@ export const notApplicable = (
   extra: Record<string, unknown> = {},
 ): RefusalCode => ({ category: 'patch_not_applicable', code, detail, extra })
 
-/** The digest that a vote is bound to. */
-export const patchDigest = (patch_id: string, base_revision: number, changes: unknown, result_hash: string): string =>
-  digest({ patch_id, base_revision, changes, result_hash })
+type BoundPatch = Pick<PatchRow, 'patch_id' | 'base_revision' | 'changes' | 'result_hash' | 'reason' | 'ticket'> & {
+  proposer: Actor
+}
+
+/** Who proposes a patch and why, and the digest that a vote is bound to. */
+export const boundPatch = (patch: BoundPatch) => {
+  const asked = { proposer: pick(patch.proposer, 'kind', 'id', 'name'), ...pick(patch, 'reason', 'ticket') }
+  return { asked, digest: digest(patchSubject({ ...patch, asked })) }
+}
 
 /** Each policy that the patch touches, satisfied by these votes on its own; without one, one person is enough. */
 export const outcomeOfPatch = (
