@@ -6,6 +6,7 @@ import { makePlan } from '../../apps/operations/planner/plan.ts'
 import { canonicalJson } from '../../apps/shared/data/digest.ts'
 import { mergeDiff, mergePatch } from '../../apps/shared/data/merge-patch.ts'
 import { inverseOf, resolveValue } from '../../apps/shared/expressions/values.ts'
+import { type BoundSubject, boundLines, digestByHand } from '../support/bound.ts'
 import { dependsOn, host, hosts, inputOf, library, release } from './support/planner.ts'
 
 const refusalOf = (input: PlannerInput): PlanRefusal => {
@@ -581,6 +582,41 @@ describe('the subject of a gate', () => {
     const nodes = [more, { ...first, depends_on: ['warm-up'] }, ...rest].toReversed()
     const digestOf = (of: typeof nodes) => gateSubject('op', gate, of, plan.diff, { asked }).digest
     expect(digestOf(nodes)).toBe(digestOf(plan.document.nodes))
+  })
+
+  it('is another with another requester, reason, ticket, name, type, region or batch, as anyone can compute', () => {
+    const plan = makePlan(release(hosts(12)))
+    const [gate] = plan.document.gates
+    if (!gate) throw new Error('no gate')
+    const { nodes } = plan.document
+    const [, entry] = plan.diff
+    const inDiff = (more: object) => plan.diff.map((one) => (one === entry ? { ...one, ...more } : one))
+    const boundBy = (by: object, of = nodes, diff = plan.diff) => {
+      const { subject, digest } = gateSubject('op', gate, of, diff, { asked: { ...asked, ...by } })
+      expect(digest).toBe(digestByHand(subject))
+      return digest
+    }
+    const digests = [
+      boundBy({}),
+      boundBy({ requester: { ...asked.requester, name: 'mallory' } }),
+      boundBy({ reason: 'another' }),
+      boundBy({ ticket: 'CHG-1' }),
+      boundBy({ plan_hash: 'sha256:1' }),
+      boundBy({}, nodes, inDiff({ name: 'db-01' })),
+      boundBy({}, nodes, inDiff({ type_key: 'fleet.db' })),
+      boundBy({}, nodes, inDiff({ region_id: 'us1' })),
+      boundBy(
+        {},
+        nodes.map((node) => (node.node_id === 'deploy.eu1-web-02' ? { ...node, group: '3' } : node)),
+      ),
+    ]
+    expect(new Set(digests).size).toBe(digests.length)
+    const { subject } = gateSubject('op', gate, nodes, plan.diff, { asked })
+    expect(boundLines(subject as BoundSubject)).toEqual([
+      'olga: “because” · plan 0',
+      '11 changes: drain, deploy, verify, undrain each',
+      '11 fleet.host in eu1 · batches 4, 4, 3',
+    ])
   })
 
   it('shows 200 releases and covers the rest by a digest', () => {
