@@ -612,7 +612,7 @@ describe('the subject of a gate', () => {
     ]
     expect(new Set(digests).size).toBe(digests.length)
     const { subject } = gateSubject('op', gate, nodes, plan.diff, { asked })
-    expect(boundLines(subject as BoundSubject)).toEqual([
+    expect(boundLines(subject as unknown as BoundSubject)).toEqual([
       'olga: “because” · plan 0',
       '11 changes: drain, deploy, verify, undrain each',
       '11 fleet.host in eu1 · batches 4, 4, 3',

@@ -107,7 +107,9 @@ describe('deciding a gate', () => {
       await page.getByText('Digest checked').waitFor()
       expect(await bound.textContent()).toContain(`olga: “${reason}” · ${ticket.replace('\u202e', 'U+202E')} · plan `)
       // Only the plan is a link.
-      const links = await bound.getByRole('link').evaluateAll((all) => all.map((a) => (a as { href: string }).href))
+      const links = await bound
+        .getByRole('link')
+        .evaluateAll((all) => all.map((a) => (a as unknown as { href: string }).href))
       expect(links).toEqual([expect.stringContaining(`${stack.gateway_url}/plans/`)])
       expect(await bound.locator('img').count()).toBe(0)
       const width = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
