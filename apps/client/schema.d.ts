@@ -5934,6 +5934,7 @@ export interface components {
             reason: string;
             ticket: string | null;
             proposer: components["schemas"]["ActorSchema"];
+            asked: components["schemas"]["PatchAsked"] | null;
             digest: string;
             result_hash: string;
             diff_graph: components["schemas"]["GraphDifference"];
@@ -5962,6 +5963,17 @@ export interface components {
             /** @description An approval needs a comment. */
             comment_on_approve: boolean;
             signature: string | null;
+        };
+        /** @description Who proposes it and why, as the digest covers it; null if an older build took the proposal. */
+        PatchAsked: {
+            proposer: {
+                /** @enum {unknown} */
+                kind: "user" | "service" | "executor" | "engine" | "system";
+                id: string;
+                name: string;
+            };
+            reason: string;
+            ticket: string | null;
         };
         PatchChange: {
             /** @constant */
@@ -6023,6 +6035,7 @@ export interface components {
             reason: string;
             ticket: string | null;
             proposer: components["schemas"]["ActorSchema"];
+            asked: components["schemas"]["PatchAsked"] | null;
             digest: string;
             result_hash: string;
             diff_graph: components["schemas"]["GraphDifference"];
@@ -6081,6 +6094,7 @@ export interface components {
             reason: string;
             ticket: string | null;
             proposer: components["schemas"]["ActorSchema"];
+            asked: components["schemas"]["PatchAsked"] | null;
             digest: string;
             result_hash: string;
             diff_graph: components["schemas"]["GraphDifference"];

@@ -66,8 +66,11 @@ describe('gates are alike', () => {
 })
 
 describe('patches are alike', () => {
-  const patch = async (patch_id: string, changes: object[], more: object = {}) => {
-    const covered = { patch_id, base_revision: 1, changes, result_hash: 'sha256:1' }
+  const patch = async (patch_id: string, changes: object[], more: object = {}, asked?: object) => {
+    const covered = {
+      ...{ patch_id, base_revision: 1, changes, result_hash: 'sha256:1' },
+      ...(asked && { v: 2, asked }),
+    }
     const read = {
       ...covered,
       status: 'awaiting_approval',
@@ -78,6 +81,9 @@ describe('patches are alike', () => {
   }
   it('if they make the same changes, never with a gate; one that was decided or forged is out', async () => {
     const limits = [{ op: 'set_limits', max_parallel: 2 }]
+    const asked = { proposer: { kind: 'user', id: 'o', name: 'olga' }, reason: 'slow', ticket: null }
+    const bound = await patch('bound', limits, { asked }, asked)
+    const retold = await patch('retold', limits, { asked: { ...asked, reason: 'harmless' } }, asked)
     const forged = await patch('forged', limits, { changes: [{ op: 'set_limits', max_parallel: 500 }] })
     const parted = partOf([
       await candidate('gate'),
@@ -86,12 +92,15 @@ describe('patches are alike', () => {
       await patch('three', [{ op: 'set_limits', max_parallel: 3 }]),
       await patch('decided', limits, { status: 'applied' }),
       forged,
+      bound,
+      retold,
     ])
-    expect(ids(parted.alike)).toEqual(['one', 'two'])
+    expect(ids(parted.alike)).toEqual(['one', 'two', 'bound'])
     expect(ids(parted.apart)).toEqual(['gate', 'three'])
     expect(parted.out.map(({ row, out }) => [row.operation_id, out])).toEqual([
       ['decided', 'moved'],
       ['forged', 'differs'],
+      ['retold', 'differs'],
     ])
   })
 })

@@ -120,11 +120,12 @@ type Wanted = {
   deadline_s?: number
   owner?: Person
   reason?: string
+  ticket?: string
   step?: string
 }
 /** Two nodes, the second behind a gate; `held`: without a gate, and the first runs until `letGo`. */
 export const start = async (title: string, wanted: Wanted = {}) => {
-  const { signature, held = false, deadline_s = 3600, owner, reason = 'a test', step = 'task' } = wanted
+  const { signature, held = false, deadline_s = 3600, owner, reason = 'a test', ticket, step = 'task' } = wanted
   const task = (node_id: string, depends_on: string[] = []) => ({
     node_id,
     name: `${step} ${node_id}`,
@@ -143,6 +144,7 @@ export const start = async (title: string, wanted: Wanted = {}) => {
     kind: 'graph',
     title,
     reason,
+    ...(ticket !== undefined && { ticket }),
     targets: [],
     graph: {
       nodes: [held ? first : task('first'), task('second', ['first'])],

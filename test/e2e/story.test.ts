@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensureAccounts } from '../../apps/platform/demo/accounts.ts'
-import type { Account } from '../../apps/platform/demo/client.ts'
+import { type Account, signIn } from '../../apps/platform/demo/client.ts'
 import { createFleetClient } from '../../apps/platform/demo/fleet.ts'
 import { runScenario } from '../../apps/platform/demo/scenario.ts'
+import { type BoundSubject, boundLines, digestByHand } from '../support/bound.ts'
 import { accessibilityOf, complaintsOf, launchBrowser, signInAs, wordsIn } from '../support/browser.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
@@ -74,6 +75,14 @@ describe('the first minute', () => {
       '0 of 1 from netops: eva · not olga (requester)',
     ])
       expect(await brief.textContent()).toContain(words)
+    const [, operation_id, gate_id] = /operations\/([^/]+)\/gates\/([^/?]+)/.exec(page.url()) ?? []
+    const reader = await signIn(stack.gateway_url, eva)
+    const { subject, digest } = await reader.get<{ subject: BoundSubject; digest: string }>(
+      `/v1/operations/${operation_id}/gates/${gate_id}`,
+    )
+    // Anyone can draw the bound lines and compute the digest from the subject alone.
+    expect(digestByHand(subject)).toBe(digest)
+    for (const line of boundLines(subject)) expect(await brief.locator('.brief-bound').textContent()).toContain(line)
     expect(await wordsIn(page.getByRole('main'))).toBeLessThanOrEqual(140)
     expect(await accessibilityOf(page)).toEqual([])
     await page.getByText('2 changes', { exact: true }).last().click()

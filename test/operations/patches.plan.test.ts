@@ -1,8 +1,10 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
+import { digestByHand } from '../support/bound.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
 import { must, type Platform, type Reply, startPlatform } from './support/platform.ts'
 
@@ -105,6 +107,26 @@ describe('a patch beside a gate', () => {
     expect(must(twin, 201).body.required).toMatchObject({ policies: ['go'], groups: [{ group: 'netops', min: 1 }] })
     expect(problem(await approve(path, twin, 'ivo'))).toBe('403 policy_denied/not_eligible')
     expect((await approve(path, twin, 'eva')).status).toBe(202)
+  })
+
+  it.each([1, 2])('leaves a subject of version %i as it is where it changes nothing behind the gate', async (v) => {
+    const { operation_id, path } = await guarded()
+    const read = async () => must(await p.as('eva').get(`${path}/gates/go`), 200).body
+    const { subject } = await read()
+    expect(subject).toMatchObject({ v: 2, asked: { requester: { name: 'pia' }, plan_hash: expect.any(String) } })
+    const { asked: _, ...rest } = subject
+    const old = {
+      ...rest,
+      v: 1,
+      releases: rest.releases.map(({ step: _step, batch: _batch, ...one }: object & Record<string, unknown>) => one),
+    }
+    // An older build wrote its row so.
+    const began = v === 1 ? old : subject
+    await p.deps.db.execute(sql`update operations.gates set subject = ${JSON.stringify(began)}::jsonb,
+      digest = ${digestByHand(began)} where operation_id = ${operation_id}`)
+    const limits = await propose(path, [{ op: 'set_limits', max_parallel: 3 }])
+    expect((await approve(path, limits, 'ivo')).status).toBe(202)
+    expect(await read()).toMatchObject({ subject: began, digest: digestByHand(began), round: 1 })
   })
 
   it('that makes an unguarded node act on that target asks them as well', async () => {

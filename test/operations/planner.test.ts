@@ -6,6 +6,7 @@ import { makePlan } from '../../apps/operations/planner/plan.ts'
 import { canonicalJson } from '../../apps/shared/data/digest.ts'
 import { mergeDiff, mergePatch } from '../../apps/shared/data/merge-patch.ts'
 import { inverseOf, resolveValue } from '../../apps/shared/expressions/values.ts'
+import { type BoundSubject, boundLines, digestByHand } from '../support/bound.ts'
 import { dependsOn, host, hosts, inputOf, library, release } from './support/planner.ts'
 
 const refusalOf = (input: PlannerInput): PlanRefusal => {
@@ -256,6 +257,8 @@ describe('the diff', () => {
     expect(changeOf(release(hosts(1)))).toEqual({
       resource_id: 'eu1-web-01',
       name: 'eu1-web-01',
+      type_key: 'fleet.host',
+      region_id: 'eu1',
       change: 'update',
       fields: [{ path: '/release', before: '2.3.9', after: '2.4.0' }],
     })
@@ -475,6 +478,11 @@ describe('policies', () => {
   })
 })
 
+const asked = {
+  requester: { kind: 'user', id: 'u-olga', name: 'olga' },
+  ...{ title: 'web 3', reason: 'because', ticket: null, plan_hash: 'sha256:0' },
+} as const
+
 describe('hashes', () => {
   const base = release(hosts(3))
   const plan = makePlan(base)
@@ -488,7 +496,7 @@ describe('hashes', () => {
     const gate = (made: typeof plan) => {
       const [first] = made.document.gates
       if (!first) throw new Error('no gate')
-      return gateSubject('op', first, made.document.nodes, made.diff).digest
+      return gateSubject('op', first, made.document.nodes, made.diff, { asked }).digest
     }
     expect(gate(later)).toBe(gate(plan))
   })
@@ -531,24 +539,91 @@ describe('the subject of a gate', () => {
     const plan = makePlan(release(hosts(12)))
     const [gate] = plan.document.gates
     if (!gate) throw new Error('no gate')
-    const { subject, digest } = gateSubject('op-1', gate, plan.document.nodes, plan.diff)
+    const { subject, digest } = gateSubject('op-1', gate, plan.document.nodes, plan.diff, { asked })
     expect(Object.keys(subject).sort()).toEqual(
-      ['bound_outputs', 'changes', 'gate_id', 'kind', 'operation_id', 'policy', 'releases', 'v'].sort(),
+      ['asked', 'bound_outputs', 'changes', 'gate_id', 'kind', 'operation_id', 'policy', 'releases', 'v'].sort(),
     )
     expect(subject.releases).toHaveLength(47)
     expect(subject.changes).toHaveLength(11)
     expect(subject.changes.some(({ resource_id }) => resource_id === 'eu1-web-01')).toBe(false)
-    expect(subject.releases.map(({ node_id }) => node_id)).toEqual(
-      subject.releases.map(({ node_id }) => node_id).toSorted(),
-    )
+    // In the order in which they may run: a reader needs no plan to draw the steps and the batches.
+    expect([...new Set(subject.releases.map(({ step }) => step))]).toEqual([
+      'drain',
+      'deploy',
+      'verify',
+      'undrain',
+      'barrier',
+    ])
+    expect([...new Set(subject.releases.map(({ batch }) => batch))]).toEqual(['1', '2', '3'])
+    expect(subject.changes[0]).toMatchObject({ name: 'eu1-web-02', type_key: 'fleet.host', region_id: 'eu1' })
     expect(digest).toMatch(/^sha256:[0-9a-f]{64}$/)
+  })
+
+  it('of an operation that began without keeps its first form: what it covers, and the order', () => {
+    const plan = makePlan(release(hosts(12)))
+    const [gate] = plan.document.gates
+    if (!gate) throw new Error('no gate')
+    const { subject } = gateSubject('op-1', gate, plan.document.nodes, plan.diff, {})
+    expect(subject).not.toHaveProperty('asked')
+    expect(subject.v).toBe(1)
+    expect(Object.keys(subject.changes[0] ?? {})).toEqual(['resource_id', 'change', 'fields'])
+    expect(subject.releases[0]).not.toHaveProperty('batch')
+    const ids = subject.releases.map(({ node_id }) => node_id)
+    expect(ids).toEqual(ids.toSorted())
+  })
+
+  it('does not move with nodes that are not behind the gate', () => {
+    const plan = makePlan(release(hosts(12)))
+    const [gate] = plan.document.gates
+    if (!gate) throw new Error('no gate')
+    const [first, ...rest] = plan.document.nodes
+    if (!first) throw new Error('no node')
+    const more = { ...first, node_id: 'warm-up', depends_on: [] }
+    const nodes = [more, { ...first, depends_on: ['warm-up'] }, ...rest].toReversed()
+    const digestOf = (of: typeof nodes) => gateSubject('op', gate, of, plan.diff, { asked }).digest
+    expect(digestOf(nodes)).toBe(digestOf(plan.document.nodes))
+  })
+
+  it('is another with another requester, reason, ticket, name, type, region or batch, as anyone can compute', () => {
+    const plan = makePlan(release(hosts(12)))
+    const [gate] = plan.document.gates
+    if (!gate) throw new Error('no gate')
+    const { nodes } = plan.document
+    const [, entry] = plan.diff
+    const inDiff = (more: object) => plan.diff.map((one) => (one === entry ? { ...one, ...more } : one))
+    const boundBy = (by: object, of = nodes, diff = plan.diff) => {
+      const { subject, digest } = gateSubject('op', gate, of, diff, { asked: { ...asked, ...by } })
+      expect(digest).toBe(digestByHand(subject))
+      return digest
+    }
+    const digests = [
+      boundBy({}),
+      boundBy({ requester: { ...asked.requester, name: 'mallory' } }),
+      boundBy({ reason: 'another' }),
+      boundBy({ ticket: 'CHG-1' }),
+      boundBy({ plan_hash: 'sha256:1' }),
+      boundBy({}, nodes, inDiff({ name: 'db-01' })),
+      boundBy({}, nodes, inDiff({ type_key: 'fleet.db' })),
+      boundBy({}, nodes, inDiff({ region_id: 'us1' })),
+      boundBy(
+        {},
+        nodes.map((node) => (node.node_id === 'deploy.eu1-web-02' ? { ...node, group: '3' } : node)),
+      ),
+    ]
+    expect(new Set(digests).size).toBe(digests.length)
+    const { subject } = gateSubject('op', gate, nodes, plan.diff, { asked })
+    expect(boundLines(subject as unknown as BoundSubject)).toEqual([
+      'olga: “because” · plan 0',
+      '11 changes: drain, deploy, verify, undrain each',
+      '11 fleet.host in eu1 · batches 4, 4, 3',
+    ])
   })
 
   it('shows 200 releases and covers the rest by a digest', () => {
     const plan = makePlan(release(hosts(100)))
     const [gate] = plan.document.gates
     if (!gate) throw new Error('no gate')
-    const { subject } = gateSubject('op-1', gate, plan.document.nodes, plan.diff)
+    const { subject } = gateSubject('op-1', gate, plan.document.nodes, plan.diff, { asked })
     expect(subject.releases).toHaveLength(200)
     expect(subject.releases_count).toBe(99 * 4 + 25)
     expect(subject.releases_digest).toMatch(/^sha256:/)
@@ -559,7 +634,7 @@ describe('the subject of a gate', () => {
     const [gate] = plan.document.gates
     if (!gate) throw new Error('no gate')
     const { nodes } = plan.document
-    const digestOf = (changed: typeof nodes) => gateSubject('op', gate, changed, plan.diff).digest
+    const digestOf = (changed: typeof nodes) => gateSubject('op', gate, changed, plan.diff, { asked }).digest
     const plain = digestOf(nodes)
     const changed = (id: string) =>
       nodes.map((node) => (node.node_id === id ? { ...node, retry: { ...node.retry, max_attempts: 9 } } : node))

@@ -7,6 +7,7 @@ import { verifyEvidence } from '../../shared/evidence/verify.ts'
 import { type Command, text } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
 import { minute, moment, zoned } from '../terminal/output.ts'
+import { askedLine } from './gate.ts'
 import { operationId } from './operation.ts'
 
 const PASSED = 'status=approved&status=bypassed&page_size=500'
@@ -110,8 +111,9 @@ const endOf = ({ ended }: Held): string =>
 
 /** What was approved, if the file brings it; a subject that a later change replaced is no longer known. */
 const shownOf = ({ shown, approved }: Held): string[] =>
-  shown.flatMap(({ gate_id, releases }, i) => [
+  shown.flatMap(({ gate_id, releases, asked }, i) => [
     `SHOWN    ${i + 1} of ${approved.length} approvals: at ${gate_id}`,
+    ...(asked ? [`         ${askedLine(asked)}`] : []),
     ...releases.map(({ name, inputs }) => `         ${name} ${canonicalJson(inputs)}`),
   ])
 

@@ -3,6 +3,7 @@ import type { Gate, GateSummary, InboxItem } from '../../shared/contracts/operat
 import type { GateSubject } from '../../shared/contracts/operations/graph.ts'
 import { isWatch, type Watch, watchRows } from '../../shared/contracts/watch.ts'
 import { digest } from '../../shared/data/digest.ts'
+import type { Shown } from '../../shared/evidence/verify.ts'
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
@@ -198,8 +199,12 @@ const watchLines = (pointer: string, watch: Watch): string[] => [
   ),
 ]
 
+/** Who asks and why, on one line whatever the text of the person holds. */
+export const askedLine = ({ requester, reason, ticket }: NonNullable<Shown['asked']>): string =>
+  `${requester.name}: ${JSON.stringify(reason)}${ticket === null ? '' : `   ${ticket}`}`
+
 const gateLines = (gate: Gate): string[] => {
-  const { releases, releases_count = releases.length, changes, bound_outputs } = gate.subject as GateSubject
+  const { asked, releases, releases_count = releases.length, changes, bound_outputs } = gate.subject as GateSubject
   const fields = changes.flatMap(({ resource_id, change, fields: moved }) =>
     moved.map(
       ({ path, before, after }) =>
@@ -210,6 +215,7 @@ const gateLines = (gate: Gate): string[] => {
   return [
     `${word(gate.status)}   gate ${gate.gate_id}, round ${gate.round}   "${gate.operation_title}"`,
     `  ${gate.question}`,
+    ...(asked ? [`  ${askedLine(asked)}`] : []),
     `  ${releases_count} node${releases_count === 1 ? '' : 's'} behind it, ${changes.length} resource${changes.length === 1 ? '' : 's'} change`,
     ...fields.slice(0, MAX_SHOWN),
     ...(fields.length > MAX_SHOWN ? [dim(`  … ${fields.length - MAX_SHOWN} more: -o json shows all`)] : []),

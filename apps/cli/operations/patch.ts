@@ -1,3 +1,4 @@
+import { patchSubject } from '../../shared/contracts/client/digest.ts'
 import type { Patch, PatchReply } from '../../shared/contracts/operations/patches.ts'
 import { type Command, type Context, needed, readDocument, text, type Values, wholeId } from '../command.ts'
 import { usageError } from '../errors.ts'
@@ -120,11 +121,10 @@ const proposalOf = async ({ api }: Context, path: string, document: unknown) => 
   return { base_revision: given.base_revision ?? plan_revision, changes: given.changes }
 }
 
-const subjectOf = (patch: Patch) => {
-  const { patch_id, base_revision, changes, result_hash } = patch
-  const subject = { patch_id, base_revision, changes, result_hash }
-  return { noun: 'patch', digest: patch.digest, subject, lines: patchLines(patch) }
-}
+const subjectOf = (patch: Patch) => ({
+  ...{ noun: 'patch', digest: patch.digest, subject: patchSubject(patch) },
+  lines: patchLines(patch),
+})
 
 type Diff = Patch['diff_graph']
 
@@ -162,10 +162,11 @@ const effectLines = ({
 
 const patchLines = (patch: Patch): string[] => {
   const { patch_id, operation_id, status, required, votes, decided } = patch
+  const { proposer, reason, ticket } = patch.asked ?? patch
   const groups = required.groups.map(({ group }) => group).join(', ') || 'those who hold patch:decide'
   return [
-    `${word(status)}   patch ${patch_id}   by ${patch.proposer.name}, on revision ${patch.base_revision}`,
-    `  ${patch.reason}${patch.ticket ? `   ${patch.ticket}` : ''}`,
+    `${word(status)}   patch ${patch_id}   by ${proposer.name}, on revision ${patch.base_revision}`,
+    `  ${reason}${ticket ? `   ${ticket}` : ''}`,
     ...effectLines(patch),
     `  needs ${required.quorum} of ${groups}${required.four_eyes ? ', not who proposed it' : ''}; ${votes.length} voted`,
     ...votes.map(({ actor, decision, comment }) => `    ${decision} by ${actor.name}${comment ? `: ${comment}` : ''}`),

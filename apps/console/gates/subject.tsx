@@ -17,7 +17,9 @@ const WatchView = lazyPart(() => import('./watch.tsx').then((part) => ({ default
 type Named = { subject: GateSubject; names: Readonly<Record<string, string>>; order: readonly string[] }
 
 /** The whole subject of a decision, in folds: previews of tools, the changes, the released nodes, the bound outputs. */
-export const GateSubjectView = ({ subject, names, order }: Named) => {
+export const GateSubjectView = ({ subject, names: known, order }: Named) => {
+  const bound = subject.changes.flatMap(({ resource_id, name }) => (name === undefined ? [] : [[resource_id, name]]))
+  const names: Named['names'] = { ...known, ...Object.fromEntries(bound) }
   const previews = subject.bound_outputs.flatMap(({ pointer, value }) => (isPreview(value) ? [{ pointer, value }] : []))
   const watches = subject.bound_outputs.flatMap(({ pointer, value }) => (isWatch(value) ? [{ pointer, value }] : []))
   const outputs = subject.bound_outputs.filter(({ value }) => !isPreview(value) && !isWatch(value))
@@ -53,7 +55,7 @@ export const GateSubjectView = ({ subject, names, order }: Named) => {
         {count > subject.releases.length ? (
           <p className="text-muted">{tDecide.gate.releases_cut(subject.releases.length, count)}</p>
         ) : null}
-        <Releases releases={inOrder(subject.releases, order)} names={names} />
+        <Releases releases={inOrder(subject, order)} names={names} />
       </Fold>
       {outputs.length > 0 ? (
         <Fold title={tDecide.gate.outputs}>

@@ -1,4 +1,4 @@
-import { digestOf } from '../../shared/contracts/client/digest.ts'
+import { digestOf, patchSubject } from '../../shared/contracts/client/digest.ts'
 import type { WaitingPatch } from '../../shared/contracts/operations/waiting.ts'
 import type { Gate, InboxRow, Patch } from '../api/types.ts'
 import { actionOf, mayPress } from '../command/allowed.tsx'
@@ -73,12 +73,9 @@ export const candidateOf = async (row: Ballot, read: Gate | Patch): Promise<Cand
   const waits = isPatch(read)
     ? read.status === 'awaiting_approval'
     : read.status === 'waiting' && 'round' in row && read.round === row.round
-  const differs = (await digestOf(isPatch(read) ? coveredBy(read) : read.subject)) !== read.digest
+  const differs = (await digestOf(isPatch(read) ? patchSubject(read) : read.subject)) !== read.digest
   return { row, read, out: differs ? 'differs' : waits && read.digest === row.digest ? null : 'moved' }
 }
-const coveredBy = ({ patch_id, base_revision, changes, result_hash }: Patch) => ({
-  ...{ patch_id, base_revision, changes, result_hash },
-})
 
 /**
  * Equal keys mean the same change. Gates: the same fields to the same values by the same steps, on as many

@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Suspense, useMemo, useState } from 'react'
-import { shortDigest } from '../../shared/contracts/client/digest.ts'
+import { patchSubject, shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { Patch } from '../api/types.ts'
 import { actionOf } from '../command/allowed.tsx'
 import { lazyPart } from '../ui/lazy.ts'
@@ -21,12 +21,10 @@ type Effect = { status?: string; plan_revision?: number; rearmed_gates?: string[
 /** Approve and reject a patch, bound to the digest that this browser computes; its proposer may withdraw it. */
 export const PatchDecide = ({ patch, nodeName }: { patch: Patch; nodeName: (id: string) => string }) => {
   const [open, setOpen] = useState<Verdict | null>(null)
-  const { patch_id, base_revision, changes, result_hash } = patch
-  const covered = useMemo(
-    () => ({ patch_id, base_revision, changes, result_hash }),
-    [patch_id, base_revision, changes, result_hash],
+  const check = useDigestCheck(
+    useMemo(() => patchSubject(patch), [patch]),
+    patch.digest,
   )
-  const check = useDigestCheck(covered, patch.digest)
   const withdraw = actionOf(patch, 'withdraw')
   const voted = patch.votes.some(({ actor, decision }) => isMe(actor) && decision === 'approve')
   return (

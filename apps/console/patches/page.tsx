@@ -15,7 +15,7 @@ import { NodeLink, OperationLink } from '../values/links.tsx'
 import { nameOf } from '../values/person.tsx'
 import { ShapeIcon, Status, statusWord } from '../values/status.tsx'
 import { TimeText, useTimeWords } from '../values/time.tsx'
-import { BriefCard, Said } from '../votes/brief.tsx'
+import { Asks, BriefCard, Said } from '../votes/brief.tsx'
 import { nodeNames } from '../votes/patch-words.ts'
 import { VoteList } from '../votes/votes.tsx'
 import { tChange } from '../words/change.ts'
@@ -101,7 +101,7 @@ type BriefProps = { patch: PatchDetail; read_at: number; nodeName: (id: string) 
 const Brief = ({ patch, read_at, nodeName }: BriefProps) => {
   const at = useTimeWords()
   const { zone } = useDisplay()
-  const { operation_id, proposer, required, mends, held_nodes, rearmed_gates, ticket } = patch
+  const { operation_id, asked, proposer, required, mends, held_nodes, rearmed_gates, ticket } = patch
   const waiting = patch.status === 'awaiting_approval'
   const who = tChange.patch.who(
     patch.votes.filter(({ decision }) => decision === 'approve').length,
@@ -139,7 +139,7 @@ const Brief = ({ patch, read_at, nodeName }: BriefProps) => {
       asks={
         <>
           {tChange.patch.asks(shown(nameOf(proposer)), at(patch.created_at), patch.base_revision)}
-          {ticket === null ? null : ` · ${shown(ticket)}`}
+          {asked || ticket === null ? null : ` · ${shown(ticket)}`}
         </>
       }
       lines={[
@@ -149,6 +149,11 @@ const Brief = ({ patch, read_at, nodeName }: BriefProps) => {
         ...line(tDecide.gate.brief.who, who, waiting),
       ]}
     >
+      {asked ? (
+        <p>
+          <Asks name={asked.proposer.name} reason={asked.reason} ticket={asked.ticket} />
+        </p>
+      ) : null}
       <PatchChanges changes={patch.changes} nameOf={nodeName} />
     </BriefCard>
   )

@@ -58,13 +58,16 @@ type DialogProps = {
   wide?: boolean
 }
 
+/** News in a dialog that is to be read first (`data-first`), else the library's choice. */
+const firstOf = (): HTMLElement | true => document.querySelector<HTMLElement>('[role=dialog] [data-first]') ?? true
+
 /** A dialog: holds the focus, closes with Escape, returns the focus to the element that opened it. */
 export const DialogFrame = ({ title, close, children, footer, dismissible = true, wide = false }: DialogProps) => (
   <CSPProvider disableStyleElements>
     <Dialog.Root open onOpenChange={(open) => !open && dismissible && close()} disablePointerDismissal>
       <Dialog.Portal>
         <Dialog.Backdrop className="backdrop" />
-        <Dialog.Popup className={wide ? 'dialog wide' : 'dialog'}>
+        <Dialog.Popup className={wide ? 'dialog wide' : 'dialog'} initialFocus={firstOf}>
           <div className="flex items-start gap-3 border-b border-line px-6 py-4">
             <Dialog.Title className="min-w-0 flex-1 text-title font-semibold wrap-anywhere">
               {shown(title)}

@@ -7,8 +7,8 @@ import { ShapeIcon } from '../values/status.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { intervene } from '../words/operations/intervene.ts'
-import type { Line } from './context.ts'
-import { inOrder, stepOf } from './releases.ts'
+import { type Line, whereWords } from './context.ts'
+import { inOrder, placesOf, stepOf } from './releases.ts'
 
 const words = tDecide.gate.brief
 const FIELDS = 3
@@ -72,21 +72,36 @@ export const BriefLine = ({ line: { label, text, bad } }: { line: Drawn }) => (
   </div>
 )
 
-/** The requester by name, the reason, the ticket and the plan. */
-export const Asked = ({ asked: { requester, reason, ticket, plan_id, plan_hash } }: NonNullable<Gate['brief']>) => (
+type AsksProps = { name: string; reason: string; ticket: string | null; children?: React.ReactNode }
+
+/** Who asks, the reason and the ticket in their words. */
+export const Asks = ({ name, reason, ticket, children }: AsksProps) => (
   <>
-    <Said>{requester.name}</Said>: “<Said>{reason}</Said>”
+    <Said>{name}</Said>: “<Said>{reason}</Said>”
     {ticket === null ? null : (
       <>
         {' · '}
         <Said>{ticket}</Said>
       </>
     )}
-    {' · '}
-    <Link to="/plans/$plan_id" params={{ plan_id }} search={{ tab: 'changes' }} title={plan_hash}>
-      {words.plan(plan_hash.slice(7, 13))}
-    </Link>
+    {children}
   </>
+)
+
+type AskedProps = { asked: Omit<NonNullable<GateSubject['asked']>, 'title'>; plan_id: string | undefined }
+
+/** The same of an operation, with its plan. */
+export const Asked = ({ asked: { requester, plan_hash, ...why }, plan_id }: AskedProps) => (
+  <Asks name={requester.name} {...why}>
+    {' · '}
+    {plan_id === undefined ? (
+      words.plan(plan_hash.slice(7, 13))
+    ) : (
+      <Link to="/plans/$plan_id" params={{ plan_id }} search={{ tab: 'changes' }} title={plan_hash}>
+        {words.plan(plan_hash.slice(7, 13))}
+      </Link>
+    )}
+  </Asks>
 )
 
 type ChangeLineProps = { subject: GateSubject; order?: readonly string[] | undefined }
@@ -105,7 +120,7 @@ export const ChangeLine = ({ subject, order = [] }: ChangeLineProps) => {
   const alike = mostAlike(changes)
   const [first] = alike
   const others = changes.length - alike.length
-  const releases = inOrder(subject.releases, order)
+  const releases = inOrder(subject, order)
   const names = [...new Set(releases.filter(({ target_id }) => target_id !== null).map(stepOf))]
   const count = subject.releases_count ?? releases.length
   return (
@@ -120,6 +135,7 @@ export const ChangeLine = ({ subject, order = [] }: ChangeLineProps) => {
           </span>
         )}
       </p>
+      {subject.v === 2 ? <p>{whereWords(placesOf(subject))}</p> : null}
       {first ? <FieldDiffs fields={first.fields.slice(0, FIELDS)} /> : null}
       {first && first.fields.length > FIELDS ? (
         <p className="text-muted">{words.more_fields(first.fields.length - FIELDS)}</p>

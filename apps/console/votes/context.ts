@@ -3,6 +3,7 @@ import { coarse, duration, shown } from '../kit/format.ts'
 import { tDecide } from '../words/decide.ts'
 import { inSentence } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
+import type { Places } from './releases.ts'
 import { ruleOf, votesInRound } from './votes.tsx'
 
 /** One line of a brief in words; a `bad` one leads. */
@@ -13,11 +14,8 @@ type Health = Pick<Brief['now'], 'count' | 'health' | 'worst'>
 const words = tDecide.gate.brief
 const BAD = new Set(['unhealthy', 'degraded'])
 const healthWord = (status: string): string => inSentence(t.health[status] ?? status)
-const line = (label: string, parts: (string | false)[], bad = false): Line => ({
-  label,
-  text: parts.filter((part) => part !== false && part !== '').join(' · '),
-  bad,
-})
+const joined = (parts: (string | false)[]): string => parts.filter((part) => part !== false && part !== '').join(' · ')
+const line = (label: string, parts: (string | false)[], bad = false): Line => ({ label, text: joined(parts), bad })
 
 /** `11 healthy`, or the worst by name. */
 const healthWords = ({ count, health, worst }: Health): { text: string; bad: boolean } => {
@@ -93,11 +91,10 @@ const timeLine = ({ brief, context }: Gate): Line => {
   ])
 }
 
-const whereLine = ({ brief }: Gate): Line | undefined => {
-  if (!brief || brief.types.length === 0) return undefined
-  const { types, regions, batches } = brief
+/** How many of which types where, and the sizes of the batches. */
+export const whereWords = ({ types, regions, batches }: Places): string => {
   const what = types.map(({ type_key, count }) => words.of_type(count, type_key)).join(', ')
-  return line(words.where, [
+  return joined([
     regions.length > 0 ? `${what} ${words.in_regions(regions.map(shown))}` : what,
     batches.length > 1 && words.batches(batches),
   ])
@@ -136,9 +133,10 @@ export const gravest = (gate: Gate, now: number): Line[] => {
 
 /** The context of a decision. */
 export const contextLines = (gate: Gate, now: number, at: (time: string) => string): Line[] => {
-  const waits = gate.status === 'waiting'
+  const { subject, brief, status } = gate
+  const waits = status === 'waiting'
   return [
-    whereLine(gate),
+    subject?.v === 1 && brief && brief.types.length > 0 ? line(words.where, [whereWords(brief)]) : undefined,
     canaryLine(gate, now),
     nowLine(gate),
     riskLine(gate),

@@ -64,7 +64,7 @@ export const DecideDialog = ({ gate, verdict, known, close }: DecideDialogProps)
     >
       <div className="flex flex-col gap-2">
         {worse.length > 0 ? (
-          <div className="rounded-card bg-bad-soft p-3 text-bad" role="alert">
+          <div className="rounded-card bg-bad-soft p-3 text-bad" role="alert" tabIndex={-1} data-first="">
             <p className="font-medium">{tDecide.gate.brief.worse}</p>
             {worse.map(({ label, text }) => (
               <p key={label}>

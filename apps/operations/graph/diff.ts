@@ -1,6 +1,7 @@
 import type { FieldChange } from '../../shared/contracts/operations/graph.ts'
 import { canonicalJson } from '../../shared/data/digest.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { isObject, pointerOf, readPointer, tokensOf } from '../../shared/data/pointer.ts'
 import { byText } from './graph.ts'
 import type { PlannedIntent, ResourceType, Target, TargetDiff } from './types.ts'
@@ -9,23 +10,24 @@ export type TargetChange = { diff: TargetDiff; after: Record<string, unknown> }
 
 /** What an intent changes on a target: leaf by leaf, compared by the schema of its type. Actions change what nobody can say before. */
 export const diffTarget = (target: Target, type: ResourceType | undefined, intent: PlannedIntent): TargetChange => {
-  const { resource_id, name, desired_state } = target
+  const { desired_state } = target
+  const about = { ...pick(target, 'resource_id', 'name', 'type_key'), region_id: target.scope.region_id }
   if (intent.kind !== 'change' || !intent.change)
-    return { diff: { resource_id, name, change: 'unknown', fields: [] }, after: desired_state }
+    return { diff: { ...about, change: 'unknown', fields: [] }, after: desired_state }
   const { op, desired_state_patch = {} } = intent.change
   const ended = type?.lifecycle.terminal.includes(target.lifecycle_status) ?? false
   if (op === 'delete') {
     const fields = ended ? [] : leaves(desired_state, {}, type)
-    return { diff: { resource_id, name, change: ended ? 'no_change' : 'delete', fields }, after: {} }
+    return { diff: { ...about, change: ended ? 'no_change' : 'delete', fields }, after: {} }
   }
   if (op === 'create') {
     const planned = target.lifecycle_status === 'planned'
     const fields = planned ? leaves({}, desired_state, type) : []
-    return { diff: { resource_id, name, change: planned ? 'create' : 'no_change', fields }, after: desired_state }
+    return { diff: { ...about, change: planned ? 'create' : 'no_change', fields }, after: desired_state }
   }
   const after = mergePatch(desired_state, desired_state_patch) as Record<string, unknown>
   const fields = leaves(desired_state, after, type)
-  return { diff: { resource_id, name, change: changeOf(fields, type), fields }, after }
+  return { diff: { ...about, change: changeOf(fields, type), fields }, after }
 }
 
 const changeOf = (fields: FieldChange[], type: ResourceType | undefined): TargetDiff['change'] => {

@@ -126,7 +126,15 @@ export type Freeze = {
 export type Library = { packs: Pack[]; policies: Map<string, Policy>; windows: Window[]; freezes: Freeze[] }
 
 export type ChangeKind = 'create' | 'update' | 'replace' | 'delete' | 'no_change' | 'unknown'
-export type TargetDiff = { resource_id: string; name: string; change: ChangeKind; fields: FieldChange[] }
+/** Type and region are missing where a plan was made before they were kept. */
+export type TargetDiff = {
+  resource_id: string
+  name: string
+  type_key?: string
+  region_id?: string | null
+  change: ChangeKind
+  fields: FieldChange[]
+}
 
 /** The parts of an intent that decide what its plan does. */
 export type PlannedIntent = {

@@ -14,6 +14,7 @@ import { AppError } from '../../shared/errors.ts'
 import type { Command, Decision } from '../command/command.ts'
 import { specDigest } from '../graph/hashes.ts'
 import { gateSubject } from '../graph/subject.ts'
+import { askedOf } from '../plans/difference.ts'
 import type { PlanReport } from '../plans/types.ts'
 import type { PolicyResult } from '../policies/plans.ts'
 import { MAX_PARALLEL } from '../rehearsal/input.ts'
@@ -99,7 +100,10 @@ const rowsOf = (
     pins,
     graph,
     nodes: document.nodes.map((node) => ({ ...node, spec_digest: specDigest(node) })),
-    gates: document.gates.map((gate) => ({ ...gate, ...gateSubject(operation_id, gate, document.nodes, report.diff) })),
+    gates: document.gates.map((gate) => ({
+      ...gate,
+      ...gateSubject(operation_id, gate, document.nodes, report.diff, { asked: askedOf(intent, plan) }),
+    })),
     calendar,
     resources: resourcesOf(plan, report, pins),
   }

@@ -7,7 +7,7 @@ import { askHeads } from '../catalog/heads.ts'
 import { checkIfMatch, lockVisible, type Steps, type Subject } from '../command/command.ts'
 import type { ReplanDeps } from '../deps.ts'
 import { refuseOn } from '../operations/control.ts'
-import { lookAhead, notApplicable, patchDigest, refuseBound, refuseTouched } from '../plans/ahead.ts'
+import { boundPatch, lookAhead, notApplicable, refuseBound, refuseTouched } from '../plans/ahead.ts'
 import { operationObject, refuseByPolicy, refused, throwIfRefused } from '../policies/authority.ts'
 import { answered, evidenceOf, type PatchCommand, refuseBase, refuseSecretsOf, refuseUnsound, said } from './decide.ts'
 
@@ -37,18 +37,21 @@ export const proposeSteps = (deps: ReplanDeps, command: PatchCommand, body: Prop
       refuseSecretsOf(deps, outlook)
       const { patched, diff_graph, result_hash, rearmed } = outlook
       const { touched } = patched
-      const patch_digest = patchDigest(patch_id, base_revision, changes, result_hash)
-      await insertPatch(tx, {
-        operation_id,
+      const patch = {
         patch_id,
         base_revision,
         changes: changes as Record<string, unknown>[],
         reason: body.reason,
         ticket: body.ticket ?? null,
         proposer: actor,
+        result_hash,
+      }
+      const { digest: patch_digest } = boundPatch(patch)
+      await insertPatch(tx, {
+        ...patch,
+        operation_id,
         proposer_id: caller.user_id,
         digest: patch_digest,
-        result_hash,
         diff_graph,
         held_nodes: touched,
         rearmed_gates: rearmed,

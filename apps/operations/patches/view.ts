@@ -7,7 +7,7 @@ import type { Patch, PatchDetail } from '../../shared/contracts/operations/patch
 import { notFound } from '../../shared/errors.ts'
 import { factsOf } from '../command/command.ts'
 import type { Uses } from '../deps.ts'
-import { patchGroups, requirePatch } from '../plans/ahead.ts'
+import { boundPatch, patchGroups, requirePatch } from '../plans/ahead.ts'
 import { allowedAction, type Governed, operationObject, refuseByPolicy } from '../policies/authority.ts'
 import type { PolicyAction, PolicyObject } from '../policies/cedar.ts'
 import { isVisible, placesFor } from '../policies/visibility.ts'
@@ -47,11 +47,13 @@ export const viewPatch = (
   const closed = refusePatchDecision(facts, patch)
   const own = patch.proposer_id === caller.user_id
   const { decided_by, decided_at, proposer_id: _, votes, required, diff_graph, rebase, ...row } = patch
+  const { asked, digest } = boundPatch(patch)
   const groups = new Map<string, number>()
   for (const policy of required)
     for (const { group, min } of policy.groups) groups.set(group, Math.max(groups.get(group) ?? 0, min))
   return {
     ...row,
+    asked: digest === patch.digest ? asked : null,
     diff_graph: diff_graph as Patch['diff_graph'],
     violations: [],
     required: {

@@ -4,7 +4,10 @@ import type { Revision } from '../../../db/operations/patches/rows.ts'
 import { getPatch, type PatchRow, type RunningRows, readRunning } from '../../../db/operations/patches/rows.ts'
 import { fillGate } from '../../../workflows/operation/rules/quorum.ts'
 import { UNTOUCHED } from '../../../workflows/operation/state/patch.ts'
+import { patchSubject } from '../../shared/contracts/client/digest.ts'
 import {
+  type Actor,
+  type GateAsked,
   type GatePolicy,
   type GateSubject,
   type PlanGate,
@@ -16,6 +19,7 @@ import {
 import type { PatchChange } from '../../shared/contracts/operations/patches.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { type CodeOf, notFound } from '../../shared/errors.ts'
 import type { Subject } from '../command/command.ts'
 import type { PlanningDeps } from '../deps.ts'
@@ -30,7 +34,7 @@ import { applyPatch, type Patched } from '../planner/patch.ts'
 import type { RiskLevel } from '../planner/risk.ts'
 import { refuseHard } from '../policies/plans.ts'
 import { loadTargets } from '../targets/resolve.ts'
-import { plannedOf } from './difference.ts'
+import { type Planned, plannedOf } from './difference.ts'
 import { loadWorld } from './make.ts'
 
 const DEFAULT_ESTIMATE_S = 10
@@ -70,9 +74,13 @@ export const lookAhead = async (
   const intent = { ...subject, kind: subject.kind as PlannedIntent['kind'] }
   const patched = applyPatch(running, changes, { ...world, intent, ...planned })
   const overridden = patched.nodes.map((node) => withOverrides(node, rows))
+  const asked = askedBy(rows, planned)
   const gates = patched.gates.map((gate) => ({
     ...gate,
-    ...gateSubject(subject.operation_id, gate, overridden, planned.diff, boundOf(rows, gate.gate_id)),
+    ...gateSubject(subject.operation_id, gate, overridden, planned.diff, {
+      asked,
+      bound_outputs: boundOf(rows, gate.gate_id),
+    }),
   }))
   const before = new Map(rows.gates.map((row) => [row.gate_id, row]))
   const rearmed = gates.flatMap(({ gate_id, digest: now }) => {
@@ -125,6 +133,10 @@ const withOverrides = (node: PlanNode, rows: RunningRows): PlanNode => {
   return row?.input_overrides ? { ...node, with: mergePatch(node.with, row.input_overrides) } : node
 }
 
+/** Gates of a running operation keep the form of their subject. */
+const askedBy = (rows: RunningRows, { asked }: Planned): GateAsked | undefined =>
+  rows.gates.some(({ kind, subject }) => kind !== 'intervention' && subject.v === 1) ? undefined : asked
+
 const boundOf = (rows: RunningRows, gate_id: string) =>
   rows.gates.find((row) => row.gate_id === gate_id)?.subject.bound_outputs ?? []
 
@@ -157,9 +169,15 @@ export const notApplicable = (
   extra: Record<string, unknown> = {},
 ): RefusalCode => ({ category: 'patch_not_applicable', code, detail, extra })
 
-/** The digest that a vote is bound to. */
-export const patchDigest = (patch_id: string, base_revision: number, changes: unknown, result_hash: string): string =>
-  digest({ patch_id, base_revision, changes, result_hash })
+type BoundPatch = Pick<PatchRow, 'patch_id' | 'base_revision' | 'changes' | 'result_hash' | 'reason' | 'ticket'> & {
+  proposer: Actor
+}
+
+/** Who proposes a patch and why, and the digest that a vote is bound to. */
+export const boundPatch = (patch: BoundPatch) => {
+  const asked = { proposer: pick(patch.proposer, 'kind', 'id', 'name'), ...pick(patch, 'reason', 'ticket') }
+  return { asked, digest: digest(patchSubject({ ...patch, asked })) }
+}
 
 /** Each policy that the patch touches, satisfied by these votes on its own; without one, one person is enough. */
 export const outcomeOfPatch = (
@@ -213,13 +231,14 @@ const gatesOfPatch = ({ patch_id, required }: PatchRow, { nodes, touched, added 
 export const revisionOf = async (tx: Tx, subject: Subject, patch: PatchRow, outlook: Outlook): Promise<Revision> => {
   const { patched, rows, result_hash } = outlook
   const { operation_id, plan_revision, max_parallel } = subject
-  const [drawn, { diff }] = [await getGraph(tx, operation_id, plan_revision), await plannedOf(tx, subject)]
+  const [drawn, planned] = [await getGraph(tx, operation_id, plan_revision), await plannedOf(tx, subject)]
+  const asked = askedBy(rows, planned)
   const concerned = new Set([...patched.touched, ...patched.added])
   const own = gatesOfPatch(patch, patched)
   const overridden = patched.nodes.map((node) => withOverrides(node, rows))
   const gates = [
     ...outlook.gates,
-    ...own.map((gate) => ({ ...gate, ...gateSubject(operation_id, gate, overridden, diff, []) })),
+    ...own.map((gate) => ({ ...gate, ...gateSubject(operation_id, gate, overridden, planned.diff, { asked }) })),
   ]
   return {
     operation_id,

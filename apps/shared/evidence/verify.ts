@@ -18,7 +18,12 @@ export type SigningKey = { kid: string; private_key: KeyObject }
 /** The first thing that does not hold: its line in the file, the record's place in the chain, and why. */
 export type EvidenceFault = { line: number; seq: number; what: 'record' | 'head' | 'file'; why: string }
 /** What an approval was bound to: gates show it, and its digest is the one that the chain states. */
-export type Shown = { gate_id: string; releases: Record<string, unknown>[] }
+export type Shown = {
+  gate_id: string
+  releases: Record<string, unknown>[]
+  /** Not of an operation that began before it was bound. */
+  asked?: { requester: { name: string }; reason: string; ticket: string | null }
+}
 /** `signed`: votes that carry the signature of a passkey, each of which holds. */
 type Judged = ({ records: number; head: ExportHead; signed: number } & Recounted) | { fault: EvidenceFault }
 export type Verified = (Exclude<Judged, { fault: unknown }> & { shown: Shown[] }) | { fault: EvidenceFault }

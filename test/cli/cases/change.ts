@@ -98,7 +98,10 @@ describe('a change from intent to end', () => {
     const { out: bundle } = await signalbox('olga', ['evidence', 'export', id, '--approved'])
     writeFileSync(join(home, 'bundle.jsonl'), bundle)
     const shown = await verify('bundle.jsonl')
-    expect(shown).toMatchObject({ code: 0, out: expect.stringMatching(/SHOWN {4}1 of 1 approvals: at go\n +\S.* \{/) })
+    expect(shown).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/SHOWN {4}1 of 1 approvals: at go\n +\w+: ".+"\n +\S.* \{/),
+    })
     writeFileSync(join(home, 'bundle.jsonl'), bundle.replace('"inputs":{', '"inputs":{"a":1,'))
     expect(await verify('bundle.jsonl')).toMatchObject({
       code: 5,

@@ -95,6 +95,66 @@ describe('deciding a gate', () => {
   )
 
   it(
+    'shows reason and ticket as the text that they are, however hostile and long',
+    async () => {
+      const page = await tabOf('eva')
+      const ticket = '[CHG-1](https://elsewhere.example/) javascript:alert(1) <a href=//x.example>\u202e'
+      const reason = `<img src=x onerror=alert(1)> javascript:alert(2) ${'x'.repeat(1900)}`
+      const { gate, operation_id } = await start('hostile', { reason, ticket })
+      await until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
+      await page.goto(gate)
+      const bound = page.locator('.brief-bound')
+      await page.getByText('Digest checked').waitFor()
+      expect(await bound.textContent()).toContain(`olga: “${reason}” · ${ticket.replace('\u202e', 'U+202E')} · plan `)
+      // Only the plan is a link.
+      const links = await bound
+        .getByRole('link')
+        .evaluateAll((all) => all.map((a) => (a as unknown as { href: string }).href))
+      expect(links).toEqual([expect.stringContaining(`${stack.gateway_url}/plans/`)])
+      expect(await bound.locator('img').count()).toBe(0)
+      const width = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+      expect(width).toBeLessThanOrEqual(0)
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'begins its dialog with what got worse since the page was opened, and gives it the focus',
+    async () => {
+      const page = await tabOf('eva')
+      const { operation_id, gate } = await start('worse')
+      await until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
+      let reads = 0
+      // The targets of this gate come to harm between two reads of the page.
+      await page.route(`**/api/v1/operations/${operation_id}/gates/go`, async (route) => {
+        const answer = await route.fetch()
+        const json = await answer.json()
+        const worst = [{ resource_id: 'eu1-web-07', name: 'eu1-web-07', health: 'unhealthy' }]
+        if (reads++ > 0) json.brief.now = { count: 2, health: [{ status: 'unhealthy', count: 1 }], worst, hidden: 0 }
+        await route.fulfill({ response: answer, json })
+      })
+      await page.clock.install()
+      await page.goto(gate)
+      await page.getByText('Digest checked').waitFor()
+      await page.clock.fastForward(31_000)
+      await page.getByText('1 of 2 unhealthy: eu1-web-07').waitFor()
+      await press(page, 'Approve')
+      const news = dialogOf(page).getByRole('alert')
+      expect(await news.textContent()).toBe('Worse since you opened this pageNow: 1 of 2 unhealthy: eu1-web-07')
+      await until(async () => (await news.and(page.locator(':focus')).count()) === 1, { what: 'the focus on the news' })
+      expect(await accessibilityOf(page)).toEqual([])
+      // It tells and does not block.
+      expect(
+        await dialogOf(page).getByRole('button', { name: 'Approve 1 step' }).getAttribute('aria-disabled'),
+      ).not.toBe('true')
+      await page.unrouteAll({ behavior: 'wait' })
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'is past every vote for who may break the glass, with a reason',
     async () => {
       const { context, page } = await sitDown('otto')
@@ -260,7 +320,7 @@ describe('deciding a gate', () => {
         if (!forging) return route.continue()
         const answer = await route.fetch()
         const json = await answer.json()
-        json.subject.releases[0].inputs = { forged: true }
+        json.subject.asked.reason = 'a harmless one'
         await route.fulfill({ response: answer, json })
       })
       await page.goto(gate)

@@ -48,7 +48,7 @@ export const gate: typeof en.gate = {
     asks: 'Anfrage',
     plan: (hash: string) => `Plan ${hash}`,
     where: 'Wo',
-    batches: (sizes: number[]) => `Wellen mit ${sizes.join(', ')}`,
+    batches: (sizes: readonly (number | '…')[]) => `Wellen mit ${sizes.join(', ')}`,
     of_type: (n: number, type: string) => `${n} ${type}`,
     in_regions: (regions: string[]) => `in ${list.format(regions)}`,
     canary: 'Canary',

@@ -30,7 +30,7 @@ export const gate = {
     asks: 'Asked by',
     plan: (hash: string) => `plan ${hash}`,
     where: 'Where',
-    batches: (sizes: number[]) => `batches ${sizes.join(', ')}`,
+    batches: (sizes: readonly (number | '…')[]) => `batches ${sizes.join(', ')}`,
     of_type: (n: number, type: string) => `${n} ${type}`,
     in_regions: (regions: string[]) => `in ${list.format(regions)}`,
     canary: 'Canary',

@@ -15,3 +15,19 @@ export const shortDigest = (digest: string): string => {
   const hex = digest.replace(/^sha256:/, '')
   return `${hex.slice(0, 4)} ${hex.slice(4, 8)}`
 }
+
+/** Who proposes a patch, and why. */
+type PatchAsked = { proposer: { kind: string; id: string; name: string }; reason: string; ticket: string | null }
+type Bound = {
+  patch_id: string
+  base_revision: number
+  changes: readonly unknown[]
+  result_hash: string
+  asked: PatchAsked | null
+}
+
+/** What a vote on a patch is bound to; `asked` is null where it was proposed before that was bound. */
+export const patchSubject = ({ patch_id, base_revision, changes, result_hash, asked }: Bound) => ({
+  ...{ patch_id, base_revision, changes, result_hash },
+  ...(asked && { v: 2, asked }),
+})

@@ -200,9 +200,23 @@ export type PlanGate = {
 
 export type FieldChange = { path: string; before: unknown; after: unknown; sensitive?: boolean; noise?: boolean }
 
-/** What an approval is bound to (operations.md 3.3); its digest covers exactly this. No versions: a version that moves without a value asks nobody. */
+/** Who asks for an operation, and why. */
+export type GateAsked = {
+  requester: Pick<Actor, 'kind' | 'id' | 'name'>
+  title: string
+  reason: string
+  ticket: string | null
+  plan_hash: string
+}
+
+/**
+ * What an approval is bound to (operations.md 3.3); its digest covers exactly this. No versions: a version that moves
+ * without a value asks nobody. `v: 2` binds who asks and the names, places, steps and batches too; the gates of an
+ * operation that began without keep `v: 1` to its end.
+ */
 export type GateSubject = {
-  v: 1
+  v: 1 | 2
+  asked?: GateAsked
   operation_id: string
   gate_id: string
   kind: string
@@ -215,10 +229,19 @@ export type GateSubject = {
     inputs: Value
     on_failure: OnFailure
     spec_digest: string
+    step?: string | null
+    batch?: string | null
   }[]
   releases_count?: number
   releases_digest?: string
-  changes: { resource_id: string; change: string; fields: { path: string; before: unknown; after: unknown }[] }[]
+  changes: {
+    resource_id: string
+    name?: string
+    type_key?: string | null
+    region_id?: string | null
+    change: string
+    fields: { path: string; before: unknown; after: unknown }[]
+  }[]
   bound_outputs: { pointer: string; value: unknown }[]
   /** Of a gate of kind intervention: what is done when a second person agrees. */
   intervention?: {

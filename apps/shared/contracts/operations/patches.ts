@@ -147,6 +147,12 @@ export const PatchRebase = Type.Object(
   { description: 'The same changes on the graph of now, where they are still sound: propose them again.' },
 )
 
+const Proposer = Type.Pick(ActorSchema, ['kind', 'id', 'name'])
+export const PatchAsked = Type.Object(
+  { proposer: Proposer, reason: text('The targets are slow today.'), ticket: NullableText },
+  { description: 'Who proposes it and why, as the digest covers it; null if an older build took the proposal.' },
+)
+
 const patch = {
   patch_id: PatchId,
   operation_id: OperationId,
@@ -158,6 +164,7 @@ const patch = {
   reason: text('The targets are slow today.'),
   ticket: NullableText,
   proposer: ActorSchema,
+  asked: Nullable(PatchAsked),
   digest: Digest,
   result_hash: Digest,
   diff_graph: GraphDifference,
