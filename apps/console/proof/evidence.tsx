@@ -16,6 +16,7 @@ import { type Column, ListTable } from '../ui/table.tsx'
 import { Person } from '../values/person.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
+import { tDecide } from '../words/decide.ts'
 import { tProof } from '../words/proof.ts'
 import { verifyEvidence } from './evidence.api.ts'
 
@@ -205,7 +206,7 @@ const COLUMNS: Column<EvidenceRecord>[] = [
     className: 'whitespace-nowrap tabular-nums',
     cell: ({ at }) => <TimeText at={at} form="clock" />,
   },
-  { name: tProof.evidence.columns.kind, cell: ({ kind }) => tProof.evidence.kinds[kind] ?? kind },
+  { name: tProof.evidence.columns.kind, cell: ({ kind }) => tDecide.gate.evidence_kind(kind) },
   {
     name: tProof.evidence.columns.statement,
     kind: 'lead',
