@@ -266,7 +266,7 @@ describe('a session in the browser', () => {
       }
       await (await comment()).fill('The canary is')
       await signOut()
-      expect(await page.locator('body').innerText()).not.toContain('half said')
+      expect(await page.locator('body').textContent()).not.toContain('half said')
 
       await enter('otto')
       expect(await (await comment()).inputValue()).toBe('')
