@@ -29,6 +29,15 @@ const client = new QueryClient({
     },
   },
 })
+const isReadable = (path: string): boolean => {
+  try {
+    return decodeURIComponent(path) !== ''
+  } catch {
+    return false
+  }
+}
+// The router has no frame around an address that cannot be decoded: it loses its percent signs.
+if (!isReadable(location.pathname)) history.replaceState(null, '', location.pathname.replaceAll('%', ''))
 const router = createConsoleRouter(client)
 
 const followPhase = (): void => {
@@ -46,14 +55,12 @@ const followPhase = (): void => {
         .then((foreign) => (foreign ? location.replace(next) : router.history.replace(next)))
     }
   }
-  if (phase.name === 'signed_out' && phase.reason !== 'none') {
+  if (phase.name === 'signed_out') {
     client.clear()
-    followPush()
-    void router.navigate({ to: '/login', search: {}, replace: true })
-  }
-  if (phase.name === 'signed_out' && phase.reason === 'none') {
-    client.clear()
-    void router.navigate({ to: '/login', search: { next: router.state.location.href }, replace: true })
+    if (phase.reason !== 'none') followPush()
+    // Who signed out has left the page; anyone else comes back to it.
+    const away = phase.reason === 'signed_out' || phase.reason === 'not_told'
+    void router.navigate({ to: '/login', search: away ? {} : { next: router.state.location.href }, replace: true })
   }
 }
 

@@ -37,3 +37,18 @@ it('a reason that may wait does, and two things do not wait for each other', () 
   vi.advanceTimersByTime(1000)
   expect(read).toEqual(['gate', 'timeline'])
 })
+
+it('does not read a thing while it is busy: its next page comes first', () => {
+  let busy = true
+  const gather = createGather<object>(Date.now, () => busy)
+  const read = vi.fn()
+  const list = {}
+  gather(list, read)
+  vi.advanceTimersByTime(2000)
+  expect(read).not.toHaveBeenCalled()
+  busy = false
+  vi.advanceTimersByTime(400)
+  expect(read).toHaveBeenCalledTimes(1)
+  vi.advanceTimersByTime(2000)
+  expect(read).toHaveBeenCalledTimes(1)
+})

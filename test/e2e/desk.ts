@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -6,10 +6,12 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { ensurePerson, readDemo } from '../../apps/platform/demo/accounts.ts'
 import type { Account, Person } from '../../apps/platform/demo/client.ts'
 import { startOperation } from '../../apps/platform/demo/operations.ts'
+import { type DemoProvider, startProvider } from '../../apps/platform/demo/provider.ts'
 import { startPushService } from '../operations/support/push-service.ts'
 import { startMailServer } from '../operations/support/receivers.ts'
 import { carryOut, type Job, listenForWork } from '../support/agent/agent.ts'
 import { complaintsOf, launchBrowser, signInAs } from '../support/browser.ts'
+import { scratchFolder } from '../support/servers.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 
@@ -43,6 +45,19 @@ export const isHeld = () =>
 /** What the agent outside can do, by name. */
 export const jobs: Record<string, Job> = {}
 let agent: Awaited<ReturnType<typeof listenForWork>>
+/** Where lena has an identity too. */
+let provider: DemoProvider
+const providersFile = (): string => {
+  const dir = scratchFolder()
+  const { issuer, client_id, client_secret } = provider
+  mkdirSync(join(dir, 'secrets'))
+  writeFileSync(join(dir, 'secrets/corp'), client_secret)
+  const corp = { id: 'corp', title: 'Example Corp', issuer, client_id, client_secret: 'secret://file/corp' }
+  const file = join(dir, 'providers.yaml')
+  // JSON is YAML.
+  writeFileSync(file, JSON.stringify({ format: 'signalbox/providers@1', providers: [corp] }))
+  return file
+}
 
 const APPS = ['token', 'credential', 'identity', 'session', 'catalog', 'operations', 'worker', 'relay', 'gateway']
 
@@ -52,11 +67,13 @@ export const openDesk = async (): Promise<void> => {
   agent = await listenForWork((work) => carryOut(work, jobs[work.job]))
   mail = await startMailServer()
   pushes = await startPushService()
+  provider = await startProvider({ port: 0, people: [{ sub: 'lena', name: 'lena', groups: [] }] })
   stack = await startStack({
     console: true,
     apps: APPS,
     agent_url: agent.url,
     env_overrides: {
+      AUTH__PROVIDERS__FILE: providersFile(),
       // No one at the desk is an auditor, but for the case about it.
       SESSION__SECOND_FACTOR__ROLES: '["auditor"]',
       NOTIFY__ENABLED: 'true',
@@ -88,6 +105,7 @@ export const closeDesk = async (): Promise<void> => {
   await stack?.stop()
   await mail.close()
   pushes.close()
+  await provider.stop()
 }
 
 export const openTab = async (context: BrowserContext): Promise<Page> => {

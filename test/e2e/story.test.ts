@@ -262,7 +262,7 @@ describe('the first minute', () => {
       await desk.getByRole('cell', { name: row }).first().waitFor()
       expect(await accessibilityOf(desk)).toEqual([])
     }
-    await desk.getByRole('searchbox', { name: 'Action, exactly as listed' }).fill('no such act')
+    await desk.getByRole('combobox', { name: 'Action, such as gate_decided' }).fill('no such act')
     await desk.getByText('No entries match.').waitFor()
     await desk.getByRole('link', { name: 'Clear filters' }).first().click()
     const save = desk.getByRole('button', { name: 'Export as JSON Lines' })

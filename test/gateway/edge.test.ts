@@ -452,6 +452,28 @@ describe('the console', () => {
     expect([health.status, health.text]).toEqual([200, page.text])
   })
 
+  it('is also the page of an address that a person mistyped; the edge refuses it, and tells machines in our words', async () => {
+    const { text: page } = await send(`${gateway.url}/inbox`, { headers: { accept: 'text/html' } })
+    const html = { headers: { accept: 'text/html,*/*' } }
+    for (const path of ['/resources/%F0%9F%98%80', '/resources/%zz', '/operations//x', '/resources/..%2fx']) {
+      const seen = await send(`${gateway.url}${path}`, html)
+      expect([path, seen.status, seen.text]).toEqual([path, 400, page])
+      expect(codeOf(await send(`${gateway.url}${path}`))).toEqual([400, 'bad_path'])
+      expect(codeOf(await send(`${gateway.url}${path}`, { ...html, method: 'POST' }))).toEqual([400, 'bad_path'])
+    }
+    for (const path of [
+      '/api/%zz',
+      '/API/%zz',
+      '/v1/%zz',
+      '/internal/..%2fx',
+      '/assets/%2f',
+      '/docs//',
+      '/%61pi/%zz',
+      '/%zz',
+    ])
+      expect([path, ...codeOf(await send(`${gateway.url}${path}`, html))]).toEqual([path, 400, 'bad_path'])
+  })
+
   it('comes in the language that its reader has chosen, else in the one that the browser prefers', async () => {
     const languageOf = async (headers: Record<string, string>, path = '/inbox') => {
       const page = await send(`${gateway.url}${path}`, { headers: { accept: 'text/html', ...headers } })

@@ -29,9 +29,13 @@ export const applyLive = (client: QueryClient): void => {
     })
   }
   onServed((topics) => refetchTopics(client, topics))
-  // A read that overlapped with frames may be older than they are: it is read again.
   client.getQueryCache().subscribe((event) => {
-    if (event.type !== 'updated' || event.action.type !== 'success' || event.action.manual) return
+    if (event.type !== 'updated') return
+    // A person who asks for the next page ends the read that news had asked for: it is owed.
+    if (event.action.type === 'fetch' && event.query.state.isInvalidated && isPaging(event.query))
+      return gather(client, event.query)
+    // A read that overlapped with frames may be older than they are: it is read again.
+    if (event.action.type !== 'success' || event.action.manual) return
     const operation_id = operationOf(event.query)
     const seq = seqOf(event.query.state.data)
     if (operation_id !== undefined && seq !== undefined && seq < (newest.get(operation_id) ?? 0))
@@ -47,7 +51,7 @@ export const applyLive = (client: QueryClient): void => {
   let silent = true
   const pollOnce = async () => {
     const from = Date.now()
-    await client.invalidateQueries()
+    await client.invalidateQueries({ predicate: (query) => !isPaging(query) })
     const answered = client
       .getQueryCache()
       .getAll()
@@ -126,9 +130,16 @@ function patch(noun: string, data: unknown, frame: OperationFrame): { data?: unk
     if (frame.event === 'operation') return { data: patchOperation(data as Operation, frame.data), read: true }
     return { read: frame.event === 'gate' || frame.event === 'patch' }
   }
-  if (noun === 'graph') {
-    if (frame.event === 'node') return patchGraphNode(data as Graph, frame.data)
-    return frame.event === 'gate' ? patchGraphGate(data as Graph, frame.data) : { read: frame.event === 'patch' }
+  if (noun === 'graph' || noun === 'revision') {
+    const drawn = data as Graph
+    const graph =
+      frame.event === 'node'
+        ? patchGraphNode(drawn, frame.data)
+        : frame.event === 'gate'
+          ? patchGraphGate(drawn, frame.data)
+          : { read: frame.event === 'patch' }
+    // Nodes and gates of a later revision are no news for an earlier one.
+    return noun === 'graph' ? graph : { ...graph, read: false }
   }
   if (noun !== frame.event) return { read: false }
   return { data: noun === 'node' ? undefined : patchDecided(data as Decided, frame.data), read: true }
@@ -215,6 +226,7 @@ function applyToRows(
 const OF_OPERATION = new Set([
   'operation',
   'graph',
+  'revision',
   'nodes',
   'node',
   'gate',
@@ -257,10 +269,15 @@ function stateOf(known: WeakMap<Query, Known>, query: Query): Known | undefined 
   return fresh
 }
 
-/** Reads a query again, by `createGather`. */
-const soon = createGather<Query>(Date.now)
+/** Reads a query again, by `createGather`; a read would end that of a page which a person asked for, so it comes after it. */
+const soon = createGather<Query>(Date.now, isPaging)
 function gather(client: QueryClient, query: Query, after_ms?: number): void {
   soon(query, () => void client.invalidateQueries({ predicate: (candidate) => candidate === query }), after_ms)
+}
+
+/** Whether a further page of a list is on its way. */
+function isPaging({ state: { fetchStatus, fetchMeta } }: Query): boolean {
+  return fetchStatus !== 'idle' && fetchMeta?.fetchMore !== undefined
 }
 
 function refetch(client: QueryClient, matches: (key: readonly unknown[]) => boolean): void {

@@ -2,22 +2,25 @@ const GATHER_MS = 400
 
 /**
  * Reads a thing again for many reasons: at once for the first, and once more at the end of each 400 ms in which others
- * came. A reason that may wait names its own delay in milliseconds; until then further ones add no read.
+ * came. A reason that may wait names its own delay in milliseconds; until then further ones add no read. A thing that is
+ * busy is read once it no longer is.
  */
-export const createGather = <T extends object>(now: () => number) => {
+export const createGather = <T extends object>(now: () => number, isBusy: (thing: T) => boolean = () => false) => {
   const pending = new WeakSet<T>()
   const begun = new WeakMap<T, number>()
-  return (thing: T, read: () => void, after_ms?: number): void => {
-    if (pending.has(thing)) return
-    pending.add(thing)
-    const wait_ms = after_ms ?? (begun.get(thing) ?? Number.NEGATIVE_INFINITY) + GATHER_MS - now()
-    setTimeout(
+  const readAfter = (thing: T, read: () => void, wait_ms: number): void =>
+    void setTimeout(
       () => {
+        if (isBusy(thing)) return readAfter(thing, read, GATHER_MS)
         pending.delete(thing)
         begun.set(thing, now())
         read()
       },
       Math.max(0, wait_ms),
     )
+  return (thing: T, read: () => void, after_ms?: number): void => {
+    if (pending.has(thing)) return
+    pending.add(thing)
+    readAfter(thing, read, after_ms ?? (begun.get(thing) ?? Number.NEGATIVE_INFINITY) + GATHER_MS - now())
   }
 }

@@ -2,6 +2,7 @@ import { useRef, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import type { Command } from '../api/commands.ts'
 import { useConnection } from '../api/hooks.ts'
+import { useTyped } from '../session/typed.ts'
 import { DialogFrame } from '../ui/overlays.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -40,7 +41,7 @@ export type CommandDialogProps<Effect, Reply> = {
 /** Every command is opened, confirmed, sent and answered here (console.md 6). */
 export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, Reply>) => {
   const { title, button, danger = false, command, text, confirm, blocked = false, close } = props
-  const [words, setWords] = useState('')
+  const [words, setWords] = useTyped(command.path, '')
   const [typed, setTyped] = useState('')
   const [asked, setAsked] = useState(false)
   const field = useRef<HTMLTextAreaElement>(null)

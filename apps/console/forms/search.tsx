@@ -3,10 +3,10 @@ import { useEffect, useId, useState } from 'react'
 
 const REST_MS = 300
 
-type SearchFieldProps = { label: string; value: string; search: (text: string) => void }
+type SearchFieldProps = { label: string; value: string; choices?: string[]; search: (text: string) => void }
 
 /** A search field that becomes part of the URL after a moment of rest, or at once with Enter. */
-export const SearchField = ({ label, value, search }: SearchFieldProps) => {
+export const SearchField = ({ label, value, choices, search }: SearchFieldProps) => {
   const id = useId()
   const [text, setText] = useState(value)
   useEffect(() => setText(value), [value])
@@ -34,7 +34,15 @@ export const SearchField = ({ label, value, search }: SearchFieldProps) => {
         value={text}
         onChange={(event) => setText(event.target.value)}
         onKeyDown={(event) => event.key === 'Enter' && search(text.trim())}
+        list={choices && `${id}-choices`}
       />
+      {choices ? (
+        <datalist id={`${id}-choices`}>
+          {choices.map((choice) => (
+            <option key={choice}>{choice}</option>
+          ))}
+        </datalist>
+      ) : null}
     </search>
   )
 }

@@ -33,7 +33,8 @@ const PATIENCE_MS = 3000
 export const ConnectionBanner = () => {
   const { mode, since, whole_at } = useConnection()
   const { zone } = useDisplay()
-  const degraded = useQuery(meQuery()).data?.degraded ?? []
+  const me = useQuery(meQuery())
+  const degraded = me.data?.degraded ?? []
   const [patient, setPatient] = useState(true)
   useEffect(() => {
     const left = PATIENCE_MS - (Date.now() - since)
@@ -49,16 +50,18 @@ export const ConnectionBanner = () => {
         ? t.connection.polls
         : mode === 'reconnecting' && !patient
           ? t.connection.lost(whole)
-          : degraded.length > 0
-            ? t.connection.degraded(degraded)
-            : null
+          : me.isError
+            ? t.connection.me_unread
+            : degraded.length > 0
+              ? t.connection.degraded(degraded)
+              : null
   return (
     <div role="status">
       {words === null ? null : (
         <div className="banner">
           <span>{words}</span>
-          {mode === 'reconnecting' || mode === 'polling' ? (
-            <button type="button" className="button" onClick={retryNow}>
+          {mode === 'reconnecting' || mode === 'polling' || (mode !== 'offline' && me.isError) ? (
+            <button type="button" className="button" onClick={() => (me.isError ? void me.refetch() : retryNow())}>
               {t.connection.retry}
             </button>
           ) : null}

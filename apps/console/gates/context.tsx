@@ -43,7 +43,7 @@ export const GateContextView = ({ gate: { context } }: { gate: Gate }) => (
           <li key={seq} className="flex gap-2">
             <span className="w-8 shrink-0 text-right text-muted tabular-nums">{seq}</span>
             <span className="min-w-0 wrap-anywhere">
-              <span className="text-muted">{kind.replaceAll('_', ' ')}:</span> {statement}
+              <span className="text-muted">{tDecide.gate.evidence_kind(kind)}:</span> <span lang="en">{statement}</span>
             </span>
           </li>
         ))}

@@ -1,7 +1,8 @@
 import { type EdgeProps, Handle, type NodeProps, Position } from '@xyflow/react'
 import { ChevronRight } from 'lucide-react'
 import { memo } from 'react'
-import { lookOf, type Tone } from '../../shared/contracts/client/status.ts'
+import { lookOf, type StatusLook, type Tone } from '../../shared/contracts/client/status.ts'
+import type { GraphNode } from '../api/types.ts'
 import { ShapeIcon, statusWord } from '../values/status.tsx'
 import { inSentence } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
@@ -35,7 +36,7 @@ export const StepNode = memo(({ id, data }: NodeProps) => {
   const { at, selected, only, mark, patched } = data as Data
   const { node, look } = useNodeState(id)
   if (node === undefined || look === undefined) return null
-  if (patched) return <ComparedStep name={node.name} kind={node.kind} mark={mark} at={at} />
+  if (patched) return <ComparedStep node={node} look={look} mark={mark} at={at} />
   const dim = only !== undefined && only !== look.word
   return (
     <div
@@ -57,18 +58,25 @@ export const StepNode = memo(({ id, data }: NodeProps) => {
   )
 })
 
-/** A node in a comparison: added, removed or changed, as sign, word and color. */
-const ComparedStep = ({ name, kind, mark, at }: Pick<Data, 'name' | 'mark' | 'at'> & { kind: string }) => (
+type ComparedStepProps = Pick<Data, 'mark' | 'at'> & { node: GraphNode; look: StatusLook }
+
+/** A node in a comparison: added, removed or changed, as sign, word and color; else its state, once it has begun. */
+const ComparedStep = ({ node: { name, kind, state }, look, mark, at }: ComparedStepProps) => (
   <div
     className={`step ${mark ? `tone-${MARK_TONES[mark]} ${mark}` : 'same'} ${at ? 'at' : ''} ${kind}`}
     data-mark={mark}
   >
     <Ends />
+    {mark || state === 'pending' ? null : <ShapeIcon shape={look.shape} tone={look.tone} size={18} />}
     <div className="min-w-0 flex-1">
       <p className="truncate text-table font-medium" title={name}>
         {mark === 'removed' ? <del>{name}</del> : name}
       </p>
-      {mark ? <MarkWord mark={mark} /> : null}
+      {mark ? (
+        <MarkWord mark={mark} />
+      ) : state === 'pending' ? null : (
+        <p className="truncate text-meta">{statusWord(state, look)}</p>
+      )}
     </div>
   </div>
 )

@@ -2,6 +2,7 @@ import '../styles/timeline.css'
 import { duration } from '../kit/format.ts'
 import { Card } from '../ui/card.tsx'
 import { NodeLink } from '../values/links.tsx'
+import { quoted } from '../words/frame/language.ts'
 import { tOperation } from '../words/operation.ts'
 import type { Blame, Link } from './blame.ts'
 
@@ -63,6 +64,6 @@ export const BlamePanel = ({ operation_id, blame, of, names, aside }: BlamePanel
 
 const words = (link: Link, piece: Link['pieces'][number], { question }: Names): string => {
   const spent = duration(piece.to - piece.from)
-  if (piece.cause === 'gate') return t.spent(`${t.causes.gate} “${question(link, piece)}”`, spent)
+  if (piece.cause === 'gate') return t.spent(`${t.causes.gate} ${quoted(question(link, piece))}`, spent)
   return t.spent(piece.cause === 'run' ? t.nth(piece.attempt ?? 1) : t.causes[piece.cause], spent)
 }

@@ -6,6 +6,7 @@ import { Person } from '../values/person.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tChange } from '../words/change.ts'
+import { quoted } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 import { eventWords } from './words.ts'
@@ -45,7 +46,7 @@ const columnsOf = (operation_id: string, names: ReadonlyMap<string, string>): Co
           </span>
           <span className="min-w-0 wrap-anywhere">
             {words}
-            {event.reason ? <span className="text-muted">: “{event.reason}”</span> : null}
+            {event.reason ? <span className="text-muted">: {quoted(event.reason)}</span> : null}
           </span>
         </span>
       )

@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
-import { Suspense, useEffect, useMemo, useState } from 'react'
+import { Suspense, useEffect, useMemo, useRef, useState } from 'react'
 import type { InboxRow } from '../api/types.ts'
 import { inboxQuery, meQuery, waitingQuery } from '../queries/me.ts'
 import { rowsOf } from '../queries/pages.ts'
@@ -12,11 +12,15 @@ import { tDecide } from '../words/decide.ts'
 import { ballotOf, keyOf, patchBallot } from './alike.ts'
 import { Decided, GateCard } from './card.tsx'
 import { Guide } from './guide.tsx'
-import { SelectionBar, useSelection } from './selection.tsx'
+import { type Selection, SelectionBar, useSelection } from './selection.tsx'
 import { isEmpty, WaitingRows } from './waiting.tsx'
 
 /** Saved views come after the rows: nobody waits for them. */
 const ViewsRow = lazyPart(() => import('../views/row.tsx').then((part) => ({ default: part.ViewsRow })))
+
+const LongCards = lazyPart(() => import('./long.tsx').then((part) => ({ default: part.LongCards<Seen> })))
+/** Above as many, only the cards near the view are drawn. */
+const MOST_CARDS = 100
 
 /** What waits for a person: failures and patches as lines, then a card for each gate by deadline. */
 export const InboxPage = () => {
@@ -63,13 +67,7 @@ export const InboxPage = () => {
       <SelectionBar selection={selection} />
       <WaitingRows waiting={waiting.data} selection={selection} />
       <Listing list={inbox} empty={undefined} cards>
-        {rows.length > 0 ? (
-          <ul className="flex flex-col gap-3">
-            {rows.map(({ row, gone }) => (
-              <li key={keyOf(row)}>{gone ? <Decided row={row} /> : <GateCard row={row} selection={selection} />}</li>
-            ))}
-          </ul>
-        ) : null}
+        {rows.length > 0 ? <Cards rows={rows} selection={selection} /> : null}
       </Listing>
       {inbox.isSuccess && waiting.isSuccess && isEmpty(waiting.data) && rows.every(({ gone }) => gone) ? (
         <div className="card">
@@ -81,6 +79,33 @@ export const InboxPage = () => {
     </Page>
   )
 }
+
+/** The cards as a list; a long one is drawn in part, as high as the cards are that were drawn before. */
+const Cards = ({ rows, selection }: { rows: Seen[]; selection: Selection }) => {
+  const list = useRef<HTMLUListElement>(null)
+  const height_px = useRef(CARD_PX)
+  const draw = ({ row, gone }: Seen) =>
+    gone ? <Decided key={keyOf(row)} row={row} /> : <GateCard key={keyOf(row)} row={row} selection={selection} />
+  useEffect(() => {
+    if (list.current) height_px.current = list.current.offsetHeight / list.current.childElementCount
+  })
+  const plain = (
+    <ul ref={list} className="flex flex-col">
+      {rows.map((seen) => (
+        <li key={keyOf(seen.row)} className="pb-3">
+          {draw(seen)}
+        </li>
+      ))}
+    </ul>
+  )
+  if (rows.length <= MOST_CARDS) return plain
+  return (
+    <Suspense fallback={plain}>
+      <LongCards rows={rows} height_px={height_px.current} draw={draw} />
+    </Suspense>
+  )
+}
+const CARD_PX = 160
 
 /** Whether what was ready has been on the screen. */
 function usePainted(ready: boolean): boolean {

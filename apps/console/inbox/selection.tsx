@@ -52,7 +52,7 @@ export const SelectionBar = ({ selection }: { selection: Selection }) => {
     <>
       {on ? (
         <section aria-label={words.title} className="flex flex-wrap items-center gap-3">
-          <p role="status" className="text-muted">
+          <p role="status" className="text-muted empty:-mr-6">
             {chosen.length >= MOST
               ? words.most(MOST, nounOf(chosen))
               : chosen.length > 0

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { Link, useLocation, useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useId, useRef, useState } from 'react'
 import type { Resource } from '../api/types.ts'
 import { Field } from '../forms/field.tsx'
@@ -8,6 +8,7 @@ import { TicketField } from '../forms/ticket.tsx'
 import { proceduresQuery } from '../queries/changes.ts'
 import { meQuery } from '../queries/me.ts'
 import { resourceQuery } from '../queries/resources.ts'
+import { useTyped } from '../session/typed.ts'
 import { Failure, UnreadPage } from '../ui/failure.tsx'
 import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
 import { tPlan } from '../words/plan.ts'
@@ -81,7 +82,7 @@ type FormProps = { choices: Choice[]; what: What | undefined; resource: Resource
 const Form = ({ choices, what, resource }: FormProps) => {
   const id = useId()
   const navigate = useNavigate()
-  const [typed, setTyped] = useState<Typed>({
+  const [typed, setTyped] = useTyped<Typed>(useLocation().href, {
     title: resource ? tPlan.intent.name_of(resource.display_name || resource.name) : '',
     picked: resource !== undefined,
     ids: resource?.resource_id ?? '',

@@ -142,6 +142,8 @@ export const LogView = ({ operation_id, node_id, attempt, open }: LogViewProps) 
       ) : null}
       {log.lines.length === 0 ? (
         <Empty>{tOperation.logs.empty}</Empty>
+      ) : log.complete && log.total <= FEW ? (
+        <FewLines lines={log.lines} scroll={scroll} range={range} wrap={wrap} times={times} />
       ) : (
         <Lines lines={log.lines} scroll={scroll} range={range} wrap={wrap} times={times} />
       )}
@@ -163,6 +165,18 @@ type LinesProps = {
   wrap: boolean
   times: boolean
 }
+
+/** A log that has ended with so few lines takes no more room than they do. */
+const FEW = 20
+
+const FewLines = ({ lines, scroll, range, wrap, times }: LinesProps) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+  <section className={`log-lines few ${wrap ? 'wrapped' : ''}`} tabIndex={0} aria-label={tOperation.logs.lines}>
+    {lines.map((line) => (
+      <Line key={line.seq} line={line} times={times} found={line.seq === scroll.found || isIn(range, line.seq)} />
+    ))}
+  </section>
+)
 
 const Lines = ({ lines, scroll, range, wrap, times }: LinesProps) => (
   <div className="relative">

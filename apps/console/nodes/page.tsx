@@ -13,6 +13,7 @@ import { UnreadPage } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
 import { valueText } from '../values/diff.tsx'
+import { PatchLink } from '../values/links.tsx'
 import { NodeStatus } from '../values/status.tsx'
 import { tChange } from '../words/change.ts'
 import { t } from '../words/index.ts'
@@ -107,8 +108,14 @@ const Actions = ({ node, operation }: { node: NodeDetail; operation: Operation |
     return true
   })
   const stuck = node.state === 'failed' || node.state === 'outcome_unknown'
+  const patch = stuck ? operation?.open_patches[0] : undefined
   return (
     <>
+      {patch && operation ? (
+        <PatchLink operation_id={operation.operation_id} patch_id={patch.patch_id} className="button main">
+          {tChange.patch.review}
+        </PatchLink>
+      ) : null}
       {stuck && operation && mayPress(actionOf(operation, 'propose_patch')) ? (
         <Link
           to="/operations/$operation_id/patches/new"
@@ -125,7 +132,7 @@ const Actions = ({ node, operation }: { node: NodeDetail; operation: Operation |
         </ActionButton>
       ) : null}
       {stuck || retry?.allowed ? (
-        <ActionButton action={retry} press={() => setAsking('retry')} main>
+        <ActionButton action={retry} press={() => setAsking('retry')} main={patch === undefined}>
           {tOperation.node.retry}
         </ActionButton>
       ) : null}

@@ -4,6 +4,7 @@ import { GateLink, NodeLink } from '../values/links.tsx'
 import { nameOf } from '../values/person.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { TimeText, useTimeWords } from '../values/time.tsx'
+import { quoted } from '../words/frame/language.ts'
 import { tOperation } from '../words/operation.ts'
 
 /** The state of the operation and whether it needs a person, in one sentence; pending commands after it. */
@@ -46,7 +47,7 @@ function steeredInto({ status, steering, pause_reason, end_reason }: Operation):
 const Why = ({ operation }: { operation: Operation }) => {
   const given = steeredInto(operation)?.reason
   const code = operation.ended_at === null ? operation.pause_reason : operation.end_reason
-  const text = given ? `“${given}”` : code === null ? undefined : tOperation.operation.system_reason[code]
+  const text = given ? quoted(given) : code === null ? undefined : tOperation.operation.system_reason[code]
   return text === undefined ? null : <p className="max-w-text text-muted wrap-anywhere">{text}</p>
 }
 

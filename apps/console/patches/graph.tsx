@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { Suspense, useMemo, useState } from 'react'
+import { Suspense, useMemo, useRef, useState } from 'react'
 import type { Patch } from '../api/types.ts'
 import { isNarrow } from '../forms/view.tsx'
 import { useFolding } from '../graph/folding.ts'
@@ -39,14 +39,12 @@ export const PatchGraph = ({ operation_id, base_revision, changes, diff }: Props
 
 const Drawing = ({ name, patched, operation_id }: { name: string; patched: PatchedGraph; operation_id: string }) => {
   const navigate = useNavigate()
-  const states = useMemo(() => {
-    const made = new GraphStates()
-    made.update(patched.graph)
-    return made
-  }, [patched])
+  const states = useRef<GraphStates>(undefined)
+  states.current ??= new GraphStates()
+  states.current.update(patched.graph)
   const [folded, fold] = useFolding(() => foldedGroups(patched))
   return (
-    <StatesContext value={states}>
+    <StatesContext value={states.current}>
       <Suspense fallback={<Loading rows={1} />}>
         <GraphCanvas
           graph={patched.graph}

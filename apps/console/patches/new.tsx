@@ -7,6 +7,8 @@ import { actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
 import { TicketField, ticketOf } from '../forms/ticket.tsx'
 import { patchQuery } from '../queries/changes.ts'
 import { graphQuery, operationQuery } from '../queries/operations.ts'
+import { sessionPhase } from '../session/token.ts'
+import { useTyped } from '../session/typed.ts'
 import { UnreadPage } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { Heading, Page } from '../ui/page.tsx'
@@ -47,8 +49,8 @@ export const PatchNewPage = () => {
 type EditorProps = { graph: Graph; operation: Operation; start: PatchChange[]; base: number }
 
 /** The drafts of a patch; `added` counts the additions. */
-const useDrafts = (start: PatchChange[]) => {
-  const [drafts, setDrafts] = useState<Draft[]>(() => start.map(draftFrom))
+const useDrafts = (operation_id: string, start: PatchChange[]) => {
+  const [drafts, setDrafts] = useTyped<Draft[]>(operation_id, () => start.map(draftFrom))
   const [added, setAdded] = useState(0)
   return {
     drafts,
@@ -66,7 +68,7 @@ const useDrafts = (start: PatchChange[]) => {
 const Editor = ({ graph, operation, start, base: begun }: EditorProps) => {
   const { operation_id } = operation
   const { node } = useSearch({ from: '/shell/operations/$operation_id/patches/new' })
-  const { drafts, added, add, change, remove } = useDrafts(start)
+  const { drafts, added, add, change, remove } = useDrafts(operation_id, start)
   const [base, setBase] = useState(begun)
   const [ticket, setTicket] = useState('')
   const [asking, setAsking] = useState(false)
@@ -81,11 +83,9 @@ const Editor = ({ graph, operation, start, base: begun }: EditorProps) => {
   useEffect(() => {
     if (added > 0) list.current?.scrollIntoView({ block: 'nearest' })
   }, [added])
-  const leaving = useBlocker({
-    shouldBlockFn: () => drafts.length > 0 && !sent.current,
-    enableBeforeUnload: () => drafts.length > 0 && !sent.current,
-    withResolver: true,
-  })
+  // The end of the session takes the page away; what was typed is kept.
+  const isLost = () => drafts.length > 0 && !sent.current && sessionPhase().name !== 'signed_out'
+  const leaving = useBlocker({ shouldBlockFn: isLost, enableBeforeUnload: isLost, withResolver: true })
   return (
     <Page>
       <Intro operation={operation} base={base} />

@@ -17,7 +17,9 @@ export const PlanChecks = ({ plan }: { plan: Plan }) => (
       <Part title={tPlan.plan.warnings}>
         <ul className="flex flex-col gap-1">
           {plan.warnings.map(({ code, message }) => (
-            <li key={code + message}>{message}</li>
+            <li key={code + message} lang="en">
+              {message}
+            </li>
           ))}
         </ul>
       </Part>
@@ -34,7 +36,9 @@ const Risk = ({ plan }: { plan: Plan }) => (
         {plan.risk.factors.map(({ factor, points, detail }) => (
           <li key={factor} className="flex gap-3">
             <span className="w-8 shrink-0 text-right tabular-nums">{tPlan.plan.points(points)}</span>
-            <span className="min-w-0 wrap-anywhere">{detail}</span>
+            <span lang="en" className="min-w-0 wrap-anywhere">
+              {detail}
+            </span>
           </li>
         ))}
       </ul>

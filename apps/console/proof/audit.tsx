@@ -25,6 +25,7 @@ import { Heading, Page } from '../ui/page.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAudit } from '../words/audit.ts'
+import { quoted } from '../words/frame/language.ts'
 
 const NOBODY: ReadonlyMap<string, string> = new Map()
 const NOTHING: AuditFind = { actor: '', action: '', object: '', from: '', to: '' }
@@ -64,7 +65,12 @@ export const AuditPage = () => {
       </nav>
       <div className="flex flex-wrap items-end gap-3">
         <SearchField label={tAudit.audit.actor} value={find.actor} search={set('actor')} />
-        <SearchField label={tAudit.audit.action} value={find.action} search={set('action')} />
+        <SearchField
+          label={tAudit.audit.action}
+          value={find.action}
+          choices={[...new Set(rows.map(({ action }) => action))].sort()}
+          search={set('action')}
+        />
         {isOfUsers(source) ? null : (
           <SearchField label={tAudit.audit.object} value={find.object} search={set('object')} />
         )}
@@ -168,7 +174,7 @@ const columnsOf = (at: At, names: ReadonlyMap<string, string>): Column<AuditRow>
   {
     name: tAudit.audit.columns.reason,
     className: 'wrap-anywhere',
-    cell: ({ reason }) => (reason === null ? null : `“${reason}”`),
+    cell: ({ reason }) => (reason === null ? null : quoted(reason)),
   },
   {
     name: tAudit.audit.columns.request,

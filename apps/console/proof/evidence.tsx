@@ -16,6 +16,7 @@ import { type Column, ListTable } from '../ui/table.tsx'
 import { Person } from '../values/person.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
+import { tDecide } from '../words/decide.ts'
 import { tProof } from '../words/proof.ts'
 import { verifyEvidence } from './evidence.api.ts'
 
@@ -205,12 +206,12 @@ const COLUMNS: Column<EvidenceRecord>[] = [
     className: 'whitespace-nowrap tabular-nums',
     cell: ({ at }) => <TimeText at={at} form="clock" />,
   },
-  { name: tProof.evidence.columns.kind, cell: ({ kind }) => kind.replaceAll('_', ' ') },
+  { name: tProof.evidence.columns.kind, cell: ({ kind }) => tDecide.gate.evidence_kind(kind) },
   {
     name: tProof.evidence.columns.statement,
     kind: 'lead',
     className: 'wrap-anywhere',
-    cell: ({ statement }) => statement,
+    cell: ({ statement }) => <span lang="en">{statement}</span>,
   },
   { name: tProof.evidence.columns.who, cell: ({ actor }) => <Person who={actor} /> },
   { name: tProof.evidence.columns.subject, cell: ({ subject_digest }) => <Short value={subject_digest} /> },

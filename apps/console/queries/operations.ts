@@ -50,7 +50,6 @@ export const graphQuery = (operation_id: string) =>
 export const revisionQuery = (operation_id: string, revision: number) =>
   queryOptions({
     queryKey: ['revision', operation_id, revision],
-    staleTime: Number.POSITIVE_INFINITY,
     queryFn: reading('/v1/operations/{operation_id}/graph', { path: { operation_id }, query: { revision } }),
   })
 

@@ -47,7 +47,7 @@ export const ViewsRow = ({ list }: { list: ViewList }) => {
           <Button name={tViews.delete} label={tViews.delete_one(shown.name)} press={() => setOpen({ delete: shown })} />
         </>
       ) : read.isSuccess ? (
-        <Button name={tViews.save} press={() => setOpen('save')} />
+        <Button name={tViews.save} press={() => setOpen('save')} first={views.length === 0} />
       ) : null}
       <Suspense fallback={null}>
         {open === 'save' ? <SaveDialog list={list} filters={filters} views={all} close={close} /> : null}
@@ -58,8 +58,11 @@ export const ViewsRow = ({ list }: { list: ViewList }) => {
   )
 }
 
-const Button = ({ name, label, press }: { name: string; label?: string; press: () => void }) => (
-  <button type="button" className="button quiet" aria-label={label} onClick={press}>
+type ButtonProps = { name: string; label?: string; press: () => void; first?: boolean }
+
+/** The words of the first one begin where the page does. */
+const Button = ({ name, label, press, first = false }: ButtonProps) => (
+  <button type="button" className={`button quiet ${first ? '-ml-3' : ''}`} aria-label={label} onClick={press}>
     {name}
   </button>
 )

@@ -63,7 +63,7 @@ export const answerPreflight = (deps: GatewayDeps, exchange: Exchange): void => 
 }
 
 /** Sends a file of the console or of the documentation. */
-export const answerFile = (deps: GatewayDeps, exchange: Exchange, file: StaticFile): void => {
+export const answerFile = (deps: GatewayDeps, exchange: Exchange, file: StaticFile, status = 200): void => {
   const { req, res } = exchange
   const { vary, ...own } = file.headers
   const cors = deps.cors.answer(req.headers.origin).map((value) => (value === 'Origin' ? (vary ?? value) : value))
@@ -74,7 +74,7 @@ export const answerFile = (deps: GatewayDeps, exchange: Exchange, file: StaticFi
   const bytes = zipped ?? file.bytes
   headers.push('content-length', String(bytes.length))
   if (zipped) headers.push('content-encoding', 'gzip')
-  res.writeHead(200, headers)
+  res.writeHead(status, headers)
   res.end(req.method === 'HEAD' ? undefined : bytes)
 }
 

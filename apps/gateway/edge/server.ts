@@ -111,7 +111,12 @@ const handle = async (deps: GatewayDeps, exchange: Exchange): Promise<void> => {
   // What is older knows neither hosts nor the lengths by which two parsers agree where a request ends.
   if (req.httpVersion !== '1.1') throw otherVersion()
   if (!req.headers.host) throw hostMissing()
-  const target = parseTarget(req.url ?? '')
+  let target: Target
+  try {
+    target = parseTarget(req.url ?? '')
+  } catch (refusal) {
+    return refuseTarget(deps, exchange, refusal)
+  }
   checkHeaders(req, target.path.startsWith('/v1/token'))
   if (req.method === 'OPTIONS' && isPreflightPath(target.path)) return answerPreflight(deps, exchange)
   const found = deps.router(req.method ?? '', target.segments)
@@ -121,6 +126,15 @@ const handle = async (deps: GatewayDeps, exchange: Exchange): Promise<void> => {
   if (!file) throw new AppError('not_found', 'not_found', `There is no ${req.method} ${target.path}.`)
   if (req.method !== 'GET' && req.method !== 'HEAD') throw methodNotAllowed(['GET', 'HEAD'])
   answerFile(deps, exchange, file)
+}
+
+/** A person who mistypes an address reads of it in the console, as of any other that leads nowhere. */
+const refuseTarget = async (deps: GatewayDeps, exchange: Exchange, refusal: unknown): Promise<void> => {
+  const { method, url = '', headers } = exchange.req
+  const first = /^\/([\w-]+)\//.exec(url)?.[1]
+  const page = method === 'GET' && first ? await deps.files(`/${first}/`, [first, ''], headers) : undefined
+  if (!page || !(refusal instanceof AppError)) throw refusal
+  answerFile(deps, exchange, page, refusal.status)
 }
 
 const otherVersion = () =>

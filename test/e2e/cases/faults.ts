@@ -1,9 +1,10 @@
 import type { Page, Route } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
+import { startOperation } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { accounts, PATIENCE_MS, people, sitDown, stack, start } from '../desk.ts'
+import { accounts, PATIENCE_MS, people, press, sitDown, stack, start } from '../desk.ts'
 
 const FAULT = 'This part of the server has a fault.'
 /** No server of ours answers it: the last case of the desk tells it from a fault of ours. */
@@ -102,6 +103,25 @@ describe('a read that fails', () => {
   )
 })
 
+describe('the read of what one may and what waits', () => {
+  it(
+    'is missed in words, with a way to read it again',
+    async () => {
+      const { context, page } = await sitDown('olga')
+      const mend = await breakReads(page, '/v1/me')
+      await page.goto(`${stack.gateway_url}/operations`)
+      const banner = page.getByRole('status').filter({ hasText: 'Your permissions and counts could not be read.' })
+      await banner.waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await mend()
+      await banner.getByRole('button', { name: 'Retry now' }).click()
+      await banner.waitFor({ state: 'detached' })
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
 describe('a thing that does not exist', () => {
   it(
     'is said to be missing, whatever its id looks like, with the list of such things as the next step',
@@ -121,6 +141,13 @@ describe('a thing that does not exist', () => {
         expect(await accessibilityOf(page)).toEqual([])
         await page.getByRole('alert').getByRole('link', { name: list }).click()
         await page.getByRole('alert').waitFor({ state: 'detached' })
+      }
+      // A link that was mistyped elsewhere: the edge refuses the path and sends the console's page to a browser.
+      for (const id of ['😀', '%F0%9F%98%80', 'two words', '%zz']) {
+        const answer = await page.goto(`${stack.gateway_url}/resources/${id}`)
+        expect([id, answer?.status()]).toEqual([id, 400])
+        await page.getByRole('link', { name: /^(See all resources|Go to the inbox)$/ }).waitFor()
+        await page.getByRole('navigation', { name: 'Main' }).waitFor()
       }
       await context.close()
     },
@@ -146,39 +173,79 @@ describe('a thing that does not exist', () => {
   )
 })
 
+/** An operation with so many gates that wait for eva. */
+const manyGates = async (name: string, length: number) => {
+  const gates = Array.from({ length }, (_, at) => `${name}-${at}`)
+  const node = { kind: 'task', executor: 'noop', with: {}, idempotent: true, depends_on: [] }
+  const policy = { approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }] }, deadline_s: 3600 }
+  const before = await counted()
+  await startOperation(people.olga, name, {
+    ...{ kind: 'graph', title: `${name} inbox`, reason: 'a test', targets: [] },
+    graph: {
+      nodes: gates.map((node_id) => ({ ...node, node_id, name: node_id })),
+      gates: gates.map((id) => ({ gate_id: id, question: `Go on with ${id}?`, guards: [id], policy })),
+    },
+  })
+  await until(async () => (await counted()) >= before + length, { what: `${length} gates`, timeout_ms: 60_000 })
+}
+const counted = async () => (await people.eva.get<{ counts: { gates_mine: number } }>('/v1/me')).counts.gates_mine
+
 describe('an inbox that is longer than a page', () => {
   it(
     'reaches every gate, and draws no more than were asked for',
     async () => {
-      const gates = Array.from({ length: 60 }, (_, at) => `long-${at}`)
-      const node = { kind: 'task', executor: 'noop', with: {}, idempotent: true, depends_on: [] }
-      const policy = { approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }] }, deadline_s: 3600 }
-      const made = await people.olga.post<{ intent_id: string }>('/v1/intents', {
-        ...{ kind: 'graph', title: 'long inbox', reason: 'a test', targets: [] },
-        graph: {
-          nodes: gates.map((node_id) => ({ ...node, node_id, name: node_id })),
-          gates: gates.map((id) => ({ gate_id: id, question: `Go on with ${id}?`, guards: [id], policy })),
-        },
-      })
-      const plan = await people.olga.post<{ plan_id: string; plan_hash: string }>(
-        `/v1/intents/${made.body.intent_id}/plan-preview`,
-        {},
-      )
-      await people.olga.post(`/v1/plans/${plan.body.plan_id}/start`, { reviewed_plan_hash: plan.body.plan_hash })
-      const counted = async () => (await people.eva.get<{ counts: { gates_mine: number } }>('/v1/me')).counts.gates_mine
-      await until(async () => (await counted()) >= 60, { what: 'sixty gates', timeout_ms: 60_000 })
+      await manyGates('long', 60)
       const { context, page } = await sitDown('eva')
       const cards = page.getByRole('article')
       await until(async () => (await cards.count()) === 50, { what: 'the first page' })
-      const last = page.getByRole('link', { name: 'Go on with long-59?' })
-      const more = page.getByRole('button', { name: 'Load more' })
-      // News of a gate reads the list anew and gives up the page that was asked for: one presses again.
-      const pressed = async () => {
-        if (await more.isVisible()) await more.click({ timeout: 1000 }).catch(() => {})
-        return last.isVisible()
-      }
-      await until(pressed, { what: 'the last gate', timeout_ms: 60_000, every_ms: 1000 })
+      // The page that one asked for is slow, and news comes meanwhile: it is neither given up nor forgotten.
+      const nextPage = (url: URL) => url.pathname === '/api/v1/gates' && url.searchParams.has('page_token')
+      const held: Route[] = []
+      let slow = true
+      await page.route(nextPage, (route) => (slow ? void held.push(route) : route.continue()))
+      await press(page, 'Load more')
+      await until(() => held.length > 0, { what: 'the press' })
+      const before = await counted()
+      await start('long news')
+      await until(async () => (await counted()) > before, { what: 'the news', timeout_ms: 30_000 })
+      await page
+        .getByText(`${before + 1} gates`)
+        .first()
+        .waitFor()
+      slow = false
+      for (const route of held) await route.continue()
+      await page.getByRole('link', { name: 'Go on with long-59?' }).waitFor()
+      await page.getByRole('link', { name: 'Go on with long news?' }).waitFor()
       await until(async () => (await cards.count()) === (await counted()), { what: 'every gate' })
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'draws few of more than a hundred cards, and the next ones where it is scrolled to',
+    async () => {
+      // As many gates as before, once more: their operations are still open.
+      await manyGates('longer', 60)
+      const { context, page } = await sitDown('eva')
+      const cards = page.getByRole('article')
+      await until(async () => (await cards.count()) === 50, { what: 'the first page' })
+      await press(page, 'Load more')
+      await until(async () => (await cards.count()) === 100, { what: 'the second page' })
+      await press(page, 'Load more')
+      const drawn = async () => (await cards.count()) < 40
+      await until(drawn, { what: 'few cards' })
+      expect(await accessibilityOf(page)).toEqual([])
+      const last = page.locator('[aria-posinset]').last()
+      const all = await counted()
+      await until(
+        async () => {
+          await page.keyboard.press('End')
+          return Number(await last.getAttribute('aria-posinset')) >= all
+        },
+        { what: 'the last card', timeout_ms: 30_000 },
+      )
+      expect(await drawn()).toBe(true)
       await context.close()
     },
     PATIENCE_MS,

@@ -209,6 +209,76 @@ describe('a session in the browser', () => {
   )
 
   it(
+    'has an identity at a provider linked and unlinked by its person, who signs in by either',
+    async () => {
+      const lena = { username: 'lena', password: 'nK3wd-vC8ty-hR5pb-zM6qq', roles: ['viewer'] }
+      await ensurePerson(stack.gateway_url, people.ada, lena, 'netops')
+      accounts.set('lena', lena)
+      const { context, page } = await sitDown('lena')
+      await page.goto(`${stack.gateway_url}/settings/password`)
+      await press(page, 'Link Example Corp')
+      // The provider's own page asks who is there.
+      await page.getByRole('link', { name: 'lena' }).click()
+      await page.getByRole('button', { name: 'Unlink Example Corp' }).waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+
+      const other = await browser.newContext({ reducedMotion: 'reduce' })
+      const there = await openTab(other)
+      await there.goto(`${stack.gateway_url}/login`)
+      await there.getByRole('link', { name: /Example Corp/ }).click()
+      await there.getByRole('link', { name: 'lena' }).click()
+      await there.getByRole('button', { name: /Signed in as lena/ }).waitFor()
+
+      await press(page, 'Unlink Example Corp')
+      await page.getByText('Example Corp unlinked. Your other sessions have ended.').waitFor()
+      await page.getByRole('button', { name: 'Link Example Corp', exact: true }).waitFor()
+      await there.getByText('Your session was ended elsewhere. Sign in again.').waitFor()
+      await Promise.all([context.close(), other.close()])
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'that ends in another tab leaves nothing on the page; the comment is there after the next sign-in of the same person',
+    async () => {
+      const { gate } = await start('half said')
+      const { context, page } = await sitDown('eva')
+      const other = await openTab(context)
+      await other.goto(`${stack.gateway_url}/settings/display`)
+      await other.getByRole('heading', { level: 1, name: 'Display settings' }).waitFor()
+      const signOut = async () => {
+        await other.getByRole('button', { name: /^Signed in as/ }).click()
+        await other.getByRole('menuitem', { name: 'Sign out' }).click()
+        await page.getByText(/^You are signed out/).waitFor()
+      }
+      const enter = async (username: string) => {
+        const { password } = accounts.get(username) as Account
+        await page.getByLabel('Username').fill(username)
+        await page.getByLabel('Password', { exact: true }).fill(password)
+        await press(page, 'Sign in')
+        await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
+      }
+      const { pathname } = new URL(gate)
+      const comment = async () => {
+        await page.evaluate(`history.pushState({}, '', '${pathname}'); dispatchEvent(new PopStateEvent('popstate'))`)
+        await press(page, 'Reject')
+        return dialogOf(page).getByLabel('Comment')
+      }
+      await (await comment()).fill('The canary is')
+      await signOut()
+      expect(await page.locator('body').textContent()).not.toContain('half said')
+
+      await enter('otto')
+      expect(await (await comment()).inputValue()).toBe('')
+      await signOut()
+      await enter('eva')
+      expect(await (await comment()).inputValue()).toBe('The canary is')
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'takes another token silently: before its end by itself, and when a call is refused',
     async () => {
       const context = await browser.newContext()

@@ -26,7 +26,7 @@ export const audit: typeof en.audit = {
   no_match: 'Keine passenden Einträge.',
   clear: 'Filter zurücksetzen',
   actor: 'Wer, etwa olga oder svc:worker',
-  action: 'Aktion, genau wie aufgeführt',
+  action: 'Aktion, etwa gate_decided',
   object: 'Objekt, etwa resource:eu1-web-01',
   from: 'Ab Tag (UTC)',
   to: 'Vor Tag (UTC)',

@@ -60,6 +60,7 @@ export const frame: typeof en.frame = {
     polls: 'Keine laufende Aktualisierung; Abfrage alle 5 s.',
     no_network: (at: string) => `Sie sind offline. Stand der Daten: ${at}. Befehle sind gesperrt.`,
     retry: 'Jetzt versuchen',
+    me_unread: 'Ihre Rechte und Zähler konnten nicht gelesen werden.',
     degraded: (parts: string[]) =>
       `Nicht bereit: ${list.format(parts)}. Befehle werden angenommen, können sich aber verzögern.`,
     reload: 'Neu laden',
@@ -170,6 +171,7 @@ export const frame: typeof en.frame = {
     engine: 'die Temporal-Engine',
     paused: 'das Fortsetzen',
   },
+  engine: 'Temporal-Engine',
   time: {
     ago: (text: string) => `vor ${text}`,
     in: (text: string) => `in ${text}`,

@@ -3,6 +3,9 @@ export const LANGUAGE = 'de-DE'
 
 const NOUN = /^(Ergebnis|Versuch|Eingaben|Wartung)/
 
+/** The words of a person, which stay as they were written. */
+export const quoted = (words: string): string => `„${words}“`
+
 /** A word of its own, such as a status, within a sentence: only nouns keep their capital. */
 export const inSentence = (word: string): string =>
   NOUN.test(word) ? word : word.charAt(0).toLowerCase() + word.slice(1)

@@ -1,6 +1,21 @@
 import type * as en from '../../words/operations/gate.ts'
 import { count, list } from '../frame/plural.ts'
 
+const KINDS: Record<string, string> = {
+  plan: 'Plan',
+  policy_result: 'Richtlinie',
+  rehearsal: 'Probelauf',
+  start: 'Beginn',
+  command: 'Befehl',
+  vote: 'Stimme',
+  gate_decision: 'Freigabe',
+  patch: 'Planänderung',
+  node_result: 'Schritt',
+  catalog_result: 'Katalog',
+  artifact: 'Artefakt',
+  exception: 'Ausnahme',
+  end: 'Ende',
+}
 const FACTORS: Record<string, string> = {
   environment: 'Umgebung',
   delete_or_replace: 'Löschen oder Ersetzen',
@@ -194,6 +209,7 @@ export const gate: typeof en.gate = {
   approve_quorum: (missing: number) =>
     count(missing, 'Nach Ihrer fehlt noch 1 Stimme.', 'Nach Ihrer fehlen noch {n} Stimmen.'),
   reject_now: (effect: string) => `Bei Ablehnung ${effect}.`,
+  evidence_kind: (kind: string) => KINDS[kind] ?? kind,
   comment: 'Kommentar',
   comment_optional: 'Kommentar (optional)',
   comment_needed: 'Kommentar eingeben.',

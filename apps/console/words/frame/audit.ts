@@ -20,7 +20,7 @@ export const audit = {
   no_match: 'No entries match.',
   clear: 'Clear filters',
   actor: 'Actor, such as olga or svc:worker',
-  action: 'Action, exactly as listed',
+  action: 'Action, such as gate_decided',
   object: 'Object, such as resource:eu1-web-01',
   from: 'From day (UTC)',
   to: 'Before day (UTC)',

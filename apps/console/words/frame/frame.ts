@@ -60,6 +60,7 @@ export const frame = {
     polls: 'Live updates are off; refreshing every 5 s.',
     no_network: (at: string) => `You are offline. Data as of ${at}. Commands are off.`,
     retry: 'Retry now',
+    me_unread: 'Your permissions and counts could not be read.',
     degraded: (parts: string[]) => `Not ready: ${list.format(parts)}. Commands are accepted but may be delayed.`,
     reload: 'Reload',
   },
@@ -168,6 +169,8 @@ export const frame = {
     engine: 'the workflow service',
     paused: 'a resume',
   } as Record<string, string>,
+  /** Who does what no person asked for at that moment. */
+  engine: 'Workflow engine',
   time: {
     ago: (text: string) => `${text} ago`,
     in: (text: string) => `in ${text}`,

@@ -167,6 +167,7 @@ export const gate = {
   no_passkey: 'You have no passkey. Add one under Passkeys, then approve.',
   approve_quorum: (missing: number) => count(missing, '1 more vote after yours.', '{n} more votes after yours.'),
   reject_now: (effect: string) => `When it is rejected, ${effect}.`,
+  evidence_kind: (kind: string) => kind.replaceAll('_', ' '),
   comment: 'Comment',
   comment_optional: 'Comment (optional)',
   comment_needed: 'Enter a comment.',

@@ -1,0 +1,20 @@
+import { useEffect, useRef, useState } from 'react'
+import { currentUser, sessionPhase } from './token.ts'
+
+/** What was being typed when a session ended elsewhere, by person and place; in memory only. */
+const left = new Map<string, unknown>()
+
+/** A state that outlives the end of the session: the same person finds it at the same place after the next sign-in. */
+export const useTyped = <T>(place: string, initial: T | (() => T)) => {
+  const [key] = useState(() => `${currentUser()?.user_id} ${place}`)
+  const state = useState<T>(left.has(key) ? (left.get(key) as T) : initial)
+  const now = useRef(state[0])
+  now.current = state[0]
+  useEffect(() => {
+    left.delete(key)
+    return () => {
+      if (sessionPhase().name === 'signed_out') left.set(key, now.current)
+    }
+  }, [key])
+  return state
+}
