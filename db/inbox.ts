@@ -1,5 +1,5 @@
 import { and, isNull, sql } from 'drizzle-orm'
-import { bigint, boolean, integer, type PgSchema, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
+import { bigint, boolean, index, integer, type PgSchema, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import { type Db, equals, type Queryable, type Tx } from './client.ts'
 import { at } from './columns.ts'
 import { pruneRows } from './prune.ts'
@@ -13,7 +13,7 @@ export const inboxTables = (schema: PgSchema) => ({
       event_id: uuid('event_id').notNull(),
       received_at: at('received_at').notNull().default(sql`clock_timestamp()`),
     },
-    (t) => [primaryKey({ columns: [t.consumer, t.event_id] })],
+    (t) => [primaryKey({ columns: [t.consumer, t.event_id] }), index().on(t.received_at)],
   ),
   projection_version: schema.table(
     'projection_version',
@@ -65,7 +65,7 @@ export const receive = async (tx: Tx, { inbox }: InboxTables, consumer: string, 
 
 /** Forgets what was received long ago: longer than any stream or outbox can bring it again (reliability.md 4.3). */
 export const pruneInbox = (db: Db, { inbox }: InboxTables): Promise<number> =>
-  pruneRows(db, inbox, sql`received_at < clock_timestamp() - interval '40 days'`)
+  pruneRows(db, inbox, sql`received_at < now() - interval '40 days'`)
 
 /** The version of an aggregate that a consumer has applied (0 = none), locked for this transaction. */
 export const lockVersion = async (

@@ -62,7 +62,7 @@ export type OutboxEvent = {
  * what missed events and read models are taken from.
  */
 export const pruneOutbox = (db: Db, outbox: OutboxTable): Promise<number> =>
-  pruneRows(db, outbox, sql`published_at < clock_timestamp() - interval '31 days'`)
+  pruneRows(db, outbox, sql`published_at < now() - interval '31 days'`)
 
 /** The channel on which the relay's leader of a schema listens. */
 export const wakeChannel = (schema: string): string => `relay_wake_${schema}`

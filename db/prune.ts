@@ -5,7 +5,10 @@ import type { Db } from './client.ts'
 const EVERY_MS = 3_600_000
 const BATCH = 1000
 
-/** Removes the rows of a table that the condition names, a batch at a time, so that no lock is held for long. */
+/**
+ * Removes the rows of a table that the condition names, a batch at a time, so that no lock is held for long. The condition
+ * compares with now(): clock_timestamp() is another at each row, so that no index finds the old ones.
+ */
 export const pruneRows = async (db: Db, table: PgTable, old: SQL): Promise<number> => {
   for (let removed = 0; ; ) {
     const { rowCount } = await db.execute(

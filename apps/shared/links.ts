@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { rootCertificates } from 'node:tls'
 import type { RedisOptions } from 'ioredis'
 import Type from 'typebox'
 import { ConfigError, loadConfig, readTextFile } from './config.ts'
@@ -30,7 +31,9 @@ export const schema = Type.Object({
     description:
       'How many NATS servers hold each stream: 3 in a cluster of three. It is raised at start, never lowered.',
   }),
-  SIGNALBOX__TEMPORAL__API_KEY_FILE: file('A file with the API key for Temporal; read again for each connection.'),
+  SIGNALBOX__TEMPORAL__API_KEY_FILE: file(
+    'A file with the API key for Temporal, as in Temporal Cloud; a new key counts within 10 s, without a restart.',
+  ),
   SIGNALBOX__TEMPORAL__SERVER_NAME: file("The name in Temporal's certificate, if it is not that of the address."),
 })
 
@@ -101,18 +104,28 @@ export const redisLink = (url: string, { tls, sentinels }: Links = linksOfProces
   }
 }
 
+type TemporalOptions = {
+  address: string
+  tls?: { serverRootCACertificate?: Buffer; serverNameOverride?: string; clientCertPair?: { crt: Buffer; key: Buffer } }
+  apiKey?: () => string
+}
+
+/** The authorities of Temporal: whoever asks for an API key, as Temporal Cloud does, may have its certificate from a public one. */
+export const temporalAuthorities = ({ tls: { ca }, api_key_file }: Links): string | undefined =>
+  ca && api_key_file ? [ca, ...rootCertificates].join('\n') : ca
+
 /**
  * How a client of Temporal connects: `tls://host:port` by TLS, `host:port` plain. An API key goes over TLS alone, and
- * without a certificate: it says who calls.
+ * without a certificate: it says who calls. It is read for each call.
  */
-export const temporalOptions = (
-  address: string,
-  { tls: { ca, cert, key }, api_key_file, server_name }: Links = linksOfProcess(),
-) => {
+export const temporalOptions = (address: string, links: Links = linksOfProcess()): TemporalOptions => {
+  const { api_key_file, server_name } = links
+  const { cert, key } = links.tls
   const secured = address.startsWith('tls://')
   if (api_key_file && !secured)
     throw new ConfigError('SIGNALBOX__TEMPORAL__API_KEY_FILE is set: write the address of Temporal as tls://host:port.')
   if (!secured) return { address }
+  const ca = temporalAuthorities(links)
   return {
     address: address.slice('tls://'.length),
     tls: {
@@ -120,6 +133,6 @@ export const temporalOptions = (
       ...(server_name && { serverNameOverride: server_name }),
       ...(cert && key && !api_key_file && { clientCertPair: { crt: Buffer.from(cert), key: Buffer.from(key) } }),
     },
-    ...(api_key_file && { apiKey: readFileSync(api_key_file, 'utf8').trim() }),
+    ...(api_key_file && { apiKey: () => readFileSync(api_key_file, 'utf8').trim() }),
   }
 }

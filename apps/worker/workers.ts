@@ -21,6 +21,7 @@ import { createSpans } from './spans.ts'
 
 const workflows = (file: string) => fileURLToPath(new URL(`../../workflows/${file}`, import.meta.url))
 const RETRY_MS = 1000
+const KEY_MS = 10_000
 const POLLERS = { type: 'autoscaling', minimum: 2, initial: 5, maximum: 20 } as const
 
 type Bundle = Awaited<ReturnType<typeof bundleWorkflowCode>>
@@ -48,7 +49,7 @@ export const startWorkers = (deps: WorkerDeps) => {
   const dataConverter = dataConverterOf(
     loadPayloadCodec('WORKER__TEMPORAL__PAYLOAD_KEYS', deps.config.WORKER__TEMPORAL__PAYLOAD_KEYS),
   )
-  let running: { workers: Worker[]; runs: Promise<void>[]; connection: NativeConnection } | undefined
+  let running: Awaited<ReturnType<typeof connect>> | undefined
   let stopping = false
 
   const keepRunning = async () => {
@@ -72,6 +73,8 @@ export const startWorkers = (deps: WorkerDeps) => {
       if (!stopping) await delay(RETRY_MS)
     }
   }
+  const warn = (error: unknown) => deps.telemetry.log.warn({ err: error }, 'the API key for Temporal cannot be renewed')
+  const renewal = setInterval(() => void running?.renewKey().catch(warn), KEY_MS)
   const done = keepRunning()
   done.catch((error) => {
     deps.telemetry.log.fatal({ err: error }, 'the workflow code does not build')
@@ -83,6 +86,7 @@ export const startWorkers = (deps: WorkerDeps) => {
     /** Waiting attempts resume elsewhere; running ones may end (20 s), then are cancelled (30 s): operations.md 8. */
     stop: async () => {
       stopping = true
+      clearInterval(renewal)
       deps.leave()
       for (const worker of running?.workers ?? []) if (worker.getState() === 'RUNNING') worker.shutdown()
       await Promise.allSettled(running?.runs ?? [])
@@ -118,8 +122,10 @@ const connect = async (
   dataConverter: DataConverter | undefined,
 ) => {
   const { config } = deps
+  const { apiKey, ...where } = temporalOptions(config.WORKER__TEMPORAL__ADDRESS)
   const connection = await NativeConnection.connect({
-    ...temporalOptions(config.WORKER__TEMPORAL__ADDRESS),
+    ...where,
+    ...(apiKey && { apiKey: apiKey() }),
     grpcCompression: { codec: 'none' },
   })
   const prefix = config.WORKER__TEMPORAL__QUEUE_PREFIX
@@ -166,5 +172,6 @@ const connect = async (
         ...activitySlots,
       }),
     )
-  return { connection, workers, runs: workers.map((worker) => worker.run()) }
+  const renewKey = async () => apiKey && connection.setApiKey(apiKey())
+  return { connection, workers, renewKey, runs: workers.map((worker) => worker.run()) }
 }

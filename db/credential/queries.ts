@@ -68,4 +68,4 @@ export const supersedeEnrolmentTokens = (tx: Tx, user_id: string, than?: Pick<En
 
 /** Forgets enrolment tokens a week after their end: as long as a repeat of their use is answered. */
 export const pruneEnrolmentTokens = (db: Db): Promise<number> =>
-  pruneRows(db, enrolment_tokens, sql`expires_at < clock_timestamp() - interval '7 days'`)
+  pruneRows(db, enrolment_tokens, sql`expires_at < now() - interval '7 days'`)

@@ -108,10 +108,13 @@ const failOver = async ({ primary, second, link, site }: Cluster): Promise<void>
   await until(serves, { timeout_ms: BACK_MS, what: 'the new primary' })
 }
 
-/** The Sentinels put a replica in the place of the primary, which is gone for good. */
+/**
+ * The Sentinels put a replica in the place of the primary, which is gone for good. On a busy machine they may have done so
+ * before: whoever is the primary now dies.
+ */
 const loseRedis = async ({ redis, apps }: Cluster): Promise<void> => {
   const before = await redis.primary()
-  redis.own.crash('SIGKILL')
+  redis.at(before).crash('SIGKILL')
   await until(async () => (await redis.primary()) !== before, { timeout_ms: BACK_MS, what: 'another primary of Redis' })
   await Promise.all((apps.get('session') ?? []).map((one) => one.ready()))
 }

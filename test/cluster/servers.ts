@@ -65,7 +65,7 @@ cluster { name: signalbox, listen: "${HOST}:${route}", routes: ${JSON.stringify(
 export const startRedisGroup = async (program: string, dir: string, url: string, ports: Ports) => {
   const { port: of, password } = new URL(url)
   const config = readFileSync(join(dir, 'redis/redis.conf'), 'utf8')
-  const replicas: Managed[] = []
+  const replicas = new Map<number, Managed>()
   for (const name of ['redis-2', 'redis-3']) {
     const port = await ports.take(name, 0)
     const home = join(dir, name)
@@ -74,14 +74,18 @@ export const startRedisGroup = async (program: string, dir: string, url: string,
     const file = join(home, 'redis.conf')
     writeFileSync(file, `${own}replicaof ${HOST} ${of}\nmasterauth ${password}\n`)
     const probe = () => answers(port, `AUTH ${password}\r\nINFO replication\r\n`, /master_link_status:up|role:master/)
-    replicas.push(
-      createProcess({ name, command: () => ({ command: program, args: [file] }), probe }, join(dir, 'logs')),
-    )
+    const command = () => ({ command: program, args: [file] })
+    replicas.set(port, createProcess({ name, command, probe }, join(dir, 'logs')))
   }
-  await Promise.all(replicas.map((one) => one.start()))
+  await Promise.all([...replicas.values()].map((one) => one.start()))
   const sentinels = await sentinelsOf({ program, port: Number(of), password }, 3, dir)
-  await sentinels.know(replicas.length)
-  return { nodes: [...replicas, ...sentinels.nodes], addresses: sentinels.addresses, primary: sentinels.primary }
+  await sentinels.know(replicas.size)
+  return {
+    replicas,
+    nodes: [...replicas.values(), ...sentinels.nodes],
+    addresses: sentinels.addresses,
+    primary: sentinels.primary,
+  }
 }
 
 type Primary = { program: string; dir: string; url: string; secret: string; ports: Ports }

@@ -129,7 +129,7 @@ export const startSite = async (root = ROOT) => {
     return {
       ...{ site, apps, stop, nats, second, link, build, migrate, nats_url: servers.nats.url() },
       primary: own('postgres'),
-      redis: { own: own('redis'), primary: redis.primary },
+      redis: { primary: redis.primary, at: (port: number) => redis.replicas.get(port) ?? own('redis') },
     }
   } catch (error) {
     await stop()

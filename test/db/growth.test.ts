@@ -1,9 +1,20 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { sql } from 'drizzle-orm'
 import pg from 'pg'
 import { expect, it } from 'vitest'
 import { ROOT } from '../../apps/platform/base/paths.ts'
+import { pruneOld } from '../../db/catalog/resources/commands.ts'
+import { inboxOf as catalogInbox } from '../../db/catalog/tables.ts'
+import { createDb } from '../../db/client.ts'
+import { pruneKeys } from '../../db/command/keys.ts'
+import { pruneEnrolmentTokens } from '../../db/credential/queries.ts'
+import { pruneAssertions } from '../../db/identity/machines.ts'
+import { pruneInbox } from '../../db/inbox.ts'
 import { AREAS } from '../../db/migrate.ts'
+import { pruneDeliveries } from '../../db/operations/notifications/deliveries.ts'
+import { pruneDrafts } from '../../db/operations/plans/prune.ts'
+import { idempotency, inboxOf } from '../../db/operations/tables/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 const GUIDE = 'apps/platform/deploy/guides/growth.md'
@@ -27,4 +38,36 @@ it('the guide says of every table what bounds it, and names no other', async () 
     ([, n]) => n,
   )
   expect(named.toSorted()).toEqual(rows.map(({ name }) => name).toSorted())
+})
+
+/** As many rows as people, destinations or lost workflows: each is read through in milliseconds. */
+const SMALL = ['engine_findings', 'notify_security']
+
+it('what is over is found by an index: a sweep reads no table through that grows with operations', async () => {
+  const database = await testDatabase(...AREAS)
+  const { db, close } = createDb(database.url, { app: 'test', max: 1 })
+  try {
+    // Empty tables would be read through at once.
+    await db.execute(sql`set enable_seqscan = off`)
+    await db.execute(sql`select pg_stat_force_next_flush(), pg_stat_reset()`)
+    const now = new Date().toISOString()
+    for (const name of ['command_log', 'observation_history', 'relationship_history', 'provider_history'] as const)
+      await pruneOld(db, name, now)
+    await pruneKeys(db, idempotency)
+    for (const tables of [inboxOf, catalogInbox]) await pruneInbox(db, tables)
+    await pruneAssertions(db)
+    await pruneEnrolmentTokens(db)
+    await pruneDeliveries(db)
+    await pruneDrafts(db)
+    await db.execute(sql`select pg_stat_force_next_flush()`)
+    const { rows } = await db.execute<{ name: string; seq_scan: string; idx_scan: string }>(
+      sql`select relname as name, seq_scan, idx_scan from pg_stat_user_tables where seq_scan > 0 or idx_scan > 0`,
+    )
+    const by_index = rows.filter(({ idx_scan }) => Number(idx_scan) > 0).map(({ name }) => name)
+    expect(by_index).toEqual(expect.arrayContaining(['inbox', 'durations', 'notify_deliveries', 'idempotency']))
+    expect(rows.filter(({ name, seq_scan }) => Number(seq_scan) > 0 && !SMALL.includes(name))).toEqual([])
+  } finally {
+    await close()
+    await database.drop()
+  }
 })

@@ -8,7 +8,9 @@ import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { cacheDir, ROOT } from '../../apps/platform/base/paths.ts'
 import { createScreen } from '../../apps/platform/base/screen.ts'
+import { weakPostgres } from '../../apps/platform/deploy/doctor/weaknesses.ts'
 import { locate } from '../../apps/platform/servers/sources.ts'
+import { loadLinks } from '../../apps/shared/links.ts'
 import { readGraph } from '../../db/catalog/relationships/graph-load.ts'
 import { createDb, ONE_ACT } from '../../db/client.ts'
 import { withConnection } from '../../db/connection.ts'
@@ -82,6 +84,16 @@ it('a URL that does not name the pooler is refused by it, so that no time-out is
   const { db, close } = createDb(url, { app: 'test' })
   await expect(db.execute(sql`select 1`)).rejects.toThrow()
   await close()
+})
+
+it('the doctor names a pooler that a URL does not tell of, and one that is not there', async () => {
+  const look = async (app: string, at: string) =>
+    (await weakPostgres({ app, links: loadLinks({}), prefix: '', namespace: '' }, at)).map(([what]) => what).join()
+  const [unsaid, missing] = ['a pooler is before Postgres, and its URL does not say so', 'but no pooler answers']
+  for (const app of ['operations', 'relay']) expect(await look(app, url)).toContain(unsaid)
+  expect(await look('operations', `${url}?pooler=transaction`)).not.toMatch(/pooler/)
+  expect(await look('operations', database.url)).not.toMatch(/pooler/)
+  expect(await look('operations', `${database.url}?pooler=transaction`)).toContain(missing)
 })
 
 it('through the pooler each statement, transaction and lock is right, and nothing of one caller stays with the next', async () => {

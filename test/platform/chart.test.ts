@@ -54,6 +54,11 @@ describe('the Secrets of the set-up', () => {
     expect([...secrets.values()].flatMap((data) => Object.keys(data))).not.toContain('tls.ca.key')
   })
 
+  it('give the API key of Temporal to those alone who call it', () => {
+    const have = NAMES.filter((app) => Object.values(filesOf(app)).includes('open-sesame'))
+    expect(have.toSorted()).toEqual(['relay', 'worker'])
+  })
+
   it('give the migration the accounts of the database alone', () => {
     const { 'secrets.json': accounts = '', 'owner-url': owner = '' } = secrets.get('signalbox-migrate') ?? {}
     expect(Object.keys(JSON.parse(accounts))).toEqual(['servers'])

@@ -14,6 +14,7 @@ import { locateTemporal } from '../../apps/platform/servers/temporal.ts'
 import { withConnection } from '../../db/connection.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { blocksOf, GUIDES, typeBlock } from '../support/guides.ts'
+import { until } from '../support/until.ts'
 import { layOutImage } from './support/image.ts'
 import { createInstallation, type Image, NAMES, ORIGIN, startInstallation } from './support/installation.ts'
 
@@ -27,7 +28,7 @@ let image: Image
 beforeAll(async () => {
   image = layOutImage()
   up = await startInstallation(made, image)
-}, 240_000)
+}, 420_000)
 afterAll(async () => {
   await up?.stop()
   image?.remove()
@@ -112,6 +113,36 @@ describe('a production installation by TLS', () => {
       socket.on('close', () => resolve(text))
     })
     expect(answer).not.toMatch(/PONG|NOAUTH/)
+  })
+})
+
+describe('Temporal that asks for an API key', () => {
+  it('is called with it by relay and worker, with the next one soon after its file changed', async () => {
+    const { frontend } = up
+    const [next, polled] = [randomBytes(24).toString('base64url'), ['PollWorkflowTaskQueue', 'PollActivityTaskQueue']]
+    expect([...frontend.served]).toEqual(expect.arrayContaining([...polled, 'Check']))
+    frontend.ask(next)
+    const { status, text } = await doctor()
+    expect([text, status]).toEqual([expect.stringMatching(/worker .*unauthorized.*--temporal-api-key/), 3])
+    edit('keys/temporal.key', () => `${next}\n`)
+    const all = () => [...polled, 'Check'].every((method) => frontend.served.has(method))
+    await until(all, { what: 'calls with the next key', timeout_ms: 60_000 })
+    expect(await statusAs('gateway', `https://127.0.0.1:${up.portOf('worker', 'internal')}/health/ready`)).toEqual([
+      200,
+      undefined,
+    ])
+    expect((await doctor()).text).not.toContain('unauthorized')
+  })
+
+  it('gets namespace and search attributes by the commands of NEXT.md', async () => {
+    const next = readFileSync(join(out, 'NEXT.md'), 'utf8')
+    const [, commands = ''] = /```\n( *export TEMPORAL_ADDRESS[\s\S]+?)```/.exec(next) ?? []
+    expect(commands.match(/operator/g)).toHaveLength(7)
+    const folder = dirname(await locateTemporal(silentScreen))
+    const API_KEY = readFileSync(join(out, 'keys/temporal.key'), 'utf8').trim()
+    await typeBlock(commands.replaceAll(/--namespace \S+/g, '--namespace next'), {
+      ...{ PATH: `${folder}:${process.env.PATH}`, HOME: home, TEMPORAL_API_KEY: API_KEY },
+    })
   })
 })
 

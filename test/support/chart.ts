@@ -31,7 +31,7 @@ export const writeSecrets = async (): Promise<Map<string, Record<string, string>
       ...{ out, at: MOUNTED, data: '/var/lib/signalbox', hosts: 'signalbox-{app}', listen: '0.0.0.0' },
       ...{ origin: 'https://signalbox.example.com', postgres: 'postgres://postgres:5432?sslmode=verify-full' },
       ...{ redis: 'rediss://redis:6379', nats: 'tls://nats:4222', temporal: 'tls://temporal:7233' },
-      ...{ namespace: 'signalbox', authority: undefined, kubernetes: true },
+      ...{ namespace: 'signalbox', temporal_api_key: 'open-sesame', authority: undefined, kubernetes: true },
     })
     const secrets = objectsIn(readFileSync(join(out, 'secrets.yaml'), 'utf8'))
     return new Map(secrets.map(({ metadata, stringData }) => [metadata.name, stringData]))

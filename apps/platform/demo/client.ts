@@ -112,11 +112,10 @@ export const signIn = async (gateway_url: string, account: Account, patience: Pa
       try {
         return await send<T>(method, path, body, headers)
       } catch (error) {
-        if (tries >= patience.tries) throw error
         if (error instanceof ApiError && error.status === 401 && !signed_in) {
           signed_in = true
           await soon(login, patience)
-        } else if (!isPassing(error)) throw error
+        } else if (tries >= patience.tries || !isPassing(error)) throw error
         else await delay(pauseAfter(error))
       }
     }

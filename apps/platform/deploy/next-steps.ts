@@ -59,9 +59,11 @@ export const nextSteps = ({ at, postgres, temporal, namespace }: Asked, apps: re
    \`${at}/postgres/pg_hba.conf\` its hba file. Their accounts must be able to read certificate and key.
 3. NATS: include \`${at}/nats/server.conf\`. A user may have an NKEY instead of its password: write the public key into
    \`accounts.conf\`, and set SIGNALBOX__NATS__NKEY_FILE of the app to the file with the seed.
-4. Temporal, at ${temporal}: its frontend serves by TLS as in \`${at}/temporal/tls.yaml\`. With an API key, set
-   SIGNALBOX__TEMPORAL__API_KEY_FILE of relay and worker, and remove SIGNALBOX__TLS__CA_FILE if a public authority signs.
+4. Temporal, at ${temporal}: its frontend serves by TLS as in \`${at}/temporal/tls.yaml\`. If it asks for an API key, as
+   Temporal Cloud does, run the set-up again with \`--temporal-api-key FILE\`. A public authority may then sign its certificate.
+   Temporal Cloud makes namespaces and search attributes on its own pages; elsewhere these commands do:
    \`\`\`
+   export TEMPORAL_ADDRESS=${temporal.replace('tls://', '')} TEMPORAL_TLS_SERVER_CA_CERT_PATH=${at}/tls/ca.pem
    temporal operator namespace create --namespace ${namespace} --retention 30d
    ${attributes.map((one) => `temporal operator search-attribute create --namespace ${namespace} ${one}`).join('\n   ')}
    \`\`\`

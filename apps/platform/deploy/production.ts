@@ -30,6 +30,8 @@ export type Production = {
   nats: string
   temporal: string
   namespace: string
+  /** A new one; undefined keeps the one that the folder has. */
+  temporal_api_key?: string | undefined
   authority: AuthorityFiles | undefined
   /** Whether to write Secrets for the chart too. */
   kubernetes: boolean
@@ -43,6 +45,7 @@ const hostOf = (address: string): string | undefined => {
 }
 /** What only a person knows. */
 export const TO_FILL = 'TO_FILL'
+const API_KEY = 'keys/temporal.key'
 /** The demo fleet has no place in production. */
 export const PRODUCTION_APPS = APPS.filter(({ name }) => name !== 'fleet')
 
@@ -67,9 +70,10 @@ export const writeProduction = async (asked: Production): Promise<string[]> => {
   )
   const context = contextOf(asked, keys)
   write(join(out, 'keys/payload.json'), payloadFile(keys))
+  if (asked.temporal_api_key) write(join(out, API_KEY), asked.temporal_api_key)
   const kept: string[] = []
   for (const app of PRODUCTION_APPS) {
-    const lines = linesFor(app, { ...settingsFor(app, context), ...ownOf(app.name, asked) }, asked)
+    const lines = linesFor(app, { ...settingsFor(app, context), ...ownOf(app, asked) }, asked)
     for (const secret of [false, true]) {
       const own = lines.filter((line) => line.secret === secret)
       const others = writeEnv(join(out, `env/${app.name}${secret ? '.secret' : ''}.env`), own)
@@ -147,7 +151,7 @@ const contextOf = (asked: Production, keys: Keys): AppContext => {
 }
 
 /** What production says and development does not. */
-const ownOf = (app: string, { origin, out }: Production): Record<string, string> => ({
+const ownOf = ({ name: app, uses }: App, { origin, out }: Production): Record<string, string> => ({
   NODE_ENV: 'production',
   GATEWAY__HTTP__PUBLIC_ORIGIN: origin,
   AUTH__TOKENS__ISSUER: origin,
@@ -159,6 +163,8 @@ const ownOf = (app: string, { origin, out }: Production): Record<string, string>
   AUTH__TLS__KEY_FILE: join(out, 'tls', `${app}.key`),
   AUTH__TLS__CA_FILE: join(out, 'tls/ca.pem'),
   SIGNALBOX__TLS__CA_FILE: join(out, 'tls/ca.pem'),
+  ...(uses.includes('temporal') &&
+    existsSync(join(out, API_KEY)) && { SIGNALBOX__TEMPORAL__API_KEY_FILE: join(out, API_KEY) }),
   [`${app.toUpperCase()}__TEMPORAL__PAYLOAD_KEYS`]: join(out, 'keys/payload.json'),
 })
 

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Production, TO_FILL, writeProduction } from './production.ts'
@@ -20,6 +20,7 @@ const USAGE = `usage: npm run setup -- production --out DIR --origin https://sig
   --nats URL          (tls://TO_FILL:4222)
   --temporal ADDRESS  host:port of the frontend, by TLS (tls://TO_FILL:7233)
   --namespace NAME    Temporal's namespace (signalbox)
+  --temporal-api-key FILE  the key that Temporal asks for, as Temporal Cloud does: it is copied to keys/temporal.key
   --ca CERT,KEY       PEM files of your authority; without it, one is made`
 
 const refuse = (why: string): never => {
@@ -45,6 +46,7 @@ const read = () => {
         nats: { ...text, default: 'tls://TO_FILL:4222' },
         temporal: { ...text, default: 'tls://TO_FILL:7233' },
         namespace: { ...text, default: 'signalbox' },
+        'temporal-api-key': text,
         ca: text,
       },
     })
@@ -54,7 +56,7 @@ const read = () => {
 }
 
 const { positionals, values } = read()
-const { out, origin = '', ca, at, format, hosts, ...rest } = values
+const { out, origin = '', ca, at, format, hosts, 'temporal-api-key': api_key_file, ...rest } = values
 const kubernetes = format === 'kubernetes'
 if (positionals.join(' ') !== 'production') refuse('What to set up is missing: production.')
 if (!out) refuse('--out is missing: the folder to write.')
@@ -68,6 +70,7 @@ if (!rest.temporal.includes('://')) rest.temporal = `tls://${rest.temporal}`
 const [cert_file = '', key_file = ''] = ca?.split(',') ?? []
 if (ca !== undefined && ![cert_file, key_file].every((file) => existsSync(file)))
   refuse('--ca names two files, CERT,KEY: one is missing.')
+if (api_key_file !== undefined && !existsSync(api_key_file)) refuse(`--temporal-api-key names no file: ${api_key_file}`)
 const folder = resolve(out as string)
 const asked: Production = {
   ...rest,
@@ -76,6 +79,7 @@ const asked: Production = {
   at: at ?? (kubernetes ? MOUNTED : folder),
   hosts: hosts ?? (kubernetes ? 'signalbox-{app}' : '{app}'),
   kubernetes,
+  temporal_api_key: api_key_file && readFileSync(api_key_file, 'utf8'),
   authority: ca === undefined ? undefined : { cert_file, key_file },
 }
 const kept = await writeProduction(asked)

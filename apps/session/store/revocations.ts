@@ -108,7 +108,7 @@ const applyAgain = ({ db, redis, store, audit, telemetry: { log } }: RevocationD
 
 /** Forgets revocations of which no copy of Redis can hold the session any more. */
 export const pruneRevocations = (db: Db): Promise<number> =>
-  pruneRows(db, revocations, sql`expires_at < clock_timestamp()`)
+  pruneRows(db, revocations, sql`expires_at < now()`)
 
 const runIdOf = (info: string): string => /^run_id:(\S+)/m.exec(info)?.[1] ?? 'unknown'
 

@@ -288,9 +288,9 @@ export const listDeliveries = (
 export const pruneDeliveries = async (db: Db): Promise<void> => {
   await db
     .delete(notify_security)
-    .where(sql`${notify_security.added_at} < clock_timestamp() - make_interval(days => ${KEPT_DAYS})`)
+    .where(sql`${notify_security.added_at} < now() - make_interval(days => ${KEPT_DAYS})`)
   await db.execute(sql`with gone as (delete from ${notify_deliveries} where ${notify_deliveries.state} <> 'queued'
-      and ${notify_deliveries.ended_at} < clock_timestamp() - make_interval(days => ${KEPT_DAYS}) returning delivery_id)
+      and ${notify_deliveries.ended_at} < now() - make_interval(days => ${KEPT_DAYS}) returning delivery_id)
     delete from ${notify_notices} using gone where ${notify_notices.delivery_id} = gone.delivery_id
       and not exists (select 1 from operations.gates g where g.operation_id = ${notify_notices.operation_id}
         and 'gate:' || g.gate_id = ${notify_notices.object} and g.status = 'waiting')`)

@@ -3,7 +3,7 @@ import type { Db } from '../../client.ts'
 import { pruneRows } from '../../prune.ts'
 import { durations, engine_findings, intents, plans } from '../tables/index.ts'
 
-const days = (n: number) => sql`clock_timestamp() - make_interval(days => ${n})`
+const days = (n: number) => sql`now() - make_interval(days => ${n})`
 
 /**
  * Forgets what no one started: plans that expired or were replaced 90 days ago, and their intents. The audit log keeps

@@ -96,6 +96,7 @@ export const notify_deliveries = t(
   (c) => [
     index('notify_deliveries_due').on(c.next_at).where(sql`state = 'queued'`),
     index().on(c.owner, c.created_at, c.delivery_id),
+    index().on(c.ended_at),
     index().on(c.destination_id, c.created_at),
   ],
 )

@@ -96,5 +96,5 @@ export const durations = t(
     ms: integer('ms').notNull(),
     at: now('at'),
   },
-  (c) => [primaryKey({ columns: [c.step, c.operation_id, c.node_id] }), index().on(c.step, c.at)],
+  (c) => [primaryKey({ columns: [c.step, c.operation_id, c.node_id] }), index().on(c.step, c.at), index().on(c.at)],
 )

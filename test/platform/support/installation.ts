@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import {
   chmodSync,
   chownSync,
@@ -9,10 +11,9 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { connect, type Server } from 'node:net'
+import { connect as connectHttp2, constants, createSecureServer, type IncomingHttpHeaders } from 'node:http2'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { createServer } from 'node:tls'
 import { Agent, request } from 'undici'
 import { ensureInstallation } from '../../../apps/platform/base/installation.ts'
 import { ROOT } from '../../../apps/platform/base/paths.ts'
@@ -73,19 +74,57 @@ export const createInstallation = () => {
 }
 export type Installation = ReturnType<typeof createInstallation>
 
-/** TLS before a server that has none of its own: Temporal's development server. */
-const endTls = (port: number, target: string, out: string): Promise<Server> =>
-  new Promise((resolve) => {
-    const [host, target_port] = target.split(':')
-    const pair = { cert: readFileSync(join(out, 'tls/temporal.pem')), key: readFileSync(join(out, 'tls/temporal.key')) }
-    const server = createServer({ ...pair, ALPNProtocols: ['h2'] }, (secured) => {
-      const plain = connect({ host, port: Number(target_port) })
-      plain.on('error', () => secured.destroy())
-      secured.on('error', () => plain.destroy())
-      secured.pipe(plain).pipe(secured)
+/**
+ * What Temporal Cloud puts before Temporal: TLS, and an API key with each call. The development server has neither. Answers
+ * how to have it ask for another key.
+ */
+const startFrontend = async (port: number, target: string, out: string, first_key: string) => {
+  let wanted = `Bearer ${first_key}`
+  const served = new Set<string>()
+  const pair = { cert: readFileSync(join(out, 'tls/temporal.pem')), key: readFileSync(join(out, 'tls/temporal.key')) }
+  const server = createSecureServer(pair)
+  const engine = connectHttp2(`http://${target}`)
+  engine.on('error', () => {})
+  server.on('stream', (near, headers) => {
+    near.on('error', () => {})
+    if (headers.authorization !== wanted) {
+      const refused = {
+        'content-type': 'application/grpc',
+        'grpc-status': '16',
+        'grpc-message': 'Request unauthorized.',
+      }
+      return near.respond({ ':status': 200, ...refused }, { endStream: true })
+    }
+    served.add(headers[':path']?.split('/').at(-1) ?? '')
+    const far = engine.request({ ...headers, ':authority': target })
+    let trailers: IncomingHttpHeaders = {}
+    far.on('error', () => near.close())
+    far.on('trailers', (given) => (trailers = given))
+    far.on('response', (given, flags) => {
+      if (near.destroyed) return
+      if (flags & constants.NGHTTP2_FLAG_END_STREAM) return near.respond(given, { endStream: true })
+      near.respond(given, { waitForTrailers: true })
+      near.on('wantTrailers', () => near.sendTrailers(trailers))
+      far.pipe(near)
     })
-    server.listen(port, '127.0.0.1', () => resolve(server))
+    near.on('close', () => far.close())
+    near.pipe(far)
   })
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    /** The methods that were called with the key asked for. */
+    served,
+    ask: (key: string) => {
+      served.clear()
+      wanted = `Bearer ${key}`
+    },
+    close: () => {
+      server.close()
+      engine.destroy()
+    },
+  }
+}
 
 /** The image, or its files in a folder. */
 export type Image = {
@@ -119,7 +158,11 @@ export const startInstallation = async (
   const identity = ensureInstallation(home)
   const data = join(home, 'data')
   mkdirSync(data)
+  const api_key = randomBytes(24).toString('base64url')
+  const key_file = join(home, 'temporal.key')
+  writeFileSync(key_file, api_key)
   const made = await setUp(
+    ...['--temporal-api-key', key_file],
     ...['--hosts', '127.0.0.1', '--data', data, '--namespace', identity.namespace],
     ...['--postgres', `postgres://localhost:${postgres}`, '--redis', `rediss://127.0.0.1:${redis}`],
     ...['--nats', `tls://127.0.0.1:${nats}`, '--temporal', `127.0.0.1:${temporal}`],
@@ -139,7 +182,7 @@ export const startInstallation = async (
       },
     }),
   )
-  const engine = await endTls(temporal, servers.temporal.address, out)
+  const frontend = await startFrontend(temporal, servers.temporal.address, out, api_key)
   // Listeners of this machine are shared with other tests: what a person edits stays.
   const moved = new Map<number, number>()
   for (const { name, http, internal } of APPS)
@@ -191,7 +234,7 @@ export const startInstallation = async (
   )
   const stop = async () => {
     await Promise.all(apps.map((app) => app.stop()))
-    engine.close()
+    frontend.close()
     await servers.stop()
   }
   try {
@@ -200,5 +243,5 @@ export const startInstallation = async (
     await stop()
     throw error
   }
-  return { servers, portOf, stop }
+  return { servers, frontend, api_key, portOf, stop }
 }

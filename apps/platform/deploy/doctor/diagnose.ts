@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { TObject } from 'typebox'
 import { faultsOf, loadConfig } from '../../../shared/config.ts'
-import { loadLinks } from '../../../shared/links.ts'
+import { loadLinks, temporalAuthorities } from '../../../shared/links.ts'
 import { loadMtls } from '../../../shared/process/mtls.ts'
 import { paint } from '../../base/screen.ts'
 import { PRODUCTION_APPS, SERVERS } from '../production.ts'
@@ -92,12 +92,15 @@ const REMEDIES: [RegExp, string][] = [
   [/ALTNAME/, 'Give the server a certificate with this name, or use the name that it has'],
   [/SELF_SIGNED|UNABLE_TO|ISSUER/, 'Name the authority of the server in the CA file, or renew its certificate'],
   [/has no TLS/, 'Give the server a certificate: NEXT.md, steps 2 to 4'],
+  [/UNAUTHENTICATED|PERMISSION_DENIED/, 'Set up again with --temporal-api-key and a key that is valid'],
   [/password|WRONGPASS|NOAUTH|AUTHORIZATION|28P01/i, 'Make the account of the server as the set-up wrote it'],
 ]
 const remedyOf = (error: Error & { code?: string }): Weakness => {
-  const text = `${error.code ?? ''} ${error.message}`
+  // The client of Temporal says by the cause why it has no connection.
+  const message = error.cause instanceof Error ? error.cause.message : error.message
+  const text = `${error.code ?? ''} ${message}`
   const remedy = REMEDIES.find(([words]) => words.test(text))?.[1]
-  return [error.message || text, remedy ?? 'See that the server runs, and that this host reaches it']
+  return [message || text, remedy ?? 'See that the server runs, and that this host reaches it']
 }
 
 /** A plain address has been named by its setting, and no byte is sent to it. */
@@ -113,7 +116,8 @@ const weakLink = async (subject: Subject, server: keyof typeof LINKS, env: NodeJ
   const name = (server === 'temporal' && links.server_name) || host
   const ca_file = searchParams.get('sslrootcert')
   try {
-    const tls = ca_file ? { ca: readFileSync(ca_file, 'utf8') } : links.tls
+    const ca = server === 'temporal' ? temporalAuthorities(links) : undefined
+    const tls = ca_file ? { ca: readFileSync(ca_file, 'utf8') } : { ...links.tls, ...(ca && { ca }) }
     const { valid_to } = await certificateOf(server, { host, port, name }, tls)
     return [...soon(valid_to, 'Renew the certificate of the server'), ...(await look(subject, url))]
   } catch (error) {

@@ -31,6 +31,9 @@ export const weakPostgres = ({ app }: Subject, url: string): Promise<Weakness[]>
   withConnection({ connectionString: url, connectionTimeoutMillis: TRY_MS, query_timeout: TRY_MS }, async (client) => {
     const { rows } = await client.query<{ name: string; setting: string }>('select name, setting from pg_settings')
     const found = Object.fromEntries(rows.map(({ name, setting }) => [name, setting]))
+    const { rows: backend } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+    // A pooler gives each client a number of its own; the server behind it has another.
+    const is_pooled = backend[0]?.pid !== (client as unknown as { processID: number }).processID
     const clock = await client.query<{ at: Date }>('select clock_timestamp() as at')
     const skew = Math.abs(Date.now() - (clock.rows[0]?.at.getTime() ?? 0))
     const wanted = { fsync: 'on', full_page_writes: 'on', synchronous_commit: 'on', data_checksums: 'on', ssl: 'on' }
@@ -43,10 +46,22 @@ export const weakPostgres = ({ app }: Subject, url: string): Promise<Weakness[]>
         'statements have no time-out',
         'Run "npm run migrate": it sets that of the role',
       ),
+      ...weakPooler(app, is_pooled, new URL(url).searchParams.get('pooler') === 'transaction'),
       ...weak(skew > MAX_SKEW_MS, `its clock differs by ${skew} ms`, 'Set the clocks by NTP'),
       ...(await weakRole(client, app)),
     ]
   })
+
+const weakPooler = (app: string, is_pooled: boolean, is_said: boolean): Weakness[] => {
+  if (is_pooled === is_said) return []
+  if (is_said)
+    return [['its URL says pooler=transaction, but no pooler answers', 'Remove it, or name the address of PgBouncer']]
+  const remedy =
+    app === 'relay'
+      ? 'Name Postgres itself: the relay holds a lock of a session'
+      : 'End its URL with pooler=transaction, or name Postgres itself'
+  return [['a pooler is before Postgres, and its URL does not say so', remedy]]
+}
 
 const MIGHTY = `
   select rolsuper or rolcreaterole or rolcreatedb or rolbypassrls as mighty,
