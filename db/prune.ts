@@ -5,7 +5,7 @@ import type { Db } from './client.ts'
 const EVERY_MS = 3_600_000
 const BATCH = 1000
 
-/** Removes the rows of a table that the condition names, a batch at a time, so that no lock is held for long. */
+/** Deletes the rows of a table that satisfy the condition, a batch at a time, so that no lock is held for long. */
 export const pruneRows = async (db: Db, table: PgTable, old: SQL): Promise<number> => {
   for (let removed = 0; ; ) {
     const { rowCount } = await db.execute(
@@ -16,7 +16,7 @@ export const pruneRows = async (db: Db, table: PgTable, old: SQL): Promise<numbe
   }
 }
 
-/** Runs these each hour; a failure is told and the next hour tries again. Answers how it is stopped. */
+/** Runs these every hour; reports a failure and tries again the next hour. Returns a function that stops it. */
 export const startPruning = (acts: readonly (() => Promise<unknown>)[], onError: (error: unknown) => void) => {
   const timer = setInterval(async () => {
     for (const act of acts) await act().catch(onError)

@@ -11,7 +11,7 @@ import type { Run } from './run/supervisor.ts'
 
 /**
  * `npm run demo [-- --from <kubernetes manifest>]`: a roll-out through the public API of the running platform, step by
- * step. `--seed [--hosts N]` resumes the demo data of a start that stopped half-way.
+ * step. `--seed [--hosts N]` resumes the demo data of a start that was interrupted.
  */
 const { values } = parseArgs({
   options: { from: { type: 'string' }, seed: { type: 'boolean' }, hosts: { type: 'string', default: '24' } },

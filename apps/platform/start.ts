@@ -52,7 +52,7 @@ let platform: Platform | undefined
 let provider: DemoProvider | undefined
 let stopping = false
 let ready = false
-/** Until the folder is ours, what lies in it belongs to the platform that runs there. */
+/** Until the folder is ours, its contents belong to the platform that runs there. */
 let ours = false
 
 const main = async () => {
@@ -78,7 +78,7 @@ const main = async () => {
   if (flags.demo) void seed(runOf(platform))
 }
 
-/** Beside what runs: however it ends, the platform stays. */
+/** Seeds beside the running platform, which stays however the seed ends. */
 const seed = async (run: Run) => {
   const begun = performance.now()
   try {
@@ -94,7 +94,7 @@ const seed = async (run: Run) => {
   }
 }
 
-/** After a restart run.json must name the new process. */
+/** After a restart, run.json must name the new process. */
 const refreshRun = () => {
   if (platform && ready && !stopping) writeRun(dir, runOf(platform))
 }
@@ -163,7 +163,7 @@ const stop = async (why: string) => {
   if (platform) await platform.stop()
   else {
     starting.abort(new Error(why))
-    // A start that was ended half-way stops what it has begun before it fails.
+    // An aborted start stops what it has begun before it fails.
     await launching?.then((late) => late.stop()).catch(() => {})
   }
   await endOrphans(dir, screen)
@@ -173,7 +173,7 @@ const stop = async (why: string) => {
 }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop(signal))
-// The one that started this may end because of the signal that stops this: no second signal.
+// The parent may end because of the same signal that stops this process, so that is not a second signal.
 watchDoor(() => {
   if (!stopping) void stop('the process that started this one is gone')
 })

@@ -230,7 +230,7 @@ it('refuses paths, branches and repositories that are not its own, and a host wi
     })
   const forged = { ...inputs, branch: 'signalbox/forged', preview: { format: 'signalbox/preview@1' } }
   const other = await lab.start(node('push', 'git.push', forged, ['commit']))
-  expect((await lab.reaches(other, 'failed', 'push')).error_message).toMatch(/is no preview of git/)
+  expect((await lab.reaches(other, 'failed', 'push')).error_message).toMatch(/is not a preview of git/)
 }, 120_000)
 
 type Node = { node_id: string; with: { base_url: string; request: { url: unknown }; poll?: object }; outputs?: object }

@@ -118,7 +118,7 @@ it("refuses what the agent's file does not list, before any connection", async (
     [job('effect', ['no'], { host: { address: '-oProxyCommand=id' } }), /names no host/],
     [job('effect', ['no'], { host: { address: '127x0y0z1' } }), /names no host/],
     [job('effect', ['no'], { host: { user: 'root' } }), /no user "root"/],
-    [job('effect', ['no'], { host: { port: 0 } }), /is a port/],
+    [job('effect', ['no'], { host: { port: 0 } }), /must be a port/],
     [job('effect', ['no', 'a\nb']), /line break/],
     [job('effect', ['no'], { stdin: 7 }), /"stdin"/],
   ]

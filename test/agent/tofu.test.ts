@@ -177,7 +177,7 @@ it('files of the source that changed after the preview, and a preview that was a
   const node = await lab.reaches(path, 'failed', 'apply')
   expect(node).toMatchObject({
     error_class: 'preview_stale',
-    error_message: expect.stringContaining('files of the source'),
+    error_message: expect.stringContaining('source files'),
   })
 
   const { preview } = (await lab.nodeOf(path, 'plan')).outputs

@@ -275,7 +275,7 @@ describe('patching', () => {
           status: 400,
           body: {
             code: 'schema_violation',
-            violations: [{ pointer: `/${member}`, message: expect.stringContaining('one line that shows') }],
+            violations: [{ pointer: `/${member}`, message: expect.stringContaining('one visible line') }],
           },
         })
     const items = wrong.slice(0, 4).map((name, n) => ({ external_id: `x${n}`, type_key: 'infra.service', name }))

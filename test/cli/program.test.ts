@@ -123,7 +123,7 @@ describe('a line that is wrong', () => {
     [
       'a context whose name is a path',
       ['context', 'set', '../mars', '--url', 'http://127.0.0.1:9'],
-      'A context has a name of',
+      'A context name consists of',
     ],
   ])('with %s exits 2 and says what to do', async (_, args, said) => {
     const { code, err, out } = await signalbox(...args)
@@ -230,7 +230,7 @@ describe('a newcomer', () => {
 
   it('is told that a token is none, without the token', async () => {
     const { code, err } = await spawned(['inbox'], { SIGNALBOX_TOKEN: 'geheim\nnis' })
-    expect({ code, err }).toEqual({ code: 2, err: expect.stringMatching(/^SIGNALBOX_TOKEN holds .* Set it anew\.\n$/) })
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringMatching(/^SIGNALBOX_TOKEN contains .* Set it again\.\n$/) })
     expect(err).not.toMatch(/geheim|nis\b/)
   })
 

@@ -258,7 +258,7 @@ it('refuses in the words of the server what it would refuse, and by its own rule
     ['twice', [configMap('x', {}), configMap('x', {})], {}, 'agent_refused', /has ConfigMap web\/x twice/],
     ['broken', 'a: [', {}, 'render_failed', /all\.yaml/],
     ['bomb', `a: &a [x,x,x]\nb: &b [${'*a,'.repeat(100)}]\nc: [${'*b,'.repeat(100)}]`, {}, 'render_failed', /alias/i],
-    ['none', [configMap('x', {})], { path: 'web/../..' }, 'agent_refused', /is a path in the source/],
+    ['none', [configMap('x', {})], { path: 'web/../..' }, 'agent_refused', /must be a path in the source/],
     ['missing', [configMap('x', {})], { path: 'web/absent' }, 'source_missing', /has no "web\/absent"/],
     ['cluster', [configMap('x', {})], { cluster: 'us1' }, 'agent_refused', /names no cluster "us1"/],
     [

@@ -195,7 +195,7 @@ describe('a patch that touches such a gate', () => {
     const moved = verifyWith(records, (s) => ({ ...s, ballot: { ...s.ballot, digest } }))
     expect(moved).toMatchObject({ fault: { why: expect.stringMatching(/names another digest/) } })
     expect(verifyWith(records, (s) => ({ ...s, jwk: p.enrol('x').jwk() }))).toMatchObject({
-      fault: { why: expect.stringMatching(/does not hold/) },
+      fault: { why: expect.stringMatching(/is not valid/) },
     })
   })
 
@@ -231,15 +231,15 @@ describe('the offline verifier', () => {
   const other = { digest: `sha256:${'0'.repeat(64)}` }
   it.each<[string, (signature: VoteSignature) => VoteSignature | undefined, RegExp]>([
     ['no signature', () => undefined, /did not sign with a passkey/],
-    ['another key', (s) => ({ ...s, jwk: p.enrol('x').jwk() }), /vote of "eva" on "go" does not fit: it does not hold/],
+    ['another key', (s) => ({ ...s, jwk: p.enrol('x').jwk() }), /vote of "eva" on "go" does not fit: it is not valid/],
     ['another digest in its ballot', (s) => ({ ...s, ballot: { ...s.ballot, ...other } }), /names another digest/],
     ['another voter', (s) => ({ ...s, ballot: { ...s.ballot, user_id: 'x' } }), /names another user_id/],
-    ['another nonce', (s) => ({ ...s, ballot: { ...s.ballot, nonce: 'x' } }), /it is of another ballot/],
-    ['another site', (s) => ({ ...s, ballot: { ...s.ballot, rp_id: 'evil.test' } }), /of another ballot/],
+    ['another nonce', (s) => ({ ...s, ballot: { ...s.ballot, nonce: 'x' } }), /it belongs to another ballot/],
+    ['another site', (s) => ({ ...s, ballot: { ...s.ballot, rp_id: 'evil.test' } }), /to another ballot/],
     [
       'changed data',
       (s) => ({ ...s, authenticator_data: `${s.authenticator_data.slice(0, -1)}A` }),
-      /it does not hold/,
+      /it is not valid/,
     ],
     [
       'a person who was not verified',

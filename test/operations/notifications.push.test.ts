@@ -98,7 +98,7 @@ describe('a push', () => {
     const [first] = phone.got.filter(({ payload }) => payload.tag === `${operation_id}/go`)
     expect(first?.payload).toEqual({
       tag: `${operation_id}/go`,
-      title: 'May this go on?',
+      title: 'Continue?',
       body: `web 2.4.0 by ${eva.name} · Risk: low`,
       url: `/operations/${operation_id}/gates/go?round=1`,
       silent: false,

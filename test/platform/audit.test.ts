@@ -210,7 +210,7 @@ const TAMPERINGS: Tampering[] = [
       return `insert into ${log} (actor, action, object, outcome, at, body, mac${event[0]})
         select actor, action, object, outcome, at, body, mac${event[1]} from ${other} where id = (select min(id) from ${other}) and $1::bigint > 0 and $2::bigint > 0`
     },
-    says: /row \d+: it was written for another log/,
+    says: /row \d+: it belongs to another log/,
   },
   {
     what: 'at the end, cut off',

@@ -69,7 +69,7 @@ describe('npm run ops', () => {
 it('accept-restore says so where the relay holds nothing back', async () => {
   expect(await ops('accept-restore')).toEqual({
     code: 0,
-    text: 'The relay holds no events back: no restore of the database was found.\n',
+    text: 'The relay holds back no events: no restore of the database was found.\n',
   })
 })
 

@@ -47,7 +47,7 @@ describe('the set-up of production', () => {
   })
 
   it.each([
-    [['--out', home], 'What to set up is missing'],
+    [['--out', home], 'The target of the set-up is missing'],
     [['production', '--origin', ORIGIN], '--out is missing'],
     [['production', '--out', home, '--origin', 'http://x'], '--origin must be an https origin'],
     [['production', '--out', home, '--origin', ORIGIN, '--format', 'helm'], '--format is files or kubernetes'],

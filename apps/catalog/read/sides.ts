@@ -5,8 +5,7 @@ import { accessOf } from './access.ts'
 import type { Reader } from './lists.ts'
 
 /**
- * The two listeners on which the same reads are served: people see the rows of their grants, services (below /internal)
- * see all.
+ * The two listeners that serve the same reads: people see the rows of their grants, services (below /internal) see all.
  */
 export type Side = {
   path: <P extends string>(path: P) => string

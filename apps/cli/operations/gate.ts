@@ -98,7 +98,7 @@ export const gateCommands: Command[] = [
 
 type Decided = Gate & { dry_run?: true; effect?: Record<string, unknown> }
 
-/** Approves; a vote that a passkey must sign is a person's, in the console: the error names its page (exit code 4). */
+/** Approves. Only a person can sign with a passkey, in the console; the error then names its page (exit code 4). */
 export const approve = async <T>(context: Context, path: string, body: Record<string, unknown>): Promise<T> => {
   try {
     return await context.api.post<T>(`${path}/approve`, withDryRun(context, body))
@@ -127,7 +127,7 @@ const readGate = async (context: Context, gate_id: string, values: Values) => {
   return { path, gate: await context.api.get<Gate>(path) }
 }
 
-/** Without --op: the one waiting gate of that name. */
+/** Without --op: the operation of the only waiting gate with that name. */
 const operationOf = async ({ api }: Context, gate_id: string): Promise<string> => {
   const waiting = await api.list<InboxItem>('/api/v1/gates', { for: 'all', page_size: '500' }, false)
   const found = waiting.filter((gate) => gate.gate_id === gate_id)
@@ -137,10 +137,10 @@ const operationOf = async ({ api }: Context, gate_id: string): Promise<string> =
   )
 }
 
-/** What a person decides on: the digest that the server asks to approve, and the subject as it is shown. */
+/** The object of a decision: the digest that the server asks to approve, and the subject as it is shown. */
 type Reviewed = { noun: string; digest: string; subject: unknown; lines: readonly string[] }
 
-/** The digest that the decision covers: of the subject that was shown and confirmed here, or given with --digest. */
+/** The digest that the decision covers: of the subject shown and confirmed here, or given with --digest. */
 export const reviewed = async (
   { out, yes, dry_run }: Context,
   { noun, digest: asked, subject, lines }: Reviewed,
@@ -164,7 +164,7 @@ const BINDINGS = {
   checked: 'Read again before the change; refused if it differs.',
   forecast: 'A forecast: the tool may do otherwise.',
 }
-/** What a tool would do, as an agent previewed it: marked as plans are, sensitive values never. */
+/** An agent's preview of a tool's changes, marked as plans are; sensitive values are never shown. */
 const previewLines = (value: unknown): string[] => {
   const preview = value as Preview | null
   if (preview?.format !== 'signalbox/preview@1') return []
@@ -219,7 +219,7 @@ const gateLines = (gate: Gate): string[] => {
     ...affectedLines(gate.context.affected).map((line) => `  ${line}`),
     ...(gate.decided
       ? [`  decided by ${gate.decided.by.name} at ${moment(gate.decided.at)}`]
-      : [`  may decide: ${who || 'whoever holds gate:decide'}`]),
+      : [`  may decide: ${who || 'everyone with gate:decide'}`]),
     ...(gate.deadline_at && gate.status === 'waiting'
       ? [`  until ${moment(gate.deadline_at)}, then ${gate.on_timeout}`]
       : []),

@@ -1,8 +1,8 @@
 const GATHER_MS = 400
 
 /**
- * Reads a thing again for many reasons: at once for the first, and once more at the end of each 400 ms in which others
- * came. A reason that may wait names its own delay in milliseconds; until then further ones add no read.
+ * Batches repeated reads of a thing: at once for the first reason, and once more at the end of each 400 ms in which
+ * others came. A reason that may wait names its own delay in milliseconds; until then further ones add no read.
  */
 export const createGather = <T extends object>(now: () => number) => {
   const pending = new WeakSet<T>()

@@ -5,7 +5,7 @@ const REST_MS = 300
 
 type SearchFieldProps = { label: string; value: string; search: (text: string) => void }
 
-/** A search field that becomes part of the URL after a moment of rest, or at once with Enter. */
+/** A search field whose text goes into the URL after a short pause, or at once on Enter. */
 export const SearchField = ({ label, value, search }: SearchFieldProps) => {
   const id = useId()
   const [text, setText] = useState(value)

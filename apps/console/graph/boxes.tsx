@@ -17,7 +17,7 @@ type Data = {
   only: string | undefined
   fold: (group: string) => void
   mark: Mark | undefined
-  /** The drawing compares two graphs: a box without a mark is unchanged. */
+  /** Whether the drawing compares two graphs; then a box without a mark is unchanged. */
   patched: boolean
 }
 
@@ -30,7 +30,7 @@ const Ends = () => (
   </>
 )
 
-/** One node of the plan: name, status as shape and word, attempt. Its size is fixed, so it is not measured. */
+/** One node of the plan: name, attempt, and status as a shape and a word. Its size is fixed, so it is not measured. */
 export const StepNode = memo(({ id, data }: NodeProps) => {
   const { at, selected, only, mark, patched } = data as Data
   const { node, look } = useNodeState(id)
@@ -57,7 +57,7 @@ export const StepNode = memo(({ id, data }: NodeProps) => {
   )
 })
 
-/** A node in a comparison: added, removed or changed, as sign, word and color. */
+/** A node in a comparison: added, removed or changed, as a sign, a word and a color. */
 const ComparedStep = ({ name, kind, mark, at }: Pick<Data, 'name' | 'mark' | 'at'> & { kind: string }) => (
   <div
     className={`step ${mark ? `tone-${MARK_TONES[mark]} ${mark}` : 'same'} ${at ? 'at' : ''} ${kind}`}
@@ -73,7 +73,9 @@ const ComparedStep = ({ name, kind, mark, at }: Pick<Data, 'name' | 'mark' | 'at
   </div>
 )
 
-/** A gate before its guarded nodes: its question, and whether it is open, approved or rejected; round, unlike a node. */
+/**
+ * A gate before its guarded nodes: its question, and whether it is open, approved or rejected. Round, unlike a node.
+ */
 export const GateBox = memo(({ id, data }: NodeProps) => {
   const { at, selected, only, mark, patched } = data as Data
   const gate = useGateState(id)
@@ -135,7 +137,7 @@ export const GroupFrame = memo(({ id, data }: NodeProps) => {
   )
 })
 
-/** A folded group: its name and how many nodes are in which state, worst first. */
+/** A folded group: its name and its number of nodes in each state, worst first. */
 export const FoldedGroup = memo(({ id, data }: NodeProps) => {
   const { name, fold, at } = data as Data
   return (
@@ -167,7 +169,7 @@ const Counts = ({ id }: { id: string }) => (
   </span>
 )
 
-/** A dependency along the points of the layout. */
+/** A dependency, drawn along the points of the layout. */
 export const LineEdge = memo(({ id, data }: EdgeProps) => {
   const { points, critical, mark } = data as { points: Point[]; critical: boolean; mark?: 'added' | 'removed' }
   const path = points.map(({ x, y }, at) => `${at === 0 ? 'M' : 'L'}${x} ${y}`).join(' ')

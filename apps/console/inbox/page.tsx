@@ -15,10 +15,10 @@ import { Guide } from './guide.tsx'
 import { SelectionBar, useSelection } from './selection.tsx'
 import { isEmpty, WaitingRows } from './waiting.tsx'
 
-/** Saved views come after the rows: nobody waits for them. */
+/** Saved views load after the rows, because they are not urgent. */
 const ViewsRow = lazyPart(() => import('../views/row.tsx').then((part) => ({ default: part.ViewsRow })))
 
-/** What waits for a person: failures and patches as lines, then a card for each gate by deadline. */
+/** Everything that waits for a person: failures and patches as lines, then a card for each gate by deadline. */
 export const InboxPage = () => {
   const whose = useSearch({ from: '/shell/inbox' }).for
   const inbox = useInfiniteQuery(inboxQuery(whose))
@@ -82,7 +82,7 @@ export const InboxPage = () => {
   )
 }
 
-/** Whether what was ready has been on the screen. */
+/** Whether the ready content has been painted. */
 function usePainted(ready: boolean): boolean {
   const [painted, setPainted] = useState(false)
   useEffect(() => {
@@ -107,7 +107,7 @@ const Elsewhere = ({ whose, others }: { whose: 'me' | 'all'; others: number }) =
 
 type Seen = { row: InboxRow; gone: boolean }
 
-/** Keeps the cards that leave the list while the page is open, so that no card vanishes while it is read. */
+/** Keeps the cards that leave the list while the page is open, so that no card vanishes while someone reads it. */
 function useStaying(data: Parameters<typeof rowsOf<InboxRow>>[0]['data'], whose: string): Seen[] {
   const items = useMemo(() => data && rowsOf({ data }), [data])
   const [seen, setSeen] = useState<{ whose: string; rows: Seen[] }>({ whose, rows: [] })

@@ -1,6 +1,6 @@
 import { currentUser } from '../session/token.ts'
 
-/** A person, service or the system itself, by name; the whole id on hover. */
+/** A person, a service or the system itself, by name; the full id appears on hover. */
 export const Person = ({ who }: { who: { id: string; name: string } }) => <span title={who.id}>{nameOf(who)}</span>
 
 export const nameOf = (who: { id: string; name: string }): string => who.name || who.id

@@ -5,12 +5,12 @@ import { byText, coneOf } from './graph.ts'
 import { essenceOf, specDigest } from './hashes.ts'
 import type { TargetDiff } from './types.ts'
 
-/** Releases shown in full; of more, the rest is covered by a digest. */
+/** How many releases are shown in full; a digest covers the rest. */
 const SHOWN = 200
 
 /**
- * What an approval of a gate is bound to: all that the cones of its guarded nodes will do, without versions, so that
- * one that moves without a value asks nobody (operations.md 3.3).
+ * The subject that an approval is bound to: everything that the cones of the gate's guarded nodes will do. It has no
+ * versions, so a version that moves without a changed value asks nobody (operations.md 3.3).
  */
 export const gateSubject = (
   operation_id: string,

@@ -5,7 +5,7 @@ import { operations } from '../../../db/operations/tables/index.ts'
 import type { TargetDiff } from '../graph/types.ts'
 import { type Measured, measuredOf } from './make.ts'
 
-/** What the plan of an operation came to: its changes as they were approved or taken over since, and its procedures' risk. */
+/** Returns the result of an operation's plan: its changes as approved or accepted since, and its procedures' risk. */
 export const plannedOf = async (
   db: Queryable,
   { operation_id, plan_id }: { operation_id: string; plan_id: string },
@@ -20,6 +20,6 @@ export const plannedOf = async (
   return { diff: [...diff.filter(({ resource_id }) => !newer.has(resource_id)), ...moved], ...measured }
 }
 
-/** What it changes about its targets. */
+/** Returns the plan's changes to its targets. */
 export const diffOf = async (db: Queryable, operation: Parameters<typeof plannedOf>[1]): Promise<TargetDiff[]> =>
   (await plannedOf(db, operation)).diff

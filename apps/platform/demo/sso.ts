@@ -9,7 +9,7 @@ const PEOPLE: DemoPerson[] = [
 ]
 const PORT = 7190
 
-/** A provider for `npm start -- --sso`, and the file that tells the apps of it. mia approves, tom reads, otto may not in. */
+/** A provider for `npm start -- --sso`, and the file that tells the apps. mia approves, tom reads, otto is refused. */
 export const startDemoProvider = async (signalbox_dir: string): Promise<DemoProvider> => {
   const provider = await startProvider({ port: PORT, people: PEOPLE })
   const dir = join(signalbox_dir, 'sso')

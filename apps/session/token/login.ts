@@ -25,18 +25,19 @@ export type Login = TokenPair & {
   session_id: string
   user_id: string
   folded_name: string
-  /** The id of the device, when the request came from a known one. */
+  /** Whether the request came from a known device. */
   known_device: boolean
 }
 
-/** Names that nobody has get ids too: credential must not take two of them for one. */
+/** Unknown names get ids too, so that credential never takes two of them for one. */
 const GHOSTS = 'f2b5a0d4-51c3-5f0e-9f0b-6a3c1d7e8b92'
 const TICK_MS = 50
 const BLOCK_S = 3600
 
 /**
- * Signs a user in, in the order of the specification. Whatever is wrong with name, status or password, the answer is
- * the same 401 after the same work: the charge comes first, the hash always runs, the reply waits for the next tick.
+ * Signs a user in, in the order of the specification. Whether the name, the status or the password is wrong, the answer
+ * is the same 401 after the same work. The charge comes first, the hash always runs, and the reply waits for the next
+ * tick.
  */
 export const login = async (deps: SessionDeps, request: LoginRequest): Promise<Login> => {
   const started = performance.now()
@@ -57,10 +58,10 @@ export const login = async (deps: SessionDeps, request: LoginRequest): Promise<L
   return done
 }
 
-/** How the audit row of a sign-in names the device: people are told of new ones. */
+/** How the audit row of a sign-in describes the device: people are notified of new ones. */
 export const deviceWord = (known: string | undefined): 'known' | 'new' => (known === undefined ? 'new' : 'known')
 
-/** Opens the session of a person who has proved all that is asked for; undefined if the account changed meanwhile. */
+/** Opens the session of a person who has proved everything required; `undefined` if the account changed meanwhile. */
 export const finishLogin = async (
   deps: SessionDeps,
   { user, folded_name, charge }: HalfSignedIn,
@@ -85,9 +86,9 @@ export const finishLogin = async (
 }
 
 /**
- * The second factors of which this person must prove one after the password; empty if none is asked for. Whoever set up
- * an authenticator app is always asked. A passkey is asked of the roles that the setting names: one who has none of
- * both signs in to add one, and may do no more (`issue.ts`).
+ * The second factors of which this person must prove one after the password; empty if none is required. A person with
+ * an authenticator app must always use one. A passkey is required of the roles in the setting; a person with neither
+ * signs in to add one and may do nothing else (`issue.ts`).
  */
 const factorsOf = async (deps: SessionDeps, user_id: string, totp: boolean, request_id: string): Promise<Factor[]> => {
   const roles: readonly string[] = deps.config.SESSION__SECOND_FACTOR__ROLES
@@ -107,7 +108,7 @@ type Factor = 'passkey' | 'totp'
 const secondFactorRequired = async (deps: SessionDeps, half: HalfSignedIn, factors: Factor[]) => {
   const factor_token = randomBytes(32).toString('base64url')
   await deps.flows.halve(factor_token, half)
-  return new AppError('policy_denied', 'second_factor_required', 'The password is right. Prove a second factor too.', {
+  return new AppError('policy_denied', 'second_factor_required', 'The password is right. Now prove a second factor.', {
     extra: { factor_token, factors },
   })
 }
@@ -124,7 +125,7 @@ const lockoutOf = ({ config }: SessionDeps) => ({
   close_at: config.SESSION__LOCKOUT__CLOSE_AT,
 })
 
-/** Charges the attempt before anything is looked up, so that parallel guesses cannot outrun the lock. */
+/** Charges the attempt before any lookup, so that parallel guesses cannot outrun the lock. */
 const beginAttempt = async (deps: SessionDeps, request: LoginRequest, folded_name: string): Promise<Charge> => {
   const attempt = { name: deps.nameOf(folded_name), device: deps.devices.knownFor(request.device_token, folded_name) }
   const begun = await deps.store.beginLogin(attempt, lockoutOf(deps))
@@ -137,7 +138,10 @@ const beginAttempt = async (deps: SessionDeps, request: LoginRequest, folded_nam
   })
 }
 
-/** Looks the user up and always checks the password, against nobody's if need be. An outage takes the charge back. */
+/**
+ * Looks the user up and always checks the password, against a nonexistent user's if necessary. An outage refunds the
+ * charge.
+ */
 const checkPassword = async (deps: SessionDeps, request: LoginRequest, charge: Charge) => {
   let asked = 'identity'
   try {
@@ -164,11 +168,11 @@ const checkPassword = async (deps: SessionDeps, request: LoginRequest, charge: C
   }
 }
 
-/** Whose share of the hash queue this is: that of the known device, else of the address. */
+/** Whose share of the hash queue this uses: the known device's, else the address's. */
 export const queueKeyOf = (deps: SessionDeps, { ip_address }: Client, device?: string): string =>
   device === undefined ? deps.nameOf(`address:${addressKey(ip_address ?? '')}`) : `device:${device}`
 
-/** The one refusal of a login, on the next tick after the request's start; the true cause stays with us. */
+/** The single refusal of a login, sent on the next tick after the request's start; the true cause is not disclosed. */
 const refuseLogin = async (
   deps: SessionDeps,
   request: LoginRequest,
@@ -192,22 +196,22 @@ const refuseLogin = async (
   return new AppError('invalid_credentials', 'invalid_credentials', 'Username or password is wrong.')
 }
 
-/** Counts a failure of an unknown person; an address with too many is blocked at the gateway. */
+/** Counts a failure of an unknown person; the gateway blocks an address with too many. */
 const countFailure = async ({ nameOf, store, config }: SessionDeps, { ip_address }: Client) => {
   const address = nameOf(`address:${addressKey(ip_address ?? '')}`)
   const bucket = { key: `login_failures:${address}`, rate: config.limits.login_failures }
   await store.limit([bucket], { key: address, seconds: BLOCK_S })
 }
 
-/** For whom a session is opened: by a password of this version, or through a provider. */
+/** The owner of a new session: by a password of this version, or through a provider. */
 export type SessionOwner = Pick<NewSession, 'user_id' | 'username' | 'mode'> & { amr: Method[] } & (
     | { password_version: number }
     | (Federated & { metadata: string })
   )
 
 /**
- * Opens a session and gives it its tokens; undefined if the user stopped being active, the session was revoked or the
- * password replaced in between: that closes the race of a login with a disable or a new password.
+ * Opens a session and gives it its tokens. Returns `undefined` if meanwhile the user was disabled, the session revoked
+ * or the password replaced. That closes the race between a login and a disable or a new password.
  */
 export const openSession = async (
   deps: SessionDeps,
@@ -243,7 +247,7 @@ export const openSession = async (
   return undefined
 }
 
-/** Stores and audits the sessions that had to go for a new one. */
+/** Stores and audits the sessions evicted by a new one. */
 export const noteEvicted = async (deps: SessionDeps, evicted: Revocation[], request_id: string) => {
   await deps.revocations.record(evicted)
   for (const { user_id, session_id } of evicted) {

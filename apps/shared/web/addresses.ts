@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net'
 
-/** The eight groups of an IPv6 address, without leading zeros. */
+/** Returns the eight groups of an IPv6 address, without leading zeros. */
 export const groupsOf = (address: string): string[] => {
   const [head = '', tail] = address.toLowerCase().split('::')
   const left = head ? head.split(':') : []
@@ -9,6 +9,9 @@ export const groupsOf = (address: string): string[] => {
   return [...left, ...Array<string>(Math.max(0, gap)).fill('0'), ...right].map((group) => group.replace(/^0+(?=.)/, ''))
 }
 
-/** The name under which an address is counted: IPv6 by /64, since one host may use every address of its network. */
+/**
+ * Returns the name under which an address is counted: IPv6 by /64, because one host may use every address of its
+ * network.
+ */
 export const addressKey = (address: string): string =>
   isIPv4(address) || address === '' ? address : `${groupsOf(address).slice(0, 4).join(':')}::/64`

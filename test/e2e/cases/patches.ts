@@ -167,7 +167,7 @@ describe('changing a running graph', () => {
       const eva = await tabOf('eva')
       await eva.goto(`${url}/evidence`)
       await press(eva, 'Download the signed file')
-      await eva.getByText('Ask an auditor, or whoever asked for the operation.').waitFor()
+      await eva.getByText('Ask an auditor, or the person who requested the operation.').waitFor()
       await eva.close()
     },
     PATIENCE_MS,

@@ -95,7 +95,7 @@ describe('a session in the browser', () => {
       await again.goto(link)
       await again.getByLabel('New password').fill(`${account.password}-too`)
       await press(again, 'Set password')
-      await again.getByText('This enrolment link is not valid, was used, or has ended.').waitFor()
+      await again.getByText('This enrolment link is invalid, used or expired.').waitFor()
       await again.getByLabel('Enrollment token').waitFor()
       expect(await accessibilityOf(again)).toEqual([])
       await again.context().close()

@@ -39,7 +39,7 @@ describe('an authenticator app', () => {
       expect(await accessibilityOf(page)).toEqual([])
       await code.fill('000000')
       await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-      await page.getByText('The code is wrong, or was used already.').waitFor()
+      await page.getByText('The code is wrong or was already used.').waitFor()
       await code.fill(soon(secret, 1).replace(/^.{3}/, '$& '))
       await page.getByRole('button', { name: 'Sign in', exact: true }).click()
       await page.getByRole('button', { name: /Signed in as otto/ }).waitFor()

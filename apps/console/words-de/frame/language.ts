@@ -3,6 +3,6 @@ export const LANGUAGE = 'de-DE'
 
 const NOUN = /^(Ergebnis|Versuch|Eingaben|Wartung)/
 
-/** A word of its own, such as a status, within a sentence: only nouns keep their capital. */
+/** A standalone word, such as a status, within a sentence: only nouns keep their capital. */
 export const inSentence = (word: string): string =>
   NOUN.test(word) ? word : word.charAt(0).toLowerCase() + word.slice(1)

@@ -1,5 +1,5 @@
 /** The language of times and numbers. */
 export const LANGUAGE = 'en-GB'
 
-/** A word of its own, such as a status, within a sentence. */
+/** A standalone word, such as a status, within a sentence. */
 export const inSentence = (word: string): string => word.toLowerCase()

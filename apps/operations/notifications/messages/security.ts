@@ -18,7 +18,7 @@ const SUBJECTS: Record<SecurityEvent, string> = {
   'key.ending': 'A credential of a machine that you answer for ends soon.',
 }
 
-/** Which credential ends, when, and how it is replaced. */
+/** Says which credential ends, when, and how to replace it. */
 const endingMessage = (about: string, { console_url, content }: Style): Message => {
   const subject = SUBJECTS['key.ending']
   const link = `${console_url}/admin/machines`
@@ -31,7 +31,10 @@ const endingMessage = (about: string, { console_url, content }: Style): Message 
   )
 }
 
-/** What happened, when and from where, and the way to act on it. It holds no token, and its link ends no session by itself. */
+/**
+ * Says what happened, when and from where, and how to act on it. It holds no token, and following its link ends no
+ * session.
+ */
 export const securityMessage = (fact: SecurityFact, style: Style): Message => {
   const { console_url, content } = style
   const { event, at, ip_address, user_agent, about } = fact

@@ -6,7 +6,7 @@ export const ProviderParams = Type.Object({ provider: text('corp', { pattern: '^
 export const IdentityProviderList = Type.Object({
   items: Type.Array(Type.Object({ id: text('corp'), title: text('Example Corp') })),
 })
-/** Who a person is at the providers. */
+/** A person's identities at the providers. */
 export const ExternalIdentityList = Type.Object({
   items: Type.Array(
     Type.Object({
