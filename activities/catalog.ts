@@ -13,9 +13,7 @@ import type { ActivityDeps } from './deps.ts'
 
 export type CatalogInput = { operation_id: string; node_id: string; generation: number; attempt: number }
 
-/**
- * Catalog writes of nodes and of their undos (operations.md 7.1): one command, with the same id and key on every try.
- */
+/** Catalog writes of nodes and their undos (operations.md 7.1): one command, with the same id and key on every try. */
 export const createCatalogActivities = (deps: ActivityDeps) => ({
   /** For a node that succeeded. */
   apply_catalog_result: (input: CatalogInput): Promise<CatalogResult> => writeOnce(deps, input, 'run'),

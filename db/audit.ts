@@ -34,9 +34,7 @@ export const auditColumns = () => ({
   seal_hash: text('seal_hash'),
 })
 
-/**
- * The audit log of one schema (reliability.md 5.4). Apps insert and read; only the relay seals the rows into a chain.
- */
+/** The audit log of one schema (reliability.md 5.4). Apps insert and read; only the relay seals rows into a chain. */
 export const auditTable = <N extends string>(schema: PgSchema, name: N) =>
   schema.table(
     name,

@@ -83,9 +83,7 @@ export const createDb = (
   return { db, pool, close: () => pool.end() }
 }
 
-/**
- * How many statements one process prepares: statements with endlessly varying parts must not fill the server's memory.
- */
+/** How many statements one process prepares: endlessly varying statements must not fill the server's memory. */
 const MAX_PREPARED = 400
 const prepared = new Map<string, string>()
 const seenOnce = new Set<string>()

@@ -4,9 +4,7 @@ import { type Db, equals, type Queryable, type Tx } from './client.ts'
 import { at } from './columns.ts'
 import { pruneRows } from './prune.ts'
 
-/**
- * The tables of an event consumer (reliability.md 4.1): seen events, version per aggregate, parked events, projections.
- */
+/** The tables of an event consumer (reliability.md 4.1): seen events, version per aggregate, parked events, state. */
 export const inboxTables = (schema: PgSchema) => ({
   inbox: schema.table(
     'inbox',

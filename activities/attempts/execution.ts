@@ -194,9 +194,7 @@ const asFailure = (error: unknown): Failed => {
   throw error
 }
 
-/**
- * The running attempt: its context, heartbeat and log. It stops when told to, or when its fencing token is outdated.
- */
+/** The running attempt: its context, heartbeat and log. Stops when told to, or when its fencing token is outdated. */
 const startAttempt = (
   deps: ActivityDeps,
   ref: AttemptRef,

@@ -39,9 +39,7 @@ export const pruneHistory = async ({ db, clock, config }: CatalogDeps, stopped: 
   await pruneInbox(db, inboxOf)
 }
 
-/**
- * Sweeps health and providers, and cleans up at intervals, in one process of all; `stop` waits for the current turn.
- */
+/** Sweeps health and providers, and cleans up at intervals, in one process of all; `stop` waits for this turn. */
 export const startSweeper = (deps: CatalogDeps) => {
   const stopping = new AbortController()
   const stopped = () => stopping.signal.aborted

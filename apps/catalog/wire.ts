@@ -23,9 +23,7 @@ import { createProofs } from './projections/proofs.ts'
 
 type DepsOptions = { telemetry?: Telemetry; clock?: Clock }
 
-/**
- * Everything that the catalog's modules work with, built from one configuration. Stores the packs and loads the types.
- */
+/** Everything the catalog's modules work with, built from one configuration. Stores the packs and loads the types. */
 export const createDeps = async (
   config: CatalogConfig,
   trust: Trust,

@@ -53,9 +53,7 @@ const TABLES = `
     primary key (hostname, key, path)) strict;
   create table if not exists fences (hostname text not null, node text not null, fence integer not null, primary key (hostname, node)) strict;`
 
-/**
- * Hosts, effects and answers in one SQLite file with full synchronization, so it survives any crash of this process.
- */
+/** Hosts, effects and answers in one SQLite file with full synchronization, so it survives a crash of this process. */
 export const openStore = (file: string) => {
   if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true })
   const db = new DatabaseSync(file)

@@ -24,9 +24,7 @@ const USAGE = {
   confirm: 'usage: confirm CHANGE',
 } as const
 
-/**
- * `npm run admin -- identity <verb>`: actions that need identity's own keys and database. Each returns its exit code.
- */
+/** `npm run admin -- identity <verb>`: actions that need identity's own keys and database. Returns exit codes. */
 export const verbs: Record<string, (args: string[]) => Promise<number>> = {
   'bootstrap-admin': (args) => {
     const asked = parse(args)

@@ -30,9 +30,7 @@ import { createApprovers } from './policies/approvers.ts'
 import { loadPolicies } from './policies/cedar.ts'
 import { loadPlanPolicies } from './policies/plans.ts'
 
-/**
- * Creates all dependencies of the routes from one configuration; opens the database pool, waits for no other service.
- */
+/** Creates all dependencies of the routes from one configuration: opens the database pool, waits for no other app. */
 export const createDeps = (
   config: OperationsConfig,
   trust: Trust,

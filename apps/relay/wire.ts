@@ -12,9 +12,7 @@ import { createEngine } from './commands/temporal.ts'
 import type { RelayConfig } from './config.ts'
 import type { RelayDeps } from './deps.ts'
 
-/**
- * Opens the relay's dependencies without waiting for NATS, Temporal or session: an outage holds back only its own part.
- */
+/** Opens the relay's dependencies without waiting for NATS, Temporal or session: an outage delays only its own part. */
 export const createDeps = async (config: RelayConfig): Promise<RelayDeps> => {
   const telemetry = createTelemetry('relay')
   const pool = new pg.Pool({

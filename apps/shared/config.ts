@@ -3,9 +3,7 @@ import { join } from 'node:path'
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 
-/**
- * The start stops because the environment is wrong; only the message is printed. `faults` are those of single settings.
- */
+/** The start stops because the environment is wrong; only the message is printed. `faults` names single settings. */
 export class ConfigError extends Error {
   readonly faults: readonly string[]
   constructor(message: string, faults: readonly string[] = []) {

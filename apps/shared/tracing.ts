@@ -52,9 +52,7 @@ export const startTracing = async (app: string, env: NodeJS.ProcessEnv = process
   return () => provider.shutdown()
 }
 
-/**
- * Returns the collector, how often it gets metrics, and this process's name there; no name if there is no collector.
- */
+/** Returns the collector, how often it gets metrics, and this process's name there; no name without a collector. */
 export const loadCollector = async (app: string, env: NodeJS.ProcessEnv) => {
   const { SIGNALBOX__TELEMETRY__OTLP_URL: url, SIGNALBOX__TELEMETRY__METRICS_S: metrics_s } = loadConfig(schema, env)
   const { resourceFromAttributes } = url === undefined ? {} : await import('@opentelemetry/resources')

@@ -26,9 +26,7 @@ export type TokenConfig = Type.Static<typeof schema>
 
 const SLACK_S = 60
 
-/**
- * Reads the settings. In production a key must be published long enough before its use for every verifier to know it.
- */
+/** Reads the settings. In production a key must be published long enough before use for every verifier to know it. */
 export const loadTokenConfig = (env: NodeJS.ProcessEnv = process.env): TokenConfig => {
   const config = loadConfig(schema, env)
   const least = config.AUTH__JWKS__CACHE_S + config.AUTH__JWKS__COOLDOWN_S + SLACK_S

@@ -32,9 +32,7 @@ export const pack = t(
   },
   (c) => [primaryKey({ columns: [c.pack, c.version] })],
 )
-/**
- * One row per version; `id` stands for the key and is the same in all its versions. `retired`: removed from the files.
- */
+/** One row per version; `id` stands for the key and is the same in all versions. `retired`: removed from the files. */
 export const type = t(
   'type',
   {

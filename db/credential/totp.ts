@@ -9,9 +9,7 @@ export const getTotp = (db: Queryable, user_id: string) =>
 export const lockTotp = (tx: Tx, user_id: string) =>
   tx.select().from(totp_factors).where(eq(totp_factors.user_id, user_id)).for('update').then(first)
 
-/**
- * Replaces the previous authenticator app. Returns `undefined` if this setup was already saved: its codes stay used.
- */
+/** Replaces the previous authenticator app. Returns `undefined` if this setup was already saved: codes stay used. */
 export const saveTotp = (db: Queryable, row: typeof totp_factors.$inferInsert) =>
   db
     .insert(totp_factors)

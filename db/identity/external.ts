@@ -9,9 +9,7 @@ type SignInRights = {
   groups: { group_key: string; roles: string[] }[]
 }
 
-/**
- * A person's current rights and the rights of these groups, in one query: each sign-in through a provider needs them.
- */
+/** A person's current rights and those of these groups, in one query: each sign-in through a provider needs them. */
 export const rightsAtSignIn = async (
   db: Queryable,
   user_id: string,

@@ -24,9 +24,7 @@ export const revocations = sessionSchema.table(
     request_id: text('request_id'),
     actor_type: text('actor_type').notNull(),
     actor_id: text('actor_id'),
-    /**
-     * Until then an old copy of Redis could contain the session's record: its longest lifetime after the revocation.
-     */
+    /** Until then an old copy of Redis could contain the session's record: its longest lifetime after revocation. */
     expires_at: at('expires_at').notNull().default(sql`clock_timestamp() + interval '30 days'`),
   },
   (t) => [index().on(t.expires_at), index().on(t.user_id)],

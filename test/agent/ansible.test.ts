@@ -5,7 +5,7 @@ import { until } from '../support/until.ts'
 import { type Agent, type Lab, startLab } from './support/agent.ts'
 import { locateAnsible, startSshd } from './support/tools.ts'
 
-/** ansible-playbook over a real sshd: a forecast in check mode, the run, and each host by itself. */
+/** ansible-playbook over a real sshd: a forecast in check mode, the run, and each host separately. */
 let lab: Lab
 let sshd: Awaited<ReturnType<typeof startSshd>>
 let file: Record<string, unknown>
@@ -46,7 +46,7 @@ beforeAll(async () => {
       task('half', 'ansible.builtin.shell', `test {{ inventory_hostname }} = web1 && echo one >> ${dest('half')}`),
     ),
   )
-  // The tool shows no diffs of this size unless it is told to.
+  // By default the tool shows no diffs of this size.
   writeFileSync(join(web, 'ansible.cfg'), '[defaults]\nmax_diff_size = 100000000\n')
   chmodSync(web, 0o755)
   const lines = Array.from({ length: 100_000 }, (_, i) => (i === 2 ? `a ${SECRET}` : `${i} ${'x'.repeat(95)}`))

@@ -144,7 +144,7 @@ it('a connection that is lost before the program begins is definite; afterwards 
     error_message: expect.stringContaining('Look at the host'),
   })
   await until(() => effects('cut').includes('ended'), { timeout_ms: 30_000, what: 'the program ended by its host' })
-  // Cut after any number of bytes: what is said to have no effect has none.
+  // The connection is cut after any number of bytes: an attempt reported to have no effect has none.
   const states = new Set<string>()
   for (let bytes = 500; bytes < 9500; bytes += 600) {
     link.mend()

@@ -4,9 +4,7 @@ import type { Bookkeeping, Execution, Local } from '../../activities/index.ts'
 import type { OperationInput } from './messages.ts'
 import type { AttemptResult, CatalogResult, Effect, Event, GraphPage, RunEffect } from './state/events.ts'
 
-/**
- * Time beyond its slice that an activity may take: claim and result each wait up to 20 s for an unavailable Postgres.
- */
+/** Time beyond its slice that an activity may take: claim and result each wait up to 20 s for Postgres. */
 const MARGIN_S = 45
 
 const patient = { initialInterval: 200, maximumInterval: '10s', backoffCoefficient: 2 } as const

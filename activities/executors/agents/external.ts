@@ -16,9 +16,7 @@ export type OutsideDeps = {
 
 const START_S = 60
 const HEARTBEAT_S = 30
-/**
- * An answer ends the wait at once (the command node_result). This is the longest interval between checks for silence.
- */
+/** An answer ends the wait at once (the command node_result). This is the longest interval between silence checks. */
 const LOOK_S = 60
 
 /**

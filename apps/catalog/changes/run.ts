@@ -97,9 +97,7 @@ export const tryItems = async (
   }
 }
 
-/**
- * Turns the refusal of one item into the answer to the whole: names the item, with pointers from the root of the body.
- */
+/** Turns the refusal of one item into the answer to the whole: names the item, with pointers from the body's root. */
 export const refusedAt =
   (member: string): AtItem =>
   (error, index) => {

@@ -57,9 +57,7 @@ export const commandLog = ({ clock, config }: Uses<'clock' | 'config'>): Keys<Co
   names: ({ command_id, scope, idempotency_key }) => [command_id, `${scope} ${idempotency_key}`],
 })
 
-/**
- * The answer in the row that holds this id, else this key; or the refusal if the id or key belongs to another command.
- */
+/** The answer in the row of this id, else of this key; or the refusal if the id or key belongs to another command. */
 const usedBy = (command: Command, known: readonly CommandLogRow[]): Used | AppError => {
   const hasKey = ({ scope, idempotency_key }: CommandLogRow) =>
     scope === command.scope && idempotency_key === command.idempotency_key

@@ -14,9 +14,7 @@ const refuse = (index: number, message: string) =>
 
 type Container = Json[] | Map<string, Json>
 
-/**
- * A patch that copies its own copies doubles the document each time, so the total size of all copies stays below this.
- */
+/** A patch that copies its own copies doubles the document each time, so the size of all copies stays below this. */
 const MAX_COPIED = 1_048_576
 
 /**

@@ -38,9 +38,7 @@ const violationOf = ({ keyword, instancePath, params, message }: ErrorObject, at
   }
 }
 
-/**
- * Whether a schema defines the place of a pointer: its sub-schema, `open` if anything is allowed there, or `undefined`.
- */
+/** Whether a schema defines the place of a pointer: its sub-schema, `open` if anything is allowed, or `undefined`. */
 export const schemaAt = (root: JsonObject, pointer: string): JsonObject | 'open' | undefined => {
   let schema: JsonObject | 'open' | undefined = resolve(root, root)
   for (const token of parsePointer(pointer) ?? []) {

@@ -96,9 +96,7 @@ const swapIn = async (growth: Growth, fresh: Store): Promise<void> => {
   growth.log.info({ ...fresh.figures(), ...times }, 'the graph is in memory')
 }
 
-/**
- * One step of a trial: load it, wait until all log rows that it may contain have numbers, then compare at one position.
- */
+/** One step of a trial: load it, wait until all log rows that it may contain have numbers, compare at one position. */
 const compareWith = async (growth: Growth, one: Trial, current: Store): Promise<void> => {
   const { source } = growth
   const end = (error?: unknown): void => {

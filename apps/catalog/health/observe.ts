@@ -73,9 +73,7 @@ type Settled = {
   checks_changed?: CheckChange[]
 }
 
-/**
- * Updates stored health from the checks and the lifecycle, and emits an event if it moved. Returns the row afterwards.
- */
+/** Updates stored health from the checks and the lifecycle, and emits an event if it moved. Returns the new row. */
 export const settleHealth = async (
   tx: Tx,
   deps: CatalogDeps,

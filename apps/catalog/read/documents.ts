@@ -4,9 +4,7 @@ import { mergeDiff } from '../../shared/data/merge-patch.ts'
 import { changedPaths, type JsonObject } from '../document/pointers.ts'
 import type { Types } from '../packs/registry.ts'
 
-/**
- * The shapes in which a resource leaves the catalog: as a single view, as a list item, and as the document of events.
- */
+/** The shapes in which a resource leaves the catalog: as a single view, a list item, and the document of events. */
 
 /** A database timestamp as RFC 3339 in UTC with microseconds. */
 export const timeText = (text: string): string => {
@@ -67,9 +65,7 @@ export const storedDocument = (document: ResourceDocument): JsonObject =>
 
 const BOOKKEEPING = /^(version|(observed_)?generation|drift|last_operation|updated_(at|by))$/
 
-/**
- * Pointers that a change touches. Members that the server counts or derives are left out, and null counts as absent.
- */
+/** Pointers that a change touches. Leaves out members that the server counts or derives; null counts as absent. */
 export const factsChanged = (before: ResourceDocument, after: ResourceDocument): string[] => {
   const [old, next] = [before, after] as Record<string, unknown>[]
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort()
@@ -138,9 +134,7 @@ export const itemOf = (row: ResourceRow, scope: Scope, types: Types, with_state:
   return item
 }
 
-/**
- * Covers everything that the document shows: its version, its health, and its place, because its ancestors may move.
- */
+/** Covers everything that the document shows: its version, health and place, because its ancestors may move. */
 export const etagOf = (row: Pick<ResourceRow, 'version' | 'health_revision' | 'path'>): string =>
   `"${row.version}-${row.health_revision}${placeOf(row.path)}"`
 

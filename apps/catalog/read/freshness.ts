@@ -77,9 +77,7 @@ export const requireFresh = async (
   await awaitGraph(deps, { ...(change && { change }), ...(max_lag_ms !== undefined && { max_lag_ms }) })
 }
 
-/**
- * Refuses a query that only the graph in memory can answer, while it is loading (503) or if it is switched off (422).
- */
+/** Refuses a query that only the graph in memory can answer: 503 while it is loading, 422 if it is switched off. */
 export const graphMissing = ({ graph, config }: Uses<'graph' | 'config'>, what: string, instead: string): AppError =>
   graph.enabled
     ? new AppError('stale_projection', 'graph_warming', `${what} is read from the graph in memory, which is loading.`, {

@@ -140,9 +140,7 @@ type Part = {
   capabilities?: { provided: number; required: number }
 }
 
-/**
- * The parts that `include` adds to rows besides their states: stored own health, and counts of what the reader sees.
- */
+/** What `include` adds to rows besides their states: stored own health, and counts of the rows the reader sees. */
 export const partsOf = async (
   deps: CatalogDeps,
   rows: readonly ResourceRow[],

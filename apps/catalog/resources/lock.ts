@@ -42,9 +42,7 @@ export const lockResource = async (tx: Tx, types: Types, resource_id: string, wi
   return (alone ? lockAlone : lockWithPeers)(tx, types, resource_id, wish)
 }
 
-/**
- * Like `lockResource`, for a caller with limited rights: 404, or 403 for a resource that they see but may not write.
- */
+/** Like `lockResource`, for a caller with limited rights: 404, or 403 for a resource that they see but cannot write. */
 export const lockToWrite = async (
   tx: Tx,
   deps: CatalogDeps,

@@ -152,9 +152,7 @@ export const writeVersion = async (
   return { row: now, changed_paths }
 }
 
-/**
- * Stores the reference to the operation and its evidence, both for applied commands and for those that changed nothing.
- */
+/** Stores the reference to the operation and its evidence, also for commands that changed nothing. */
 export const keepReferences = async (tx: Tx, row: ResourceRow, version_from: number, cause: Cause): Promise<void> => {
   const { operation, evidence } = referencesOf(row, version_from, cause)
   const [first, ...others] = evidence

@@ -12,9 +12,7 @@ export type End = { type: StoredType; rid: string }
 const ruleOf = (type: StoredType, type_key: string, direction: 'out' | 'in') =>
   type.relationships.find((rule) => rule.type_key === type_key && rule.direction === direction)
 
-/**
- * Whether both ends may be connected: the relationship type allows them, and neither end's own type excludes the other.
- */
+/** Whether both ends may be connected: the relationship type allows them, and neither end's type excludes the other. */
 export const isAllowed = (
   types: Types,
   relation: StoredRelationshipType,

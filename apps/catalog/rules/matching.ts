@@ -71,9 +71,7 @@ const scopeMismatch = (scope: MatchScope, mine: Scope, theirs: Scope): Mismatch 
     : { rule: 'scope', wanted: { [level]: mine[level] }, offered: { [level]: theirs[level] } }
 }
 
-/**
- * Whether an offered value satisfies a wanted one by a match rule of the definition. A missing value satisfies none.
- */
+/** Whether an offered value satisfies a wanted one by a match rule of the definition. A missing value never does. */
 export const meets = (rule: string, wanted: unknown, offered: unknown): boolean => {
   if (offered === undefined) return false
   if (rule === 'gte' || rule === 'lte') {
@@ -91,9 +89,7 @@ export const meets = (rule: string, wanted: unknown, offered: unknown): boolean 
   return equalJson(offered, wanted)
 }
 
-/**
- * The capacity that can still be claimed: an exclusive provider once, a counted one up to its total; null is unlimited.
- */
+/** The capacity left to claim: an exclusive provider once, a counted one up to its total; null is unlimited. */
 export const freeOf = (
   sharing: string,
   capacity: { total?: number; used?: number } | null,

@@ -3,9 +3,7 @@ import { usageError } from '../errors.ts'
 /** Applies a JSONata expression to the data to print. */
 export type Selection = (body: unknown) => Promise<unknown>
 
-/**
- * The selection of `--select`; `undefined` without it. Throws a usage error that shows where the expression is wrong.
- */
+/** The selection of `--select`; `undefined` without it. Throws a usage error that shows where it is wrong. */
 export const selectionOf = async (expression: string | undefined): Promise<Selection | undefined> => {
   if (expression === undefined) return undefined
   // Loaded only on demand: it would slow the start of every other command.

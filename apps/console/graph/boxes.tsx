@@ -73,9 +73,7 @@ const ComparedStep = ({ name, kind, mark, at }: Pick<Data, 'name' | 'mark' | 'at
   </div>
 )
 
-/**
- * A gate before its guarded nodes: its question, and whether it is open, approved or rejected. Round, unlike a node.
- */
+/** A gate before its guarded nodes: its question, and whether it is open, approved or rejected. Round, not square. */
 export const GateBox = memo(({ id, data }: NodeProps) => {
   const { at, selected, only, mark, patched } = data as Data
   const gate = useGateState(id)

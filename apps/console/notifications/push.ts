@@ -44,9 +44,7 @@ export const stopPush = async (): Promise<Problem | null> => {
   return send('DELETE', PATH)
 }
 
-/**
- * After a sign-in, the subscription moves to the same person's new session. Otherwise, as after a sign-out, it ends.
- */
+/** After a sign-in, the subscription moves to the same person's new session. Otherwise, as on sign-out, it ends. */
 export const followPush = async (): Promise<void> => {
   const subscription = await held()
   if (subscription === null) return

@@ -39,9 +39,7 @@ const withCommon = ({ deps, exchange }: Sent, own: HeaderList, policy: HeaderLis
 
 const API_POLICY = apiPolicy(undefined)
 
-/**
- * Writes the head of an upstream's answer, with our headers; redirects reach the client only on routes that allow them.
- */
+/** Writes the head of an upstream's answer with our headers. Redirects pass only on routes that allow them. */
 export const beginAnswer = (
   sent: Sent,
   upstream: Upstream,

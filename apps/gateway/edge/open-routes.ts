@@ -64,9 +64,7 @@ const chargeLogin = async (deps: GatewayDeps, { req, res }: Exchange, login: Log
   return guard.charge('login', [{ key: `login_ip:${address}`, rate: limits.login_ip }, ...by_name], address)
 }
 
-/**
- * Returns the id of the device if its token is ours and for this name, wherever the mode of the login keeps the token.
- */
+/** Returns the id of the device if its token is ours and for this name, wherever the login mode keeps the token. */
 const knownDevice = ({ devices }: GatewayDeps, { headers }: IncomingMessage, { device_token }: Login, name: string) => {
   const kept = [device_token, ...[true, false].map((secure) => onlyCookie(headers.cookie, deviceCookie(secure)))]
   for (const token of kept) {

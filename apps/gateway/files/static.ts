@@ -84,9 +84,7 @@ export const createStaticFiles = (dir: string, meta: Record<string, string>) => 
   const pageFor = (headers: IncomingHttpHeaders) =>
     files.get(PAGES[languageOf(headers)] ?? '') ?? files.get('/index.html')
 
-  /**
-   * Returns the file of a path, or the console's page in the reader's language if a browser asks for one of its routes.
-   */
+  /** Returns the file of a path, or the console's page in the reader's language if a browser asks for a route of it. */
   return async (
     path: string,
     segments: readonly string[],

@@ -78,9 +78,7 @@ export const createGuard = (deps: GuardDeps) => {
     if (wait !== undefined) throw limited(limit, wait)
   }
 
-  /**
-   * Counts a refused token. An address with too many is blocked: its next refused tokens are answered as rate limited.
-   */
+  /** Counts a refused token. An address with too many is blocked: its next refused tokens are rate limited. */
   const noteFailure = async ({ key }: ClientAddress) => {
     const buckets = [{ key: `failed:${nameOf(`address:${key}`)}`, rate: limits.failed_tokens }]
     const verdict = await redisGate.limit(buckets)

@@ -19,9 +19,7 @@ export type LimitClass =
   | 'device'
   | 'none'
 
-/**
- * One endpoint of the public API. The service checks `permission`; the gateway only distinguishes `none` from the rest.
- */
+/** One endpoint of the public API. The service checks `permission`; the gateway only tells `none` from the rest. */
 export type Route = {
   method: Method
   path: string

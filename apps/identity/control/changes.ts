@@ -25,9 +25,7 @@ import {
 import { type ControlDeps, isSensitive, lockControl, noteDual } from './dual.ts'
 import { type Asked, digestOf, subjectOf } from './subject.ts'
 
-/**
- * Who makes a change, as stored in rows. `link`: the id under which credential creates a link that no one sees whole.
- */
+/** Who makes a change, as stored in rows. `link`: the id under which credential makes a link that no one sees whole. */
 export type By = { requested_by: string; confirmed_by: string | null; link: string | null }
 
 /** What a measure works with; `requester` is the requesting user's id. */

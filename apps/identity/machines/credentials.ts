@@ -22,9 +22,7 @@ const invalid = (code: 'schema_violation' | 'issuer_not_trusted', detail: string
 
 const DAY_MS = 86_400_000
 
-/**
- * POST adm/machines/{machine_id}/credentials: the credential, or the pending change. A key appears only in this answer.
- */
+/** POST adm/machines/{machine_id}/credentials: the credential, or the pending change. Only this answer shows a key. */
 export const createCredential = async (
   deps: IdentityDeps,
   req: FastifyRequest,

@@ -64,9 +64,7 @@ export const enrol = async (deps: AccountDeps, body: Enrolment, request: EnrolRe
 const ownsAlone = (user: UserRow, link: string): boolean =>
   user.reset_link === link && (user.link_shown || user.reset_by === 'system' || user.recovering)
 
-/**
- * The authenticator app is removed like passkeys, and before the account opens, because it is stored in another app.
- */
+/** The authenticator app is removed like passkeys, before the account opens, because another app stores it. */
 const endTotp = async (deps: AccountDeps, user_id: string, link: string, { request_id }: EnrolRequest) => {
   const user = await getUser(deps.db, user_id)
   if (!user || !ownsAlone(user, link)) return

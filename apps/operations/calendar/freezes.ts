@@ -81,9 +81,7 @@ export const tellUntold = async (deps: FreezeDeps, older_than_s = TELL_WITHIN_S)
   return untold.length
 }
 
-/**
- * Tells each operation in a separate transaction, once per change; returns how many operations it made a difference to.
- */
+/** Tells each operation in a separate transaction, once per change; returns how many operations it affected. */
 export const tell = async (
   deps: FreezeDeps,
   { freeze_id, revision }: Pick<PutFreeze, 'freeze_id' | 'revision'>,

@@ -47,9 +47,7 @@ export const KNOWN_EVENTS: ReadonlySet<string> = new Set([
   'intent.requested',
   ...IGNORED,
 ])
-/**
- * How often a gap is filled before the event is given back. One gap can reveal another (an intent, then its resource).
- */
+/** How often a gap is filled before the event is given back. One gap can reveal another (intent, then resource). */
 const FILLS = 3
 
 const applyKnown = async (deps: ApplyDeps, event: CatalogEvent): Promise<Applied> => {

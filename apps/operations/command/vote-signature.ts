@@ -12,9 +12,7 @@ import type { SignedBy, Trust, Uses } from '../deps.ts'
 
 const BALLOT_S = 300
 
-/**
- * Issues a ballot for the caller's passkey (federation.md 8). It states the page; the vote compares it with the rows.
- */
+/** Issues a ballot for the caller's passkey (federation.md 8). It states the page; the vote compares it with rows. */
 export const issueBallot = async (
   { db, clock, trust }: Uses<'clock' | 'db' | 'trust'>,
   { user_id }: Caller,

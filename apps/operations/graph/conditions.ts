@@ -76,9 +76,7 @@ const spliceStep = (chain: Chain, nodeOf: (step: string) => string | undefined):
   return [{ start: chain.node.range.start, end: chain.node.range.end, text: `nodes${path}` }]
 }
 
-/**
- * A missing value is still an error, but only if the evaluation reaches it: `has(target.x) && target.x == 1` is fine.
- */
+/** A missing value is still an error, but only if evaluation reaches it: `has(target.x) && target.x == 1` is fine. */
 const valueText = (text: string, roots: Record<string, unknown>): string => {
   try {
     return literal(compileCel(text, PLAN_ROOTS).evaluate(roots))

@@ -101,9 +101,7 @@ export const EXECUTORS: ReadonlyMap<string, ExecutorFacts> = new Map([
  */
 export type ProgramRules = (program: string, args: readonly string[] | undefined) => Fault | undefined
 
-/**
- * Returns the fault for which the policy would refuse a program run; values known only at dispatch are checked there.
- */
+/** Returns the fault for which the policy would refuse a program; values known only at dispatch are checked there. */
 export const programFault = (executor: string, values: unknown, rules: ProgramRules): Fault | undefined => {
   if (executor !== 'command' || !isObject(values) || typeof values.program !== 'string') return undefined
   const args = values.args ?? []

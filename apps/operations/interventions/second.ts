@@ -42,9 +42,7 @@ const POLICY = { ...rules, digest: digest(rules) } as unknown as GatePolicy
 
 const authorOf = ({ id, name, behind }: Actor) => ({ id, name, ...(behind && { behind }) })
 
-/**
- * Opens a gate with the intervention as its subject. It is possible now, and is done when another person approves it.
- */
+/** Opens a gate with the intervention as its subject. It is possible now, and done once another person approves it. */
 export const askSecondPerson = async (
   deps: InterventionDeps,
   tx: Tx,

@@ -18,9 +18,7 @@ import type { Uses } from '../deps.ts'
 
 type Place = { operation_id: string; node_id: string }
 
-/**
- * Returns a part of the log of one attempt. A node that never began has an empty log; an unknown attempt is not_found.
- */
+/** Returns a part of an attempt's log. A node that never began has an empty log; an unknown attempt is not_found. */
 export const readLog = async (deps: Uses<'db'>, place: Place, query: LogQuery): Promise<LogPage> => {
   const ref = await refOf(deps, place, query)
   if (!ref) return EMPTY

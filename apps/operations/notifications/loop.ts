@@ -39,9 +39,7 @@ export const startNotifier = (deps: Deps): Loop => {
   }
 }
 
-/**
- * Removes a browser from its owner's list when its session ends. If this is missed, it is removed before the next push.
- */
+/** Removes a browser from its owner's list when its session ends. If missed, the next push removes it. */
 const forgetDevices = ({ config, db, nats, telemetry }: Deps) =>
   nats.onConnect((nc) => {
     nc.subscribe(prefixed(config.SIGNALBOX__NATS__PREFIX, 'auth.session.revoked.v1'), {

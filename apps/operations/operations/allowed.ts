@@ -17,9 +17,7 @@ export type Offered = {
   freezes: readonly { freeze_id: string; approvers: readonly string[] }[]
 }
 
-/**
- * Returns whether the caller may intervene in the whole operation, by type; the objects in a payload are checked later.
- */
+/** Returns whether the caller may intervene in the whole operation, by type; payload objects are checked later. */
 export const operationInterventions = (
   authority: Authority,
   caller: Caller,

@@ -73,9 +73,7 @@ export const requireVisible = async (deps: Uses<'db'>, caller: Caller, operation
 
 const COLLAPSE_ABOVE = 500
 
-/**
- * Returns the drawing with live states, nodes in rank order; collapsed groups keep their counts and omit their nodes.
- */
+/** Returns the drawing with live states, nodes in rank order; collapsed groups keep counts and omit their nodes. */
 export const readGraph = async (
   deps: Uses<'db'>,
   operation_id: string,

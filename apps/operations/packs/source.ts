@@ -55,9 +55,7 @@ export type Source<T = unknown> = {
   report: (pointer: string, rule: PackRule, reason: string) => void
 }
 
-/**
- * Reads one YAML 1.2 document (core schema) as plain JSON. `undefined` if it has faults, which are then on the list.
- */
+/** Reads one YAML 1.2 document (core schema) as plain JSON. `undefined` if it has faults, which are on the list. */
 const readYaml = (file: string, faults: PackFault[]): Source | undefined => {
   const broken = (reason: string, rule: PackRule = 'yaml', at = '') =>
     void faults.push({ place: `${file}${at}`, pointer: '', rule, reason })

@@ -132,9 +132,7 @@ const approveSteps = (
   return { ...steps, ahead: heads.ahead }
 }
 
-/**
- * Returns the evidence of an approved patch: the rules that its votes satisfied, and those of the gates that it adds.
- */
+/** Returns the evidence of an approved patch: the rules that its votes satisfied, and those of gates that it adds. */
 const approvedSubject = (
   { required, proposer_id }: PatchRow,
   { gates }: Pick<Revision, 'gates'>,

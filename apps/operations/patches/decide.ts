@@ -44,9 +44,7 @@ export const refuseUnsound = ({ patched: { violations } }: Outlook): void => {
   )
 }
 
-/**
- * A pool may resolve only secrets that the plan itself could have named: the preview's rule, applied to the new steps.
- */
+/** A pool may resolve only secrets that the plan could have named: the preview's rule, applied to the new steps. */
 export const refuseSecretsOf = ({ mayResolve }: Uses<'mayResolve'>, { patched }: Outlook): void => {
   const brought = new Set([...patched.touched, ...patched.added])
   const violations = secretViolations(

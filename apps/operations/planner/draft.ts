@@ -89,9 +89,7 @@ export const expandParts = (
   }
 }
 
-/**
- * Returns the nodes of all targets of a change, an action or a runbook: matched, ordered, cut into batches, expanded.
- */
+/** Returns the nodes of all targets of a change, action or runbook: matched, ordered, cut into batches, expanded. */
 export const changesDraft = (input: PlannerInput, violations: Violation[]): Draft => {
   const types = new Map(input.types.map((type) => [type.type_key, type]))
   const targets = input.targets.toSorted((a, b) => byText(a.resource_id, b.resource_id))

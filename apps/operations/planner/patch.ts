@@ -94,9 +94,7 @@ const bindBrought = (
   return bound.map((gate) => kept.get(gate.gate_id) ?? gate)
 }
 
-/**
- * An undo needs a node that is gone: the fault is the compensation's, because the succeeded node can no longer change.
- */
+/** An undo needs a removed node. The fault is the compensation's, because the succeeded node can no longer change. */
 const ofCompensation = (found: Violation, begun: ReadonlySet<string>): Violation => {
   const [, , id = '', part] = found.pointer.split('/')
   return found.code === 'unknown_reference' && part === 'compensate' && begun.has(id)

@@ -147,9 +147,7 @@ export const refuseTouched = ({ rows, patched }: Outlook, own?: string): Refusal
   return undefined
 }
 
-/**
- * Applies the intent's ceiling and the current hard policies: they refuse in a patch whatever they refuse in a plan.
- */
+/** Applies the intent's ceiling and the current hard policies: they refuse in a patch what they refuse in a plan. */
 export const refuseBound = (subject: Subject, { patched: { weight } }: Outlook): RefusalCode | undefined =>
   weight && (refuseCeiling(subject.constraints, weight.risk) ?? refuseHard(weight.judged))
 
@@ -163,9 +161,7 @@ export const notApplicable = (
 export const patchDigest = (patch_id: string, base_revision: number, changes: unknown, result_hash: string): string =>
   digest({ patch_id, base_revision, changes, result_hash })
 
-/**
- * Each policy that the patch touches must be satisfied by these votes alone; without a policy, one person is enough.
- */
+/** Each policy that the patch touches must be satisfied by these votes; without a policy, one person is enough. */
 export const outcomeOfPatch = (
   required: readonly GatePolicy[],
   votes: readonly { user_id: string; decision: 'approve' | 'reject'; groups: readonly string[] }[],

@@ -115,9 +115,7 @@ export const codeGrantOf = (body: Grant, mode: Mode): CodeGrant | undefined => {
   return { code, code_verifier, redirect_uri }
 }
 
-/**
- * The poll of a device without a browser, which, like an app, stores its own tokens; `undefined` for the other grants.
- */
+/** The poll of a device without a browser, which stores its own tokens like an app; `undefined` for other grants. */
 export const deviceCodeOf = (body: Grant, mode: Mode): string | undefined => {
   if (body.grant_type !== DEVICE_GRANT) return undefined
   if (body.username !== undefined || body.refresh_token !== undefined || mode === 'cookie')

@@ -11,7 +11,5 @@ export const NAME = `${START}[^${HIDDEN}]*$`
 /** One line that is only read: it may contain joiners of letters and emoji. */
 export const LINE = `${START}(?:[^${HIDDEN}]|[\\u200c\\u200d\\ufe0f])*$`
 
-/**
- * Returns a text schema with an example: every text of a reply shows one (example.ts builds whole replies from them).
- */
+/** Returns a text schema with an example: every text of a reply has one (example.ts builds whole replies from them). */
 export const text = (example: string, options: TStringOptions = {}) => Type.String({ ...options, examples: [example] })

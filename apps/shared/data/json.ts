@@ -7,9 +7,7 @@ export type JsonLimits = {
   keys: number
   items: number
   string_bytes: number
-  /**
-   * For a document that is a list of documents (`{items: […]}`): how many. The other bounds then apply to each of them.
-   */
+  /** For a document that is a list of documents (`{items: […]}`): how many. The other bounds then apply to each one. */
   each?: number
 }
 export const JSON_LIMITS: JsonLimits = { depth: 32, keys: 1000, items: 10_000, string_bytes: 65_536 }

@@ -72,9 +72,7 @@ export const connectNats = (url: string, name: string, links: Links = linksOfPro
 export const streamName = (prefix: string, stream: StreamName): string => `${prefix}${stream}`
 export const prefixed = (prefix: string, subject: string): string => (prefix ? `${prefix}.${subject}` : subject)
 
-/**
- * Creates missing streams; existing ones keep their settings, but get more replicas if configured. Returns the manager.
- */
+/** Creates missing streams. Existing ones keep their settings, but get more replicas if configured. */
 export const ensureStreams = async (
   nc: NatsConnection,
   prefix: string,
@@ -124,15 +122,11 @@ export type ConsumeOptions = {
   durable: string
   /** Subjects without the prefix; the whole stream if empty. */
   filter?: string[]
-  /**
-   * Returns why a message must wait, such as after a restore of the database: it is delivered again, and never parked.
-   */
+  /** Returns why a message must wait, such as after a restore of the database: it is redelivered, and never parked. */
   fenced?: (message: JsMsg) => Promise<string | undefined>
   /** Applies one event; it must be idempotent. If it throws, the message is given back after a backoff. */
   handle: (event: Envelope, message: JsMsg) => Promise<void>
-  /**
-   * After this many faults of the event `park` is called and the message is dropped, so that it never blocks the rest.
-   */
+  /** After this many faults of an event `park` is called and the message dropped, so that it never blocks the rest. */
   max_deliver?: number
   park?: (event: Envelope | undefined, error: Error) => Promise<void>
   onError?: (error: Error) => void

@@ -28,9 +28,7 @@ export type CelProgram = {
   ast: ASTNode
   /** Returns the value as plain JSON; integers become numbers. Throws CelError. */
   evaluate: (context: Record<string, unknown>) => unknown
-  /**
-   * Returns the value of a condition. Throws CelError if it is not a boolean: a missing key is an error, never false.
-   */
+  /** Returns the value of a condition. Throws CelError if it is not a boolean: a missing key is an error, not false. */
   test: (context: Record<string, unknown>) => boolean
 }
 

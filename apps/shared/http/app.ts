@@ -255,9 +255,7 @@ declare module 'fastify' {
     edge: Edge
   }
   interface FastifyRequest {
-    /**
-     * When its caller is told that it took too long, in the process's `performance.now()`: long work stops before that.
-     */
+    /** When its caller is told that it took too long, in the process's `performance.now()`. Long work stops earlier. */
     ends_at: number
     /** Undefined for a request outside a trace, or if no spans are recorded. */
     span: OpenSpan | undefined

@@ -6,9 +6,7 @@ import type { EdgeCodes } from './edge-codes.ts'
 const JSON_TYPES = /^application\/(json|merge-patch\+json|json-patch\+json|scim\+json)(\s*;|$)/i
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 const UTF8_ONLY = /^[^;]+(;\s*charset="?utf-8"?\s*)?$/i
-/**
- * Escapes of values that cannot be stored: U+0000, surrogates, of which a half may be missing, and infinite numbers.
- */
+/** Escapes of values that cannot be stored: U+0000, surrogates (a half may be missing), and infinite numbers. */
 const SUSPECT = /\\u(0000|[dD][89a-fA-F])|\d[eE]\+?\d{3}|\d{300}/
 
 declare module 'fastify' {

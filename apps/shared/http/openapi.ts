@@ -72,9 +72,7 @@ export const closeInputs = (route: RouteOptions): void => {
   route.schema = { ...schema, querystring: closed, ...(writes && !schema.body && { body: NO_BODY }) }
 }
 
-/**
- * Describes every route of this listener; the document is ready with the app. Throws for a route without a description.
- */
+/** Describes every route of this listener; the document is ready with the app. Throws if a route has no description. */
 export const describeRoutes = (app: FastifyInstance, about: Documented, problem: TSchema): void => {
   const openapi = { openapi: '3.1.0', ...headOf(about) } as FastifyDynamicSwaggerOptions['openapi']
   void app.register(swagger, {

@@ -153,9 +153,7 @@ export const createPressure = (
   return pressure
 }
 
-/**
- * Refuses deferrable requests while this app is overloaded, before the body is read, by the kind that the route states.
- */
+/** Refuses deferrable requests while this app is overloaded, before the body is read, by the kind of the route. */
 export const shedLoad = (target: FastifyInstance, telemetry: Telemetry, codes: EdgeCodes) => {
   const pressure = createPressure(telemetry, loadBounds())
   target.addHook('onRequest', (req, reply, done) => {

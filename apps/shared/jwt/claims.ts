@@ -33,9 +33,7 @@ export type ClaimsOf = {
 }
 export type TokenType = keyof ClaimsOf
 
-/**
- * The header and lifetime of each kind. `lifetime_s` is exact, except for execution tokens, where it is the maximum.
- */
+/** The header and lifetime of each kind. `lifetime_s` is exact; for execution tokens it is the maximum. */
 export const TOKEN_KINDS = {
   access: { alg: 'RS256', typ: 'at+jwt', lifetime_s: 900, exact: true },
   refresh: { alg: 'RS256', typ: 'rt+jwt', lifetime_s: 2_592_000, exact: true },

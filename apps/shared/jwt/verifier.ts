@@ -151,7 +151,7 @@ const splitToken = (token: string): [string, string, string] => {
 }
 
 /**
- * Reads a part as a JSON object whose bytes JSON.stringify reproduces exactly: no repeated members, no other spelling.
+ * Reads a part as a JSON object whose bytes JSON.stringify reproduces exactly: no repeated members or other spelling.
  */
 const decodePart = (part: string, reason: 'header' | 'payload'): Json => {
   const bytes = Buffer.from(part, 'base64url')

@@ -90,9 +90,7 @@ const namesOf = (socket: TLSSocket): readonly string[] => {
   return names
 }
 
-/**
- * Whether the other side showed a certificate from our authority with one of these names; an empty set admits any name.
- */
+/** Whether the other side showed a certificate of our authority with one of these names; an empty set admits any. */
 export const isAdmitted = (socket: TLSSocket, admitted: ReadonlySet<string>): boolean =>
   socket.authorized && (admitted.size === 0 || namesOf(socket).some((name) => admitted.has(name)))
 
@@ -104,9 +102,7 @@ export const clientTls = (mtls: Mtls | undefined, url: string) => {
   return { cert: mtls.cert, key: mtls.key, ca: mtls.ca, minVersion: 'TLSv1.3' as const }
 }
 
-/**
- * Lets every `fetch` of this process show its certificate if a server requests one; public authorities stay trusted.
- */
+/** Lets every `fetch` of this process show its certificate if a server asks; public authorities stay trusted. */
 export const fetchWithMtls = (mtls: Mtls): Agent => {
   const agent = new Agent({ connect: { cert: mtls.cert, key: mtls.key, ca: [...rootCertificates, mtls.ca] } })
   setGlobalDispatcher(agent)

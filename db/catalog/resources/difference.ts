@@ -59,9 +59,7 @@ export const countMembers = async (
   return row?.n ?? 0
 }
 
-/**
- * Members of a subtree at either time that were added, were removed or have another version, by id. `where` is over r.
- */
+/** Members of a subtree at either time that were added, removed or have another version, by id. `where` is over r. */
 export const listDiffering = (
   db: Queryable,
   { rid, containment_id, from, to, most, where, after, back, limit }: DifferenceOf,

@@ -38,9 +38,7 @@ export const announceArtifacts = async (
   return undefined
 }
 
-/**
- * The size announced for these bytes, by the bearer of this token or by anyone; `undefined` if no one announced them.
- */
+/** The size announced for these bytes, by this token's bearer or by anyone; `undefined` if no one announced them. */
 export const sizeAnnounced = async (
   db: Queryable,
   sha256: string,
@@ -57,9 +55,7 @@ export const sizeAnnounced = async (
   return rows[0] && Number(rows[0].size)
 }
 
-/**
- * The size of bytes that an attempt of the same operation produced earlier, which the bearer of this token may read.
- */
+/** The size of bytes that an attempt of the same operation produced earlier, which this token's bearer may read. */
 export const sizeReadable = async (
   db: Queryable,
   sha256: string,

@@ -94,9 +94,7 @@ export const afresh = (deadline_s: number) => ({
   next_escalation_at: FIRST_ESCALATION as never,
 })
 
-/**
- * Gates that ask again or will do so, with all nodes that they guard, for an engine that may have missed the reason.
- */
+/** Gates that ask again or will do so, with all nodes they guard, for an engine that may have missed the reason. */
 export const listAskedAgain = async (
   tx: Tx,
   operation_id: string,

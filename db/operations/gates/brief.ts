@@ -41,9 +41,7 @@ type Brief = {
   void_votes: { name: string; why: string; round: number }[]
 }
 
-/**
- * Everything that a voter weighs besides the subject and its history, for one gate in one statement (console.md 5.2).
- */
+/** Everything that a voter weighs besides the subject and its history, in one statement (console.md 5.2). */
 export const getBrief = async (db: Queryable, operation_id: string, gate_id: string): Promise<Brief | undefined> => {
   const n = sql`${nodes} n where n.operation_id = ${operation_id} and not n.removed`
   const { rows } = await db.execute<Brief>(sql`

@@ -229,9 +229,7 @@ export const endDelivery = (
 export const lockDelivery = (tx: Tx, delivery_id: string) =>
   tx.select(columns).from(notify_deliveries).where(equals(notify_deliveries, { delivery_id })).for('update').then(first)
 
-/**
- * Revives an abandoned message: it is due again under its id, or obsolete. Returns `undefined` if it is not abandoned.
- */
+/** Revives an abandoned message: due again under its id, or obsolete. Returns `undefined` if it is not abandoned. */
 export const reviveDelivery = (tx: Tx, delivery_id: string, state: 'queued' | 'obsolete') =>
   tx
     .update(notify_deliveries)

@@ -213,9 +213,7 @@ const gateNow = async (tx: Tx, operation_id: string, payload: Record<string, unk
 
 type ControlChange = Extract<Change, { t: 'control' }>
 
-/**
- * A pause or cancel by the engine: only from `run`, so that an earlier decision by a person holds (operations.md 1.6).
- */
+/** A pause or cancel by the engine: only from `run`, so that a person's earlier decision holds (operations.md 1.6). */
 const swapControl = async (
   tx: Tx,
   operation_id: string,

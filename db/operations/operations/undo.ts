@@ -207,9 +207,7 @@ const undoRows: Undo = async (tx, command) => {
   ]
 }
 
-/**
- * Restores the previous graph. If the engine never learned of the approval, it is told to release what the patch held.
- */
+/** Restores the previous graph. If the engine never learned of the approval, it is told to release the held nodes. */
 const undoPatch: Undo = async (tx, { operation_id, undo }, as) => {
   // A vote that completed no quorum had no other effect.
   if (!undo) return []

@@ -1,7 +1,7 @@
 import type { GateFacts } from './facts.ts'
 
 /**
- * Returns the outcome of one round's votes: approved at quorum and group minimums, rejected by the rule, else waiting.
+ * Returns the outcome of a round's votes: approved at quorum and group minimums, rejected by the rule, else waiting.
  */
 export const outcomeOfVotes = ({
   policy,

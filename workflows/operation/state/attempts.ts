@@ -23,9 +23,7 @@ import {
 import { takeOut } from './patch.ts'
 import type { NodeRun, State } from './types.ts'
 
-/**
- * Milliseconds before another claim if no command explains the refusal; the last value is for an unavailable catalog.
- */
+/** Milliseconds before another claim if no command explains the refusal; the last one is for an absent catalog. */
 const CLAIM_AGAIN_MS = 1000
 /** How long to wait for a command that a claim knew of: it may be withdrawn before it is sent. */
 const COMMAND_LOST_MS = 5000

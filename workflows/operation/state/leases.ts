@@ -36,9 +36,7 @@ export const leasesGranted = (s: State) => {
   s.lease_blockers = []
 }
 
-/**
- * A claim found the leases gone, or a person gave them back while the operation waited for them: request them again.
- */
+/** A claim found the leases gone, or a person gave them back while the operation waited for them: request them anew. */
 export const leasesLost = (s: State) => {
   if (s.leases === 'held' || s.leases === 'none' || s.leases === 'waiting') s.leases = 'released'
 }

@@ -52,9 +52,7 @@ export const noteNode = (s: State, i: number, state: NodeState, at: number, extr
   note(s, change, !ROUTINE.has(state))
 }
 
-/**
- * Records the state of these nodes again, because a command without effect has written another state into their rows.
- */
+/** Records the state of these nodes again, because a command without effect wrote another state into their rows. */
 export const tellAgain = (s: State, node_ids: readonly string[], at: number) => {
   for (const i of node_ids.flatMap((id) => s.graph.index.get(id) ?? [])) {
     const node = item(s.nodes, i)

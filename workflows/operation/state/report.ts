@@ -52,9 +52,7 @@ const blockedOn = (s: State, status: EngineStatus): BlockedOn[] => {
   return [...leases, ...gates, ...patches, ...closures(s), ...nodesInTheWay(s)].slice(0, SHOWN)
 }
 
-/**
- * Returns windows, freezes and pools, each once; calendar entries with the time at which the first node claims again.
- */
+/** Returns windows, freezes and pools, each once; calendar entries with the time of the first node's next claim. */
 const closures = (s: State, only?: Closure['kind']): BlockedOn[] => {
   const first = new Map<string, Closure>()
   for (const closure of Object.values(s.shut)) {

@@ -137,9 +137,7 @@ const askForSwap = (s: State) => {
   }
 }
 
-/**
- * Takes the answer to a swap: it was made, or another person was faster and their signal (up to `seq`) is in flight.
- */
+/** Takes the answer to a swap: it was made, or another person was faster and their signal (up to `seq`) is coming. */
 export const swapped = (s: State, made: 'pause' | 'cancel' | null, seq: number, at: number) => {
   const { wanted } = s
   if (made === 'pause') pause(s, wanted?.to === 'pause' ? wanted.reason : 'failed_node', at)

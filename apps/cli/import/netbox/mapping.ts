@@ -75,9 +75,7 @@ export const REFS: Record<string, string> = {
   vrf: 'ipam.vrf',
 }
 
-/**
- * Models with their own type. Those that need more than this table are in devices.ts and places.ts; read.ts chooses.
- */
+/** Models with their own type. Those that need more than this table are in devices.ts and places.ts. */
 export const MODELS: Record<string, Model> = {
   'extras.tag': { type: 'dcim.tag', members: COLOR },
   'dcim.region': { type: 'topology.region', members: { slug: 'code' }, refs: { parent: 'dcim.region' } },

@@ -4,9 +4,7 @@ import { SourceError } from '../source.ts'
 /** A NetBox row in the form of its dumps: choices are texts, references are keys. */
 export type Row = { model: string; pk: string; fields: Fields }
 
-/**
- * The rows of a document: of `dumpdata` ({model, pk, fields}), or of an object from endpoint (`dcim/sites`) to rows.
- */
+/** The rows of a document: of `dumpdata` ({model, pk, fields}), or an object from endpoint (`dcim/sites`) to rows. */
 export const rowsOf = (document: unknown): Row[] => {
   if (Array.isArray(document)) return document.map(dumped)
   if (!isFields(document))

@@ -31,9 +31,7 @@ type Place = {
   segments: ReadonlyMap<string, string>
 }
 
-/**
- * Reads a state's resources (catalog.md 13): machines, data stores, balancers, volumes, networks, names, certificates.
- */
+/** Reads a state's resources (catalog.md 13): machines, stores, balancers, volumes, networks, names, certificates. */
 export const readTerraform: Reader = (documents, options) => {
   const [state] = documents
   if (!isFields(state)) throw new SourceError('it is not a Terraform state: its top level is not an object')

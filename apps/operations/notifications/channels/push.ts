@@ -20,9 +20,7 @@ const TOKEN_S = 12 * 3600
 /** How long a push service keeps trying a device that is off. */
 const TTL_S = 86_400
 
-/**
- * Web Push (RFC 8030): only to browsers' push services, encrypted for the browser and signed with our key (RFC 8292).
- */
+/** Web Push (RFC 8030), only to browsers' push services: encrypted for the browser, signed with our key (RFC 8292). */
 export const createPush = (config: OperationsConfig, console_url: string, rulesFor: (url: URL) => Rule[]) => {
   if (!config.NOTIFY__PUSH__KEY_FILE) return undefined
   const { private_key, public_key } = readPushKey(config.NOTIFY__PUSH__KEY_FILE)

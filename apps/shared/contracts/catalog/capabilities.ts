@@ -5,9 +5,7 @@ import { FreshnessQuery, JsonObject, many, nullable, PageQuery, pageOf, ReadAsOf
 import { Scope } from './resources.ts'
 import { Capability } from './types.ts'
 
-/**
- * Capabilities as clients read them: definitions, providers, and the capabilities that a resource needs (catalog.md 5).
- */
+/** Capabilities as clients read them: definitions, providers, and what a resource needs (catalog.md 5). */
 export const PROVIDER_STATUSES = ['available', 'degraded', 'stale', 'withdrawn'] as const
 const Counts = Type.Record(Type.String(), Type.Integer())
 

@@ -3,9 +3,7 @@ import type { Code as KnownCode } from '../codes.ts'
 /** A code of the closed table of /docs/errors; any other text comes from a proxy, or from a newer release. */
 export type Code = KnownCode | (string & {})
 
-/**
- * The body of an answer of type application/problem+json, as a client receives it (RFC 9457; platform.md section 7).
- */
+/** The body of an application/problem+json answer, as a client receives it (RFC 9457; platform.md section 7). */
 export type Problem = {
   type: string
   title: string

@@ -142,8 +142,6 @@ export type CredentialRequest = {
   secret_hash: string | null
   jwk: Type.Static<typeof Jwk> | null
   trust: Type.Static<typeof Trust> | null
-  /**
-   * The key that this one replaces, and how long both work once this one does; a day if an older build requested it.
-   */
+  /** The key that this one replaces, and how long both work from then on; a day if an older build requested it. */
   replaces: { credential_id: string; overlap_s?: number } | null
 }

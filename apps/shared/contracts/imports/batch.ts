@@ -12,9 +12,7 @@ import { text } from '../text.ts'
 
 export const BATCH_ITEMS = 500
 
-/**
- * The schema of each kind's command; each item is checked separately, so that one bad item does not stop the others.
- */
+/** The schema of each kind's command. Each item is checked separately, so one bad item does not stop the others. */
 export const BATCH_COMMANDS = {
   apply: ResourceUpdateCommand,
   capabilities: CapabilitiesCommand,

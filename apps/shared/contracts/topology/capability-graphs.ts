@@ -6,9 +6,7 @@ import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 import { GraphQuery } from './graphs.ts'
 
-/**
- * Capabilities as graphs: of resources with their offers and needs, and of definitions with counts (catalog.md 7.2).
- */
+/** Capabilities as graphs: resources with their offers and needs, and definitions with counts (catalog.md 7.2). */
 const Narrowing = {
   capability_key: Type.Optional(Type.String({ maxLength: 64, description: 'Only this capability.' })),
   region_id: Type.Optional(
