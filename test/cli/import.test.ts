@@ -18,7 +18,7 @@ import { readTerraform } from '../../apps/cli/import/terraform/read.ts'
 import { createApi } from '../../apps/cli/session/api.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 
-/** What readers make of files, without a server; test/cli/cli.test.ts sends what they made. */
+/** What readers make of files, without a server; test/cli/cli.test.ts sends the results. */
 const read = (reader: Reader, text: unknown) =>
   reader(parseSource(typeof text === 'string' ? text : JSON.stringify(text)).documents, {
     source: 'src',

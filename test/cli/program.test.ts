@@ -59,7 +59,7 @@ const COMMANDS: Record<string, string> = {
 }
 const namedIn = (help: string) => [...help.matchAll(/^ {2}([a-z][a-z-]*)(?= )/gm)].map(([, name]) => name)
 
-/** The words of an example, as a shell hands them over: without quotes and without redirections. */
+/** The words of an example, as a shell passes them: without quotes and without redirections. */
 const wordsOf = (line: string): string[] =>
   [...line.replace(/ (<|>>?) \S+/g, '').matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
     ([, single, double, bare]) => single ?? double ?? bare ?? '',
@@ -132,7 +132,7 @@ describe('a line that is wrong', () => {
   })
 })
 
-/** Something that listens at the address and is no Signalbox. */
+/** Something that listens at the address and is not Signalbox. */
 const listening = async (status: number, type: string, body: string, use: (url: string) => Promise<void>) => {
   const server = createServer((req, res) => {
     req.resume().on('end', () => res.writeHead(status, { 'content-type': type }).end(body))

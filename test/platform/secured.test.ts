@@ -36,7 +36,7 @@ afterAll(async () => {
 
 const envOf = (app: string) =>
   ['', '.secret'].map((kind) => readFileSync(join(out, `env/${app}${kind}.env`), 'utf8')).join('\n')
-/** What a person types from a guide. */
+/** Commands that a person types from a guide. */
 const typed = (block: string) =>
   typeBlock(block, {
     ...{
@@ -141,7 +141,7 @@ describe('npm run doctor -- --production', () => {
     expect([text, status]).toEqual([expect.stringMatching(/^ok .*9 apps/m), 0])
   })
 
-  /** Each puts back what it planted. */
+  /** Each restores what it changed. */
   const certificate = (pair: { cert: string; key: string }) => () => {
     const mend = [edit('tls/catalog.pem', () => pair.cert), edit('tls/catalog.key', () => pair.key)]
     return () => {

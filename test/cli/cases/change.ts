@@ -94,7 +94,7 @@ describe('a change from intent to end', () => {
     })
     expect(await signalbox('eva', ['evidence', 'export', id])).toMatchObject({ code: 7 })
 
-    // A bundle shows what was approved; what nobody approved cannot be slipped in.
+    // A bundle shows what was approved; unapproved content cannot be slipped in.
     const { out: bundle } = await signalbox('olga', ['evidence', 'export', id, '--approved'])
     writeFileSync(join(home, 'bundle.jsonl'), bundle)
     const shown = await verify('bundle.jsonl')

@@ -4,7 +4,7 @@ import { accessibilityOf } from '../../support/browser.ts'
 import { codeAt } from '../../support/totp.ts'
 import { accounts, browser, openTab, PATIENCE_MS, people, press, sitDown, stack } from '../desk.ts'
 
-/** A code counts once: each is of a later step, within the window that the server grants. */
+/** A code counts once: each is of a later step, within the server's window. */
 const soon = (secret: string, steps: number) => codeAt(secret, new Date(), steps)
 
 describe('an authenticator app', () => {

@@ -23,7 +23,7 @@ import { APPS } from '../../../apps/platform/run/apps.ts'
 import { ensureServers, type Servers, startServers } from '../../../apps/platform/servers/up.ts'
 import { withoutGivenServers } from '../../support/servers.ts'
 
-/** A production installation from its own files alone: nothing but them and PATH reaches an app. */
+/** A production installation from its own files alone: only they and PATH reach an app. */
 export const ORIGIN = 'https://signalbox.example.com'
 export const NAMES = APPS.map(({ name }) => name).filter((name) => name !== 'fleet')
 
@@ -52,7 +52,7 @@ export const createInstallation = () => {
     verb,
     envFilesOf,
     setUp: (...args: string[]) => verb('deploy/setup', 'production', '--out', out, '--origin', ORIGIN, ...args),
-    /** What a person edits: answers how to put it back. */
+    /** Makes a person's edit; returns a function that reverts it. */
     edit: (file: string, change: (text: string) => string) => {
       const path = join(out, file)
       const before = readFileSync(path, 'utf8')
@@ -73,7 +73,7 @@ export const createInstallation = () => {
 }
 export type Installation = ReturnType<typeof createInstallation>
 
-/** TLS before a server that has none of its own: Temporal's development server. */
+/** TLS in front of a server that has none: Temporal's development server. */
 const endTls = (port: number, target: string, out: string): Promise<Server> =>
   new Promise((resolve) => {
     const [host, target_port] = target.split(':')
@@ -89,21 +89,21 @@ const endTls = (port: number, target: string, out: string): Promise<Server> =>
 
 /** The image, or its files in a folder. */
 export type Image = {
-  /** Where the checkout of the image is. */
+  /** The image's checkout. */
   root: string
   /** Node. */
   program: string
-  /** What the image itself says to each process. */
+  /** The environment that the image itself gives each process. */
   env: Record<string, string>
-  /** Files that are otherwise than when the image was made. */
+  /** Files that have changed since the image was made. */
   changed: () => string[]
   remove: () => void
 }
 
-/** The user of the image; whoever is not root cannot become another. */
+/** The user of the image; only root can become another user. */
 const USER = process.getuid?.() === 0 ? { uid: 65532, gid: 65532 } : undefined
 
-/** Servers by TLS, the database, and every app of the image as a process of its own. */
+/** Servers over TLS, the database, and every app of the image as a separate process. */
 export const startInstallation = async (
   { home, out, setUp, node, shownBy, envFilesOf }: Installation,
   { root, program, env }: Image,
@@ -140,7 +140,7 @@ export const startInstallation = async (
     }),
   )
   const engine = await endTls(temporal, servers.temporal.address, out)
-  // Listeners of this machine are shared with other tests: what a person edits stays.
+  // Other tests share this machine's ports: a person's edits stay.
   const moved = new Map<number, number>()
   for (const { name, http, internal } of APPS)
     for (const [, port] of [http, internal].filter((listener) => listener !== undefined))
@@ -159,7 +159,7 @@ export const startInstallation = async (
     servers.postgres.admin_url,
   )
   if (migrated.status !== 0) throw new Error(migrated.text)
-  // The image has a user of its own, who has to get here.
+  // The image has its own user, who needs access to these folders.
   for (const folder of [home, root])
     for (let at = folder; at.includes('signalbox-'); at = dirname(at)) chmodSync(at, statSync(at).mode | 0o011)
   if (USER)
@@ -175,7 +175,7 @@ export const startInstallation = async (
           command: program,
           args: [...envFilesOf(name), join(root, 'apps', name, 'main.ts')],
           cwd: root,
-          // Of the run's folder: whoever ends an interrupted run finds its processes by it.
+          // The run's TMPDIR: the cleanup of an interrupted run finds its processes by it.
           env: { PATH: process.env.PATH, TMPDIR: process.env.TMPDIR, ...env },
           account: USER,
         }),
